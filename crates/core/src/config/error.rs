@@ -1,0 +1,128 @@
+//! What can be wrong with a configuration.
+
+use std::fmt;
+
+/// A configuration that can't be used: which property, what is wrong with it and what would be right.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConfigError {
+    /// The property's name, as it was written.
+    pub property: String,
+    /// What is wrong.
+    pub kind: ConfigErrorKind,
+    /// The file and the line it was read from, if it was.
+    pub place: Option<(String, usize)>,
+}
+
+/// What is wrong with a property.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ConfigErrorKind {
+    /// There is no such property.
+    Unknown {
+        /// A name that is nearly the same.
+        suggestion: Option<&'static str>,
+    },
+    /// The value isn't of the property's kind: no number, no boolean.
+    Malformed {
+        /// The value.
+        value: String,
+        /// What it should have been, in words.
+        expected: String,
+    },
+    /// The number is too small or too large.
+    OutOfRange {
+        /// The value.
+        value: String,
+        /// The allowed range, in words.
+        range: String,
+    },
+    /// The word isn't one of those allowed.
+    NotOneOf {
+        /// The value.
+        value: String,
+        /// The words allowed, comma-separated.
+        allowed: String,
+    },
+    /// The property is known, but this client can't do what it asks for.
+    Refused {
+        /// The value.
+        value: String,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// It contradicts another property.
+    Conflict {
+        /// The other property, as it was written.
+        other: String,
+        /// What the matter is; names both.
+        sentence: String,
+    },
+    /// It has to be set, and wasn't.
+    Missing {
+        /// What it is needed for.
+        purpose: &'static str,
+    },
+    /// A line of a file that is no property.
+    NotAProperty {
+        /// The line.
+        line: String,
+    },
+    /// A warning, with `config.strict`.
+    Strict {
+        /// The warning.
+        warning: String,
+    },
+}
+
+impl ConfigError {
+    pub(crate) fn new(property: impl Into<String>, kind: ConfigErrorKind) -> ConfigError {
+        ConfigError { property: property.into(), kind, place: None }
+    }
+
+    /// Whether the property's name is the trouble, not its value.
+    pub fn is_unknown_property(&self) -> bool {
+        matches!(self.kind, ConfigErrorKind::Unknown { .. })
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((file, line)) = &self.place {
+            write!(f, "{file}:{line}: ")?;
+        }
+        let property = &self.property;
+        match &self.kind {
+            ConfigErrorKind::Unknown { suggestion: Some(name) } => {
+                write!(f, "there is no property `{property}`; did you mean `{name}`?")
+            }
+            ConfigErrorKind::Unknown { suggestion: None } => {
+                write!(f, "there is no property `{property}`; CONFIGURATION.md lists all of them")
+            }
+            ConfigErrorKind::Malformed { value, expected } => {
+                write!(f, "`{property}` is \"{value}\", but must be {expected}")
+            }
+            ConfigErrorKind::OutOfRange { value, range } => {
+                write!(f, "`{property}` is {value}, but must be in {range}")
+            }
+            ConfigErrorKind::NotOneOf { value, allowed } => {
+                write!(f, "`{property}` is \"{value}\", but must be one of: {allowed}")
+            }
+            ConfigErrorKind::Refused { value, reason } if value.is_empty() => {
+                write!(f, "`{property}` can't be set: {reason}")
+            }
+            ConfigErrorKind::Refused { value, reason } => {
+                write!(f, "`{property}` can't be \"{value}\": {reason}")
+            }
+            ConfigErrorKind::Conflict { sentence, .. } => f.write_str(sentence),
+            ConfigErrorKind::Missing { purpose } => write!(f, "`{property}` isn't set: {purpose}"),
+            ConfigErrorKind::NotAProperty { line } => {
+                write!(f, "\"{line}\" is no property; write name=value")
+            }
+            ConfigErrorKind::Strict { warning } => {
+                write!(f, "{warning} (an error because of `config.strict`)")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}

@@ -1,0 +1,94 @@
+//! "Did you mean": the known name that is nearest to one that isn't known.
+
+/// The name that was probably meant, if any is near enough.
+///
+/// Spelling (`_` or nothing for `.`, capitals) is forgiven first, then a missing end or beginning, then as many typing
+/// mistakes as a quarter of the name's length.
+pub fn closest<'a>(written: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let plain = letters(written);
+    if plain.len() < 2 || written.len() > 200 {
+        return None;
+    }
+    let same_letters = names.clone().find(|name| letters(name) == plain);
+    let near = || {
+        names
+            .clone()
+            .map(|name| (distance(&plain, &letters(name)), name))
+            .filter(|(distance, name)| *distance <= (name.len().min(plain.len()) / 4).clamp(1, 4))
+            .min_by_key(|(distance, _)| *distance)
+            .map(|(_, name)| name)
+    };
+    let part = || {
+        names
+            .clone()
+            .filter(|name| {
+                let name = letters(name);
+                plain.len() >= 4
+                    && (name.starts_with(&plain) || name.ends_with(&plain) || plain.ends_with(&name))
+            })
+            .min_by_key(|name| name.len().abs_diff(written.len()))
+    };
+    same_letters.or_else(near).or_else(part)
+}
+
+fn letters(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
+}
+
+/// How many letters have to be changed, added, left out or swapped with their neighbour.
+fn distance(left: &str, right: &str) -> usize {
+    let (left, right) = (left.as_bytes(), right.as_bytes());
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=right.len()).collect();
+    for i in 1..=left.len() {
+        let mut row = vec![i; right.len() + 1];
+        for j in 1..=right.len() {
+            let changed = usize::from(left[i - 1] != right[j - 1]);
+            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + changed);
+            if i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1] {
+                row[j] = row[j].min(before_last[j - 2] + 1);
+            }
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::table;
+
+    fn suggest(written: &str) -> Option<&'static str> {
+        closest(written, table::properties().map(|property| property.name))
+    }
+
+    #[test]
+    fn other_spellings_of_a_name_lead_to_it() {
+        assert_eq!(suggest("bootstrap_servers"), Some("bootstrap.servers"));
+        assert_eq!(suggest("bootstrapServers"), Some("bootstrap.servers"));
+        assert_eq!(suggest("COMPRESSION.TYPE"), Some("compression.type"));
+    }
+
+    #[test]
+    fn typing_mistakes_lead_to_the_name_that_was_meant() {
+        assert_eq!(suggest("bootstrap.server"), Some("bootstrap.servers"));
+        assert_eq!(suggest("lingr.ms"), Some("linger.ms"));
+        assert_eq!(suggest("compresion.type"), Some("compression.type"));
+        assert_eq!(suggest("enable.idempotance"), Some("enable.idempotence"));
+        assert_eq!(suggest("acsk"), Some("acks"));
+    }
+
+    #[test]
+    fn a_beginning_or_an_end_leads_to_the_shortest_name_that_has_it() {
+        assert_eq!(suggest("idempotence"), Some("enable.idempotence"));
+        assert_eq!(suggest("client.software"), Some("client.software.name"));
+    }
+
+    #[test]
+    fn a_name_that_is_near_to_nothing_gets_no_suggestion() {
+        assert_eq!(suggest("zookeeper.connect"), None);
+        assert_eq!(suggest("x"), None);
+        assert_eq!(suggest(&"linger.ms".repeat(1000)), None);
+    }
+}
