@@ -1,3 +1,4 @@
 //! See the crate's description.
 
 pub mod config;
+pub mod produce;

@@ -1,0 +1,3 @@
+//! The send path.
+
+pub mod partitioner;

@@ -1,0 +1,220 @@
+//! Which partition a record goes to, where the application doesn't say.
+//!
+//! Two families: a hash of the key, one file each ([`consistent`], [`murmur2`], [`fnv1a`]), so that equal keys meet in
+//! one partition, and [`random`]. The names with `_random` take the hash where there is a key. Records that would be
+//! spread at random stay together for a while instead ([`sticky`]), which makes larger batches of them.
+
+use std::fmt;
+
+use crate::config::PartitionerName;
+
+pub mod consistent;
+pub mod fnv1a;
+pub mod murmur2;
+pub mod random;
+pub mod sticky;
+
+pub use sticky::StickyPartition;
+
+/// How partitions are chosen.
+#[derive(Default)]
+pub enum Partitioner {
+    /// Anywhere, whatever the key.
+    Random,
+    /// CRC32 of the key; records without a key all go to one partition.
+    Consistent,
+    /// CRC32 of the key; records with an empty key or none go anywhere.
+    #[default]
+    ConsistentRandom,
+    /// The Java client's hash of the key; records without a key all go to one partition.
+    Murmur2,
+    /// The Java client's hash of the key; records without a key go anywhere.
+    Murmur2Random,
+    /// FNV-1a of the key; records without a key all go to one partition.
+    Fnv1a,
+    /// FNV-1a of the key; records without a key go anywhere.
+    Fnv1aRandom,
+    /// All to the sticky partition, whatever the key.
+    Sticky,
+    /// As the application says.
+    Custom(CustomPartitioner),
+}
+
+/// The application's own choice: a partition below the count. Anything else fails the record.
+pub type CustomPartitioner = Box<dyn Fn(&PartitionChoice<'_>) -> i32 + Send + Sync>;
+
+/// What an application's partitioner may look at.
+pub struct PartitionChoice<'a> {
+    /// The topic.
+    pub topic: &'a str,
+    /// The record's key.
+    pub key: Option<&'a [u8]>,
+    /// How many partitions there are.
+    pub partition_count: i32,
+    /// Whether a partition has a leader that takes records now.
+    pub is_available: &'a dyn Fn(i32) -> bool,
+}
+
+/// What a partitioner answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// This partition.
+    Partition(i32),
+    /// The partition that records without a key go to for now: see [`StickyPartition`].
+    Sticky,
+    /// The application's partitioner named a partition that doesn't exist.
+    Invalid(i32),
+}
+
+impl Partitioner {
+    /// Chooses. `partition_count` is at least 1; `random` gives random bits and is asked only where they are needed.
+    #[inline]
+    pub fn pick(
+        &self,
+        topic: &str,
+        key: Option<&[u8]>,
+        partition_count: i32,
+        is_available: &dyn Fn(i32) -> bool,
+        random: impl FnMut() -> u64,
+    ) -> Pick {
+        debug_assert!(partition_count > 0);
+        let hashed = match (self, key) {
+            (Partitioner::ConsistentRandom, None | Some([])) => return Pick::Sticky,
+            (Partitioner::Murmur2Random | Partitioner::Fnv1aRandom | Partitioner::Random, None)
+            | (Partitioner::Sticky, _) => return Pick::Sticky,
+            (Partitioner::Random, Some(_)) => random::partition(partition_count, is_available, random),
+            (Partitioner::Consistent | Partitioner::ConsistentRandom, key) => {
+                consistent::partition(key.unwrap_or_default(), partition_count)
+            }
+            (Partitioner::Murmur2 | Partitioner::Murmur2Random, key) => {
+                murmur2::partition(key.unwrap_or_default(), partition_count)
+            }
+            (Partitioner::Fnv1a | Partitioner::Fnv1aRandom, key) => {
+                fnv1a::partition(key.unwrap_or_default(), partition_count)
+            }
+            (Partitioner::Custom(choose), key) => {
+                let partition = choose(&PartitionChoice { topic, key, partition_count, is_available });
+                if !(0..partition_count).contains(&partition) {
+                    return Pick::Invalid(partition);
+                }
+                partition
+            }
+        };
+        Pick::Partition(hashed)
+    }
+}
+
+impl From<PartitionerName> for Partitioner {
+    fn from(name: PartitionerName) -> Partitioner {
+        match name {
+            PartitionerName::Random => Partitioner::Random,
+            PartitionerName::Consistent => Partitioner::Consistent,
+            PartitionerName::ConsistentRandom => Partitioner::ConsistentRandom,
+            PartitionerName::Murmur2 => Partitioner::Murmur2,
+            PartitionerName::Murmur2Random => Partitioner::Murmur2Random,
+            PartitionerName::Fnv1a => Partitioner::Fnv1a,
+            PartitionerName::Fnv1aRandom => Partitioner::Fnv1aRandom,
+            PartitionerName::Sticky => Partitioner::Sticky,
+        }
+    }
+}
+
+impl fmt::Debug for Partitioner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Partitioner::Random => "Random",
+            Partitioner::Consistent => "Consistent",
+            Partitioner::ConsistentRandom => "ConsistentRandom",
+            Partitioner::Murmur2 => "Murmur2",
+            Partitioner::Murmur2Random => "Murmur2Random",
+            Partitioner::Fnv1a => "Fnv1a",
+            Partitioner::Fnv1aRandom => "Fnv1aRandom",
+            Partitioner::Sticky => "Sticky",
+            Partitioner::Custom(_) => "Custom",
+        })
+    }
+}
+
+impl fmt::Debug for PartitionChoice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PartitionChoice")
+            .field("topic", &self.topic)
+            .field("key", &self.key)
+            .field("partition_count", &self.partition_count)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pick(partitioner: &Partitioner, key: Option<&[u8]>) -> Pick {
+        partitioner.pick("t", key, 12, &|_| true, || 7 << 60)
+    }
+
+    #[test]
+    fn records_without_a_key_go_where_the_partitioner_says() {
+        use Partitioner::*;
+        for partitioner in [Random, ConsistentRandom, Murmur2Random, Fnv1aRandom, Sticky] {
+            assert_eq!(pick(&partitioner, None), Pick::Sticky, "{partitioner:?}");
+        }
+        for partitioner in [Consistent, Murmur2, Fnv1a] {
+            assert_eq!(pick(&partitioner, None), pick(&partitioner, Some(b"")), "{partitioner:?}");
+            assert!(matches!(pick(&partitioner, None), Pick::Partition(0..12)));
+        }
+    }
+
+    #[test]
+    fn only_consistent_random_takes_an_empty_key_for_none() {
+        assert_eq!(pick(&Partitioner::ConsistentRandom, Some(b"")), Pick::Sticky);
+        assert_eq!(
+            pick(&Partitioner::Murmur2Random, Some(b"")),
+            Pick::Partition(murmur2::partition(b"", 12))
+        );
+        assert_eq!(pick(&Partitioner::Fnv1aRandom, Some(b"")), Pick::Partition(fnv1a::partition(b"", 12)));
+    }
+
+    #[test]
+    fn with_a_key_the_random_variants_choose_like_the_plain_ones() {
+        use Partitioner::*;
+        for (plain, random) in
+            [(Consistent, ConsistentRandom), (Murmur2, Murmur2Random), (Fnv1a, Fnv1aRandom)]
+        {
+            for key in 0..1000u32 {
+                let key = key.to_be_bytes();
+                assert_eq!(pick(&plain, Some(&key)), pick(&random, Some(&key)));
+            }
+        }
+    }
+
+    #[test]
+    fn an_applications_partitioner_is_asked_and_its_answer_checked() {
+        let last = Partitioner::Custom(Box::new(|choice| choice.partition_count - 1));
+        assert_eq!(pick(&last, Some(b"k")), Pick::Partition(11));
+        let beyond = Partitioner::Custom(Box::new(|choice| choice.partition_count));
+        assert_eq!(pick(&beyond, None), Pick::Invalid(12));
+        let none = Partitioner::Custom(Box::new(|_| -1));
+        assert_eq!(pick(&none, None), Pick::Invalid(-1));
+    }
+
+    #[test]
+    fn every_partitioner_stays_below_the_count_and_reaches_all_partitions() {
+        use Partitioner::*;
+        for partitioner in [Random, Consistent, Murmur2, Fnv1a] {
+            let mut seed = 0u64;
+            let mut hits = [0; 7];
+            for key in 0..7000u32 {
+                let random = || {
+                    seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                    (seed ^ (seed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+                };
+                match partitioner.pick("t", Some(format!("key-{key}").as_bytes()), 7, &|_| true, random) {
+                    Pick::Partition(partition) => hits[partition as usize] += 1,
+                    other => panic!("{partitioner:?} answered {other:?}"),
+                }
+            }
+            assert!(hits.iter().all(|hits| (800..1200).contains(hits)), "{partitioner:?}: {hits:?}");
+        }
+    }
+}
