@@ -1,0 +1,125 @@
+//! What stands before the body in a frame, after the frame's length.
+
+use crate::{
+    api::ApiKey,
+    primitive::{DecodeError, EncodeError, Reader, Writer},
+};
+
+/// Stands before every request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestHeader {
+    /// The API called; one that this crate does not know is carried as it is.
+    pub api_key: i16,
+    /// The version of the body.
+    pub api_version: i16,
+    /// The client's number for this request; the response has the same.
+    pub correlation_id: i32,
+    /// The client's name.
+    pub client_id: Option<String>,
+}
+
+impl RequestHeader {
+    /// Appends the header to `out`, in the version that fits the API and its version.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let mut writer = Writer::new(out, false);
+        writer.i16(self.api_key);
+        writer.i16(self.api_version);
+        writer.i32(self.correlation_id);
+        // The client id kept its two-byte length even where everything else is compact.
+        writer.at("RequestHeader.client_id").nullable_string(self.client_id.as_deref())?;
+        Writer::new(out, self.is_flexible()).no_tagged_fields();
+        Ok(())
+    }
+
+    /// Reads the header in the version that fits the API and its version.
+    ///
+    /// Of an API that is not known it reads what all versions have in common.
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        reader.set_flexible(false);
+        let header = Self {
+            api_key: reader.at("RequestHeader.api_key").i16()?,
+            api_version: reader.at("RequestHeader.api_version").i16()?,
+            correlation_id: reader.at("RequestHeader.correlation_id").i32()?,
+            client_id: reader.at("RequestHeader.client_id").nullable_string()?,
+        };
+        reader.set_flexible(header.is_flexible());
+        reader.skip_tagged_fields()?;
+        Ok(header)
+    }
+
+    fn is_flexible(&self) -> bool {
+        ApiKey::from_i16(self.api_key).is_some_and(|api| api.request_header_version(self.api_version) >= 2)
+    }
+}
+
+/// Stands before every response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResponseHeader {
+    /// The number of the request that this answers.
+    pub correlation_id: i32,
+}
+
+impl ResponseHeader {
+    /// Appends the header of a response of `api` in `version`.
+    pub fn encode(&self, api: ApiKey, version: i16, out: &mut Vec<u8>) {
+        let mut writer = Writer::new(out, api.response_header_version(version) >= 1);
+        writer.i32(self.correlation_id);
+        writer.no_tagged_fields();
+    }
+
+    /// Reads the header of a response of `api` in `version`.
+    pub fn decode(reader: &mut Reader<'_>, api: ApiKey, version: i16) -> Result<Self, DecodeError> {
+        reader.set_flexible(api.response_header_version(version) >= 1);
+        let header = Self { correlation_id: reader.at("ResponseHeader.correlation_id").i32()? };
+        reader.skip_tagged_fields()?;
+        Ok(header)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(api: ApiKey, version: i16, client_id: Option<&str>) -> (RequestHeader, Vec<u8>) {
+        let header = RequestHeader {
+            api_key: api.as_i16(),
+            api_version: version,
+            correlation_id: 7,
+            client_id: client_id.map(str::to_owned),
+        };
+        let mut out = Vec::new();
+        header.encode(&mut out).unwrap();
+        (header, out)
+    }
+
+    #[test]
+    fn a_request_header_is_flexible_with_its_body() {
+        let (_, classic) = request(ApiKey::Metadata, 8, Some("me"));
+        assert_eq!(classic, [0, 3, 0, 8, 0, 0, 0, 7, 0, 2, b'm', b'e']);
+        let (_, flexible) = request(ApiKey::Metadata, 9, Some("me"));
+        assert_eq!(flexible, [0, 3, 0, 9, 0, 0, 0, 7, 0, 2, b'm', b'e', 0]);
+    }
+
+    #[test]
+    fn a_request_header_round_trips() {
+        for (version, client_id) in [(8, None), (9, None), (9, Some("rdkafka"))] {
+            let (header, bytes) = request(ApiKey::Metadata, version, client_id);
+            let mut reader = Reader::new(&bytes);
+            assert_eq!(RequestHeader::decode(&mut reader), Ok(header));
+            assert_eq!(reader.finish(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_response_header_is_flexible_except_for_api_versions() {
+        for (api, version, length) in
+            [(ApiKey::Fetch, 11, 4), (ApiKey::Fetch, 12, 5), (ApiKey::ApiVersions, 4, 4)]
+        {
+            let mut out = Vec::new();
+            let header = ResponseHeader { correlation_id: -2 };
+            header.encode(api, version, &mut out);
+            assert_eq!(out.len(), length);
+            assert_eq!(ResponseHeader::decode(&mut Reader::new(&out), api, version), Ok(header));
+        }
+    }
+}
