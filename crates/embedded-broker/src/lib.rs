@@ -1,1 +1,37 @@
-//! See the crate's description.
+//! A Kafka cluster inside a process, for first runs, tests and mocks.
+//!
+//! [`Cluster`] is a machine without I/O: bytes, time and commands go in, bytes come out, and the same inputs always give
+//! the same outputs. [`EmbeddedCluster`] puts it behind TCP listeners on a thread of its own.
+//!
+//! A request comes in through `inbox` (bytes to frames), is given to the right file of `api/` by `cluster`, which works
+//! on `topics` (who leads), `log` (record batches) and `producer_state` (sequence numbers), and goes out as a `frame`.
+//! `control` and `faults` are what a test does to it.
+
+#![forbid(unsafe_code)]
+
+mod api;
+mod appending;
+mod batch;
+mod cluster;
+mod connection;
+mod control;
+mod faults;
+mod frame;
+mod groups;
+mod inbox;
+mod log;
+mod options;
+mod producer_state;
+mod provisioning;
+mod random;
+mod server;
+mod timers;
+mod topics;
+
+pub use cluster::{Cluster, Output, RequestRecord};
+pub use connection::ConnectionId;
+pub use control::{Control, PartitionState, Tail};
+pub use faults::{Fault, FaultAction};
+pub use frame::Frame;
+pub use options::{BrokerId, ClusterOptions};
+pub use server::EmbeddedCluster;

@@ -1,0 +1,436 @@
+//! Produce (0), versions 3 to 13; versions 0 to 2 are advertised but not served, as by Kafka 4.
+//!
+//! Each partition takes exactly one record batch of magic 2, whose header and checksum are checked but whose records are
+//! not looked at. Base offset and leader epoch are written into it and it is appended as it is. Idempotent batches must
+//! come in sequence; one that is in the log already is acknowledged again with its old offset. With `acks=all` the answer
+//! waits for the followers (`replication_lag`), with `acks=0` there is none, but an error closes the connection.
+//! From version 10 on, a partition's new leader is named where the old one was asked (KIP-951).
+
+use std::{collections::BTreeMap, ops::Range, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::produce::{
+        ProduceRequestView, ProduceResponse,
+        response::{CurrentLeader, NodeEndpoint, PartitionResponse, Response},
+    },
+    primitive::{DecodeError, Reader},
+    uuid::Uuid,
+};
+
+use crate::{
+    batch::{self, BatchHeader},
+    cluster::{Cluster, Timer},
+    connection::{Pending, Request},
+    inbox::FrameBytes,
+    options::BrokerId,
+    producer_state::SequenceCheck,
+    timers::TimerKey,
+    topics::TopicIndex,
+};
+
+/// A Produce that waits for followers.
+#[derive(Debug)]
+pub(crate) struct PendingProduce {
+    pub request: Request,
+    /// What it waits for.
+    pub parts: Vec<AwaitedPart>,
+    response: ProduceResponse,
+    timer: Option<TimerKey>,
+}
+
+/// A partition's part of a Produce that waits for followers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AwaitedPart {
+    topic: TopicIndex,
+    partition: i32,
+    leader_epoch: i32,
+    /// Followers must have everything before this offset.
+    end_offset: i64,
+    /// Where its answer is in the response.
+    place: (usize, usize),
+}
+
+/// A topic of the request, and where its partitions' records are in the frame.
+struct TopicPart {
+    name: String,
+    id: Uuid,
+    index: Result<TopicIndex, ErrorCode>,
+    partitions: Vec<(i32, Option<Range<usize>>)>,
+}
+
+impl Cluster {
+    pub(crate) fn produce(
+        &mut self,
+        request: Request,
+        frame: FrameBytes<'_>,
+        at: usize,
+    ) -> Result<Option<BytesMut>, DecodeError> {
+        let (acks, timeout_ms, topics) = self.read_produce(&request, frame.as_slice(), at)?;
+        let mut request = request;
+        let mut records = Carver { frame, consumed: 0 };
+        let mut response = ProduceResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
+        let mut awaited = Vec::new();
+        let mut failed = false;
+        for (i, topic) in topics.into_iter().enumerate() {
+            let mut answers = Vec::with_capacity(topic.partitions.len());
+            for (j, (partition, range)) in topic.partitions.into_iter().enumerate() {
+                let part = Part { topic: topic.index, partition, acks };
+                let answer = match self.produce_part(&mut request, part, range, &mut records) {
+                    Ok(produced) => {
+                        if let (Ok(topic), Some(end_offset)) = (topic.index, produced.wait_for) {
+                            let leader_epoch = produced.leader_epoch;
+                            awaited.push(AwaitedPart {
+                                topic,
+                                partition,
+                                leader_epoch,
+                                end_offset,
+                                place: (i, j),
+                            });
+                        }
+                        produced.answer
+                    }
+                    Err(refusal) => {
+                        failed = true;
+                        PartitionResponse {
+                            index: partition,
+                            error_code: refusal.error,
+                            base_offset: -1,
+                            error_message: refusal.message.map(str::to_owned),
+                            ..Default::default()
+                        }
+                    }
+                };
+                answers.push(answer);
+            }
+            response.responses.push(Response {
+                name: topic.name,
+                topic_id: topic.id,
+                partition_responses: answers,
+            });
+        }
+        let unused = records.into_unused();
+        if acks == 0 {
+            if request.struck.lose_answer {
+                self.close(request.connection, "a fault lost the answer");
+            } else if failed {
+                self.close(request.connection, "an unacknowledged Produce failed");
+            }
+            return Ok(unused);
+        }
+        let mut pending = PendingProduce { request, parts: awaited, response, timer: None };
+        if pending.parts.iter().all(|part| self.produce_part_is_done(part)) {
+            self.finish_produce(pending);
+            return Ok(unused);
+        }
+        let waiter = pending.request.waiter();
+        for part in &pending.parts {
+            if let Some(state) = self.topics.partition_mut(part.topic, part.partition) {
+                state.produce_waiters.push(waiter);
+            }
+        }
+        let wait = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
+        pending.timer = Some(self.timers.set(self.now + wait, Timer::Expire(waiter)));
+        self.wait(Pending::Produce(pending));
+        Ok(unused)
+    }
+
+    /// Followers have the part's records, or they never will.
+    pub(crate) fn produce_part_is_done(&self, part: &AwaitedPart) -> bool {
+        self.topics.partition(part.topic, part.partition).is_none_or(|state| {
+            state.leader_epoch != part.leader_epoch || state.log.high_watermark() >= part.end_offset
+        })
+    }
+
+    /// Answers a Produce whose wait is over.
+    pub(crate) fn finish_produce(&mut self, mut pending: PendingProduce) {
+        if let Some(timer) = pending.timer {
+            self.timers.cancel(timer);
+        }
+        let request = pending.request;
+        for part in &pending.parts {
+            let error = match self.topics.partition(part.topic, part.partition) {
+                None => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                Some(state) if state.leader_epoch != part.leader_epoch => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+                Some(state) if state.log.high_watermark() < part.end_offset => ErrorCode::REQUEST_TIMED_OUT,
+                Some(_) => continue,
+            };
+            let answer = &mut pending.response.responses[part.place.0].partition_responses[part.place.1];
+            (answer.error_code, answer.base_offset) = (error, -1);
+        }
+        if request.version >= 10 {
+            self.name_new_leaders(&mut pending.response);
+        }
+        let mut answer = request.answer();
+        if pending.response.encode(request.version, &mut answer.buffer).is_ok() {
+            self.answer(&request, answer);
+        } else {
+            self.close(request.connection, "the answer can't be encoded");
+        }
+    }
+
+    fn read_produce(
+        &self,
+        request: &Request,
+        bytes: &[u8],
+        at: usize,
+    ) -> Result<(i16, i32, Vec<TopicPart>), DecodeError> {
+        let body = &bytes[at..];
+        let view = ProduceRequestView::decode(&mut Reader::new(body), request.version)?;
+        let base = bytes.as_ptr() as usize;
+        let topics = view.topic_data.iter().map(|topic| {
+            let index = if request.version >= 13 {
+                self.topics.by_id(topic.topic_id).ok_or(ErrorCode::UNKNOWN_TOPIC_ID)
+            } else {
+                self.topics.by_name(topic.name).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
+            };
+            let partitions = topic.partition_data.iter().map(|partition| {
+                let range = partition.records.map(|records| {
+                    let start = records.as_ptr() as usize - base;
+                    start..start + records.len()
+                });
+                (partition.index, range)
+            });
+            TopicPart {
+                name: topic.name.to_owned(),
+                id: topic.topic_id,
+                index,
+                partitions: partitions.collect(),
+            }
+        });
+        Ok((view.acks, view.timeout_ms, topics.collect()))
+    }
+
+    fn produce_part(
+        &mut self,
+        request: &mut Request,
+        part: Part,
+        range: Option<Range<usize>>,
+        records: &mut Carver<'_>,
+    ) -> Result<Produced, Refusal> {
+        if let Some(error) = request.struck.error {
+            return Err(error.into());
+        }
+        if !matches!(part.acks, -1..=1) {
+            return Err(ErrorCode::INVALID_REQUIRED_ACKS.into());
+        }
+        let topic_index = part.topic?;
+        let unknown = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+        let topic = self.topics.get(topic_index).ok_or(unknown)?;
+        if !self.faults.is_empty() {
+            let (name, before) = (topic.name.as_str(), request.struck.error.take());
+            self.faults.strike_partition(
+                request.api,
+                request.broker,
+                name,
+                part.partition,
+                &mut request.struck,
+            );
+            if let Some(error) = std::mem::replace(&mut request.struck.error, before) {
+                return Err(error.into());
+            }
+        }
+        let limits = topic.limits;
+        let state = self.topics.partition(topic_index, part.partition).ok_or(unknown)?;
+        state.check_leader(request.broker, -1)?;
+        let leader_epoch = state.leader_epoch;
+        let base_offset = state.log.end_offset();
+        let Some(range) = range else {
+            return Err(Refusal::invalid("Produce requests must have at least one record batch"));
+        };
+        if self.options.discard {
+            let header = BatchHeader::read(&records.frame.as_slice()[range])?;
+            header.check_content().map_err(Refusal::invalid)?;
+            if let Some(state) = self.topics.partition_mut(topic_index, part.partition) {
+                state.log.skip(i64::from(header.records));
+            }
+            return Ok(Produced::at(part.partition, base_offset, base_offset, -1));
+        }
+        let mut carved = records.carve(range);
+        let header = check(carved.as_mut(), request.version, limits.max_message_bytes)?;
+        let state = self.topics.partition_mut(topic_index, part.partition).ok_or(unknown)?;
+        if part.acks == -1 && state.in_sync.len() < limits.min_insync_replicas {
+            return Err(ErrorCode::NOT_ENOUGH_REPLICAS.into());
+        }
+        let log_start_offset = state.log.start_offset();
+        if header.has_producer_id() {
+            match state.producers.check(&header) {
+                SequenceCheck::Append => {}
+                SequenceCheck::Refuse(error) => return Err(error.into()),
+                SequenceCheck::Duplicate(offset) => {
+                    let mut produced = Produced::at(part.partition, offset, log_start_offset, -1);
+                    produced.leader_epoch = leader_epoch;
+                    produced.wait_for = (part.acks == -1).then_some(offset + i64::from(header.records));
+                    return Ok(produced);
+                }
+            }
+        }
+        batch::assign(carved.as_mut(), base_offset, leader_epoch);
+        let append_time = limits.log_append_time.then(|| self.unix_ms());
+        if let Some(now) = append_time {
+            batch::assign_append_time(carved.as_mut(), now);
+        }
+        let max_timestamp = append_time.unwrap_or(header.max_timestamp);
+        self.append(topic_index, part.partition, &header, max_timestamp, carved.into_bytes());
+        let mut produced =
+            Produced::at(part.partition, base_offset, log_start_offset, append_time.unwrap_or(-1));
+        produced.leader_epoch = leader_epoch;
+        produced.wait_for = (part.acks == -1).then_some(base_offset + i64::from(header.records));
+        Ok(produced)
+    }
+
+    /// KIP-951: says who leads now, and where it is.
+    fn name_new_leaders(&self, response: &mut ProduceResponse) {
+        let mut named = BTreeMap::new();
+        for topic in &mut response.responses {
+            let index = self.topics.by_id(topic.topic_id).or_else(|| self.topics.by_name(&topic.name));
+            for partition in &mut topic.partition_responses {
+                if partition.error_code != ErrorCode::NOT_LEADER_OR_FOLLOWER
+                    && partition.error_code != ErrorCode::FENCED_LEADER_EPOCH
+                {
+                    continue;
+                }
+                let Some(state) = index.and_then(|index| self.topics.partition(index, partition.index))
+                else {
+                    continue;
+                };
+                let Some(leader) = state.leader else { continue };
+                partition.current_leader =
+                    CurrentLeader { leader_id: leader.0, leader_epoch: state.leader_epoch };
+                named.insert(leader, ());
+            }
+        }
+        response.node_endpoints = named.into_keys().filter_map(|id| self.endpoint(id)).collect();
+    }
+
+    fn endpoint(&self, id: BrokerId) -> Option<NodeEndpoint> {
+        let broker = self.brokers.get(&id)?;
+        Some(NodeEndpoint {
+            node_id: id.0,
+            host: broker.host.clone(),
+            port: i32::from(broker.port),
+            rack: broker.rack.clone(),
+        })
+    }
+}
+
+/// What one partition's records are to be appended to.
+#[derive(Clone, Copy)]
+struct Part {
+    topic: Result<TopicIndex, ErrorCode>,
+    partition: i32,
+    acks: i16,
+}
+
+struct Produced {
+    answer: PartitionResponse,
+    leader_epoch: i32,
+    wait_for: Option<i64>,
+}
+
+struct Refusal {
+    error: ErrorCode,
+    message: Option<&'static str>,
+}
+
+impl From<ErrorCode> for Refusal {
+    fn from(error: ErrorCode) -> Self {
+        Self { error, message: None }
+    }
+}
+
+impl Refusal {
+    fn invalid(message: &'static str) -> Self {
+        Self { error: ErrorCode::INVALID_RECORD, message: Some(message) }
+    }
+}
+
+impl Produced {
+    fn at(index: i32, base_offset: i64, log_start_offset: i64, log_append_time_ms: i64) -> Self {
+        let answer = PartitionResponse {
+            index,
+            base_offset,
+            log_start_offset,
+            log_append_time_ms,
+            ..Default::default()
+        };
+        Self { answer, leader_epoch: 0, wait_for: None }
+    }
+}
+
+/// Everything that Kafka checks of a batch before it looks at the log.
+fn check(records: &[u8], version: i16, max_message_bytes: usize) -> Result<BatchHeader, Refusal> {
+    if records.is_empty() {
+        return Err(Refusal::invalid("Produce requests must have at least one record batch"));
+    }
+    let header = BatchHeader::read(records)?;
+    if header.size != records.len() {
+        return Err(Refusal::invalid("Produce requests must have exactly one record batch per partition"));
+    }
+    if header.is_zstd() && version < 7 {
+        return Err(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE.into());
+    }
+    if header.size > max_message_bytes {
+        return Err(ErrorCode::MESSAGE_TOO_LARGE.into());
+    }
+    if !batch::checksum_fits(records) {
+        return Err(ErrorCode::CORRUPT_MESSAGE.into());
+    }
+    header.check_content().map_err(Refusal::invalid)?;
+    Ok(header)
+}
+
+/// Takes records out of a frame, from its start to its end.
+struct Carver<'a> {
+    frame: FrameBytes<'a>,
+    consumed: usize,
+}
+
+/// One partition's records.
+enum Carved<'a> {
+    Borrowed(&'a mut [u8]),
+    Owned(BytesMut),
+}
+
+/// Smaller records are copied out of a large frame, so that they don't keep all of it in memory.
+const KEEP_FROM: usize = 4096;
+
+impl Carver<'_> {
+    /// The bytes of `range`, which is behind every earlier one.
+    fn carve(&mut self, range: Range<usize>) -> Carved<'_> {
+        match &mut self.frame {
+            FrameBytes::Borrowed(bytes) => Carved::Borrowed(&mut bytes[range]),
+            FrameBytes::Owned(bytes, _) => {
+                let range = range.start - self.consumed..range.end - self.consumed;
+                if range.len() < KEEP_FROM {
+                    return Carved::Borrowed(&mut bytes[range]);
+                }
+                self.consumed += range.end;
+                let length = range.len();
+                let mut head = bytes.split_to(range.end);
+                Carved::Owned(head.split_off(head.len() - length))
+            }
+        }
+    }
+
+    fn into_unused(self) -> Option<BytesMut> {
+        if self.consumed == 0 { self.frame.into_unused() } else { None }
+    }
+}
+
+impl Carved<'_> {
+    fn as_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+
+    fn into_bytes(self) -> Bytes {
+        match self {
+            Self::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
+            Self::Owned(bytes) => bytes.freeze(),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! ListOffsets (2), versions 1 to 11: earliest (-2), latest (-1), the record with the largest timestamp (-3), the earliest
+//! local offset (-4: the same as earliest), the latest tiered offset (-5: none), the earliest offset that waits for
+//! upload (-6: none), or the first record of a timestamp or later.
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::list_offsets::{ListOffsetsRequest, ListOffsetsResponse, request, response},
+};
+
+use crate::{batch, cluster::Cluster, connection::Request, log::PartitionLog};
+
+const LATEST: i64 = -1;
+const EARLIEST: i64 = -2;
+const MAX_TIMESTAMP: i64 = -3;
+const EARLIEST_LOCAL: i64 = -4;
+const LATEST_TIERED: i64 = -5;
+const EARLIEST_PENDING_UPLOAD: i64 = -6;
+
+impl Cluster {
+    pub(crate) fn list_offsets(
+        &mut self,
+        request: &mut Request,
+        body: ListOffsetsRequest,
+    ) -> ListOffsetsResponse {
+        let mut answer =
+            ListOffsetsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
+        for topic in body.topics {
+            let partitions = topic.partitions.iter();
+            let partitions = partitions.map(|partition| {
+                self.list_offset(request, &topic.name, partition).unwrap_or_else(|error_code| {
+                    response::Partition {
+                        partition_index: partition.partition_index,
+                        error_code,
+                        ..Default::default()
+                    }
+                })
+            });
+            let partitions = partitions.collect();
+            answer.topics.push(response::Topic { name: topic.name, partitions });
+        }
+        answer
+    }
+
+    fn list_offset(
+        &mut self,
+        request: &mut Request,
+        topic: &str,
+        wanted: &request::Partition,
+    ) -> Result<response::Partition, ErrorCode> {
+        if let Some(error) = self.injected_error(request, topic, wanted.partition_index) {
+            return Err(error);
+        }
+        let index = self.topics.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+        let partition = self.topics.partition(index, wanted.partition_index);
+        let partition = partition.ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+        partition.check_leader(request.broker, wanted.current_leader_epoch)?;
+        let log = &partition.log;
+        let at = |offset: i64| (-1, offset, log.epoch_of(offset).unwrap_or(partition.leader_epoch));
+        let (timestamp, offset, leader_epoch) = match wanted.timestamp {
+            LATEST => (-1, log.high_watermark(), partition.leader_epoch),
+            EARLIEST | EARLIEST_LOCAL => at(log.start_offset()),
+            LATEST_TIERED | EARLIEST_PENDING_UPLOAD => (-1, -1, -1),
+            MAX_TIMESTAMP => largest_timestamp(log),
+            timestamp if timestamp >= 0 => first_reaching(log, timestamp),
+            _ => return Err(ErrorCode::UNSUPPORTED_VERSION),
+        };
+        Ok(response::Partition {
+            partition_index: wanted.partition_index,
+            timestamp,
+            offset,
+            leader_epoch: if request.version >= 4 { leader_epoch } else { -1 },
+            ..Default::default()
+        })
+    }
+}
+
+const NOT_FOUND: (i64, i64, i32) = (-1, -1, -1);
+
+fn largest_timestamp(log: &PartitionLog) -> (i64, i64, i32) {
+    let Some(stored) = log.batch_of_largest_timestamp() else { return NOT_FOUND };
+    match batch::first_record_reaching(&stored.bytes, stored.max_timestamp) {
+        Some((timestamp, offset)) => (timestamp, offset, stored.leader_epoch),
+        None => (stored.max_timestamp, stored.last_offset, stored.leader_epoch),
+    }
+}
+
+/// The first visible record that is not older than `timestamp`.
+fn first_reaching(log: &PartitionLog, timestamp: i64) -> (i64, i64, i32) {
+    for stored in log.batches_reaching(timestamp) {
+        if stored.base_offset >= log.high_watermark() {
+            break;
+        }
+        if let Some((found, offset)) = batch::first_record_reaching(&stored.bytes, timestamp)
+            && offset >= log.start_offset()
+        {
+            return (found, offset, stored.leader_epoch);
+        }
+    }
+    NOT_FOUND
+}

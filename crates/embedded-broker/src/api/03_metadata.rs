@@ -1,0 +1,134 @@
+//! Metadata (3), versions 0 to 13: brokers, controller and topics. Topics may be asked for by id from version 10 on. A topic
+//! that doesn't exist is created if both client and cluster agree (`auto_create_topics`).
+
+use std::collections::BTreeMap;
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::metadata::{MetadataRequest, MetadataResponse, response},
+    uuid::Uuid,
+};
+
+use crate::{
+    cluster::Cluster,
+    connection::Request,
+    topics::{Partition, TopicIndex, check_name},
+};
+
+/// What everybody may do to a topic: there are no access rules.
+pub(crate) const TOPIC_OPERATIONS: i32 = 3576;
+/// What everybody may do to the cluster.
+pub(crate) const CLUSTER_OPERATIONS: i32 = 8096;
+
+impl Cluster {
+    pub(crate) fn metadata(&mut self, request: &mut Request, body: MetadataRequest) -> MetadataResponse {
+        let mut answer = MetadataResponse {
+            throttle_time_ms: request.throttle_ms(),
+            cluster_id: Some(self.options.cluster_id.clone()),
+            controller_id: self.controller.0,
+            ..Default::default()
+        };
+        for (id, broker) in self.brokers.iter().filter(|(_, broker)| broker.alive) {
+            answer.brokers.push(response::Broker {
+                node_id: id.0,
+                host: broker.host.clone(),
+                port: i32::from(broker.port),
+                rack: broker.rack.clone(),
+            });
+        }
+        if body.include_cluster_authorized_operations && (8..=10).contains(&request.version) {
+            answer.cluster_authorized_operations = CLUSTER_OPERATIONS;
+        }
+        let may_create =
+            self.options.auto_create_topics && (request.version < 4 || body.allow_auto_topic_creation);
+        let with_operations = body.include_topic_authorized_operations && request.version >= 8;
+        match body.topics {
+            Some(topics) if !(topics.is_empty() && request.version == 0) => {
+                for topic in topics {
+                    let found = match &topic.name {
+                        Some(name) => self.find_for_metadata(name, may_create),
+                        None => self.topics.by_id(topic.topic_id).ok_or(ErrorCode::UNKNOWN_TOPIC_ID),
+                    };
+                    answer.topics.push(self.describe_topic(request, topic.name, topic.topic_id, found));
+                }
+            }
+            _ => {
+                let all: Vec<_> =
+                    self.topics.in_order().map(|(index, topic)| (index, topic.name.clone())).collect();
+                for (index, name) in all {
+                    answer.topics.push(self.describe_topic(request, Some(name), Uuid::ZERO, Ok(index)));
+                }
+            }
+        }
+        if with_operations {
+            for topic in answer.topics.iter_mut().filter(|topic| topic.error_code == ErrorCode::NONE) {
+                topic.topic_authorized_operations = TOPIC_OPERATIONS;
+            }
+        }
+        answer
+    }
+
+    fn find_for_metadata(&mut self, name: &str, may_create: bool) -> Result<TopicIndex, ErrorCode> {
+        if let Some(index) = self.topics.by_name(name) {
+            return Ok(index);
+        }
+        if check_name(name).is_err() {
+            return Err(ErrorCode::INVALID_TOPIC_EXCEPTION);
+        }
+        if !may_create {
+            return Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        }
+        self.create_topic(name, -1, -1, BTreeMap::new(), false).map_err(|(error, _)| error)
+    }
+
+    fn describe_topic(
+        &mut self,
+        request: &mut Request,
+        name: Option<String>,
+        topic_id: Uuid,
+        found: Result<TopicIndex, ErrorCode>,
+    ) -> response::Topic {
+        let injected = self.injected_error(request, name.as_deref().unwrap_or_default(), -1);
+        let found = injected.map_or(found, Err);
+        let topic = found.and_then(|index| {
+            let topic = self.topics.get(index).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+            Ok((index, topic))
+        });
+        match topic {
+            Ok((index, topic)) => response::Topic {
+                name: Some(topic.name.clone()),
+                topic_id: topic.id,
+                partitions: topic.partitions.iter().map(|p| self.describe_partition(index, p)).collect(),
+                ..Default::default()
+            },
+            Err(error_code) => {
+                let name = if request.version < 12 { Some(name.unwrap_or_default()) } else { name };
+                response::Topic { error_code, name, topic_id, ..Default::default() }
+            }
+        }
+    }
+
+    fn describe_partition(&self, topic: TopicIndex, partition: &Partition) -> response::Partition {
+        let (leader, leader_epoch) = self.told_leader(topic, partition);
+        let alive = |id: &crate::options::BrokerId| self.brokers.get(id).is_some_and(|broker| broker.alive);
+        response::Partition {
+            error_code: if leader.is_some() { ErrorCode::NONE } else { ErrorCode::LEADER_NOT_AVAILABLE },
+            partition_index: partition.index,
+            leader_id: leader.map_or(-1, |leader| leader.0),
+            leader_epoch,
+            replica_nodes: partition.replicas.iter().map(|id| id.0).collect(),
+            isr_nodes: partition.in_sync.iter().map(|id| id.0).collect(),
+            offline_replicas: partition.replicas.iter().filter(|id| !alive(id)).map(|id| id.0).collect(),
+        }
+    }
+
+    /// Who leads a partition, as far as clients are told.
+    pub(crate) fn told_leader(
+        &self,
+        topic: TopicIndex,
+        partition: &Partition,
+    ) -> (Option<crate::options::BrokerId>, i32) {
+        let stale = self.stale_leaders.as_ref().and_then(|leaders| leaders.get(&(topic, partition.index)));
+        stale.copied().unwrap_or((partition.leader, partition.leader_epoch))
+    }
+}

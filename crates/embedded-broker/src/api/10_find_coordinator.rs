@@ -1,0 +1,55 @@
+//! FindCoordinator (10), versions 0 to 6; several keys at once from version 4 on. Coordinators of groups (0) and
+//! transactional ids (1) are found by a hash of the key among the brokers that are up; share groups (2) are not served.
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::find_coordinator::{FindCoordinatorRequest, FindCoordinatorResponse, response},
+};
+
+use crate::{cluster::Cluster, connection::Request};
+
+impl Cluster {
+    pub(crate) fn find_coordinator(
+        &mut self,
+        request: &mut Request,
+        body: FindCoordinatorRequest,
+    ) -> FindCoordinatorResponse {
+        let mut answer =
+            FindCoordinatorResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
+        let error = request.injected_error();
+        if request.version >= 4 {
+            for key in body.coordinator_keys {
+                let coordinator = self.find_one(&key, body.key_type, error);
+                answer.coordinators.push(response::Coordinator { key, ..coordinator });
+            }
+            return answer;
+        }
+        let coordinator = self.find_one(&body.key, body.key_type, error);
+        answer.error_code = coordinator.error_code;
+        if request.version >= 1 {
+            answer.error_message = coordinator.error_message;
+        }
+        (answer.node_id, answer.host, answer.port) =
+            (coordinator.node_id, coordinator.host, coordinator.port);
+        answer
+    }
+
+    fn find_one(&self, key: &str, key_type: i8, injected: ErrorCode) -> response::Coordinator {
+        let found = match (injected, key_type) {
+            (ErrorCode::NONE, 0 | 1) => self.coordinator_of(key).ok_or(ErrorCode::COORDINATOR_NOT_AVAILABLE),
+            (ErrorCode::NONE, _) => Err(ErrorCode::INVALID_REQUEST),
+            (error, _) => Err(error),
+        };
+        match found {
+            Ok(id) => response::Coordinator {
+                node_id: id.0,
+                host: self.brokers[&id].host.clone(),
+                port: i32::from(self.brokers[&id].port),
+                ..Default::default()
+            },
+            Err(error_code) => {
+                response::Coordinator { node_id: -1, port: -1, error_code, ..Default::default() }
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! LeaveGroup (13), versions 0 to 5; several members at once from version 3 on. See `groups`.
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::leave_group::{LeaveGroupRequest, LeaveGroupResponse, response},
+};
+
+use crate::{cluster::Cluster, connection::Request, groups::GroupAnswers};
+
+impl Cluster {
+    pub(crate) fn leave_group(
+        &mut self,
+        request: &mut Request,
+        body: LeaveGroupRequest,
+    ) -> LeaveGroupResponse {
+        let mut answer = LeaveGroupResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
+        if let Err(error) = self.check_group(request, &body.group_id) {
+            answer.error_code = error;
+            return answer;
+        }
+        let now = self.now;
+        let mut answers = GroupAnswers::default();
+        let mut leave = |member_id: &str, instance_id: Option<&str>| {
+            let group = self.groups.groups.get_mut(&body.group_id).ok_or(ErrorCode::UNKNOWN_MEMBER_ID);
+            let left = group.and_then(|group| group.leave(now, member_id, instance_id, &mut answers));
+            left.err().unwrap_or(ErrorCode::NONE)
+        };
+        if request.version < 3 {
+            answer.error_code = leave(&body.member_id, None);
+        } else {
+            for member in body.members {
+                answer.members.push(response::Member {
+                    error_code: leave(&member.member_id, member.group_instance_id.as_deref()),
+                    member_id: member.member_id,
+                    group_instance_id: member.group_instance_id,
+                });
+            }
+        }
+        self.settle_group(&body.group_id, answers);
+        answer
+    }
+}

@@ -1,0 +1,67 @@
+//! DescribeGroups (15), versions 0 to 6.
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::describe_groups::{DescribeGroupsRequest, DescribeGroupsResponse, response},
+};
+
+use crate::{
+    cluster::Cluster,
+    connection::Request,
+    groups::{Group, GroupState},
+};
+
+/// What everybody may do to a group: there are no access rules.
+const GROUP_OPERATIONS: i32 = 3400;
+
+impl Cluster {
+    pub(crate) fn describe_groups(
+        &mut self,
+        request: &mut Request,
+        body: DescribeGroupsRequest,
+    ) -> DescribeGroupsResponse {
+        let mut answer =
+            DescribeGroupsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
+        for name in body.groups {
+            let checked = self.check_group(request, &name);
+            let group = self.groups.groups.get(&name);
+            let mut described = match (checked, group) {
+                (Err(error_code), _) => response::Group { error_code, ..Default::default() },
+                (Ok(()), Some(group)) => describe(group),
+                (Ok(()), None) => response::Group { group_state: "Dead".to_owned(), ..Default::default() },
+            };
+            if group.is_none() && checked.is_ok() && request.version >= 6 {
+                described.error_code = ErrorCode::GROUP_ID_NOT_FOUND;
+                described.error_message = Some(format!("Group {name} not found."));
+            }
+            if body.include_authorized_operations && request.version >= 3 {
+                described.authorized_operations = GROUP_OPERATIONS;
+            }
+            answer.groups.push(response::Group { group_id: name, ..described });
+        }
+        answer
+    }
+}
+
+fn describe(group: &Group) -> response::Group {
+    let protocol = group.protocol.clone().unwrap_or_default();
+    let stable = group.state == GroupState::Stable;
+    let members = group.members.iter().map(|(id, member)| {
+        let chosen = member.protocols.iter().find(|(name, _)| *name == protocol);
+        response::Member {
+            member_id: id.clone(),
+            group_instance_id: member.instance_id.clone(),
+            client_id: member.client_id.clone(),
+            client_host: "/127.0.0.1".to_owned(),
+            member_metadata: chosen.map(|(_, metadata)| metadata.clone()).unwrap_or_default(),
+            member_assignment: if stable { member.assignment.clone() } else { Vec::new() },
+        }
+    });
+    response::Group {
+        group_state: group.state.name().to_owned(),
+        protocol_type: group.protocol_type.clone().unwrap_or_default(),
+        members: members.collect(),
+        protocol_data: if stable { protocol } else { String::new() },
+        ..Default::default()
+    }
+}

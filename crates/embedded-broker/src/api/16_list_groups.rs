@@ -1,0 +1,50 @@
+//! ListGroups (16), versions 0 to 5: the groups that the broker coordinates, from version 4 on only those in certain states,
+//! from version 5 on only those of certain types, of which there is `classic` here.
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::list_groups::{ListGroupsRequest, ListGroupsResponse, response},
+};
+
+use crate::{cluster::Cluster, connection::Request};
+
+impl Cluster {
+    pub(crate) fn list_groups(
+        &mut self,
+        request: &mut Request,
+        body: ListGroupsRequest,
+    ) -> ListGroupsResponse {
+        let mut answer = ListGroupsResponse {
+            throttle_time_ms: request.throttle_ms(),
+            error_code: request.injected_error(),
+            ..Default::default()
+        };
+        if answer.error_code != ErrorCode::NONE {
+            return answer;
+        }
+        let in_filter = |filter: &[String], is: &str| {
+            filter.is_empty() || filter.iter().any(|f| f.eq_ignore_ascii_case(is))
+        };
+        for (name, group) in &self.groups.groups {
+            if self.coordinator_of(name) != Some(request.broker)
+                || !in_filter(&body.states_filter, group.state.name())
+                || !in_filter(&body.types_filter, "classic")
+            {
+                continue;
+            }
+            let mut listed = response::Group {
+                group_id: name.clone(),
+                protocol_type: group.protocol_type.clone().unwrap_or_default(),
+                ..Default::default()
+            };
+            if request.version >= 4 {
+                listed.group_state = group.state.name().to_owned();
+            }
+            if request.version >= 5 {
+                listed.group_type = "classic".to_owned();
+            }
+            answer.groups.push(listed);
+        }
+        answer
+    }
+}

@@ -1,0 +1,113 @@
+//! DescribeConfigs (32), versions 1 to 4, of topics (2) and brokers (4).
+
+use std::collections::BTreeMap;
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::describe_configs::{DescribeConfigsRequest, DescribeConfigsResponse, request, response},
+};
+
+use super::configs::{ConfigEntry, ConfigSource, broker_configs, topic_configs};
+use crate::{cluster::Cluster, connection::Request, options::BrokerId, provisioning::Refusal};
+
+pub(crate) const TOPIC: i8 = 2;
+pub(crate) const BROKER: i8 = 4;
+
+impl Cluster {
+    pub(crate) fn describe_configs(
+        &mut self,
+        request: &mut Request,
+        body: DescribeConfigsRequest,
+    ) -> DescribeConfigsResponse {
+        let mut answer =
+            DescribeConfigsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
+        for resource in body.resources {
+            let found = self.find_configs(request, &resource);
+            let (error_code, error_message, entries) = match found {
+                Ok(entries) => (ErrorCode::NONE, None, entries),
+                Err((error, message)) => (error, Some(message), Vec::new()),
+            };
+            let wanted = |entry: &ConfigEntry| {
+                resource
+                    .configuration_keys
+                    .as_ref()
+                    .is_none_or(|keys| keys.iter().any(|key| key == entry.name))
+            };
+            let entries = entries.into_iter().filter(wanted);
+            let configs =
+                entries.map(|entry| describe(entry, request.version, body.include_synonyms)).collect();
+            answer.results.push(response::DescribeConfigsResult {
+                error_code,
+                error_message,
+                resource_type: resource.resource_type,
+                resource_name: resource.resource_name,
+                configs,
+            });
+        }
+        answer
+    }
+
+    fn find_configs(
+        &mut self,
+        request: &mut Request,
+        resource: &request::Resource,
+    ) -> Result<Vec<ConfigEntry>, Refusal> {
+        if let Some(error) = self.injected_error(request, &resource.resource_name, -1) {
+            return Err((error, "A fault was injected.".to_owned()));
+        }
+        match resource.resource_type {
+            TOPIC => {
+                let index = self.topics.by_name(&resource.resource_name);
+                let Some(topic) = index.and_then(|index| self.topics.get(index)) else {
+                    let message = format!("Topic {} doesn't exist.", resource.resource_name);
+                    return Err((ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, message));
+                };
+                Ok(topic_configs(&self.options, &topic.configs))
+            }
+            BROKER if resource.resource_name.is_empty() => Ok(Vec::new()),
+            BROKER => match resource.resource_name.parse().map(BrokerId) {
+                Ok(id) if self.brokers.contains_key(&id) => Ok(broker_configs(self, id)),
+                _ => {
+                    let message = format!("There is no broker {}.", resource.resource_name);
+                    Err((ErrorCode::INVALID_REQUEST, message))
+                }
+            },
+            other => Err((ErrorCode::INVALID_REQUEST, format!("Unsupported resource type: {other}"))),
+        }
+    }
+
+    /// The configuration of a topic, for changing it.
+    pub(crate) fn topic_config_map(&self, topic: &str) -> Option<BTreeMap<String, String>> {
+        self.topics.by_name(topic).and_then(|index| self.topics.get(index)).map(|topic| topic.configs.clone())
+    }
+}
+
+fn describe(entry: ConfigEntry, version: i16, include_synonyms: bool) -> response::Config {
+    let mut config = response::Config {
+        name: entry.name.to_owned(),
+        value: Some(entry.value.clone()),
+        read_only: entry.read_only,
+        config_source: entry.source as i8,
+        ..Default::default()
+    };
+    if version >= 3 {
+        config.config_type = entry.config_type as i8;
+    }
+    if include_synonyms {
+        if entry.source != ConfigSource::Default {
+            config.synonyms.push(response::Synonym {
+                name: entry.name.to_owned(),
+                value: Some(entry.value),
+                source: entry.source as i8,
+            });
+        }
+        if let Some(synonym) = entry.synonym {
+            config.synonyms.push(response::Synonym {
+                name: synonym.to_owned(),
+                value: Some(entry.default),
+                source: ConfigSource::Default as i8,
+            });
+        }
+    }
+    config
+}

@@ -1,0 +1,45 @@
+//! CreatePartitions (37), versions 0 to 3. Replicas of the new partitions are chosen by the cluster.
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::create_partitions::{CreatePartitionsRequest, CreatePartitionsResponse, request, response},
+};
+
+use crate::{cluster::Cluster, connection::Request, provisioning::Refusal};
+
+impl Cluster {
+    pub(crate) fn create_partitions_api(
+        &mut self,
+        request: &mut Request,
+        body: CreatePartitionsRequest,
+    ) -> CreatePartitionsResponse {
+        let mut answer =
+            CreatePartitionsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
+        for topic in body.topics {
+            let done = self.create_wanted_partitions(request, &topic, body.validate_only);
+            let (error_code, error_message) =
+                done.map_or_else(|(error, message)| (error, Some(message)), |()| (ErrorCode::NONE, None));
+            let name = topic.name;
+            answer.results.push(response::CreatePartitionsResult { name, error_code, error_message });
+        }
+        answer
+    }
+
+    fn create_wanted_partitions(
+        &mut self,
+        request: &mut Request,
+        topic: &request::Topic,
+        validate_only: bool,
+    ) -> Result<(), Refusal> {
+        if let Some(error) = self.injected_error(request, &topic.name, -1) {
+            return Err((error, "A fault was injected.".to_owned()));
+        }
+        let Some(index) = self.topics.by_name(&topic.name) else {
+            return Err((
+                ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                "This server does not host this topic-partition.".to_owned(),
+            ));
+        };
+        self.create_partitions(index, topic.count, validate_only)
+    }
+}

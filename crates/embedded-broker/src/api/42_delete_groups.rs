@@ -1,0 +1,32 @@
+//! DeleteGroups (42), versions 0 to 2: only groups without members.
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::delete_groups::{DeleteGroupsRequest, DeleteGroupsResponse, response},
+};
+
+use crate::{cluster::Cluster, connection::Request, groups::GroupState};
+
+impl Cluster {
+    pub(crate) fn delete_groups(
+        &mut self,
+        request: &mut Request,
+        body: DeleteGroupsRequest,
+    ) -> DeleteGroupsResponse {
+        let mut answer =
+            DeleteGroupsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
+        for group_id in body.groups_names {
+            let error_code = match (self.check_group(request, &group_id), self.groups.groups.get(&group_id)) {
+                (Err(error), _) => error,
+                (Ok(()), None) => ErrorCode::GROUP_ID_NOT_FOUND,
+                (Ok(()), Some(group)) if group.state != GroupState::Empty => ErrorCode::NON_EMPTY_GROUP,
+                (Ok(()), Some(_)) => {
+                    self.groups.groups.remove(&group_id);
+                    ErrorCode::NONE
+                }
+            };
+            answer.results.push(response::DeleteGroupsResult { group_id, error_code });
+        }
+        answer
+    }
+}

@@ -1,0 +1,100 @@
+//! IncrementalAlterConfigs (44), versions 0 and 1, of topics: set (0), delete (1), append to (2) and subtract from (3) a list.
+
+use std::collections::BTreeMap;
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::incremental_alter_configs::{
+        IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, request, response,
+    },
+};
+
+use super::{
+    configs::{default_of, is_list},
+    describe_configs::TOPIC,
+};
+use crate::{cluster::Cluster, connection::Request, provisioning::Refusal};
+
+impl Cluster {
+    pub(crate) fn incremental_alter_configs(
+        &mut self,
+        request: &mut Request,
+        body: IncrementalAlterConfigsRequest,
+    ) -> IncrementalAlterConfigsResponse {
+        let mut answer =
+            IncrementalAlterConfigsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
+        for resource in body.resources {
+            let done = self.alter_configs(request, &resource, body.validate_only);
+            let (error_code, error_message) =
+                done.map_or_else(|(error, message)| (error, Some(message)), |()| (ErrorCode::NONE, None));
+            answer.responses.push(response::Response {
+                error_code,
+                error_message,
+                resource_type: resource.resource_type,
+                resource_name: resource.resource_name,
+            });
+        }
+        answer
+    }
+
+    fn alter_configs(
+        &mut self,
+        request: &mut Request,
+        resource: &request::Resource,
+        validate_only: bool,
+    ) -> Result<(), Refusal> {
+        if let Some(error) = self.injected_error(request, &resource.resource_name, -1) {
+            return Err((error, "A fault was injected.".to_owned()));
+        }
+        if resource.resource_type != TOPIC {
+            let message = "Only the configuration of topics can be changed.".to_owned();
+            return Err((ErrorCode::INVALID_REQUEST, message));
+        }
+        let unknown = || {
+            (
+                ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                format!("Topic {} doesn't exist.", resource.resource_name),
+            )
+        };
+        let index = self.topics.by_name(&resource.resource_name).ok_or_else(unknown)?;
+        let mut configs = self.topic_config_map(&resource.resource_name).ok_or_else(unknown)?;
+        for change in &resource.configs {
+            alter(&mut configs, change)?;
+        }
+        if validate_only { self.limits(&configs).map(|_| ()) } else { self.set_topic_configs(index, configs) }
+    }
+}
+
+fn alter(configs: &mut BTreeMap<String, String>, change: &request::Config) -> Result<(), Refusal> {
+    let name = &change.name;
+    if change.config_operation == 1 {
+        configs.remove(name);
+        return Ok(());
+    }
+    let Some(value) = &change.value else {
+        return Err((ErrorCode::INVALID_REQUEST, format!("Null value not supported for {name}")));
+    };
+    if change.config_operation == 0 {
+        configs.insert(name.clone(), value.clone());
+        return Ok(());
+    }
+    if !is_list(name) {
+        return Err((
+            ErrorCode::INVALID_CONFIG,
+            format!("Can't append to or subtract from {name}: it is not a list"),
+        ));
+    }
+    let now = configs.get(name).map(String::as_str).or_else(|| default_of(name)).unwrap_or_default();
+    let mut entries: Vec<&str> = now.split(',').filter(|entry| !entry.is_empty()).collect();
+    for entry in value.split(',').filter(|entry| !entry.is_empty()) {
+        match change.config_operation {
+            2 if !entries.contains(&entry) => entries.push(entry),
+            2 => {}
+            3 => entries.retain(|known| *known != entry),
+            other => return Err((ErrorCode::INVALID_REQUEST, format!("Unknown operation {other}"))),
+        }
+    }
+    let joined = entries.join(",");
+    configs.insert(name.clone(), joined);
+    Ok(())
+}

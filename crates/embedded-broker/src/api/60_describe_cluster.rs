@@ -1,0 +1,48 @@
+//! DescribeCluster (60), versions 0 to 2.
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::describe_cluster::{DescribeClusterRequest, DescribeClusterResponse, response},
+};
+
+use super::metadata::CLUSTER_OPERATIONS;
+use crate::{cluster::Cluster, connection::Request};
+
+impl Cluster {
+    pub(crate) fn describe_cluster(
+        &mut self,
+        request: &mut Request,
+        body: DescribeClusterRequest,
+    ) -> DescribeClusterResponse {
+        let mut answer = DescribeClusterResponse {
+            throttle_time_ms: request.throttle_ms(),
+            error_code: request.injected_error(),
+            cluster_id: self.options.cluster_id.clone(),
+            controller_id: self.controller.0,
+            ..Default::default()
+        };
+        if answer.error_code != ErrorCode::NONE {
+            return answer;
+        }
+        if request.version >= 1 && body.endpoint_type != 1 {
+            answer.error_code = ErrorCode::MISMATCHED_ENDPOINT_TYPE;
+            answer.error_message = Some("The request was sent to an endpoint of the wrong type.".to_owned());
+            return answer;
+        }
+        for (id, broker) in &self.brokers {
+            if broker.alive || body.include_fenced_brokers && request.version >= 2 {
+                answer.brokers.push(response::Broker {
+                    broker_id: id.0,
+                    host: broker.host.clone(),
+                    port: i32::from(broker.port),
+                    rack: broker.rack.clone(),
+                    is_fenced: !broker.alive,
+                });
+            }
+        }
+        if body.include_cluster_authorized_operations {
+            answer.cluster_authorized_operations = CLUSTER_OPERATIONS;
+        }
+        answer
+    }
+}

@@ -1,0 +1,274 @@
+//! Incremental fetch sessions (KIP-227): what a client fetches from a broker, so that it needn't say it each time.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use ottla_protocol::{error_code::ErrorCode, time::Instant};
+
+use crate::random::Random;
+
+/// The sessions of one broker.
+#[derive(Debug)]
+pub(crate) struct FetchSessions {
+    sessions: BTreeMap<i32, FetchSession>,
+    slots: usize,
+}
+
+/// One client's session.
+#[derive(Debug)]
+pub(crate) struct FetchSession {
+    /// The epoch that the client's next request must have.
+    pub next_epoch: i32,
+    pub uses_topic_ids: bool,
+    created: Instant,
+    last_used: Instant,
+    /// What is fetched, by the order in which it is to be served.
+    partitions: BTreeMap<u64, SessionPartition>,
+    order: BTreeMap<SessionKey, u64>,
+    next_order: u64,
+}
+
+/// A partition is known by its topic's name or id as the client gave it, because the topic may not exist (yet).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SessionKey {
+    pub topic: TopicName,
+    pub partition: i32,
+}
+
+/// How a client names a topic.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum TopicName {
+    Name(String),
+    Id([u8; 16]),
+}
+
+/// What is fetched from a partition, and what was last said of it.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionPartition {
+    pub key: SessionKey,
+    pub wanted: WantedPartition,
+    /// -1: not said.
+    pub high_watermark: i64,
+    pub log_start_offset: i64,
+}
+
+/// A partition in a Fetch request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WantedPartition {
+    pub current_leader_epoch: i32,
+    pub fetch_offset: i64,
+    pub last_fetched_epoch: i32,
+    pub max_bytes: i32,
+}
+
+/// Sessions that were used more recently than this aren't evicted for others that are not larger.
+const EVICTION: Duration = Duration::from_secs(120);
+
+impl FetchSessions {
+    pub fn new(slots: usize) -> Self {
+        Self { sessions: BTreeMap::new(), slots }
+    }
+
+    pub fn clear(&mut self) {
+        self.sessions.clear();
+    }
+
+    pub fn remove(&mut self, id: i32) {
+        self.sessions.remove(&id);
+    }
+
+    pub fn get_mut(&mut self, id: i32) -> Option<&mut FetchSession> {
+        self.sessions.get_mut(&id)
+    }
+
+    pub fn get(&self, id: i32) -> Option<&FetchSession> {
+        self.sessions.get(&id)
+    }
+
+    /// The session, if the client knows where it is in it.
+    pub fn resume(
+        &mut self,
+        id: i32,
+        epoch: i32,
+        uses_topic_ids: bool,
+    ) -> Result<&mut FetchSession, ErrorCode> {
+        let session = self.sessions.get_mut(&id).ok_or(ErrorCode::FETCH_SESSION_ID_NOT_FOUND)?;
+        if session.next_epoch != epoch {
+            return Err(ErrorCode::INVALID_FETCH_SESSION_EPOCH);
+        }
+        if session.uses_topic_ids != uses_topic_ids {
+            return Err(ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR);
+        }
+        Ok(session)
+    }
+
+    /// Creates a session for these partitions; none if there is no room.
+    pub fn create(
+        &mut self,
+        now: Instant,
+        random: &mut Random,
+        uses_topic_ids: bool,
+        partitions: Vec<SessionPartition>,
+    ) -> Option<i32> {
+        if self.sessions.len() >= self.slots && !self.evict(now, partitions.len()) {
+            return None;
+        }
+        let mut id = random.positive_i32();
+        while self.sessions.contains_key(&id) {
+            id = random.positive_i32();
+        }
+        let mut session = FetchSession {
+            next_epoch: 1,
+            uses_topic_ids,
+            created: now,
+            last_used: now,
+            partitions: BTreeMap::new(),
+            order: BTreeMap::new(),
+            next_order: 0,
+        };
+        for partition in partitions {
+            session.put(partition);
+        }
+        self.sessions.insert(id, session);
+        Some(id)
+    }
+
+    /// Makes room: for anybody where a session is stale, else for one that is larger than another.
+    fn evict(&mut self, now: Instant, size: usize) -> bool {
+        let stale = self.sessions.iter().min_by_key(|(_, session)| session.last_used);
+        if let Some((id, session)) = stale
+            && now.saturating_since(session.last_used) > EVICTION
+        {
+            let id = *id;
+            self.sessions.remove(&id);
+            return true;
+        }
+        let old =
+            self.sessions.iter().filter(|(_, session)| now.saturating_since(session.created) > EVICTION);
+        if let Some((id, session)) = old.min_by_key(|(_, session)| session.partitions.len())
+            && session.partitions.len() < size
+        {
+            let id = *id;
+            self.sessions.remove(&id);
+            return true;
+        }
+        false
+    }
+}
+
+impl FetchSession {
+    pub fn used(&mut self, now: Instant) {
+        self.last_used = now;
+        self.next_epoch = if self.next_epoch == i32::MAX { 1 } else { self.next_epoch + 1 };
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.partitions.is_empty()
+    }
+
+    /// Adds a partition, or replaces what is wanted of it.
+    pub fn put(&mut self, partition: SessionPartition) {
+        if let Some(known) = self.order.get(&partition.key).and_then(|order| self.partitions.get_mut(order)) {
+            known.wanted = partition.wanted;
+            return;
+        }
+        self.order.insert(partition.key.clone(), self.next_order);
+        self.partitions.insert(self.next_order, partition);
+        self.next_order += 1;
+    }
+
+    pub fn forget(&mut self, key: &SessionKey) {
+        if let Some(order) = self.order.remove(key) {
+            self.partitions.remove(&order);
+        }
+    }
+
+    /// In the order in which they are to be served.
+    pub fn partitions(&self) -> impl Iterator<Item = (u64, &SessionPartition)> {
+        self.partitions.iter().map(|(order, partition)| (*order, partition))
+    }
+
+    pub fn partition_mut(&mut self, order: u64) -> Option<&mut SessionPartition> {
+        self.partitions.get_mut(&order)
+    }
+
+    /// Serves a partition after all others the next time, because it got records this time.
+    pub fn move_to_end(&mut self, order: u64) {
+        if self.next_order == order + 1 {
+            return;
+        }
+        let Some(partition) = self.partitions.remove(&order) else { return };
+        self.order.insert(partition.key.clone(), self.next_order);
+        self.partitions.insert(self.next_order, partition);
+        self.next_order += 1;
+    }
+}
+
+impl SessionPartition {
+    pub fn new(topic: TopicName, partition: i32, wanted: WantedPartition) -> Self {
+        let key = SessionKey { topic, partition };
+        Self { key, wanted, high_watermark: -1, log_start_offset: -1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn partitions(n: i32) -> Vec<SessionPartition> {
+        let wanted = WantedPartition {
+            current_leader_epoch: -1,
+            fetch_offset: 0,
+            last_fetched_epoch: -1,
+            max_bytes: 100,
+        };
+        (0..n).map(|i| SessionPartition::new(TopicName::Name("t".to_owned()), i, wanted)).collect()
+    }
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_session_goes_on_only_in_its_next_epoch() {
+        let (mut sessions, mut random) = (FetchSessions::new(2), Random::new(1));
+        let id = sessions.create(at(0), &mut random, true, partitions(2)).unwrap();
+        assert_eq!(sessions.resume(id + 1, 1, true).err(), Some(ErrorCode::FETCH_SESSION_ID_NOT_FOUND));
+        assert_eq!(sessions.resume(id, 2, true).err(), Some(ErrorCode::INVALID_FETCH_SESSION_EPOCH));
+        assert_eq!(sessions.resume(id, 1, false).err(), Some(ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR));
+        let session = sessions.resume(id, 1, true).unwrap();
+        session.used(at(1));
+        assert_eq!(session.next_epoch, 2);
+    }
+
+    #[test]
+    fn a_full_cache_evicts_stale_and_then_smaller_old_sessions() {
+        let (mut sessions, mut random) = (FetchSessions::new(2), Random::new(1));
+        let small = sessions.create(at(0), &mut random, true, partitions(1)).unwrap();
+        let large = sessions.create(at(0), &mut random, true, partitions(5)).unwrap();
+        assert_eq!(sessions.create(at(100), &mut random, true, partitions(3)), None, "all are too young");
+        for id in [small, large] {
+            sessions.get_mut(id).unwrap().used(at(110));
+        }
+        assert_eq!(sessions.create(at(121), &mut random, true, partitions(1)), None, "none is smaller");
+        let other = sessions.create(at(121), &mut random, true, partitions(3)).unwrap();
+        assert!(sessions.get_mut(small).is_none());
+        sessions.get_mut(other).unwrap().used(at(300));
+        assert!(sessions.create(at(300), &mut random, true, partitions(1)).is_some());
+        assert!(sessions.get_mut(large).is_none(), "it was not used for three minutes");
+    }
+
+    #[test]
+    fn partitions_that_got_records_are_served_last() {
+        let (mut sessions, mut random) = (FetchSessions::new(2), Random::new(1));
+        let id = sessions.create(at(0), &mut random, true, partitions(3)).unwrap();
+        let session = sessions.get_mut(id).unwrap();
+        session.move_to_end(0);
+        let order: Vec<i32> = session.partitions().map(|(_, p)| p.key.partition).collect();
+        assert_eq!(order, [1, 2, 0]);
+        let again = session.partitions().next().unwrap().1.clone();
+        session.put(again);
+        session.forget(&partitions(3)[2].key);
+        let order: Vec<i32> = session.partitions().map(|(_, p)| p.key.partition).collect();
+        assert_eq!(order, [1, 0]);
+    }
+}

@@ -1,0 +1,238 @@
+//! What the brokers serve: one file per API, numbered by API key.
+
+use bytes::BytesMut;
+use ottla_protocol::{
+    api::ApiKey,
+    generated,
+    message::{self, Message},
+    primitive::{DecodeError, Reader},
+};
+
+use crate::{
+    cluster::{Broker, Cluster},
+    connection::Request,
+    inbox::FrameBytes,
+    options::BrokerId,
+};
+
+#[path = "18_api_versions.rs"]
+pub(crate) mod api_versions;
+pub(crate) mod configs;
+#[path = "37_create_partitions.rs"]
+pub(crate) mod create_partitions;
+#[path = "19_create_topics.rs"]
+pub(crate) mod create_topics;
+#[path = "42_delete_groups.rs"]
+pub(crate) mod delete_groups;
+#[path = "21_delete_records.rs"]
+pub(crate) mod delete_records;
+#[path = "20_delete_topics.rs"]
+pub(crate) mod delete_topics;
+#[path = "60_describe_cluster.rs"]
+pub(crate) mod describe_cluster;
+#[path = "32_describe_configs.rs"]
+pub(crate) mod describe_configs;
+#[path = "15_describe_groups.rs"]
+pub(crate) mod describe_groups;
+#[path = "75_describe_topic_partitions.rs"]
+pub(crate) mod describe_topic_partitions;
+#[path = "01_fetch.rs"]
+pub(crate) mod fetch;
+pub(crate) mod fetch_sessions;
+#[path = "10_find_coordinator.rs"]
+pub(crate) mod find_coordinator;
+#[path = "12_heartbeat.rs"]
+pub(crate) mod heartbeat;
+#[path = "44_incremental_alter_configs.rs"]
+pub(crate) mod incremental_alter_configs;
+#[path = "22_init_producer_id.rs"]
+pub(crate) mod init_producer_id;
+#[path = "11_join_group.rs"]
+pub(crate) mod join_group;
+#[path = "13_leave_group.rs"]
+pub(crate) mod leave_group;
+#[path = "16_list_groups.rs"]
+pub(crate) mod list_groups;
+#[path = "02_list_offsets.rs"]
+pub(crate) mod list_offsets;
+#[path = "46_list_partition_reassignments.rs"]
+pub(crate) mod list_partition_reassignments;
+#[path = "03_metadata.rs"]
+pub(crate) mod metadata;
+#[path = "08_offset_commit.rs"]
+pub(crate) mod offset_commit;
+#[path = "09_offset_fetch.rs"]
+pub(crate) mod offset_fetch;
+#[path = "23_offset_for_leader_epoch.rs"]
+pub(crate) mod offset_for_leader_epoch;
+#[path = "00_produce.rs"]
+pub(crate) mod produce;
+#[path = "14_sync_group.rs"]
+pub(crate) mod sync_group;
+
+/// What is served, in the versions that Apache Kafka 4.3.1 advertises.
+pub(crate) const SERVED: [(ApiKey, i16, i16); 26] = [
+    (ApiKey::Produce, 0, 13),
+    (ApiKey::Fetch, 4, 18),
+    (ApiKey::ListOffsets, 1, 11),
+    (ApiKey::Metadata, 0, 13),
+    (ApiKey::OffsetCommit, 2, 10),
+    (ApiKey::OffsetFetch, 1, 10),
+    (ApiKey::FindCoordinator, 0, 6),
+    (ApiKey::JoinGroup, 0, 9),
+    (ApiKey::Heartbeat, 0, 4),
+    (ApiKey::LeaveGroup, 0, 5),
+    (ApiKey::SyncGroup, 0, 5),
+    (ApiKey::DescribeGroups, 0, 6),
+    (ApiKey::ListGroups, 0, 5),
+    (ApiKey::ApiVersions, 0, 4),
+    (ApiKey::CreateTopics, 2, 7),
+    (ApiKey::DeleteTopics, 1, 6),
+    (ApiKey::DeleteRecords, 0, 2),
+    (ApiKey::InitProducerId, 0, 5),
+    (ApiKey::OffsetForLeaderEpoch, 2, 4),
+    (ApiKey::DescribeConfigs, 1, 4),
+    (ApiKey::CreatePartitions, 0, 3),
+    (ApiKey::DeleteGroups, 0, 2),
+    (ApiKey::IncrementalAlterConfigs, 0, 1),
+    (ApiKey::ListPartitionReassignments, 0, 0),
+    (ApiKey::DescribeCluster, 0, 2),
+    (ApiKey::DescribeTopicPartitions, 0, 0),
+];
+
+/// The versions of an API that a broker advertises, if it serves it at all.
+pub(crate) fn advertised_versions(broker: &Broker, key: i16) -> Option<(i16, i16)> {
+    let (_, min, max) = *SERVED.iter().find(|(api, _, _)| *api as i16 == key)?;
+    let (min, max) = broker.api_versions.get(&key).copied().unwrap_or((min, max));
+    (min <= max).then_some((min, max))
+}
+
+/// The versions of an API that a broker answers.
+pub(crate) fn served_versions(broker: &Broker, key: i16) -> Option<(i16, i16)> {
+    let (min, max) = advertised_versions(broker, key)?;
+    // Kafka 4 advertises old versions for the sake of old librdkafka, but doesn't serve them.
+    let min = if key == ApiKey::Produce as i16 { min.max(3) } else { min };
+    Some((min, max))
+}
+
+impl Cluster {
+    /// Gives a request to whoever serves it. An owned buffer that nothing was kept of comes back.
+    pub(crate) fn dispatch(
+        &mut self,
+        request: Request,
+        frame: FrameBytes<'_>,
+        at: usize,
+    ) -> Result<Option<BytesMut>, DecodeError> {
+        if request.api == ApiKey::Produce {
+            return self.produce(request, frame, at);
+        }
+        let body = &mut Reader::new(&frame.as_slice()[at..]);
+        match request.api {
+            ApiKey::Fetch => {
+                let body = generated::fetch::FetchRequest::decode(body, request.version)?;
+                self.fetch(request, body);
+            }
+            ApiKey::ListOffsets => self.respond(request, body, Self::list_offsets)?,
+            ApiKey::Metadata => self.respond(request, body, Self::metadata)?,
+            ApiKey::OffsetCommit => self.respond(request, body, Self::offset_commit)?,
+            ApiKey::OffsetFetch => self.respond(request, body, Self::offset_fetch)?,
+            ApiKey::JoinGroup => {
+                let body = generated::join_group::JoinGroupRequest::decode(body, request.version)?;
+                self.join_group(request, body);
+            }
+            ApiKey::Heartbeat => self.respond(request, body, Self::heartbeat)?,
+            ApiKey::LeaveGroup => self.respond(request, body, Self::leave_group)?,
+            ApiKey::SyncGroup => {
+                let body = generated::sync_group::SyncGroupRequest::decode(body, request.version)?;
+                self.sync_group(request, body);
+            }
+            ApiKey::DescribeGroups => self.respond(request, body, Self::describe_groups)?,
+            ApiKey::ListGroups => self.respond(request, body, Self::list_groups)?,
+            ApiKey::DeleteGroups => self.respond(request, body, Self::delete_groups)?,
+            ApiKey::FindCoordinator => self.respond(request, body, Self::find_coordinator)?,
+            ApiKey::ApiVersions => self.respond(request, body, Self::api_versions)?,
+            ApiKey::CreateTopics => self.respond(request, body, Self::create_topics)?,
+            ApiKey::DeleteTopics => self.respond(request, body, Self::delete_topics)?,
+            ApiKey::DeleteRecords => self.respond(request, body, Self::delete_records)?,
+            ApiKey::InitProducerId => self.respond(request, body, Self::init_producer_id)?,
+            ApiKey::OffsetForLeaderEpoch => self.respond(request, body, Self::offset_for_leader_epoch)?,
+            ApiKey::DescribeConfigs => self.respond(request, body, Self::describe_configs)?,
+            ApiKey::CreatePartitions => self.respond(request, body, Self::create_partitions_api)?,
+            ApiKey::IncrementalAlterConfigs => {
+                self.respond(request, body, Self::incremental_alter_configs)?
+            }
+            ApiKey::ListPartitionReassignments => {
+                self.respond(request, body, Self::list_partition_reassignments)?
+            }
+            ApiKey::DescribeCluster => self.respond(request, body, Self::describe_cluster)?,
+            ApiKey::DescribeTopicPartitions => {
+                self.respond(request, body, Self::describe_topic_partitions)?
+            }
+            _ => self.close(request.connection, "the client sent a request of an API that is not served"),
+        }
+        Ok(frame.into_unused())
+    }
+
+    /// Answers a request whose answer never waits.
+    fn respond<R: message::Request>(
+        &mut self,
+        mut request: Request,
+        body: &mut Reader<'_>,
+        serve: impl FnOnce(&mut Self, &mut Request, R) -> R::Response,
+    ) -> Result<(), DecodeError> {
+        let body = R::decode(body, request.version)?;
+        let response = serve(self, &mut request, body);
+        self.answer_with(&request, &response);
+        Ok(())
+    }
+
+    /// Answers a request with a message.
+    pub(crate) fn answer_with(&mut self, request: &Request, response: &impl Message) {
+        let mut answer = request.answer();
+        match response.encode(request.version, &mut answer.buffer) {
+            Ok(()) => self.answer(request, answer),
+            Err(_) => self.close(request.connection, "the answer can't be encoded"),
+        }
+    }
+
+    /// The error that a fault demands for one topic's or partition's part of a request.
+    pub(crate) fn injected_error(
+        &mut self,
+        request: &mut Request,
+        topic: &str,
+        partition: i32,
+    ) -> Option<ottla_protocol::error_code::ErrorCode> {
+        if request.struck.error.is_some() || self.faults.is_empty() {
+            return request.struck.error;
+        }
+        self.faults.strike_partition(request.api, request.broker, topic, partition, &mut request.struck);
+        request.struck.error.take()
+    }
+
+    /// The request may be about this group, and came to the right broker.
+    pub(crate) fn check_group(
+        &mut self,
+        request: &mut Request,
+        group: &str,
+    ) -> Result<(), ottla_protocol::error_code::ErrorCode> {
+        use ottla_protocol::error_code::ErrorCode;
+        if let Some(error) = self.injected_error(request, group, -1) {
+            return Err(error);
+        }
+        if group.is_empty() {
+            return Err(ErrorCode::INVALID_GROUP_ID);
+        }
+        if self.coordinator_of(group) == Some(request.broker) {
+            Ok(())
+        } else {
+            Err(ErrorCode::NOT_COORDINATOR)
+        }
+    }
+
+    /// The broker that coordinates a group or a transactional id: always the same one of those that are up.
+    pub(crate) fn coordinator_of(&self, key: &str) -> Option<BrokerId> {
+        let alive = self.alive_brokers();
+        let hash = key.bytes().fold(0usize, |hash, b| hash.wrapping_mul(31).wrapping_add(usize::from(b)));
+        alive.get(hash % alive.len().max(1)).copied()
+    }
+}

@@ -1,0 +1,160 @@
+//! What happens when records come into a log, become visible, or leave it.
+
+use bytes::Bytes;
+use ottla_protocol::time::Instant;
+
+use crate::{
+    batch::BatchHeader,
+    cluster::{Cluster, Timer},
+    connection::{Pending, Waiter},
+    topics::TopicIndex,
+};
+
+impl Cluster {
+    /// Appends a batch that was checked and whose base offset and leader epoch are filled in.
+    pub(crate) fn append(
+        &mut self,
+        topic: TopicIndex,
+        partition: i32,
+        header: &BatchHeader,
+        max_timestamp: i64,
+        bytes: Bytes,
+    ) {
+        let Some(state) = self.topics.partition_mut(topic, partition) else { return };
+        let base_offset = state.log.end_offset();
+        self.stored_bytes += bytes.len() as u64;
+        state.log.append(header, state.leader_epoch, max_timestamp, bytes);
+        if header.has_producer_id() {
+            state.producers.remember(header, base_offset);
+        }
+        let end = state.log.end_offset();
+        if self.options.replication_lag.is_zero() || state.in_sync.len() <= 1 {
+            self.advance_high_watermark(topic, partition, end);
+        } else {
+            let due = self.now + self.options.replication_lag;
+            state.replicating.push_back((due, end));
+            if due != Instant::FAR_FUTURE {
+                self.timers.set(due, Timer::Replicate(topic, partition));
+            }
+        }
+        if self.stored_bytes > self.options.retention_bytes {
+            self.retain();
+        }
+    }
+
+    /// Followers of a partition have caught up with what was due.
+    pub(crate) fn replicate(&mut self, topic: TopicIndex, partition: i32) {
+        let now = self.now;
+        let Some(state) = self.topics.partition_mut(topic, partition) else { return };
+        let mut reached = None;
+        while state.replicating.front().is_some_and(|(due, _)| *due <= now) {
+            reached = state.replicating.pop_front().map(|(_, end)| end);
+        }
+        if let Some(end) = reached {
+            self.advance_high_watermark(topic, partition, end);
+        }
+    }
+
+    /// Makes records up to `offset` visible, and satisfies who waited for them.
+    pub(crate) fn advance_high_watermark(&mut self, topic: TopicIndex, partition: i32, offset: i64) {
+        let Some(state) = self.topics.partition_mut(topic, partition) else { return };
+        let before = state.log.high_watermark();
+        state.log.advance_high_watermark(offset);
+        let watermark = state.log.high_watermark();
+        if watermark == before {
+            return;
+        }
+        if !state.fetch_waiters.is_empty() {
+            let visible = state.log.batches_from(before).take_while(|batch| batch.base_offset < watermark);
+            let bytes = visible.map(|batch| batch.bytes.len()).sum::<usize>();
+            let mut waiters = std::mem::take(&mut state.fetch_waiters);
+            waiters.retain(|waiter| self.count_for_fetch(*waiter, bytes));
+            self.put_back(topic, partition, waiters);
+        }
+        self.wake_producers(topic, partition);
+    }
+
+    /// Lets everything that waits at a partition look at it again: its leader or its records changed.
+    pub(crate) fn wake_partition(&mut self, topic: TopicIndex, partition: i32) {
+        let Some(state) = self.topics.partition_mut(topic, partition) else { return };
+        let waiters = std::mem::take(&mut state.fetch_waiters);
+        self.satisfied.extend(waiters);
+        self.wake_producers(topic, partition);
+    }
+
+    /// Drops a partition's records before `offset`.
+    pub(crate) fn advance_log_start(&mut self, topic: TopicIndex, partition: i32, offset: i64) {
+        if let Some(state) = self.topics.partition_mut(topic, partition) {
+            let before = state.log.bytes();
+            state.log.advance_start(offset);
+            self.stored_bytes -= before - state.log.bytes();
+        }
+    }
+
+    /// Answers the requests that got what they waited for.
+    pub(crate) fn finish_satisfied(&mut self) -> bool {
+        let Some(waiter) = self.satisfied.pop_front() else { return false };
+        match self.take_pending(waiter) {
+            Some(Pending::Fetch(pending)) => self.finish_fetch(pending),
+            Some(Pending::Produce(pending)) => self.finish_produce(pending),
+            Some(Pending::Group(_)) | None => {}
+        }
+        true
+    }
+
+    /// True if the waiter goes on waiting.
+    fn count_for_fetch(&mut self, waiter: Waiter, bytes: usize) -> bool {
+        let Some(Pending::Fetch(pending)) = self.pending_mut(waiter) else { return false };
+        pending.bytes += bytes;
+        if pending.bytes < pending.min_bytes {
+            return true;
+        }
+        self.satisfied.push_back(waiter);
+        false
+    }
+
+    fn wake_producers(&mut self, topic: TopicIndex, partition: i32) {
+        let Some(state) = self.topics.partition_mut(topic, partition) else { return };
+        if state.produce_waiters.is_empty() {
+            return;
+        }
+        let waiters = std::mem::take(&mut state.produce_waiters);
+        let mut left = Vec::new();
+        for waiter in waiters {
+            let Some(Pending::Produce(pending)) = self.pending_mut(waiter) else { continue };
+            let parts = pending.parts.clone();
+            if parts.iter().all(|part| self.produce_part_is_done(part)) {
+                self.satisfied.push_back(waiter);
+            } else {
+                left.push(waiter);
+            }
+        }
+        if let Some(state) = self.topics.partition_mut(topic, partition) {
+            state.produce_waiters = left;
+        }
+    }
+
+    fn put_back(&mut self, topic: TopicIndex, partition: i32, waiters: Vec<Waiter>) {
+        if let Some(state) = self.topics.partition_mut(topic, partition) {
+            state.fetch_waiters = waiters;
+        }
+    }
+
+    /// Drops the oldest batches of the longest logs until a twentieth of the room is free again.
+    fn retain(&mut self) {
+        let target = self.options.retention_bytes - self.options.retention_bytes / 20;
+        while self.stored_bytes > target {
+            let partitions = self.topics.iter_mut().flat_map(|(_, topic)| topic.partitions.iter_mut());
+            let Some(longest) = partitions.max_by_key(|partition| partition.log.bytes()) else { return };
+            let before = longest.log.bytes();
+            // A chunk at a time, so that logs of the same length shrink together.
+            let chunk = (before / 16).max(1);
+            while before - longest.log.bytes() < chunk && longest.log.drop_oldest() {}
+            let dropped = before - longest.log.bytes();
+            if dropped == 0 {
+                return;
+            }
+            self.stored_bytes -= dropped;
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! What tests can make happen: topics, leaders, faults, broken connections, killed brokers.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use ottla_protocol::{api::ApiKey, error_code::ErrorCode, uuid::Uuid};
+
+use crate::{
+    cluster::{Cluster, Output, RequestRecord},
+    connection::ConnectionId,
+    faults::Fault,
+    options::{BrokerId, ClusterOptions},
+    producer_state::ProducerStates,
+    topics::TopicIndex,
+};
+
+/// Power over a [`Cluster`]. What it does takes effect at once, at the time of the last input.
+#[derive(Debug)]
+pub struct Control<'a> {
+    cluster: &'a mut Cluster,
+}
+
+/// What becomes of records that a killed broker had taken but no follower had yet got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    /// The followers have them after all.
+    Kept,
+    /// They are lost.
+    Lost,
+}
+
+/// A partition as the cluster sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionState {
+    /// Who leads, if anybody.
+    pub leader: Option<BrokerId>,
+    /// How often the leader changed.
+    pub leader_epoch: i32,
+    /// Who has a replica.
+    pub replicas: Vec<BrokerId>,
+    /// Whose replica is in sync.
+    pub in_sync: Vec<BrokerId>,
+    /// The first offset.
+    pub log_start_offset: i64,
+    /// Where consumers may read to.
+    pub high_watermark: i64,
+    /// The next record's offset.
+    pub log_end_offset: i64,
+    /// Bytes in the log.
+    pub bytes: u64,
+}
+
+impl<'a> Control<'a> {
+    pub(crate) fn new(cluster: &'a mut Cluster) -> Self {
+        Self { cluster }
+    }
+
+    /// The cluster's options. Changes hold from the next request on; those that describe the brokers have no effect.
+    pub fn options(&mut self) -> &mut ClusterOptions {
+        &mut self.cluster.options
+    }
+
+    /// Creates a topic; the partitions' leaders are the brokers in turn.
+    pub fn create_topic(
+        &mut self,
+        name: &str,
+        partitions: i32,
+        replication_factor: i16,
+    ) -> Result<Uuid, ErrorCode> {
+        let created = self.cluster.create_topic(name, partitions, replication_factor, BTreeMap::new(), false);
+        created
+            .map(|index| self.cluster.topics.get(index).map_or(Uuid::ZERO, |topic| topic.id))
+            .map_err(|(code, _)| code)
+    }
+
+    /// Deletes a topic; false if there is none of this name.
+    pub fn delete_topic(&mut self, name: &str) -> bool {
+        let Some(index) = self.cluster.topics.by_name(name) else { return false };
+        self.cluster.delete_topic(index);
+        self.cluster.run();
+        true
+    }
+
+    /// Deletes a topic and creates it anew, empty and with another id.
+    pub fn recreate_topic(
+        &mut self,
+        name: &str,
+        partitions: i32,
+        replication_factor: i16,
+    ) -> Result<Uuid, ErrorCode> {
+        self.delete_topic(name);
+        self.create_topic(name, partitions, replication_factor)
+    }
+
+    /// Gives a topic more partitions.
+    pub fn create_partitions(&mut self, name: &str, count: i32) -> Result<(), ErrorCode> {
+        let index = self.cluster.topics.by_name(name).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+        self.cluster.create_partitions(index, count, false).map_err(|(code, _)| code)
+    }
+
+    /// The names of all topics.
+    pub fn topics(&self) -> Vec<String> {
+        self.cluster.topics.in_order().map(|(_, topic)| topic.name.clone()).collect()
+    }
+
+    /// A topic's id.
+    pub fn topic_id(&self, name: &str) -> Option<Uuid> {
+        let index = self.cluster.topics.by_name(name)?;
+        self.cluster.topics.get(index).map(|topic| topic.id)
+    }
+
+    /// How a partition stands.
+    pub fn partition(&self, topic: &str, partition: i32) -> Option<PartitionState> {
+        let index = self.cluster.topics.by_name(topic)?;
+        let partition = self.cluster.topics.partition(index, partition)?;
+        Some(PartitionState {
+            leader: partition.leader,
+            leader_epoch: partition.leader_epoch,
+            replicas: partition.replicas.clone(),
+            in_sync: partition.in_sync.clone(),
+            log_start_offset: partition.log.start_offset(),
+            high_watermark: partition.log.high_watermark(),
+            log_end_offset: partition.log.end_offset(),
+            bytes: partition.log.bytes(),
+        })
+    }
+
+    /// The record batches of a partition, as they are stored.
+    pub fn batches(&self, topic: &str, partition: i32) -> Vec<bytes::Bytes> {
+        let found = self
+            .cluster
+            .topics
+            .by_name(topic)
+            .and_then(|index| self.cluster.topics.partition(index, partition));
+        found.map_or_else(Vec::new, |p| p.log.batches_from(0).map(|batch| batch.bytes.clone()).collect())
+    }
+
+    /// Moves a partition's leadership, to a broker that needn't have had a replica; the leader epoch rises. With `None`
+    /// nobody leads. False if there is no such partition or broker.
+    pub fn move_leader(&mut self, topic: &str, partition: i32, leader: Option<BrokerId>) -> bool {
+        if leader.is_some_and(|leader| !self.cluster.brokers.contains_key(&leader)) {
+            return false;
+        }
+        let Some(index) = self.cluster.topics.by_name(topic) else { return false };
+        let Some(state) = self.cluster.topics.partition_mut(index, partition) else { return false };
+        if let Some(leader) = leader {
+            if !state.replicas.contains(&leader) {
+                state.replicas.push(leader);
+            }
+            if !state.in_sync.contains(&leader) {
+                state.in_sync.push(leader);
+            }
+        }
+        // The new leader was in sync: what the old one had, it has.
+        let end = state.log.end_offset();
+        state.elect(leader);
+        self.cluster.advance_high_watermark(index, partition, end);
+        self.cluster.wake_partition(index, partition);
+        self.cluster.run();
+        true
+    }
+
+    /// Moves every partition's leadership to the next of its replicas that is up.
+    pub fn rotate_leaders(&mut self) {
+        for (topic, partition) in self.all_partitions() {
+            let Some(state) = self.cluster.topics.partition(topic, partition) else { continue };
+            let at = state.replicas.iter().position(|id| Some(*id) == state.leader).map_or(0, |at| at + 1);
+            let mut next = state.replicas.iter().cycle().skip(at).take(state.replicas.len());
+            let next = next.find(|id| self.cluster.brokers[id].alive).copied();
+            let Some(name) = self.cluster.topics.get(topic).map(|topic| topic.name.clone()) else { continue };
+            if next.is_some() {
+                self.move_leader(&name, partition, next);
+            }
+        }
+    }
+
+    /// Gives partitions back to their first replica, where that is up and in sync.
+    pub fn elect_preferred_leaders(&mut self) {
+        for (topic, partition) in self.all_partitions() {
+            let Some(state) = self.cluster.topics.partition(topic, partition) else { continue };
+            let preferred = state.replicas.first().copied();
+            let in_sync =
+                preferred.is_some_and(|id| state.in_sync.contains(&id) && self.cluster.brokers[&id].alive);
+            if preferred != state.leader
+                && in_sync
+                && let Some(name) = self.cluster.topics.get(topic).map(|topic| topic.name.clone())
+            {
+                self.move_leader(&name, partition, preferred);
+            }
+        }
+    }
+
+    /// Takes a broker down: its connections break, and its partitions go to other replicas in sync, if there are any.
+    pub fn kill_broker(&mut self, broker: BrokerId, tail: Tail) {
+        match self.cluster.brokers.get_mut(&broker) {
+            Some(state) if state.alive => {
+                state.alive = false;
+                state.sessions.clear();
+            }
+            _ => return,
+        }
+        self.cluster.emit(Output::StopListening { broker });
+        self.close_connections(Some(broker));
+        for (topic, partition) in self.all_partitions() {
+            self.lose_replica(topic, partition, broker, tail);
+        }
+        if self.cluster.controller == broker
+            && let Some((id, _)) = self.cluster.brokers.iter().find(|(_, broker)| broker.alive)
+        {
+            self.cluster.controller = *id;
+        }
+        self.cluster.run();
+    }
+
+    /// Brings a broker back with its logs; it leads again where nobody else could.
+    pub fn restart_broker(&mut self, broker: BrokerId) {
+        match self.cluster.brokers.get_mut(&broker) {
+            Some(state) if !state.alive => state.alive = true,
+            _ => return,
+        }
+        self.cluster.emit(Output::StartListening { broker });
+        for (topic, partition) in self.all_partitions() {
+            let Some(state) = self.cluster.topics.partition_mut(topic, partition) else { continue };
+            if !state.replicas.contains(&broker) {
+                continue;
+            }
+            if state.leader.is_some() {
+                if !state.in_sync.contains(&broker) {
+                    state.in_sync.push(broker);
+                }
+            } else if state.in_sync.contains(&broker) {
+                state.elect(Some(broker));
+            }
+        }
+        let controller_is_up =
+            self.cluster.brokers.get(&self.cluster.controller).is_some_and(|state| state.alive);
+        if !controller_is_up {
+            self.cluster.controller = broker;
+        }
+        self.cluster.run();
+    }
+
+    /// The broker is up.
+    pub fn is_alive(&self, broker: BrokerId) -> bool {
+        self.cluster.brokers.get(&broker).is_some_and(|broker| broker.alive)
+    }
+
+    /// The ids of all brokers, up or not.
+    pub fn brokers(&self) -> Vec<BrokerId> {
+        self.cluster.brokers.keys().copied().collect()
+    }
+
+    /// Makes another broker the controller.
+    pub fn move_controller(&mut self, broker: BrokerId) {
+        if self.is_alive(broker) {
+            self.cluster.controller = broker;
+        }
+    }
+
+    /// Puts a broker into a rack, or into none.
+    pub fn set_rack(&mut self, broker: BrokerId, rack: Option<&str>) {
+        if let Some(broker) = self.cluster.brokers.get_mut(&broker) {
+            broker.rack = rack.map(str::to_owned);
+        }
+    }
+
+    /// Every answer of the broker comes this much later than it could.
+    pub fn set_latency(&mut self, broker: BrokerId, latency: Duration) {
+        if let Some(broker) = self.cluster.brokers.get_mut(&broker) {
+            broker.latency = latency;
+        }
+    }
+
+    /// Lets requests fail, connections break, answers be late or get lost.
+    pub fn inject(&mut self, fault: Fault) {
+        self.cluster.faults.push(fault);
+    }
+
+    /// Ends all faults that were injected.
+    pub fn clear_faults(&mut self) {
+        self.cluster.faults.clear();
+    }
+
+    /// Metadata answers go on naming the leaders of now, until [`thaw_metadata`](Self::thaw_metadata).
+    pub fn freeze_metadata(&mut self) {
+        let mut leaders = BTreeMap::new();
+        for (topic, partition) in self.all_partitions() {
+            if let Some(state) = self.cluster.topics.partition(topic, partition) {
+                leaders.insert((topic, partition), (state.leader, state.leader_epoch));
+            }
+        }
+        self.cluster.stale_leaders = Some(leaders);
+    }
+
+    /// Metadata answers tell the truth again.
+    pub fn thaw_metadata(&mut self) {
+        self.cluster.stale_leaders = None;
+    }
+
+    /// Closes a broker's connections, or all.
+    pub fn close_connections(&mut self, broker: Option<BrokerId>) {
+        for connection in self.cluster.connections_of(broker) {
+            self.cluster.close(connection, "the test closed the connection");
+        }
+    }
+
+    /// The open connections to a broker, or all.
+    pub fn connections(&self, broker: Option<BrokerId>) -> Vec<ConnectionId> {
+        self.cluster.connections_of(broker)
+    }
+
+    /// Limits a broker to these versions of an API, or all brokers; an empty range (`max < min`) removes the API.
+    pub fn set_api_versions(&mut self, broker: Option<BrokerId>, api: ApiKey, min: i16, max: i16) {
+        for (id, state) in &mut self.cluster.brokers {
+            if broker.is_none_or(|broker| broker == *id) {
+                state.api_versions.insert(api as i16, (min, max));
+            }
+        }
+    }
+
+    /// A broker forgets all fetch sessions.
+    pub fn evict_fetch_sessions(&mut self, broker: BrokerId) {
+        if let Some(broker) = self.cluster.brokers.get_mut(&broker) {
+            broker.sessions.clear();
+        }
+    }
+
+    /// A partition forgets a producer, as when its records have expired.
+    pub fn forget_producer(&mut self, topic: &str, partition: i32, producer_id: i64) {
+        if let Some(index) = self.cluster.topics.by_name(topic)
+            && let Some(partition) = self.cluster.topics.partition_mut(index, partition)
+        {
+            partition.producers.forget(producer_id);
+        }
+    }
+
+    /// Deletes the records of a partition before `offset`.
+    pub fn delete_records(&mut self, topic: &str, partition: i32, offset: i64) {
+        if let Some(index) = self.cluster.topics.by_name(topic) {
+            self.cluster.advance_log_start(index, partition, offset);
+        }
+    }
+
+    /// Loses the records of a partition from `offset` on, as an unclean leader election does; the leader epoch rises.
+    pub fn truncate_log(&mut self, topic: &str, partition: i32, offset: i64) {
+        if let Some(index) = self.cluster.topics.by_name(topic) {
+            self.cluster.truncate(index, partition, offset);
+            if let Some(partition) = self.cluster.topics.partition_mut(index, partition) {
+                let leader = partition.leader;
+                partition.elect(leader);
+            }
+            self.cluster.wake_partition(index, partition);
+            self.cluster.run();
+        }
+    }
+
+    /// From now on all requests are recorded.
+    pub fn record_requests(&mut self) {
+        self.cluster.request_log.get_or_insert_default();
+    }
+
+    /// The requests since the last call, if they are recorded.
+    pub fn take_requests(&mut self) -> Vec<RequestRecord> {
+        self.cluster.request_log.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn all_partitions(&self) -> Vec<(TopicIndex, i32)> {
+        let topics = self.cluster.topics.in_order();
+        topics.flat_map(|(index, topic)| topic.partitions.iter().map(move |p| (index, p.index))).collect()
+    }
+
+    fn lose_replica(&mut self, topic: TopicIndex, partition: i32, broker: BrokerId, tail: Tail) {
+        let Some(state) = self.cluster.topics.partition_mut(topic, partition) else { return };
+        if !state.replicas.contains(&broker) {
+            return;
+        }
+        if state.in_sync.len() > 1 {
+            state.in_sync.retain(|id| *id != broker);
+        }
+        let (leader, end, watermark) = (state.leader, state.log.end_offset(), state.log.high_watermark());
+        if leader == Some(broker) {
+            let in_sync = state.in_sync.clone();
+            let next = in_sync.into_iter().find(|id| self.cluster.brokers[id].alive);
+            if let Some(state) = self.cluster.topics.partition_mut(topic, partition) {
+                state.elect(next);
+            }
+            match tail {
+                Tail::Kept => self.cluster.advance_high_watermark(topic, partition, end),
+                Tail::Lost => self.cluster.truncate(topic, partition, watermark),
+            }
+        }
+        self.cluster.wake_partition(topic, partition);
+    }
+}
+
+impl Cluster {
+    /// Loses a partition's records from `offset` on, and what was known from them.
+    pub(crate) fn truncate(&mut self, topic: TopicIndex, partition: i32, offset: i64) {
+        if let Some(state) = self.topics.partition_mut(topic, partition) {
+            let before = state.log.bytes();
+            state.log.truncate(offset);
+            state.replicating.clear();
+            state.producers = ProducerStates::rebuild(state.log.headers());
+            self.stored_bytes -= before - state.log.bytes();
+        }
+    }
+}

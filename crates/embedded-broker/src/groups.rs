@@ -1,0 +1,673 @@
+//! Consumer groups of the classic protocol: members join, one of them assigns, all are told; and committed offsets.
+//!
+//! A group is `Empty` without members, `PreparingRebalance` until all members have joined (again), `CompletingRebalance`
+//! until the leader has brought the assignment, and then `Stable`. Joins and syncs wait for that, as [`Pending::Group`].
+
+use std::{collections::BTreeMap, time::Duration};
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::{
+        join_group::{JoinGroupRequest, JoinGroupResponse, response::Member as JoinedMember},
+        sync_group::{SyncGroupRequest, SyncGroupResponse},
+    },
+    time::Instant,
+};
+
+use crate::{
+    cluster::{Cluster, Timer},
+    connection::{Pending, Waiter},
+};
+
+/// All groups of the cluster. Which broker coordinates one is a matter of its name.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    pub groups: BTreeMap<String, Group>,
+    next_member: u64,
+}
+
+/// One group.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub state: GroupState,
+    pub generation: i32,
+    pub protocol_type: Option<String>,
+    pub protocol: Option<String>,
+    pub leader: Option<String>,
+    pub members: BTreeMap<String, Member>,
+    pub offsets: BTreeMap<(String, i32), CommittedOffset>,
+    /// Ids that were given out to be joined with, and until when they are good.
+    pending_members: BTreeMap<String, Instant>,
+    /// Static members: instance id to member id.
+    instances: BTreeMap<String, String>,
+    /// Until when members may join, or sync.
+    deadline: Instant,
+    /// The rebalance is the first one of a group that was empty: it always waits for its deadline.
+    waits_for_more: bool,
+    timer: Option<Instant>,
+}
+
+/// Where a group is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GroupState {
+    Empty,
+    PreparingRebalance,
+    CompletingRebalance,
+    Stable,
+}
+
+/// One member.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub instance_id: Option<String>,
+    pub client_id: String,
+    pub protocols: Vec<(String, Vec<u8>)>,
+    pub assignment: Vec<u8>,
+    session_timeout: Duration,
+    rebalance_timeout: Duration,
+    /// The member is gone if nothing was heard of it until then.
+    expires: Instant,
+    joining: Option<Waiter>,
+    syncing: Option<Waiter>,
+    /// It has joined the rebalance in progress, even if its connection is gone.
+    joined: bool,
+    /// The order of joining: the first one leads.
+    order: u64,
+}
+
+/// A committed offset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommittedOffset {
+    pub offset: i64,
+    pub leader_epoch: i32,
+    pub metadata: Option<String>,
+}
+
+/// Answers to requests that waited.
+#[derive(Debug, Default)]
+pub(crate) struct GroupAnswers {
+    joins: Vec<(Waiter, JoinGroupResponse)>,
+    syncs: Vec<(Waiter, SyncGroupResponse)>,
+}
+
+/// Who asks, besides what the request itself says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker<'a> {
+    pub waiter: Waiter,
+    pub version: i16,
+    pub client_id: &'a str,
+}
+
+impl GroupState {
+    /// As Kafka writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "Empty",
+            Self::PreparingRebalance => "PreparingRebalance",
+            Self::CompletingRebalance => "CompletingRebalance",
+            Self::Stable => "Stable",
+        }
+    }
+}
+
+impl Groups {
+    /// The group of this name, created if there is none.
+    pub fn entry(&mut self, name: &str) -> &mut Group {
+        self.groups.entry(name.to_owned()).or_insert_with(Group::new)
+    }
+
+    /// A JoinGroup request: the answer, if it needn't wait.
+    pub fn join(
+        &mut self,
+        now: Instant,
+        initial_delay: Duration,
+        asker: Asker<'_>,
+        body: &JoinGroupRequest,
+        answers: &mut GroupAnswers,
+    ) -> Option<JoinGroupResponse> {
+        self.next_member += 1;
+        let new_id = format!("{}-{:08x}", asker.client_id, self.next_member);
+        self.entry(&body.group_id).join(now, initial_delay, asker, body, new_id, answers)
+    }
+}
+
+impl Group {
+    fn new() -> Self {
+        Self {
+            state: GroupState::Empty,
+            generation: 0,
+            protocol_type: None,
+            protocol: None,
+            leader: None,
+            members: BTreeMap::new(),
+            offsets: BTreeMap::new(),
+            pending_members: BTreeMap::new(),
+            instances: BTreeMap::new(),
+            deadline: Instant::FAR_FUTURE,
+            waits_for_more: false,
+            timer: None,
+        }
+    }
+
+    /// Checks who it is that heartbeats, syncs, commits or leaves.
+    pub fn check_member(&self, member_id: &str, instance_id: Option<&str>) -> Result<(), ErrorCode> {
+        if let Some(instance) = instance_id {
+            match self.instances.get(instance) {
+                None => return Err(ErrorCode::UNKNOWN_MEMBER_ID),
+                Some(id) if id != member_id => return Err(ErrorCode::FENCED_INSTANCE_ID),
+                Some(_) => {}
+            }
+        }
+        if self.members.contains_key(member_id) { Ok(()) } else { Err(ErrorCode::UNKNOWN_MEMBER_ID) }
+    }
+
+    /// A Heartbeat request.
+    pub fn heartbeat(
+        &mut self,
+        now: Instant,
+        member_id: &str,
+        instance_id: Option<&str>,
+        generation: i32,
+    ) -> Result<(), ErrorCode> {
+        self.check_member(member_id, instance_id)?;
+        if generation != self.generation {
+            return Err(ErrorCode::ILLEGAL_GENERATION);
+        }
+        self.heard_of(now, member_id);
+        match self.state {
+            GroupState::Empty => Err(ErrorCode::UNKNOWN_MEMBER_ID),
+            GroupState::PreparingRebalance => Err(ErrorCode::REBALANCE_IN_PROGRESS),
+            GroupState::CompletingRebalance | GroupState::Stable => Ok(()),
+        }
+    }
+
+    /// May offsets be committed by this member (or, with a negative generation, by somebody who is none)?
+    pub fn check_commit(
+        &mut self,
+        now: Instant,
+        member_id: &str,
+        instance_id: Option<&str>,
+        generation: i32,
+    ) -> Result<(), ErrorCode> {
+        if generation < 0 && self.state == GroupState::Empty {
+            return Ok(());
+        }
+        self.check_member(member_id, instance_id)?;
+        if generation != self.generation {
+            return Err(ErrorCode::ILLEGAL_GENERATION);
+        }
+        if self.state == GroupState::CompletingRebalance {
+            return Err(ErrorCode::REBALANCE_IN_PROGRESS);
+        }
+        self.heard_of(now, member_id);
+        Ok(())
+    }
+
+    /// A member leaves.
+    pub fn leave(
+        &mut self,
+        now: Instant,
+        member_id: &str,
+        instance_id: Option<&str>,
+        answers: &mut GroupAnswers,
+    ) -> Result<(), ErrorCode> {
+        let by_instance =
+            instance_id.filter(|_| member_id.is_empty()).and_then(|id| self.instances.get(id).cloned());
+        let member_id = by_instance.as_deref().unwrap_or(member_id);
+        if self.pending_members.remove(member_id).is_some() {
+            self.complete_join_if_all_are_there(now, answers);
+            return Ok(());
+        }
+        self.check_member(member_id, instance_id)?;
+        self.remove(now, member_id, answers);
+        Ok(())
+    }
+
+    /// A SyncGroup request: the answer, if it needn't wait.
+    pub fn sync(
+        &mut self,
+        now: Instant,
+        waiter: Waiter,
+        body: SyncGroupRequest,
+        answers: &mut GroupAnswers,
+    ) -> Option<SyncGroupResponse> {
+        if let Err(error) = self.check_sync(&body) {
+            return Some(sync_error(error));
+        }
+        let member_id = body.member_id;
+        self.heard_of(now, &member_id);
+        match self.state {
+            GroupState::Empty => Some(sync_error(ErrorCode::UNKNOWN_MEMBER_ID)),
+            GroupState::PreparingRebalance => Some(sync_error(ErrorCode::REBALANCE_IN_PROGRESS)),
+            GroupState::Stable => Some(self.sync_answer(&member_id)),
+            GroupState::CompletingRebalance => {
+                if let Some(member) = self.members.get_mut(&member_id) {
+                    member.syncing = Some(waiter);
+                }
+                if self.leader.as_deref() == Some(&member_id) {
+                    for assignment in body.assignments {
+                        if let Some(member) = self.members.get_mut(&assignment.member_id) {
+                            member.assignment = assignment.assignment;
+                        }
+                    }
+                    self.state = GroupState::Stable;
+                    self.deadline = Instant::FAR_FUTURE;
+                    self.answer_syncs(now, answers);
+                }
+                None
+            }
+        }
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Instant, answers: &mut GroupAnswers) {
+        self.timer = self.timer.filter(|timer| *timer > now);
+        self.pending_members.retain(|_, expires| *expires > now);
+        let is_gone =
+            |member: &Member| member.expires <= now && member.joining.is_none() && member.syncing.is_none();
+        let gone = self.members.iter().filter(|(_, member)| is_gone(member)).map(|(id, _)| id.clone());
+        for id in gone.collect::<Vec<_>>() {
+            self.remove(now, &id, answers);
+        }
+        if self.deadline <= now {
+            match self.state {
+                GroupState::PreparingRebalance => self.complete_join(now, answers),
+                GroupState::CompletingRebalance => {
+                    let silent = self.members.iter().filter(|(_, member)| member.syncing.is_none());
+                    for id in silent.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+                        self.forget(&id);
+                    }
+                    self.prepare_rebalance(now, Duration::ZERO, answers);
+                }
+                GroupState::Empty | GroupState::Stable => self.deadline = Instant::FAR_FUTURE,
+            }
+        }
+        self.complete_join_if_all_are_there(now, answers);
+    }
+
+    /// When the group has to be looked at next, if that wasn't arranged for already.
+    pub fn next_timer(&mut self) -> Option<Instant> {
+        let expiries = self.members.values().map(|member| member.expires);
+        let next = expiries.chain(self.pending_members.values().copied()).chain([self.deadline]).min()?;
+        if next == Instant::FAR_FUTURE || self.timer.is_some_and(|timer| timer <= next) {
+            return None;
+        }
+        self.timer = Some(next);
+        Some(next)
+    }
+
+    fn join(
+        &mut self,
+        now: Instant,
+        initial_delay: Duration,
+        asker: Asker<'_>,
+        body: &JoinGroupRequest,
+        new_id: String,
+        answers: &mut GroupAnswers,
+    ) -> Option<JoinGroupResponse> {
+        let refuse = |error, member_id: &str| Some(join_error(error, member_id));
+        if let Err(error) = self.check_protocols(body) {
+            return refuse(error, &body.member_id);
+        }
+        let session_timeout = Duration::from_millis(u64::try_from(body.session_timeout_ms).unwrap_or(0));
+        let known_instance = body.group_instance_id.as_ref().and_then(|id| self.instances.get(id)).cloned();
+        let member_id = match (&body.group_instance_id, known_instance) {
+            (Some(_), Some(known)) if body.member_id.is_empty() => {
+                return self.replace_static(now, asker, body, &known, new_id, answers);
+            }
+            (Some(_), Some(known)) if known != body.member_id => {
+                return refuse(ErrorCode::FENCED_INSTANCE_ID, &body.member_id);
+            }
+            (None, _) if body.member_id.is_empty() && asker.version >= 4 => {
+                self.pending_members.insert(new_id.clone(), now + session_timeout);
+                return refuse(ErrorCode::MEMBER_ID_REQUIRED, &new_id);
+            }
+            _ if body.member_id.is_empty() => new_id,
+            _ => body.member_id.clone(),
+        };
+        let was_pending = self.pending_members.remove(&member_id).is_some();
+        let is_new = body.member_id.is_empty() || was_pending;
+        if !is_new && !self.members.contains_key(&member_id) {
+            return refuse(ErrorCode::UNKNOWN_MEMBER_ID, &member_id);
+        }
+        let changed = self.put_member(now, asker, body, &member_id, session_timeout);
+        match self.state {
+            GroupState::CompletingRebalance if !is_new && !changed => {
+                return Some(self.join_answer(&member_id));
+            }
+            GroupState::Stable if !is_new && !changed && self.leader.as_deref() != Some(&member_id) => {
+                return Some(self.join_answer(&member_id));
+            }
+            _ => {}
+        }
+        if let Some(member) = self.members.get_mut(&member_id) {
+            member.joining = Some(asker.waiter);
+            member.joined = true;
+        }
+        if self.state != GroupState::PreparingRebalance {
+            self.prepare_rebalance(now, initial_delay, answers);
+        }
+        self.complete_join_if_all_are_there(now, answers);
+        None
+    }
+
+    fn check_protocols(&self, body: &JoinGroupRequest) -> Result<(), ErrorCode> {
+        let inconsistent = Err(ErrorCode::INCONSISTENT_GROUP_PROTOCOL);
+        if body.protocol_type.is_empty() || body.protocols.is_empty() {
+            return inconsistent;
+        }
+        let others =
+            || self.members.iter().filter(|(id, _)| **id != body.member_id).map(|(_, member)| member);
+        if others().next().is_none() {
+            return Ok(());
+        }
+        if self.protocol_type.as_deref() != Some(&body.protocol_type) {
+            return inconsistent;
+        }
+        let is_common =
+            |name: &str| others().all(|member| member.protocols.iter().any(|(known, _)| known == name));
+        if body.protocols.iter().any(|protocol| is_common(&protocol.name)) { Ok(()) } else { inconsistent }
+    }
+
+    /// Adds a member or brings it up to date; true if its protocols changed.
+    fn put_member(
+        &mut self,
+        now: Instant,
+        asker: Asker<'_>,
+        body: &JoinGroupRequest,
+        member_id: &str,
+        session_timeout: Duration,
+    ) -> bool {
+        let rebalance_ms =
+            if body.rebalance_timeout_ms < 0 { body.session_timeout_ms } else { body.rebalance_timeout_ms };
+        let protocols: Vec<_> = body.protocols.iter().map(|p| (p.name.clone(), p.metadata.clone())).collect();
+        self.protocol_type = Some(body.protocol_type.clone());
+        if let Some(instance) = &body.group_instance_id {
+            self.instances.insert(instance.clone(), member_id.to_owned());
+        }
+        let order = self.members.values().map(|member| member.order + 1).max().unwrap_or(0);
+        let member = self.members.entry(member_id.to_owned()).or_insert_with(|| Member {
+            instance_id: body.group_instance_id.clone(),
+            client_id: asker.client_id.to_owned(),
+            protocols: protocols.clone(),
+            assignment: Vec::new(),
+            session_timeout,
+            rebalance_timeout: Duration::ZERO,
+            expires: Instant::ZERO,
+            joining: None,
+            syncing: None,
+            joined: false,
+            order,
+        });
+        let changed = member.protocols != protocols;
+        member.protocols = protocols;
+        member.session_timeout = session_timeout;
+        member.rebalance_timeout = Duration::from_millis(u64::try_from(rebalance_ms).unwrap_or(0));
+        member.expires = now + session_timeout;
+        changed
+    }
+
+    /// A static member is back under a new id; nothing is rebalanced if it wants what it wanted before.
+    fn replace_static(
+        &mut self,
+        now: Instant,
+        asker: Asker<'_>,
+        body: &JoinGroupRequest,
+        known: &str,
+        new_id: String,
+        answers: &mut GroupAnswers,
+    ) -> Option<JoinGroupResponse> {
+        let Some(mut member) = self.members.remove(known) else {
+            return Some(join_error(ErrorCode::UNKNOWN_MEMBER_ID, known));
+        };
+        if let Some(waiter) = member.joining.take() {
+            answers.joins.push((waiter, join_error(ErrorCode::FENCED_INSTANCE_ID, known)));
+        }
+        if let Some(waiter) = member.syncing.take() {
+            answers.syncs.push((waiter, sync_error(ErrorCode::FENCED_INSTANCE_ID)));
+        }
+        self.members.insert(new_id.clone(), member);
+        if self.leader.as_deref() == Some(known) {
+            self.leader = Some(new_id.clone());
+        }
+        let session_timeout = Duration::from_millis(u64::try_from(body.session_timeout_ms).unwrap_or(0));
+        let changed = self.put_member(now, asker, body, &new_id, session_timeout);
+        if self.state == GroupState::Stable && !changed {
+            let mut answer = self.join_answer(&new_id);
+            if self.leader.as_deref() == Some(&new_id) {
+                if asker.version >= 9 {
+                    answer.skip_assignment = true;
+                } else {
+                    // An old client that is told that it leads would assign anew.
+                    answer.leader = known.to_owned();
+                    answer.members = Vec::new();
+                }
+            }
+            return Some(answer);
+        }
+        if let Some(member) = self.members.get_mut(&new_id) {
+            member.joining = Some(asker.waiter);
+            member.joined = true;
+        }
+        if self.state != GroupState::PreparingRebalance {
+            self.prepare_rebalance(now, Duration::ZERO, answers);
+        }
+        self.complete_join_if_all_are_there(now, answers);
+        None
+    }
+
+    fn prepare_rebalance(&mut self, now: Instant, initial_delay: Duration, answers: &mut GroupAnswers) {
+        for member in self.members.values_mut() {
+            if let Some(waiter) = member.syncing.take() {
+                answers.syncs.push((waiter, sync_error(ErrorCode::REBALANCE_IN_PROGRESS)));
+                member.expires = now + member.session_timeout;
+            }
+            member.joined = member.joining.is_some();
+        }
+        self.waits_for_more = self.state == GroupState::Empty && !initial_delay.is_zero();
+        let longest = self.members.values().map(|member| member.rebalance_timeout).max().unwrap_or_default();
+        self.deadline = now + if self.waits_for_more { initial_delay } else { longest };
+        self.state = GroupState::PreparingRebalance;
+    }
+
+    fn complete_join_if_all_are_there(&mut self, now: Instant, answers: &mut GroupAnswers) {
+        if self.state == GroupState::PreparingRebalance
+            && !self.waits_for_more
+            && self.pending_members.is_empty()
+            && self.members.values().all(|member| member.joined)
+        {
+            self.complete_join(now, answers);
+        }
+    }
+
+    fn complete_join(&mut self, now: Instant, answers: &mut GroupAnswers) {
+        self.waits_for_more = false;
+        let late = self.members.iter().filter(|(_, member)| !member.joined && member.instance_id.is_none());
+        for id in late.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.forget(&id);
+        }
+        self.generation += 1;
+        if self.members.is_empty() {
+            self.state = GroupState::Empty;
+            (self.leader, self.protocol) = (None, None);
+            self.deadline = Instant::FAR_FUTURE;
+            return;
+        }
+        if !self
+            .leader
+            .as_ref()
+            .is_some_and(|leader| self.members.get(leader).is_some_and(|member| member.joined))
+        {
+            let joined = self.members.iter().filter(|(_, member)| member.joined);
+            self.leader = joined.min_by_key(|(_, member)| member.order).map(|(id, _)| id.clone());
+        }
+        self.protocol = self.vote();
+        self.state = GroupState::CompletingRebalance;
+        let longest = self.members.values().map(|member| member.rebalance_timeout).max().unwrap_or_default();
+        self.deadline = now + longest;
+        let ids: Vec<String> = self.members.keys().cloned().collect();
+        for id in ids {
+            let answer = self.join_answer(&id);
+            if let Some(member) = self.members.get_mut(&id) {
+                member.expires = now + member.session_timeout;
+                if let Some(waiter) = member.joining.take() {
+                    answers.joins.push((waiter, answer));
+                }
+            }
+        }
+    }
+
+    /// The protocol that most members want most, of those that all have.
+    fn vote(&self) -> Option<String> {
+        let is_common =
+            |name: &str| self.members.values().all(|m| m.protocols.iter().any(|(known, _)| known == name));
+        let mut votes: BTreeMap<&str, u32> = BTreeMap::new();
+        for member in self.members.values() {
+            if let Some((name, _)) = member.protocols.iter().find(|(name, _)| is_common(name)) {
+                *votes.entry(name).or_default() += 1;
+            }
+        }
+        let most = votes.values().max()?;
+        votes.iter().find(|(_, n)| *n == most).map(|(name, _)| (*name).to_owned())
+    }
+
+    fn join_answer(&self, member_id: &str) -> JoinGroupResponse {
+        let leader = self.leader.clone().unwrap_or_default();
+        let mut answer = JoinGroupResponse {
+            generation_id: self.generation,
+            protocol_type: self.protocol_type.clone(),
+            protocol_name: Some(self.protocol.clone().unwrap_or_default()),
+            member_id: member_id.to_owned(),
+            ..Default::default()
+        };
+        if leader == member_id {
+            let members = self.members.iter().map(|(id, member)| {
+                let chosen = member.protocols.iter().find(|(name, _)| Some(name) == self.protocol.as_ref());
+                JoinedMember {
+                    member_id: id.clone(),
+                    group_instance_id: member.instance_id.clone(),
+                    metadata: chosen.map(|(_, metadata)| metadata.clone()).unwrap_or_default(),
+                }
+            });
+            answer.members = members.collect();
+        }
+        answer.leader = leader;
+        answer
+    }
+
+    fn check_sync(&self, body: &SyncGroupRequest) -> Result<(), ErrorCode> {
+        self.check_member(&body.member_id, body.group_instance_id.as_deref())?;
+        if body.generation_id != self.generation {
+            return Err(ErrorCode::ILLEGAL_GENERATION);
+        }
+        let other = |wanted: &Option<String>, is: &Option<String>| wanted.is_some() && wanted != is;
+        if other(&body.protocol_type, &self.protocol_type) || other(&body.protocol_name, &self.protocol) {
+            return Err(ErrorCode::INCONSISTENT_GROUP_PROTOCOL);
+        }
+        Ok(())
+    }
+
+    fn answer_syncs(&mut self, now: Instant, answers: &mut GroupAnswers) {
+        let ids: Vec<String> = self.members.keys().cloned().collect();
+        for id in ids {
+            let answer = self.sync_answer(&id);
+            if let Some(member) = self.members.get_mut(&id)
+                && let Some(waiter) = member.syncing.take()
+            {
+                member.expires = now + member.session_timeout;
+                answers.syncs.push((waiter, answer));
+            }
+        }
+    }
+
+    fn sync_answer(&self, member_id: &str) -> SyncGroupResponse {
+        SyncGroupResponse {
+            protocol_type: self.protocol_type.clone(),
+            protocol_name: self.protocol.clone(),
+            assignment: self
+                .members
+                .get(member_id)
+                .map(|member| member.assignment.clone())
+                .unwrap_or_default(),
+            ..Default::default()
+        }
+    }
+
+    fn heard_of(&mut self, now: Instant, member_id: &str) {
+        if let Some(member) = self.members.get_mut(member_id) {
+            member.expires = now + member.session_timeout;
+        }
+    }
+
+    fn remove(&mut self, now: Instant, member_id: &str, answers: &mut GroupAnswers) {
+        let Some(member) = self.forget(member_id) else { return };
+        if let Some(waiter) = member.joining {
+            answers.joins.push((waiter, join_error(ErrorCode::UNKNOWN_MEMBER_ID, "")));
+        }
+        if let Some(waiter) = member.syncing {
+            answers.syncs.push((waiter, sync_error(ErrorCode::UNKNOWN_MEMBER_ID)));
+        }
+        match self.state {
+            GroupState::Stable | GroupState::CompletingRebalance => {
+                self.prepare_rebalance(now, Duration::ZERO, answers);
+                self.complete_join_if_all_are_there(now, answers);
+            }
+            GroupState::PreparingRebalance => self.complete_join_if_all_are_there(now, answers),
+            GroupState::Empty => {}
+        }
+    }
+
+    fn forget(&mut self, member_id: &str) -> Option<Member> {
+        let member = self.members.remove(member_id)?;
+        if let Some(instance) = &member.instance_id {
+            self.instances.remove(instance);
+        }
+        if self.leader.as_deref() == Some(member_id) {
+            self.leader = None;
+        }
+        Some(member)
+    }
+}
+
+impl Cluster {
+    /// A group's time has come.
+    pub(crate) fn group_timeout(&mut self, name: &str) {
+        let mut answers = GroupAnswers::default();
+        if let Some(group) = self.groups.groups.get_mut(name) {
+            group.handle_timeout(self.now, &mut answers);
+        }
+        self.settle_group(name, answers);
+    }
+
+    /// Sends the answers that a change of a group made possible, and sees to its timer.
+    pub(crate) fn settle_group(&mut self, name: &str, answers: GroupAnswers) {
+        for (waiter, mut response) in answers.joins {
+            if let Some(Pending::Group(request)) = self.take_pending(waiter) {
+                response.throttle_time_ms = request.throttle_ms();
+                self.answer_with(&request, &response);
+            }
+        }
+        for (waiter, mut response) in answers.syncs {
+            if let Some(Pending::Group(request)) = self.take_pending(waiter) {
+                response.throttle_time_ms = request.throttle_ms();
+                self.answer_with(&request, &response);
+            }
+        }
+        if let Some(at) = self.groups.groups.get_mut(name).and_then(Group::next_timer) {
+            self.timers.set(at, Timer::Group(name.to_owned()));
+        }
+    }
+}
+
+pub(crate) fn join_error(error_code: ErrorCode, member_id: &str) -> JoinGroupResponse {
+    JoinGroupResponse {
+        error_code,
+        member_id: member_id.to_owned(),
+        protocol_name: Some(String::new()),
+        ..Default::default()
+    }
+}
+
+pub(crate) fn sync_error(error_code: ErrorCode) -> SyncGroupResponse {
+    SyncGroupResponse { error_code, ..Default::default() }
+}

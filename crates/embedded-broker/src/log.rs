@@ -1,0 +1,246 @@
+//! A partition's log: record batches as they were received, in memory.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use crate::batch::BatchHeader;
+
+/// Batches in order of their offsets, and which leader epoch began where.
+///
+/// All replicas of a partition share one log. The high watermark says how far the followers are.
+#[derive(Debug, Default)]
+pub(crate) struct PartitionLog {
+    batches: VecDeque<StoredBatch>,
+    start_offset: i64,
+    end_offset: i64,
+    high_watermark: i64,
+    bytes: u64,
+    /// (leader epoch, its first offset), rising.
+    epochs: Vec<(i32, i64)>,
+}
+
+/// One record batch with base offset and leader epoch filled in.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredBatch {
+    pub base_offset: i64,
+    pub last_offset: i64,
+    pub leader_epoch: i32,
+    pub max_timestamp: i64,
+    pub bytes: Bytes,
+}
+
+impl PartitionLog {
+    pub fn start_offset(&self) -> i64 {
+        self.start_offset
+    }
+
+    /// The offset of the next record.
+    pub fn end_offset(&self) -> i64 {
+        self.end_offset
+    }
+
+    pub fn high_watermark(&self) -> i64 {
+        self.high_watermark
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Appends a batch whose base offset is [`end_offset`](Self::end_offset).
+    pub fn append(&mut self, header: &BatchHeader, leader_epoch: i32, max_timestamp: i64, bytes: Bytes) {
+        let base_offset = self.end_offset;
+        let last_offset = base_offset + i64::from(header.last_offset_delta);
+        self.begin_epoch(leader_epoch);
+        self.bytes += bytes.len() as u64;
+        self.end_offset = last_offset + 1;
+        self.batches.push_back(StoredBatch { base_offset, last_offset, leader_epoch, max_timestamp, bytes });
+    }
+
+    /// Counts records as appended and dropped at once.
+    pub fn skip(&mut self, records: i64) {
+        self.end_offset += records;
+        self.start_offset = self.end_offset;
+        self.high_watermark = self.end_offset;
+    }
+
+    /// Moves the high watermark to `offset`, within the log and never back.
+    pub fn advance_high_watermark(&mut self, offset: i64) {
+        self.high_watermark = self.high_watermark.max(offset.min(self.end_offset));
+    }
+
+    /// The batches from the one that holds `offset` on.
+    pub fn batches_from(&self, offset: i64) -> impl Iterator<Item = &StoredBatch> {
+        let first = self.batches.partition_point(|batch| batch.last_offset < offset);
+        self.batches.range(first..)
+    }
+
+    /// The first batch that has a record of `timestamp` or later.
+    pub fn batches_reaching(&self, timestamp: i64) -> impl Iterator<Item = &StoredBatch> {
+        self.batches.iter().filter(move |batch| batch.max_timestamp >= timestamp)
+    }
+
+    /// The first batch of those with the largest timestamp.
+    pub fn batch_of_largest_timestamp(&self) -> Option<&StoredBatch> {
+        self.batches.iter().rev().max_by_key(|batch| batch.max_timestamp)
+    }
+
+    /// Drops what is before `offset`; whole batches go, a batch around it stays.
+    pub fn advance_start(&mut self, offset: i64) {
+        self.start_offset = self.start_offset.max(offset.min(self.end_offset));
+        self.high_watermark = self.high_watermark.max(self.start_offset);
+        while self.batches.front().is_some_and(|batch| batch.last_offset < self.start_offset) {
+            self.drop_front();
+        }
+    }
+
+    /// Drops the oldest batch; false if there is none.
+    pub fn drop_oldest(&mut self) -> bool {
+        let Some(batch) = self.batches.front() else { return false };
+        self.start_offset = batch.last_offset + 1;
+        self.high_watermark = self.high_watermark.max(self.start_offset);
+        self.drop_front();
+        true
+    }
+
+    /// Loses what is at or after `offset`, in whole batches.
+    pub fn truncate(&mut self, offset: i64) {
+        while self.batches.back().is_some_and(|batch| batch.last_offset >= offset) {
+            let batch = self.batches.pop_back().expect("it was just looked at");
+            self.bytes -= batch.bytes.len() as u64;
+            self.end_offset = batch.base_offset;
+        }
+        self.high_watermark = self.high_watermark.min(self.end_offset);
+        self.start_offset = self.start_offset.min(self.end_offset);
+        let end = self.end_offset;
+        self.epochs.retain(|(_, start)| *start < end);
+    }
+
+    /// The headers of all batches, oldest first.
+    pub fn headers(&self) -> impl Iterator<Item = BatchHeader> {
+        self.batches.iter().filter_map(|batch| BatchHeader::read(&batch.bytes).ok())
+    }
+
+    /// The largest epoch that is not after `epoch`, and where it ended: what OffsetForLeaderEpoch answers.
+    pub fn end_of_epoch(&self, epoch: i32) -> Option<(i32, i64)> {
+        let after = self.epochs.partition_point(|(known, _)| *known <= epoch);
+        let end = self.epochs.get(after).map_or(self.end_offset, |(_, start)| *start);
+        let (known, _) = self.epochs.get(after.checked_sub(1)?)?;
+        Some((*known, end))
+    }
+
+    /// The leader epoch in which `offset` was written.
+    pub fn epoch_of(&self, offset: i64) -> Option<i32> {
+        let after = self.epochs.partition_point(|(_, start)| *start <= offset);
+        self.epochs.get(after.checked_sub(1)?).map(|(epoch, _)| *epoch)
+    }
+
+    fn begin_epoch(&mut self, leader_epoch: i32) {
+        if self.epochs.last().is_none_or(|(epoch, _)| *epoch < leader_epoch) {
+            self.epochs.push((leader_epoch, self.end_offset));
+        }
+    }
+
+    fn drop_front(&mut self) {
+        if let Some(batch) = self.batches.pop_front() {
+            self.bytes -= batch.bytes.len() as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(records: i32, leader_epoch: i32, max_timestamp: i64) -> BatchHeader {
+        BatchHeader {
+            base_offset: 0,
+            leader_epoch,
+            attributes: 0,
+            last_offset_delta: records - 1,
+            base_timestamp: max_timestamp,
+            max_timestamp,
+            producer_id: -1,
+            producer_epoch: -1,
+            base_sequence: -1,
+            records,
+            size: 100,
+        }
+    }
+
+    /// Offsets 0-2 and 3-4 in epoch 0, 5 in epoch 2, 6-9 in epoch 5.
+    fn log() -> PartitionLog {
+        let mut log = PartitionLog::default();
+        for (records, epoch, timestamp) in [(3, 0, 10), (2, 0, 30), (1, 2, 20), (4, 5, 30)] {
+            log.append(&batch(records, epoch, timestamp), epoch, timestamp, Bytes::from(vec![0; 100]));
+        }
+        log
+    }
+
+    fn bases<'a>(batches: impl Iterator<Item = &'a StoredBatch>) -> Vec<i64> {
+        batches.map(|batch| batch.base_offset).collect()
+    }
+
+    #[test]
+    fn batches_are_found_by_any_offset_within_them() {
+        let log = log();
+        assert_eq!(bases(log.batches_from(0)), [0, 3, 5, 6]);
+        assert_eq!(bases(log.batches_from(2)), [0, 3, 5, 6]);
+        assert_eq!(bases(log.batches_from(4)), [3, 5, 6]);
+        assert_eq!(bases(log.batches_from(9)), [6]);
+        assert_eq!(bases(log.batches_from(10)), Vec::<i64>::new());
+    }
+
+    #[test]
+    fn timestamps_find_batches_although_they_do_not_rise() {
+        let log = log();
+        assert_eq!(bases(log.batches_reaching(15)), [3, 5, 6]);
+        assert_eq!(bases(log.batches_reaching(31)), Vec::<i64>::new());
+        assert_eq!(log.batch_of_largest_timestamp().unwrap().base_offset, 3);
+    }
+
+    #[test]
+    fn an_epoch_ends_where_the_next_one_begins() {
+        let log = log();
+        assert_eq!(log.end_of_epoch(0), Some((0, 5)));
+        assert_eq!(log.end_of_epoch(1), Some((0, 5)));
+        assert_eq!(log.end_of_epoch(2), Some((2, 6)));
+        assert_eq!(log.end_of_epoch(4), Some((2, 6)));
+        assert_eq!(log.end_of_epoch(5), Some((5, 10)));
+        assert_eq!(log.end_of_epoch(-1), None);
+        assert_eq!((log.epoch_of(4), log.epoch_of(5), log.epoch_of(9)), (Some(0), Some(2), Some(5)));
+    }
+
+    #[test]
+    fn truncation_drops_whole_batches_and_forgets_their_epochs() {
+        let mut log = log();
+        log.advance_high_watermark(10);
+        log.truncate(5);
+        assert_eq!((log.end_offset(), log.high_watermark(), log.bytes()), (5, 5, 200));
+        assert_eq!(log.end_of_epoch(9), Some((0, 5)));
+    }
+
+    #[test]
+    fn deleting_records_keeps_the_batch_around_the_new_start() {
+        let mut log = log();
+        log.advance_start(4);
+        assert_eq!((log.start_offset(), log.bytes()), (4, 300));
+        assert_eq!(bases(log.batches_from(4)), [3, 5, 6]);
+        assert!(log.drop_oldest());
+        assert_eq!(log.start_offset(), 5);
+        log.advance_start(100);
+        assert_eq!((log.start_offset(), log.bytes()), (10, 0));
+        assert!(!log.drop_oldest());
+    }
+
+    #[test]
+    fn the_high_watermark_stays_within_the_log_and_never_goes_back() {
+        let mut log = log();
+        log.advance_high_watermark(7);
+        log.advance_high_watermark(3);
+        assert_eq!(log.high_watermark(), 7);
+        log.advance_high_watermark(70);
+        assert_eq!(log.high_watermark(), 10);
+    }
+}
