@@ -1,0 +1,55 @@
+//! Waiting longer after each failure.
+
+use std::time::Duration;
+
+use crate::rng::Rng;
+
+/// Exponential back-off with jitter of 20 % (KIP-580): the first wait is `initial`, each further one twice as long, up
+/// to `max`.
+#[derive(Clone, Debug)]
+pub struct Backoff {
+    initial: Duration,
+    max: Duration,
+    failures: u32,
+}
+
+impl Backoff {
+    /// A back-off that has not failed yet.
+    pub const fn new(initial: Duration, max: Duration) -> Self {
+        Self { initial, max, failures: 0 }
+    }
+
+    /// Counts a failure and answers how long to wait before the next attempt.
+    pub fn next(&mut self, rng: &mut Rng) -> Duration {
+        let wait = self.initial.saturating_mul(1 << self.failures.min(20)).min(self.max.max(self.initial));
+        self.failures = self.failures.saturating_add(1);
+        rng.jitter(wait, 20)
+    }
+
+    /// An attempt succeeded: start again from `initial`.
+    pub fn reset(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Failures since the last success.
+    pub const fn failures(&self) -> u32 {
+        self.failures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_doubles_the_wait_up_to_the_maximum() {
+        let mut rng = Rng::from_seed(3);
+        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(1));
+        let waits: Vec<u128> = (0..6).map(|_| backoff.next(&mut rng).as_millis()).collect();
+        for (wait, expected) in waits.iter().zip([100, 200, 400, 800, 1000, 1000]) {
+            assert!(*wait >= expected * 8 / 10 && *wait <= expected * 12 / 10, "{waits:?}");
+        }
+        backoff.reset();
+        assert!(backoff.next(&mut rng) <= Duration::from_millis(120));
+    }
+}

@@ -1,0 +1,647 @@
+//! One connection to one broker, from the host name to answers.
+//!
+//! It speaks frames, not records: it finds an address, connects, learns the broker's versions, pipelines requests,
+//! matches answers to them, notices silence, and waits before it tries again.
+
+use std::{collections::VecDeque, io::IoSlice, sync::Arc, time::Duration};
+use core::net::SocketAddr;
+
+use ottla_protocol::{
+    api::ApiKey,
+    error_code::ErrorCode,
+    generated::api_versions::{ApiVersionsRequest, ApiVersionsResponse},
+    header::{RequestHeader, ResponseHeader},
+    primitive::Reader,
+};
+
+use super::{
+    buffer::BufferPool,
+    frame::{Frame, FrameError, FrameReader},
+    inflight::{InFlight, InFlights, Payload, RequestTag},
+    versions::Versions,
+};
+use crate::{
+    backoff::Backoff,
+    error::{Error, ErrorKind},
+    machine::{Instant, earliest},
+    rng::Rng,
+};
+
+/// What a connection needs to know of the configuration.
+#[derive(Clone, Debug)]
+pub struct ConnectionSettings {
+    /// `client.id`.
+    pub client_id: String,
+    /// `client.software.name` as told to the broker.
+    pub software_name: String,
+    /// `client.software.version`.
+    pub software_version: String,
+    /// `receive.message.max.bytes`.
+    pub max_response_bytes: usize,
+    /// `socket.connection.setup.timeout.ms`.
+    pub setup_timeout: Duration,
+    /// `socket.timeout.ms`: how long a broker may take to answer, where the request does not say.
+    pub request_timeout: Duration,
+    /// `reconnect.backoff.ms`.
+    pub reconnect_backoff: Duration,
+    /// `reconnect.backoff.max.ms`.
+    pub reconnect_backoff_max: Duration,
+    /// `connections.max.idle.ms`; `None` keeps idle connections.
+    pub max_idle: Option<Duration>,
+    /// `broker.address.ttl`: how long a resolved address is believed.
+    pub address_ttl: Duration,
+    /// `api.version.request`.
+    pub ask_versions: bool,
+    /// `api.version.request.timeout.ms`.
+    pub ask_versions_timeout: Duration,
+    /// `broker.version.fallback`.
+    pub fallback_release: String,
+    /// Highest versions to use of some APIs, for tests and measurements.
+    pub version_caps: Vec<(ApiKey, i16)>,
+}
+
+impl Default for ConnectionSettings {
+    fn default() -> Self {
+        Self {
+            client_id: "ottla".to_owned(),
+            software_name: "ottla".to_owned(),
+            software_version: env!("CARGO_PKG_VERSION").to_owned(),
+            max_response_bytes: 100_000_000,
+            setup_timeout: Duration::from_secs(30),
+            request_timeout: Duration::from_secs(60),
+            reconnect_backoff: Duration::from_millis(100),
+            reconnect_backoff_max: Duration::from_secs(10),
+            max_idle: None,
+            address_ttl: Duration::from_secs(1),
+            ask_versions: true,
+            ask_versions_timeout: Duration::from_secs(10),
+            fallback_release: "0.10.0".to_owned(),
+            version_caps: Vec::new(),
+        }
+    }
+}
+
+/// A connection.
+///
+/// ```text
+///            want()                 resolved            connected           versions known
+///   Idle ───────────► Resolving ──────────► Connecting ─────────► Asking ───────────────► Ready
+///    ▲                    │ failed              │ failed,          │ closed, garbage         │ closed, silent,
+///    │ nobody wants it    ▼                     ▼ next address     ▼                         ▼ garbage
+///    └───────────────  BackingOff  ◄────────────┴──────────────────┴─────────────────────────┘
+/// ```
+#[derive(Debug)]
+pub struct Connection {
+    settings: Arc<ConnectionSettings>,
+    host: String,
+    port: u16,
+    node_id: Option<i32>,
+    state: State,
+    wanted: bool,
+    addresses: VecDeque<SocketAddr>,
+    untried_addresses: usize,
+    resolved_at: Option<Instant>,
+    incoming: FrameReader,
+    in_flight: InFlights,
+    next_correlation_id: i32,
+    versions: Versions,
+    use_fallback_next: bool,
+    answered: bool,
+    backoff: Backoff,
+    last_activity: Instant,
+    outputs: VecDeque<ConnectionOutput>,
+    rng: Rng,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    BackingOff { until: Instant },
+    Resolving { deadline: Instant },
+    Connecting { deadline: Instant },
+    Asking,
+    Ready,
+}
+
+/// What a connection wants from its driver, or tells its owner.
+#[derive(Debug)]
+pub enum ConnectionOutput {
+    /// Resolve a host name; answer with [`Connection::handle_resolved`].
+    Resolve {
+        /// The host's name or address.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// Open a socket; answer with [`Connection::handle_connected`] or [`Connection::handle_closed`].
+    Connect(SocketAddr),
+    /// Close the socket, or stop opening it.
+    Close,
+    /// Requests can be sent.
+    Up,
+    /// The connection failed. Requests that were in flight come with it, and whether bytes of each may have left.
+    Down {
+        /// Why.
+        error: Error,
+        /// What was in flight.
+        lost: Vec<(InFlight, bool)>,
+    },
+}
+
+/// An answer to a request.
+#[derive(Debug)]
+pub struct Response {
+    /// The request, with its bytes.
+    pub request: InFlight,
+    /// The frame that holds the answer.
+    pub frame: Frame,
+    /// Where the answer's body starts in the frame.
+    pub body: usize,
+}
+
+impl Response {
+    /// The answer's body, without its header.
+    pub fn body(&self) -> &[u8] {
+        &self.frame.bytes[self.body..self.frame.len]
+    }
+}
+
+impl Connection {
+    /// An idle connection to a host.
+    pub fn new(
+        settings: Arc<ConnectionSettings>,
+        host: String,
+        port: u16,
+        node_id: Option<i32>,
+        buffers: BufferPool,
+        rng: Rng,
+    ) -> Self {
+        Self {
+            incoming: FrameReader::new(settings.max_response_bytes, buffers),
+            backoff: Backoff::new(settings.reconnect_backoff, settings.reconnect_backoff_max),
+            settings,
+            host,
+            port,
+            node_id,
+            state: State::Idle,
+            wanted: false,
+            addresses: VecDeque::new(),
+            untried_addresses: 0,
+            resolved_at: None,
+            in_flight: InFlights::default(),
+            next_correlation_id: 1,
+            versions: Versions::default(),
+            use_fallback_next: false,
+            answered: false,
+            last_activity: Instant::ZERO,
+            outputs: VecDeque::new(),
+            rng,
+        }
+    }
+
+    /// `host:port`, with the node's id where it is known.
+    pub fn name(&self) -> String {
+        match self.node_id {
+            Some(id) => format!("{}:{}/{id}", self.host, self.port),
+            None => format!("{}:{}/bootstrap", self.host, self.port),
+        }
+    }
+
+    /// True if requests can be sent.
+    pub const fn is_ready(&self) -> bool {
+        matches!(self.state, State::Ready)
+    }
+
+    /// True if it is waiting before its next attempt.
+    pub const fn is_backing_off(&self) -> bool {
+        matches!(self.state, State::BackingOff { .. })
+    }
+
+    /// The broker's versions, once ready.
+    pub const fn versions(&self) -> &Versions {
+        &self.versions
+    }
+
+    /// Bytes that wait for the socket.
+    pub const fn unsent_bytes(&self) -> usize {
+        self.in_flight.unsent_bytes()
+    }
+
+    /// The requests in flight.
+    pub fn in_flight_mut(&mut self) -> &mut InFlights {
+        &mut self.in_flight
+    }
+
+    /// Somebody wants to send: connect unless connected, connecting or backing off.
+    pub fn want(&mut self, now: Instant) {
+        self.wanted = true;
+        if self.state == State::Idle {
+            self.start(now);
+        }
+    }
+
+    /// The broker moved to another address.
+    pub fn set_address(&mut self, now: Instant, host: &str, port: u16) {
+        if self.host == host && self.port == port {
+            return;
+        }
+        host.clone_into(&mut self.host);
+        self.port = port;
+        self.addresses.clear();
+        self.resolved_at = None;
+        match self.state {
+            State::Idle => {}
+            State::BackingOff { .. } => self.state = State::BackingOff { until: now },
+            _ => self.fail(now, Error::new(ErrorKind::Disconnected, "the broker's address changed")),
+        }
+    }
+
+    /// Queues a request whose body `encode` appends. Only when [`Connection::is_ready`].
+    pub fn send(
+        &mut self,
+        now: Instant,
+        api: ApiKey,
+        version: i16,
+        tag: RequestTag,
+        timeout: Duration,
+        encode: impl FnOnce(&mut Vec<u8>) -> Result<(), ottla_protocol::primitive::EncodeError>,
+    ) -> Result<(), Error> {
+        let correlation_id = self.next_correlation_id();
+        let mut bytes = vec![0; 4];
+        self.request_header(api, version, correlation_id, &mut bytes);
+        encode(&mut bytes).map_err(|error| {
+            Error::new(ErrorKind::Bug, format!("can't encode {} v{version}: {error}", api.name()))
+        })?;
+        let length = (bytes.len() - 4) as u32;
+        bytes[..4].copy_from_slice(&length.to_be_bytes());
+        self.push(now, api, version, tag, Payload::Bytes(bytes), correlation_id, true, now + timeout);
+        Ok(())
+    }
+
+    /// Queues a ProduceRequest that `build` makes from the frame's start: room for the length, and the header.
+    pub fn send_produce(
+        &mut self,
+        now: Instant,
+        version: i16,
+        expects_answer: bool,
+        timeout: Duration,
+        build: impl FnOnce(Vec<u8>) -> Box<super::super::produce::request::ProduceFrame>,
+    ) {
+        let correlation_id = self.next_correlation_id();
+        let mut bytes = vec![0; 4];
+        self.request_header(ApiKey::Produce, version, correlation_id, &mut bytes);
+        let payload = Payload::Produce(build(bytes));
+        self.push(
+            now,
+            ApiKey::Produce,
+            version,
+            RequestTag::Produce,
+            payload,
+            correlation_id,
+            expects_answer,
+            now + timeout,
+        );
+    }
+
+    /// Where the driver reads the next bytes to.
+    pub fn read_space(&mut self) -> &mut [u8] {
+        self.incoming.space()
+    }
+
+    /// The driver read `n` bytes into [`Connection::read_space`]; drain [`Connection::next_response`].
+    pub fn handle_read(&mut self, now: Instant, n: usize) {
+        self.last_activity = now;
+        self.incoming.filled(n);
+    }
+
+    /// The next answer, if one is complete. An error has closed the connection.
+    pub fn next_response(&mut self, now: Instant) -> Option<Response> {
+        loop {
+            if !matches!(self.state, State::Asking | State::Ready) {
+                return None;
+            }
+            let frame = match self.incoming.next_frame() {
+                Ok(frame) => frame?,
+                Err(error) => {
+                    let kind = match error {
+                        FrameError::Http | FrameError::Tls => ErrorKind::NotKafka,
+                        _ if !self.answered => ErrorKind::NotKafka,
+                        _ => ErrorKind::BadResponse,
+                    };
+                    self.fail(now, Error::new(kind, error.to_string()));
+                    return None;
+                }
+            };
+            match self.match_response(frame) {
+                Ok(response) if response.request.tag == RequestTag::Versions => {
+                    self.handle_versions(now, &response);
+                }
+                Ok(response) => {
+                    self.answered = true;
+                    return Some(response);
+                }
+                Err(error) => {
+                    self.fail(now, error);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Fills `slices` with the bytes to write next.
+    pub fn unsent<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        self.in_flight.fill(slices)
+    }
+
+    /// The socket took `n` bytes; requests that expect no answer and are written are handed out.
+    pub fn handle_written(&mut self, now: Instant, n: usize, over: &mut Vec<InFlight>) {
+        self.last_activity = now;
+        self.in_flight.advance(n, over);
+    }
+
+    /// The addresses of the host, or why there are none.
+    pub fn handle_resolved(&mut self, now: Instant, result: Result<Vec<SocketAddr>, String>) {
+        let State::Resolving { .. } = self.state else { return };
+        match result {
+            Ok(addresses) if !addresses.is_empty() => {
+                // Keep the rotation going where the list did not change, so that a dead first address is not retried first.
+                if !(self.addresses.len() == addresses.len()
+                    && addresses.iter().all(|address| self.addresses.contains(address)))
+                {
+                    self.addresses = addresses.into();
+                }
+                self.resolved_at = Some(now);
+                self.untried_addresses = self.addresses.len();
+                self.connect_next(now);
+            }
+            Ok(_) => self.fail(now, Error::new(ErrorKind::Resolve, format!("{} has no address", self.host))),
+            Err(reason) => self.fail(now, Error::new(ErrorKind::Resolve, reason)),
+        }
+    }
+
+    /// The socket is connected.
+    pub fn handle_connected(&mut self, now: Instant) {
+        let State::Connecting { .. } = self.state else { return };
+        self.last_activity = now;
+        self.untried_addresses = 0;
+        self.answered = false;
+        self.incoming.reset();
+        if !self.settings.ask_versions || std::mem::take(&mut self.use_fallback_next) {
+            self.versions = Versions::of_release(&self.settings.fallback_release);
+            self.become_ready();
+            return;
+        }
+        self.state = State::Asking;
+        self.ask_versions(now, *ApiKey::ApiVersions.versions().end());
+    }
+
+    /// The socket was closed, or could not be opened.
+    pub fn handle_closed(&mut self, now: Instant, reason: &str) {
+        match self.state {
+            State::Connecting { .. } if self.untried_addresses > 0 => {
+                self.outputs.push_back(ConnectionOutput::Close);
+                self.connect_next(now);
+            }
+            State::Connecting { .. } => self.fail(now, Error::new(ErrorKind::Connect, reason)),
+            State::Asking => {
+                // A broker before 0.10 closes the connection on a request that it does not know.
+                self.use_fallback_next = true;
+                let detail = format!(
+                    "{reason}, while asking for the broker's API versions; a broker before 0.10 does that, \
+                     and so does a listener that wants TLS"
+                );
+                self.fail(now, Error::new(ErrorKind::Disconnected, detail));
+            }
+            State::Ready => self.fail(now, Error::new(ErrorKind::Disconnected, reason)),
+            State::Idle | State::BackingOff { .. } | State::Resolving { .. } => {}
+        }
+    }
+
+    /// The owner found that the peer breaks the protocol.
+    pub fn handle_misbehaviour(&mut self, now: Instant, error: Error) {
+        if matches!(self.state, State::Asking | State::Ready) {
+            self.fail(now, error);
+        }
+    }
+
+    /// Fires what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        match self.state {
+            State::BackingOff { until } if until <= now => {
+                if self.wanted {
+                    self.start(now);
+                } else {
+                    self.state = State::Idle;
+                }
+            }
+            State::Resolving { deadline } if deadline <= now => {
+                self.fail(now, Error::new(ErrorKind::Resolve, "the resolver did not answer in time"));
+            }
+            State::Connecting { deadline } if deadline <= now => {
+                self.outputs.push_back(ConnectionOutput::Close);
+                if self.untried_addresses > 0 {
+                    self.connect_next(now);
+                } else {
+                    let detail = format!("no connection after {} ms", self.settings.setup_timeout.as_millis());
+                    self.fail(now, Error::new(ErrorKind::Connect, detail));
+                }
+            }
+            State::Asking | State::Ready => {
+                if let Some(deadline) = self.in_flight.earliest_deadline()
+                    && deadline <= now
+                {
+                    let late = self.in_flight.iter_mut().find(|request| request.deadline <= now);
+                    let (api, waited) =
+                        late.map_or(("request", Duration::ZERO), |r| (r.api.name(), now - r.queued_at));
+                    let detail = format!("no answer for {} ms", waited.as_millis());
+                    self.fail(now, Error::new(ErrorKind::RequestTimedOut, detail).with_api(api));
+                } else if let Some(idle_at) = self.idle_at()
+                    && idle_at <= now
+                {
+                    self.state = State::Idle;
+                    self.wanted = false;
+                    self.outputs.push_back(ConnectionOutput::Close);
+                    let error = Error::new(ErrorKind::Disconnected, "closed after connections.max.idle.ms");
+                    self.outputs.push_back(ConnectionOutput::Down { error, lost: Vec::new() });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// When [`Connection::handle_timeout`] has something to do.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match self.state {
+            State::Idle => None,
+            State::BackingOff { until } => Some(until),
+            State::Resolving { deadline } | State::Connecting { deadline } => Some(deadline),
+            State::Asking | State::Ready => earliest(self.in_flight.earliest_deadline(), self.idle_at()),
+        }
+    }
+
+    /// What the driver or the owner has to do next.
+    pub fn poll_output(&mut self) -> Option<ConnectionOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// Closes for good; what is in flight is handed out.
+    pub fn shut_down(&mut self) -> Vec<(InFlight, bool)> {
+        if !matches!(self.state, State::Idle | State::BackingOff { .. }) {
+            self.outputs.push_back(ConnectionOutput::Close);
+        }
+        self.state = State::Idle;
+        self.wanted = false;
+        self.in_flight.drain()
+    }
+
+    fn start(&mut self, now: Instant) {
+        let fresh = self.resolved_at.is_some_and(|at| now - at < self.settings.address_ttl);
+        if fresh && !self.addresses.is_empty() {
+            self.untried_addresses = self.addresses.len();
+            self.connect_next(now);
+        } else {
+            self.state = State::Resolving { deadline: now + self.settings.setup_timeout };
+            self.outputs.push_back(ConnectionOutput::Resolve { host: self.host.clone(), port: self.port });
+        }
+    }
+
+    fn connect_next(&mut self, now: Instant) {
+        let address = self.addresses[0];
+        self.addresses.rotate_left(1);
+        self.untried_addresses -= 1;
+        self.state = State::Connecting { deadline: now + self.settings.setup_timeout };
+        self.outputs.push_back(ConnectionOutput::Connect(address));
+    }
+
+    fn ask_versions(&mut self, now: Instant, version: i16) {
+        let request = ApiVersionsRequest {
+            client_software_name: self.settings.software_name.clone(),
+            client_software_version: self.settings.software_version.clone(),
+            ..ApiVersionsRequest::default()
+        };
+        let timeout = self.settings.ask_versions_timeout;
+        if let Err(error) = self.send(now, ApiKey::ApiVersions, version, RequestTag::Versions, timeout, |out| {
+            request.encode(version, out)
+        }) {
+            self.fail(now, error);
+        }
+    }
+
+    fn handle_versions(&mut self, now: Instant, response: &Response) {
+        let mut reader = Reader::new(response.body());
+        let asked = response.request.version;
+        // A broker that does not know the version that was asked in answers in version 0.
+        let code = response.body().first_chunk::<2>().map(|bytes| ErrorCode(i16::from_be_bytes(*bytes)));
+        let version = if code == Some(ErrorCode::UNSUPPORTED_VERSION) { 0 } else { asked };
+        let answer = match ApiVersionsResponse::decode(&mut reader, version) {
+            Ok(answer) => answer,
+            Err(error) => {
+                let detail = format!("the answer to ApiVersions can't be decoded: {error}");
+                return self.fail(now, Error::new(ErrorKind::NotKafka, detail).with_api("ApiVersions"));
+            }
+        };
+        self.answered = true;
+        if answer.error_code == ErrorCode::UNSUPPORTED_VERSION && asked > 0 {
+            let offered = answer.api_keys.iter().find(|row| row.api_key == ApiKey::ApiVersions as i16);
+            let version = offered.map_or(0, |row| row.max_version.clamp(0, asked - 1));
+            return self.ask_versions(now, version);
+        }
+        if answer.error_code != ErrorCode::NONE {
+            return self.fail(now, Error::broker(answer.error_code, None).with_api("ApiVersions"));
+        }
+        self.versions = Versions::new(
+            answer.api_keys.iter().map(|row| (row.api_key, row.min_version, row.max_version)),
+        );
+        self.become_ready();
+    }
+
+    fn become_ready(&mut self) {
+        for (api, highest) in &self.settings.version_caps {
+            self.versions.cap(*api, *highest);
+        }
+        self.state = State::Ready;
+        self.backoff.reset();
+        self.outputs.push_back(ConnectionOutput::Up);
+    }
+
+    fn match_response(&mut self, frame: Frame) -> Result<Response, Error> {
+        let bytes = &frame.bytes[..frame.len];
+        let kind = if self.answered { ErrorKind::BadResponse } else { ErrorKind::NotKafka };
+        let Some(expected) = self.in_flight.front() else {
+            return Err(Error::new(kind, "an answer to nothing that was asked"));
+        };
+        let mut reader = Reader::new(bytes);
+        let header = ResponseHeader::decode(&mut reader, expected.api, expected.version)
+            .map_err(|error| Error::new(kind, format!("the response header can't be decoded: {error}")))?;
+        if header.correlation_id != expected.correlation_id {
+            let detail = format!(
+                "correlation id {} where {} was expected",
+                header.correlation_id, expected.correlation_id
+            );
+            return Err(Error::new(kind, detail).with_api(expected.api.name()));
+        }
+        let body = reader.position();
+        let Some(request) = self.in_flight.pop_written() else {
+            return Err(Error::new(kind, "an answer to a request that was not sent yet"));
+        };
+        Ok(Response { request, frame, body })
+    }
+
+    fn fail(&mut self, now: Instant, error: Error) {
+        if !matches!(self.state, State::Idle | State::BackingOff { .. } | State::Resolving { .. }) {
+            self.outputs.push_back(ConnectionOutput::Close);
+        }
+        let wait = self.backoff.next(&mut self.rng);
+        self.state = State::BackingOff { until: now + wait };
+        self.wanted = false;
+        self.incoming.reset();
+        let lost = self.in_flight.drain();
+        let error = error.with_peer(self.name()).with_next_attempt(wait);
+        self.outputs.push_back(ConnectionOutput::Down { error, lost });
+    }
+
+    fn idle_at(&self) -> Option<Instant> {
+        let max_idle = self.settings.max_idle?;
+        self.in_flight.is_empty().then(|| self.last_activity + max_idle)
+    }
+
+    fn next_correlation_id(&mut self) -> i32 {
+        let id = self.next_correlation_id;
+        self.next_correlation_id = self.next_correlation_id.checked_add(1).unwrap_or(1);
+        id
+    }
+
+    fn request_header(&self, api: ApiKey, version: i16, correlation_id: i32, out: &mut Vec<u8>) {
+        let header = RequestHeader {
+            api_key: api as i16,
+            api_version: version,
+            correlation_id,
+            client_id: Some(self.settings.client_id.clone()),
+        };
+        header.encode(out);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of one struct, from two callers")]
+    fn push(
+        &mut self,
+        now: Instant,
+        api: ApiKey,
+        version: i16,
+        tag: RequestTag,
+        payload: Payload,
+        correlation_id: i32,
+        expects_answer: bool,
+        deadline: Instant,
+    ) {
+        self.in_flight.push(InFlight {
+            correlation_id,
+            api,
+            version,
+            tag,
+            payload,
+            expects_answer,
+            queued_at: now,
+            deadline,
+        });
+    }
+}

@@ -1,0 +1,54 @@
+//! The second of the three places where threads meet: what the application asks of the cluster's owner.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use parking_lot::Mutex;
+
+use crate::{
+    admin::AdminCall,
+    fetch::FetchCommand,
+    produce::{sender::Purge, topic::ProducerTopic},
+    wake::WakeHandle,
+};
+
+/// Something that the application wants.
+#[derive(Debug)]
+pub enum Command {
+    /// A topic is produced to for the first time: find out about it.
+    Topic(Arc<ProducerTopic>),
+    /// Somebody flushes: let every broker look.
+    Flush,
+    /// Remove messages.
+    Purge(Purge),
+    /// An administrative call.
+    Admin(AdminCall),
+    /// Something of the receiving half.
+    Fetch(FetchCommand),
+    /// Close the client: fail what is left and let go of everything.
+    Close,
+}
+
+/// Commands on their way. Bounded by what the application waits for: each call has at most one command under way.
+#[derive(Debug)]
+pub struct CommandQueue {
+    commands: Mutex<VecDeque<Command>>,
+    wake: WakeHandle,
+}
+
+impl CommandQueue {
+    /// An empty queue whose owner is woken by `wake`.
+    pub const fn new(wake: WakeHandle) -> Self {
+        Self { commands: Mutex::new(VecDeque::new()), wake }
+    }
+
+    /// Appends a command.
+    pub fn push(&self, command: Command) {
+        self.commands.lock().push_back(command);
+        self.wake.wake();
+    }
+
+    /// Takes the oldest command.
+    pub fn pop(&self) -> Option<Command> {
+        self.commands.lock().pop_front()
+    }
+}

@@ -1,0 +1,181 @@
+//! What is known of the cluster: its brokers, its topics and who leads which partition.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use ottla_protocol::{error_code::ErrorCode, generated::metadata::MetadataResponse, uuid::Uuid};
+
+/// The cluster as the newest answers describe it.
+#[derive(Clone, Debug, Default)]
+pub struct Metadata {
+    /// The cluster's id.
+    pub cluster_id: Option<String>,
+    /// The node that takes administrative requests; -1 if unknown.
+    pub controller_id: i32,
+    /// The brokers by node id.
+    pub nodes: BTreeMap<i32, Node>,
+    /// The topics that were asked about and exist.
+    pub topics: BTreeMap<Arc<str>, TopicMetadata>,
+}
+
+/// A broker's address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The host's name or address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The rack.
+    pub rack: Option<String>,
+}
+
+/// A topic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TopicMetadata {
+    /// The topic's id; zero if the broker does not know ids.
+    pub id: Uuid,
+    /// True for the cluster's own topics.
+    pub is_internal: bool,
+    /// The partitions, by index.
+    pub partitions: Vec<PartitionMetadata>,
+}
+
+/// A partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionMetadata {
+    /// Why there is no leader.
+    pub error: ErrorCode,
+    /// The leader's node id; -1 if there is none.
+    pub leader: i32,
+    /// Counts the leader changes; -1 if the broker does not tell.
+    pub leader_epoch: i32,
+    /// The nodes that hold the partition.
+    pub replicas: Vec<i32>,
+    /// The nodes that are in sync.
+    pub in_sync: Vec<i32>,
+}
+
+impl Default for PartitionMetadata {
+    fn default() -> Self {
+        Self {
+            error: ErrorCode::LEADER_NOT_AVAILABLE,
+            leader: -1,
+            leader_epoch: -1,
+            replicas: Vec::new(),
+            in_sync: Vec::new(),
+        }
+    }
+}
+
+/// A topic that an answer says can't be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicError {
+    /// The topic.
+    pub name: Arc<str>,
+    /// Why.
+    pub code: ErrorCode,
+}
+
+impl Metadata {
+    /// Takes in an answer. A partition's leader is only replaced by one of the same or a newer epoch. Answers the topics
+    /// that it says can't be used.
+    pub fn apply(&mut self, answer: &MetadataResponse) -> Vec<TopicError> {
+        if answer.cluster_id.is_some() {
+            self.cluster_id.clone_from(&answer.cluster_id);
+        }
+        self.controller_id = answer.controller_id;
+        let nodes: BTreeMap<i32, Node> = answer
+            .brokers
+            .iter()
+            .filter(|broker| broker.node_id >= 0 && !broker.host.is_empty())
+            .filter_map(|broker| {
+                let port = u16::try_from(broker.port).ok().filter(|port| *port > 0)?;
+                let node = Node { host: broker.host.clone(), port, rack: broker.rack.clone() };
+                Some((broker.node_id, node))
+            })
+            .collect();
+        if !nodes.is_empty() {
+            self.nodes = nodes;
+        }
+        let mut errors = Vec::new();
+        for topic in &answer.topics {
+            let Some(name) = topic.name.as_deref() else { continue };
+            let name: Arc<str> = Arc::from(name);
+            if topic.error_code != ErrorCode::NONE {
+                errors.push(TopicError { name, code: topic.error_code });
+                continue;
+            }
+            let known = self.topics.entry(name).or_default();
+            let recreated = !known.id.is_zero() && known.id != topic.topic_id;
+            known.id = topic.topic_id;
+            known.is_internal = topic.is_internal;
+            // Indexes are checked against their number: a broker can't make this vector longer than its answer.
+            let count = topic.partitions.len();
+            known.partitions.resize(count, PartitionMetadata::default());
+            for partition in &topic.partitions {
+                let index = usize::try_from(partition.partition_index).unwrap_or(usize::MAX);
+                let Some(known) = known.partitions.get_mut(index) else { continue };
+                let stale = !recreated
+                    && partition.leader_epoch >= 0
+                    && partition.leader_epoch < known.leader_epoch;
+                if !stale {
+                    *known = PartitionMetadata {
+                        error: partition.error_code,
+                        leader: partition.leader_id,
+                        leader_epoch: partition.leader_epoch,
+                        replicas: partition.replica_nodes.clone(),
+                        in_sync: partition.isr_nodes.clone(),
+                    };
+                }
+            }
+        }
+        errors
+    }
+
+    /// Who leads a partition, if that is known and the leader's address too.
+    pub fn leader(&self, topic: &str, partition: i32) -> Option<(i32, i32)> {
+        let partition = self.topics.get(topic)?.partitions.get(usize::try_from(partition).ok()?)?;
+        self.nodes.contains_key(&partition.leader).then_some((partition.leader, partition.leader_epoch))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ottla_protocol::generated::metadata::response::{Broker, Partition, Topic};
+
+    use super::*;
+
+    fn answer(leader_id: i32, leader_epoch: i32) -> MetadataResponse {
+        MetadataResponse {
+            brokers: vec![
+                Broker { node_id: 1, host: "a".into(), port: 9092, ..Broker::default() },
+                Broker { node_id: 2, host: "b".into(), port: 9092, ..Broker::default() },
+                Broker { node_id: 3, host: String::new(), port: 9092, ..Broker::default() },
+                Broker { node_id: 4, host: "d".into(), port: 0, ..Broker::default() },
+            ],
+            topics: vec![Topic {
+                name: Some("t".into()),
+                partitions: vec![Partition { leader_id, leader_epoch, ..Partition::default() }],
+                ..Topic::default()
+            }],
+            ..MetadataResponse::default()
+        }
+    }
+
+    #[test]
+    fn an_older_leader_epoch_does_not_replace_a_newer_one() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&answer(1, 5));
+        metadata.apply(&answer(2, 4));
+        assert_eq!(metadata.leader("t", 0), Some((1, 5)));
+        metadata.apply(&answer(2, 6));
+        assert_eq!(metadata.leader("t", 0), Some((2, 6)));
+    }
+
+    #[test]
+    fn brokers_without_a_usable_address_are_no_leaders() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&answer(3, 1));
+        assert_eq!(metadata.nodes.keys().copied().collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(metadata.leader("t", 0), None);
+    }
+}

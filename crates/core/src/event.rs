@@ -1,0 +1,60 @@
+//! What a client tells the application besides answers and records: errors that belong to no call.
+
+use std::{collections::VecDeque, task::Waker};
+
+use parking_lot::Mutex;
+
+use crate::error::Error;
+
+/// Something that the application may want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A connection failed, or a broker misbehaves. The client goes on by itself.
+    Error(Error),
+    /// No broker can be reached at the moment. The client goes on trying.
+    AllBrokersDown(Error),
+}
+
+/// Events on their way to the application. At most [`EventQueue::LIMIT`]: when nobody reads, the oldest are dropped.
+#[derive(Debug, Default)]
+pub struct EventQueue {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    events: VecDeque<Event>,
+    wakers: Vec<Waker>,
+}
+
+impl EventQueue {
+    /// How many events are kept.
+    pub const LIMIT: usize = 1000;
+
+    /// Appends an event.
+    pub fn push(&self, event: Event) {
+        let wakers = {
+            let mut state = self.state.lock();
+            if state.events.len() == Self::LIMIT {
+                state.events.pop_front();
+            }
+            state.events.push_back(event);
+            std::mem::take(&mut state.wakers)
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Takes the oldest event.
+    pub fn pop(&self) -> Option<Event> {
+        self.state.lock().events.pop_front()
+    }
+
+    /// Asks to be woken by the next event.
+    pub fn register(&self, waker: &Waker) {
+        let mut state = self.state.lock();
+        if !state.wakers.iter().any(|known| known.will_wake(waker)) {
+            state.wakers.push(waker.clone());
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What the owners tell each other, by value: one cluster's owner, and one owner per broker.
+
+use std::sync::Arc;
+
+use ottla_protocol::{api::ApiKey, primitive::EncodeError};
+
+use crate::{
+    broker::connection::Response,
+    error::Error,
+    produce::{partition::PartitionProducer, sender::Purge},
+};
+
+/// Names a broker's owner within its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BrokerKey(pub u32);
+
+/// From the cluster's owner to a broker's.
+#[derive(Debug)]
+pub enum ToBroker {
+    /// You lead this partition: send its records.
+    AdoptProducer(Box<PartitionProducer>),
+    /// You don't lead this partition any more: give it back when nothing of it is in flight.
+    ReleaseProducer {
+        /// The topic.
+        topic: Arc<str>,
+        /// The partition.
+        partition: i32,
+    },
+    /// Send this request and hand the answer back.
+    Request(ClusterRequest),
+    /// The receiving half's mail.
+    Fetch(crate::fetch::FetchMail),
+    /// The broker listens elsewhere now.
+    SetAddress {
+        /// The host's name or address.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// Connect even if there is nothing to send.
+    Connect,
+    /// Look at the ready list: somebody flushes.
+    Look,
+    /// Remove messages.
+    Purge(Purge),
+    /// Fail everything that is left and close the connection for good.
+    Close,
+}
+
+/// From a broker's owner to the cluster's.
+#[derive(Debug)]
+pub enum ToCluster {
+    /// The connection is ready.
+    Up,
+    /// The connection failed.
+    Down(Error),
+    /// The answer to a request.
+    Answer {
+        /// The request's number.
+        token: u64,
+        /// The answer, or why there is none.
+        result: Result<Response, Error>,
+    },
+    /// A partition that was to leave, with what it still has to send.
+    ReleasedProducer(Box<PartitionProducer>),
+    /// A broker does not lead what it was thought to lead.
+    RefreshMetadata(Arc<str>),
+    /// The receiving half's mail.
+    Fetch(crate::fetch::FetchReply),
+}
+
+/// A request of the cluster's owner.
+pub struct ClusterRequest {
+    /// The request's number.
+    pub token: u64,
+    /// The API.
+    pub api: ApiKey,
+    /// The versions that the requester can live with.
+    pub versions: std::ops::RangeInclusive<i16>,
+    /// How long the broker may take.
+    pub timeout: std::time::Duration,
+    /// Appends the request's body in a version.
+    pub encode: EncodeBody,
+}
+
+/// Appends a request's body in the version that was agreed on.
+pub type EncodeBody = Box<dyn Fn(i16, &mut Vec<u8>) -> Result<(), EncodeError> + Send>;
+
+impl std::fmt::Debug for ClusterRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClusterRequest").field("token", &self.token).field("api", &self.api).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,285 @@
+//! Where application threads leave their records: one accumulator per partition, the first of the three places where
+//! threads meet.
+//!
+//! ```text
+//!  any thread ── append ──► open batch ── full ──► full batches ── take ──► the broker that leads the partition
+//! ```
+//!
+//! It is keyed by partition, never by broker: a leader change swaps the [`ReadyList`] that is told, and nothing else.
+//! One short lock; under it a record is encoded straight into the open batch.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use ottla_protocol::batch::{ChunkPool, RecordBatchBuilder};
+use parking_lot::Mutex;
+
+use super::{
+    ready::{Ready, ReadyList},
+    record::Record,
+    report::{Tags, Tracker},
+};
+use crate::machine::Instant;
+
+/// The records of one partition that no broker has taken yet.
+#[derive(Debug)]
+pub struct Accumulator {
+    topic: Arc<str>,
+    partition: i32,
+    state: Mutex<State>,
+}
+
+/// When a batch is full.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchLimits {
+    /// `batch.size`: bytes of a batch.
+    pub max_bytes: usize,
+    /// `batch.num.messages`: records of a batch.
+    pub max_records: usize,
+    /// No batch collects for longer than this, so that its records time out close to their own time.
+    pub max_age: std::time::Duration,
+}
+
+/// A batch that still takes records.
+#[derive(Debug)]
+pub struct OpenBatch {
+    /// The encoded records.
+    pub builder: RecordBatchBuilder,
+    /// What the delivery report needs of each record.
+    pub tags: Tags,
+    /// Who waits for the batch.
+    pub tracker: Option<Arc<Tracker>>,
+    /// When its first record came.
+    pub since: Instant,
+    /// What its records were charged in the budget.
+    pub charged_bytes: u64,
+}
+
+/// How an append went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// The record is in a batch.
+    Yes,
+    /// There was no batch to join, and no other was wanted: nothing happened.
+    NothingToJoin,
+}
+
+/// Appending is over: the topic is gone or the client is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sealed;
+
+#[derive(Debug)]
+struct State {
+    open: Option<OpenBatch>,
+    full: VecDeque<OpenBatch>,
+    owner: Option<Owner>,
+    /// The owner knows that there is something.
+    announced: bool,
+    sealed: bool,
+    /// Lengths of the last batch, to reserve the next one's side entries in one go.
+    last_len: usize,
+}
+
+/// The broker that leads the partition.
+#[derive(Clone, Debug)]
+struct Owner {
+    ready: Arc<ReadyList>,
+    slot: usize,
+}
+
+impl Accumulator {
+    /// An empty accumulator without an owner.
+    pub fn new(topic: Arc<str>, partition: i32) -> Self {
+        Self {
+            topic,
+            partition,
+            state: Mutex::new(State {
+                open: None,
+                full: VecDeque::new(),
+                owner: None,
+                announced: false,
+                sealed: false,
+                last_len: 0,
+            }),
+        }
+    }
+
+    /// The topic's name.
+    pub fn topic(&self) -> &Arc<str> {
+        &self.topic
+    }
+
+    /// The partition.
+    pub const fn partition(&self) -> i32 {
+        self.partition
+    }
+
+    /// Encodes a record into the open batch. The budget is charged already. With `join_only` no new batch is begun.
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "the hot path passes what it has, without a struct in between")]
+    pub fn append(
+        &self,
+        now: Instant,
+        record: &Record<'_>,
+        timestamp: i64,
+        payload_bytes: usize,
+        keep_tags: bool,
+        join_only: bool,
+        limits: &BatchLimits,
+        pool: &ChunkPool,
+        track: Option<&mut Option<(Arc<Tracker>, usize)>>,
+    ) -> Result<Appended, Sealed> {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        if state.sealed {
+            return Err(Sealed);
+        }
+        let mut filled = false;
+        if let Some(open) = &state.open {
+            let upper = payload_bytes + RECORD_OVERHEAD + record.headers.len() * HEADER_OVERHEAD;
+            if open.builder.record_count() as usize >= limits.max_records
+                || open.builder.len() + upper > limits.max_bytes
+                || now - open.since > limits.max_age
+            {
+                state.last_len = open.builder.record_count() as usize;
+                state.full.extend(state.open.take());
+                filled = true;
+            }
+        }
+        let opened_batch = state.open.is_none();
+        if opened_batch && join_only {
+            if filled {
+                state.announce(true, now);
+            }
+            return Ok(Appended::NothingToJoin);
+        }
+        let last_len = state.last_len;
+        let open = state.open.get_or_insert_with(|| OpenBatch {
+            builder: RecordBatchBuilder::new(pool),
+            tags: if keep_tags { Tags::with_capacity(last_len) } else { Tags::None },
+            tracker: None,
+            since: now,
+            charged_bytes: 0,
+        });
+        open.builder.append(timestamp, record.key, record.value, &record.headers);
+        open.tags.push(record.opaque);
+        open.charged_bytes += payload_bytes as u64;
+        if let Some(track) = track {
+            let tracker = open.tracker.get_or_insert_with(|| Arc::new(Tracker::default()));
+            *track = Some((Arc::clone(tracker), open.builder.record_count() as usize - 1));
+        }
+        if let Some(owner) = &state.owner {
+            owner.ready.add_bytes(payload_bytes);
+        }
+        if opened_batch {
+            state.announce(filled, now);
+        }
+        Ok(Appended::Yes)
+    }
+
+    /// Names the broker that is to be told from now on, and says whether there is something to send already.
+    pub fn set_owner(&self, ready: &Arc<ReadyList>, slot: usize) -> Option<Ready> {
+        let mut state = self.state.lock();
+        state.owner = Some(Owner { ready: Arc::clone(ready), slot });
+        let oldest = state.full.front().or(state.open.as_ref()).map(|batch| batch.since);
+        state.announced = oldest.is_some();
+        oldest.map(|since| Ready { slot, since, full: !state.full.is_empty() })
+    }
+
+    /// No broker is to be told any more.
+    pub fn clear_owner(&self) {
+        let mut state = self.state.lock();
+        state.owner = None;
+        state.announced = false;
+    }
+
+    /// Takes the oldest batch. `open_too` takes the batch that still collects when no full one is left. When nothing
+    /// remains, the next append announces itself again.
+    pub fn take(&self, open_too: bool) -> (Option<OpenBatch>, Remaining) {
+        let mut state = self.state.lock();
+        let batch = match state.full.pop_front() {
+            Some(batch) => Some(batch),
+            None if open_too => {
+                let batch = state.open.take();
+                if let Some(batch) = &batch {
+                    state.last_len = batch.builder.record_count() as usize;
+                }
+                batch
+            }
+            None => None,
+        };
+        let remaining = Remaining {
+            full: state.full.front().map(|batch| batch.since),
+            open: state.open.as_ref().map(|batch| batch.since),
+        };
+        if remaining == Remaining::default() {
+            state.announced = false;
+        }
+        (batch, remaining)
+    }
+
+    /// What waits, without taking it.
+    pub fn remaining(&self) -> Remaining {
+        let state = self.state.lock();
+        Remaining {
+            full: state.full.front().map(|batch| batch.since),
+            open: state.open.as_ref().map(|batch| batch.since),
+        }
+    }
+
+    /// Takes the batches whose records came before `limit`, oldest first.
+    pub fn take_older_than(&self, limit: Instant, into: &mut Vec<OpenBatch>) {
+        let mut state = self.state.lock();
+        while state.full.front().is_some_and(|batch| batch.since < limit) {
+            into.extend(state.full.pop_front());
+        }
+        if state.full.is_empty() && state.open.as_ref().is_some_and(|batch| batch.since < limit) {
+            into.extend(state.open.take());
+        }
+        if state.full.is_empty() && state.open.is_none() {
+            state.announced = false;
+        }
+    }
+
+    /// Takes everything; with `seal` nothing can be appended any more.
+    pub fn take_all(&self, seal: bool, into: &mut Vec<OpenBatch>) {
+        let mut state = self.state.lock();
+        state.sealed |= seal;
+        into.extend(state.full.drain(..));
+        into.extend(state.open.take());
+        state.announced = false;
+    }
+}
+
+impl State {
+    /// Tells the owner that there is something, unless it knows and nothing is urgent.
+    fn announce(&mut self, full: bool, now: Instant) {
+        let since = self.full.front().map_or(now, |oldest| oldest.since);
+        if let Some(owner) = &self.owner
+            && (!self.announced || full)
+        {
+            self.announced = true;
+            owner.ready.push(Ready { slot: owner.slot, since, full });
+        }
+    }
+}
+
+/// The age of what is left in an accumulator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remaining {
+    /// Since when the oldest full batch waits.
+    pub full: Option<Instant>,
+    /// Since when the open batch collects.
+    pub open: Option<Instant>,
+}
+
+impl Remaining {
+    /// Since when the oldest record waits.
+    pub fn since(self) -> Option<Instant> {
+        self.full.or(self.open)
+    }
+}
+
+/// Length, attributes, timestamp and offset deltas, key and value lengths, header count: never more than this.
+pub const RECORD_OVERHEAD: usize = 36;
+/// The two lengths of a header.
+pub const HEADER_OVERHEAD: usize = 10;

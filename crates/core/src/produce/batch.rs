@@ -1,0 +1,142 @@
+//! A batch after it stopped collecting. States are types: an [`OpenBatch`] is consumed by sealing, and a
+//! [`ReadyBatch`]'s bytes can't change; they return to the pool when the batch is dropped, which is when its request is
+//! over. A buffer that is still in flight can therefore not be filled with another topic's records
+//! (CVE-2026-35554 of the Java client).
+
+use std::sync::Arc;
+
+use ottla_protocol::batch::{SealOptions, SealedBatch};
+
+use super::{
+    accumulator::OpenBatch,
+    report::{Delivered, DeliveryBatch, PersistenceStatus, Tags, TrackedOutcome, Tracker},
+};
+use crate::{
+    error::{Error, ErrorKind},
+    machine::Instant,
+};
+
+/// A sealed batch that waits to be sent, is in flight, or waits to be sent again.
+#[derive(Debug)]
+pub struct ReadyBatch {
+    /// The final bytes.
+    pub sealed: SealedBatch,
+    /// What the delivery report needs of each record.
+    pub tags: Tags,
+    /// Who waits for single records, and the index of this batch's first record there.
+    pub tracker: Option<(Arc<Tracker>, usize)>,
+    /// When its first record came.
+    pub since: Instant,
+    /// What its records were charged in the budget.
+    pub charged_bytes: u64,
+    /// Its place in the partition's order.
+    pub order: u64,
+    /// How often it was sent and refused.
+    pub attempts: u32,
+    /// True if a broker may have written it.
+    pub possibly_persisted: bool,
+}
+
+impl ReadyBatch {
+    /// Fills the header and compresses. An error is a bug or an exhausted codec; the records then fail.
+    pub fn seal(open: OpenBatch, order: u64, options: &SealOptions) -> Result<Self, Box<(OpenBatchRest, Error)>> {
+        let OpenBatch { builder, tags, tracker, since, charged_bytes } = open;
+        let len = builder.record_count() as usize;
+        match builder.seal(options) {
+            Ok(sealed) => Ok(Self {
+                sealed,
+                tags,
+                tracker: tracker.map(|tracker| (tracker, 0)),
+                since,
+                charged_bytes,
+                order,
+                attempts: 0,
+                possibly_persisted: false,
+            }),
+            Err(error) => {
+                let error = Error::new(ErrorKind::Bug, format!("can't compress a batch: {error}"));
+                Err(Box::new((OpenBatchRest { tags, tracker, charged_bytes, len }, error)))
+            }
+        }
+    }
+
+    /// Turns it into the report of its fate, telling those who wait for single records.
+    pub fn into_report(
+        self,
+        topic: &Arc<str>,
+        partition: i32,
+        outcome: Result<Delivered, Error>,
+        status: PersistenceStatus,
+    ) -> DeliveryBatch {
+        let mut batch = self;
+        batch.report_early(topic, partition, outcome, status)
+    }
+
+    /// The report of its fate while its bytes are still in use by a request.
+    pub fn report_early(
+        &mut self,
+        topic: &Arc<str>,
+        partition: i32,
+        outcome: Result<Delivered, Error>,
+        status: PersistenceStatus,
+    ) -> DeliveryBatch {
+        let len = self.sealed.record_count() as usize;
+        let tags = std::mem::replace(&mut self.tags, Tags::None);
+        report(topic, partition, outcome, status, tags, self.tracker.take(), self.charged_bytes, len)
+    }
+
+    /// Whether the records are certainly not in the log, as far as is known.
+    pub const fn failure_status(&self) -> PersistenceStatus {
+        if self.possibly_persisted {
+            PersistenceStatus::PossiblyPersisted
+        } else {
+            PersistenceStatus::NotPersisted
+        }
+    }
+}
+
+/// What is left of a batch whose bytes are gone.
+#[derive(Debug)]
+pub struct OpenBatchRest {
+    tags: Tags,
+    tracker: Option<Arc<Tracker>>,
+    charged_bytes: u64,
+    len: usize,
+}
+
+impl OpenBatchRest {
+    /// Turns it into a report of failure.
+    pub fn into_report(self, topic: &Arc<str>, partition: i32, error: Error) -> DeliveryBatch {
+        let tracker = self.tracker.map(|tracker| (tracker, 0));
+        let status = PersistenceStatus::NotPersisted;
+        report(topic, partition, Err(error), status, self.tags, tracker, self.charged_bytes, self.len)
+    }
+}
+
+impl From<OpenBatch> for OpenBatchRest {
+    fn from(open: OpenBatch) -> Self {
+        Self {
+            len: open.builder.record_count() as usize,
+            tags: open.tags,
+            tracker: open.tracker,
+            charged_bytes: open.charged_bytes,
+        }
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "the fields of one struct, from two callers")]
+fn report(
+    topic: &Arc<str>,
+    partition: i32,
+    outcome: Result<Delivered, Error>,
+    status: PersistenceStatus,
+    tags: Tags,
+    tracker: Option<(Arc<Tracker>, usize)>,
+    charged_bytes: u64,
+    len: usize,
+) -> DeliveryBatch {
+    if let Some((tracker, first)) = tracker {
+        tracker.complete(first..first + len, TrackedOutcome { partition, outcome: outcome.clone(), status });
+    }
+    DeliveryBatch { topic: Arc::clone(topic), partition, outcome, status, tags, len, charged_bytes }
+}

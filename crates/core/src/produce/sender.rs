@@ -1,0 +1,704 @@
+//! The sending half of a broker's owner: the partitions that it leads, its collector, and what is in flight.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use ottla_protocol::{api::ApiKey, error_code::ErrorCode, generated::produce::ProduceResponseView};
+
+use super::{
+    accumulator::OpenBatch,
+    ack::{Verdict, judge, may_have_been_written},
+    batch::ReadyBatch,
+    collector::{Collector, SendReason},
+    partition::{Next, PartitionProducer},
+    ready::{Ready, ReadyList},
+    report::{Delivered, PersistenceStatus},
+    request::{Entry, ProduceBatch, ProduceFrame, RequestHead, decode_answer},
+    shared::ProducerShared,
+};
+use crate::{
+    backoff::Backoff,
+    broker::{
+        connection::{Connection, Response},
+        inflight::{InFlight, Payload, RequestTag},
+    },
+    error::{Error, ErrorKind},
+    machine::{Instant, earliest},
+    rng::Rng,
+    wake::WakeHandle,
+};
+
+/// The sending half of one broker.
+#[derive(Debug)]
+pub struct Sender {
+    shared: Arc<ProducerShared>,
+    ready: Arc<ReadyList>,
+    slots: Vec<Option<Slot>>,
+    free: Vec<usize>,
+    by_partition: BTreeMap<(Arc<str>, i32), usize>,
+    collector: Collector,
+    hints: Vec<Ready>,
+    retries: BTreeSet<(Instant, usize)>,
+    requests_in_flight: usize,
+    next_expiry: Instant,
+    throttled_until: Option<Instant>,
+    outputs: VecDeque<SenderOutput>,
+    rng: Rng,
+}
+
+#[derive(Debug)]
+struct Slot {
+    partition: PartitionProducer,
+    backoff: Backoff,
+}
+
+/// What the sender tells its broker's owner.
+#[derive(Debug)]
+pub enum SenderOutput {
+    /// A partition that was to leave has nothing in flight any more.
+    Released(Box<PartitionProducer>),
+    /// The leader of a partition is not who it was thought to be.
+    RefreshMetadata(Arc<str>),
+    /// The broker's answer can't be understood: drop the connection.
+    Misbehaved(Error),
+}
+
+/// What to remove in a purge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Purge {
+    /// Records that wait in the queue.
+    pub queue: bool,
+    /// Records in flight, whose fate is unknown then.
+    pub in_flight: bool,
+}
+
+impl Purge {
+    /// Records that wait in the queue.
+    pub const QUEUE: Self = Self { queue: true, in_flight: false };
+    /// Records in flight.
+    pub const IN_FLIGHT: Self = Self { queue: false, in_flight: true };
+    /// Everything.
+    pub const ALL: Self = Self { queue: true, in_flight: true };
+}
+
+/// A connection with more unsent bytes than this gets no further ProduceRequest: what waits in the accumulators grows
+/// into larger batches meanwhile.
+const ENOUGH_UNSENT_BYTES: usize = 2 << 20;
+/// How late a message's timeout may be noticed, as a fraction of the timeout.
+const EXPIRY_FRACTION: u32 = 20;
+
+impl Sender {
+    /// A sender without partitions; `wake` makes the broker's owner run.
+    pub fn new(shared: Arc<ProducerShared>, wake: WakeHandle, rng: Rng) -> Self {
+        let settings = &shared.settings;
+        Self {
+            ready: Arc::new(ReadyList::new(
+                wake,
+                Arc::clone(&shared.flushing),
+                settings.max_partitions,
+                settings.max_bytes,
+            )),
+            collector: Collector::new(settings.linger, settings.max_partitions),
+            shared,
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_partition: BTreeMap::new(),
+            hints: Vec::new(),
+            retries: BTreeSet::new(),
+            requests_in_flight: 0,
+            next_expiry: Instant::ZERO,
+            throttled_until: None,
+            outputs: VecDeque::new(),
+            rng,
+        }
+    }
+
+    /// The broker leads this partition from now on.
+    pub fn adopt(&mut self, partition: Box<PartitionProducer>) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.by_partition.insert((Arc::clone(partition.topic()), partition.partition()), slot);
+        partition.accumulator().set_owner(&self.ready, slot);
+        let settings = &self.shared.settings;
+        let backoff = Backoff::new(settings.retry_backoff, settings.retry_backoff_max);
+        self.slots[slot] = Some(Slot { partition: *partition, backoff });
+        self.collect(slot);
+    }
+
+    /// The broker does not lead this partition any more: it leaves as soon as nothing is in flight.
+    pub fn release(&mut self, topic: &Arc<str>, partition: i32) {
+        let Some(slot) = self.by_partition.remove(&(Arc::clone(topic), partition)) else { return };
+        if let Some(entry) = &mut self.slots[slot] {
+            entry.partition.accumulator().clear_owner();
+            entry.partition.leaving = true;
+        }
+        self.collector.remove(slot);
+        self.let_go(slot);
+    }
+
+    /// True if there is something to send, so that a connection is wanted.
+    pub fn wants_connection(&self) -> bool {
+        !self.collector.is_empty() || !self.retries.is_empty()
+    }
+
+    /// Looks at the hints, then sends what is due and may go.
+    pub fn pump(&mut self, now: Instant, connection: &mut Connection) {
+        self.take_hints();
+        loop {
+            self.send_due(now, connection);
+            if self.ready.settle(self.collector.len(), !self.collector.is_empty()) {
+                return;
+            }
+            self.take_hints();
+        }
+    }
+
+    /// An answer to one of this sender's requests.
+    pub fn handle_response(&mut self, now: Instant, response: Response, peer: &str) {
+        self.requests_in_flight -= 1;
+        let version = response.request.version;
+        let answer = decode_answer(response.body(), version);
+        let Payload::Produce(mut frame) = response.request.payload else { return };
+        let batches = std::mem::take(&mut frame.batches);
+        match answer {
+            Ok(answer) => {
+                self.handle_answer(now, &answer, version, batches, peer);
+            }
+            Err(error) => {
+                let error = Error::new(ErrorKind::BadResponse, error.to_string()).with_api("Produce");
+                for batch in batches {
+                    self.handle_lost_batch(now, batch, true, &error);
+                }
+                self.outputs.push_back(SenderOutput::Misbehaved(error));
+            }
+        }
+    }
+
+    /// A request that expects no answer is written.
+    pub fn handle_written(&mut self, request: InFlight) {
+        self.requests_in_flight -= 1;
+        let Payload::Produce(mut frame) = request.payload else { return };
+        let delivered = Delivered { base_offset: None, log_append_time: None };
+        for batch in std::mem::take(&mut frame.batches) {
+            self.finish(batch, Ok(delivered), PersistenceStatus::PossiblyPersisted);
+        }
+    }
+
+    /// A request was lost with its connection; `sent` if any of its bytes may have left.
+    pub fn handle_lost(&mut self, now: Instant, request: InFlight, sent: bool, error: &Error) {
+        self.requests_in_flight -= 1;
+        let Payload::Produce(mut frame) = request.payload else { return };
+        for batch in std::mem::take(&mut frame.batches) {
+            self.handle_lost_batch(now, batch, sent, error);
+        }
+    }
+
+    /// Fires what is due: retries, and messages that waited too long.
+    pub fn handle_timeout(&mut self, now: Instant, connection: &mut Connection) {
+        while let Some((at, slot)) = self.retries.first().copied()
+            && at <= now
+        {
+            self.retries.remove(&(at, slot));
+            if let Some(entry) = &mut self.slots[slot] {
+                entry.partition.retry_at = None;
+            }
+            self.collect(slot);
+        }
+        if self.throttled_until.is_some_and(|until| until <= now) {
+            self.throttled_until = None;
+        }
+        if let Some(timeout) = self.shared.settings.message_timeout
+            && self.next_expiry <= now
+        {
+            self.next_expiry = now + expiry_interval(timeout);
+            let limit = Instant::from_nanos(
+                now.as_nanos().saturating_sub(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)),
+            );
+            if limit > Instant::ZERO {
+                self.expire(limit, connection);
+            }
+        }
+    }
+
+    /// When to call [`Sender::handle_timeout`] or [`Sender::pump`].
+    pub fn poll_timeout(&self, connection: &Connection) -> Option<Instant> {
+        let retry = self.retries.first().map(|(at, _)| *at);
+        let may_send = connection.is_ready()
+            && self.throttled_until.is_none()
+            && self.requests_in_flight < self.shared.settings.max_in_flight
+            && connection.unsent_bytes() < ENOUGH_UNSENT_BYTES;
+        let linger = if may_send { self.collector.deadline() } else { self.throttled_until };
+        let expiry = (self.requests_in_flight > 0 || self.wants_connection())
+            .then_some(self.shared.settings.message_timeout)
+            .flatten()
+            .map(|_| self.next_expiry);
+        earliest(earliest(retry, linger), expiry)
+    }
+
+    /// What the broker's owner has to know.
+    pub fn poll_output(&mut self) -> Option<SenderOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// Removes messages from the queue, from flight, or both; each is reported.
+    pub fn purge(&mut self, purge: Purge, connection: &mut Connection) {
+        if purge.queue {
+            for slot in 0..self.slots.len() {
+                self.fail_queued(slot, None, ErrorKind::PurgedFromQueue);
+            }
+        }
+        if purge.in_flight {
+            self.report_in_flight(connection, ErrorKind::PurgedInFlight, |_| true);
+        }
+    }
+
+    /// Fails everything that is left, with `kind`: the client closes.
+    pub fn close(&mut self, connection: &mut Connection, kind: ErrorKind) {
+        self.report_in_flight(connection, kind, |_| true);
+        for slot in 0..self.slots.len() {
+            self.fail_queued(slot, None, kind);
+        }
+    }
+
+    /// All partitions, taken out: the broker is gone for good.
+    pub fn take_partitions(&mut self) -> Vec<PartitionProducer> {
+        self.by_partition.clear();
+        self.slots.iter_mut().filter_map(Option::take).map(|slot| slot.partition).collect()
+    }
+
+    fn take_hints(&mut self) {
+        let mut hints = std::mem::take(&mut self.hints);
+        self.ready.drain(&mut hints);
+        for hint in hints.drain(..) {
+            let blocked = match self.slots.get(hint.slot) {
+                Some(Some(entry)) => entry.partition.leaving || entry.partition.retry_at.is_some(),
+                _ => true,
+            };
+            if !blocked {
+                self.collector.add(hint.slot, hint.since, hint.full);
+            }
+        }
+        self.hints = hints;
+    }
+
+    fn send_due(&mut self, now: Instant, connection: &mut Connection) {
+        while connection.is_ready()
+            && self.throttled_until.is_none()
+            && self.requests_in_flight < self.shared.settings.max_in_flight
+            && connection.unsent_bytes() < ENOUGH_UNSENT_BYTES
+        {
+            let enough_bytes = self.ready.has_enough_bytes();
+            let Some(reason) = self.collector.due(now, self.shared.is_flushing(), enough_bytes) else { return };
+            if !self.send_one(now, connection, reason) {
+                return;
+            }
+        }
+    }
+
+    /// Builds and queues one request; false if there was nothing to put into it.
+    fn send_one(&mut self, now: Instant, connection: &mut Connection, _reason: SendReason) -> bool {
+        let Some(version) = connection.versions().pick_any(ApiKey::Produce) else {
+            let error = Error::new(ErrorKind::UnsupportedVersion, "Produce").with_peer(connection.name());
+            while let Some((slot, _)) = self.collector.peek_due() {
+                self.fail_all(slot, &error);
+            }
+            return false;
+        };
+        // Topic ids need every topic's id; a broker that knows them told them with the metadata.
+        let settings = &self.shared.settings;
+        let options = self.shared.seal_options();
+        let max_request_bytes = settings.max_request_bytes;
+        let mut collected: Vec<ProduceBatch> = Vec::new();
+        let mut bytes = 0;
+        let mut failed = Vec::new();
+        while let Some((slot, open_too)) = self.collector.peek_due() {
+            if bytes >= max_request_bytes {
+                break;
+            }
+            self.collector.remove(slot);
+            let Some(entry) = &mut self.slots[slot] else { continue };
+            match entry.partition.next(open_too, &options) {
+                Next::Nothing => {}
+                Next::Failed(parts) => {
+                    failed.push((Arc::clone(entry.partition.topic()), entry.partition.partition(), parts));
+                }
+                Next::Batch(batch) if bytes + batch.sealed.len() > max_request_bytes && !collected.is_empty() => {
+                    entry.partition.put_back(batch);
+                    self.collect(slot);
+                    break;
+                }
+                Next::Batch(batch) => {
+                    bytes += batch.sealed.len();
+                    if batch.attempts == 0 {
+                        self.ready.subtract_bytes(batch.charged_bytes);
+                    }
+                    entry.partition.in_flight += 1;
+                    let topic_id = entry.partition.topic_id;
+                    collected.push(ProduceBatch { slot, topic_id, batch, reported: false });
+                }
+            }
+            self.collect(slot);
+            // One batch of a partition in a request: the next one goes with the next request.
+            if collected.iter().rev().take(1).any(|batch| batch.slot == slot)
+                && self.collector.peek_due().is_some_and(|(next, _)| next == slot)
+            {
+                break;
+            }
+        }
+        for (topic, partition, parts) in failed {
+            let (rest, error) = *parts;
+            self.shared.report_unsent(&topic, partition, rest, error);
+        }
+        if collected.is_empty() {
+            return false;
+        }
+        let mut version = version;
+        if version >= 13 && collected.iter().any(|batch| batch.topic_id.is_zero()) {
+            version = 12;
+        }
+        self.send_request(now, connection, version, collected);
+        true
+    }
+
+    fn send_request(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        version: i16,
+        mut batches: Vec<ProduceBatch>,
+    ) {
+        let slots = &self.slots;
+        let partition_of = |batch: &ProduceBatch| slots[batch.slot].as_ref().map(|entry| &entry.partition);
+        batches.sort_by(|a, b| {
+            partition_of(a).map(|p| (p.topic(), p.partition())).cmp(&partition_of(b).map(|p| (p.topic(), p.partition())))
+        });
+        let entries = batches
+            .into_iter()
+            .filter_map(|batch| {
+                let partition = slots[batch.slot].as_ref().map(|entry| &entry.partition)?;
+                Some(Entry { topic: partition.topic(), partition: partition.partition(), batch })
+            })
+            .collect();
+        let settings = &self.shared.settings;
+        let head = RequestHead {
+            version,
+            acks: settings.acks,
+            timeout_ms: settings.acks_timeout.as_millis() as i32,
+            transactional_id: None,
+        };
+        let expects_answer = settings.acks != 0;
+        connection.send_produce(now, version, expects_answer, settings.answer_timeout, |scratch| {
+            ProduceFrame::build(scratch, head, entries)
+        });
+        self.requests_in_flight += 1;
+    }
+
+    fn handle_answer(
+        &mut self,
+        now: Instant,
+        answer: &ProduceResponseView<'_>,
+        version: i16,
+        batches: Vec<ProduceBatch>,
+        peer: &str,
+    ) {
+        if version >= 6 && answer.throttle_time_ms > 0 {
+            // KIP-219: the broker answered at once and expects the client to hold back.
+            let wait = Duration::from_millis(answer.throttle_time_ms as u64);
+            self.throttled_until = Some(self.throttled_until.map_or(now + wait, |until| until.max(now + wait)));
+        }
+        // Brokers answer in the order of the request; the search starts where the last one ended.
+        let mut results = answer
+            .responses
+            .iter()
+            .flat_map(|topic| topic.partition_responses.iter().map(move |partition| (topic, partition)))
+            .peekable();
+        let mut unanswered = Vec::new();
+        for batch in batches {
+            let Some(entry) = self.slots[batch.slot].as_ref() else { continue };
+            let (name, index) = (entry.partition.topic(), entry.partition.partition());
+            let is_ours = |(topic, partition): &(&_, &_)| {
+                let topic: &ottla_protocol::generated::produce::response::TopicProduceResponseView<'_> = topic;
+                let partition: &ottla_protocol::generated::produce::response::PartitionProduceResponseView<'_> =
+                    partition;
+                partition.index == index
+                    && if version >= 13 { topic.topic_id == batch.topic_id } else { *topic.name == **name }
+            };
+            let found = match results.next_if(|result| is_ours(result)) {
+                Some(found) => Some(found),
+                None => answer
+                    .responses
+                    .iter()
+                    .flat_map(|topic| topic.partition_responses.iter().map(move |partition| (topic, partition)))
+                    .find(|result| is_ours(result)),
+            };
+            match found {
+                Some((_, partition)) => {
+                    let delivered = Delivered {
+                        base_offset: (partition.base_offset >= 0).then_some(partition.base_offset),
+                        log_append_time: (partition.log_append_time_ms >= 0)
+                            .then_some(partition.log_append_time_ms),
+                    };
+                    self.handle_result(now, batch, partition.error_code, partition.error_message, delivered, peer);
+                }
+                None => unanswered.push(batch),
+            }
+        }
+        if !unanswered.is_empty() {
+            let detail = format!("{} partitions of the request are not in the answer", unanswered.len());
+            let error = Error::new(ErrorKind::BadResponse, detail).with_api("Produce");
+            for batch in unanswered {
+                self.handle_lost_batch(now, batch, true, &error);
+            }
+            self.outputs.push_back(SenderOutput::Misbehaved(error));
+        }
+    }
+
+    fn handle_result(
+        &mut self,
+        now: Instant,
+        mut batch: ProduceBatch,
+        code: ErrorCode,
+        message: Option<&str>,
+        delivered: Delivered,
+        peer: &str,
+    ) {
+        let verdict = judge(code, batch.batch.sealed.record_count());
+        if matches!(verdict, Verdict::Delivered | Verdict::Duplicate) {
+            if let Some(entry) = &mut self.slots[batch.slot] {
+                entry.backoff.reset();
+            }
+            return self.finish(batch, Ok(delivered), PersistenceStatus::Persisted);
+        }
+        batch.batch.possibly_persisted |= may_have_been_written(code);
+        let error = Error::broker(code, message).with_peer(peer).with_api("Produce");
+        match verdict {
+            Verdict::RetryElsewhere => {
+                if let Some(entry) = &self.slots[batch.slot] {
+                    let topic = Arc::clone(entry.partition.topic());
+                    self.outputs.push_back(SenderOutput::RefreshMetadata(topic));
+                }
+                self.retry(now, batch, &error);
+            }
+            Verdict::Retry => self.retry(now, batch, &error),
+            Verdict::Split => self.split(batch, &error),
+            Verdict::Delivered | Verdict::Duplicate | Verdict::Fail => {
+                let status = batch.batch.failure_status();
+                self.finish(batch, Err(error), status);
+            }
+        }
+    }
+
+    fn handle_lost_batch(&mut self, now: Instant, mut batch: ProduceBatch, sent: bool, error: &Error) {
+        if sent {
+            batch.batch.possibly_persisted = true;
+            self.retry(now, batch, error);
+        } else if let Some(batch) = self.over(batch) {
+            // It never left: this was no attempt.
+            self.put_back(batch);
+        }
+    }
+
+    fn retry(&mut self, now: Instant, mut batch: ProduceBatch, error: &Error) {
+        batch.batch.attempts = batch.batch.attempts.saturating_add(1);
+        if batch.batch.attempts > self.shared.settings.max_retries {
+            let status = batch.batch.failure_status();
+            return self.finish(batch, Err(error.clone()), status);
+        }
+        let slot = batch.slot;
+        let Some(batch) = self.over(batch) else { return };
+        if let Some(entry) = &mut self.slots[slot]
+            && entry.partition.retry_at.is_none()
+        {
+            let at = now + entry.backoff.next(&mut self.rng);
+            entry.partition.retry_at = Some(at);
+            self.retries.insert((at, slot));
+            self.collector.remove(slot);
+        }
+        self.put_back(batch);
+    }
+
+    /// The broker finds the batch too large: its halves are sent instead.
+    fn split(&mut self, batch: ProduceBatch, error: &Error) {
+        let slot = batch.slot;
+        let Some(batch) = self.over(batch) else { return };
+        let options = self.shared.seal_options();
+        let halves = batch.batch.split(&self.shared.pool, &options);
+        let Some(entry) = &mut self.slots[slot] else { return };
+        match halves {
+            Ok((first, second)) => {
+                entry.partition.put_back(second);
+                entry.partition.put_back(first);
+                self.collect(slot);
+            }
+            Err(whole) => {
+                let (topic, partition) = (entry.partition.topic(), entry.partition.partition());
+                let status = whole.failure_status();
+                let error = error.clone().with_partition(&**topic, partition);
+                self.shared.report(whole.into_report(topic, partition, Err(error), status));
+            }
+        }
+        self.let_go(slot);
+    }
+
+    /// Ends a batch's flight with a report.
+    fn finish(&mut self, batch: ProduceBatch, outcome: Result<Delivered, Error>, status: PersistenceStatus) {
+        let slot = batch.slot;
+        if let Some(batch) = self.over(batch) {
+            self.report_batch(batch, outcome, status);
+        }
+        self.let_go(slot);
+    }
+
+    fn report_batch(&self, batch: ProduceBatch, outcome: Result<Delivered, Error>, status: PersistenceStatus) {
+        let Some(entry) = &self.slots[batch.slot] else { return };
+        let (topic, partition) = (entry.partition.topic(), entry.partition.partition());
+        let outcome = outcome.map_err(|error| error.with_partition(&**topic, partition));
+        self.shared.report(batch.batch.into_report(topic, partition, outcome, status));
+    }
+
+    /// Counts a batch out of flight; `None` if it was reported before.
+    fn over(&mut self, batch: ProduceBatch) -> Option<ProduceBatch> {
+        if let Some(entry) = &mut self.slots[batch.slot] {
+            entry.partition.in_flight -= 1;
+        }
+        if batch.reported {
+            self.let_go(batch.slot);
+            return None;
+        }
+        Some(batch)
+    }
+
+    fn put_back(&mut self, batch: ProduceBatch) {
+        let slot = batch.slot;
+        if let Some(entry) = &mut self.slots[slot] {
+            entry.partition.put_back(batch.batch);
+        }
+        self.collect(slot);
+        self.let_go(slot);
+    }
+
+    /// Puts a partition into the collector if it has something to send and may.
+    fn collect(&mut self, slot: usize) {
+        let Some(Some(entry)) = self.slots.get(slot) else { return };
+        if entry.partition.leaving || entry.partition.retry_at.is_some() {
+            return;
+        }
+        if let Some((since, urgent)) = entry.partition.waiting() {
+            self.collector.add(slot, since, urgent);
+        }
+    }
+
+    /// Hands a leaving partition out once nothing of it is in flight.
+    fn let_go(&mut self, slot: usize) {
+        let leaves =
+            self.slots[slot].as_ref().is_some_and(|e| e.partition.leaving && e.partition.in_flight == 0);
+        if leaves && let Some(mut entry) = self.slots[slot].take() {
+            if let Some(at) = entry.partition.retry_at.take() {
+                self.retries.remove(&(at, slot));
+            }
+            self.collector.remove(slot);
+            self.free.push(slot);
+            entry.partition.leaving = false;
+            self.outputs.push_back(SenderOutput::Released(Box::new(entry.partition)));
+        }
+    }
+
+    fn expire(&mut self, limit: Instant, connection: &mut Connection) {
+        for slot in 0..self.slots.len() {
+            self.fail_queued(slot, Some(limit), ErrorKind::MessageTimedOutInQueue);
+        }
+        self.report_in_flight(connection, ErrorKind::MessageTimedOutInFlight, |batch| batch.since < limit);
+    }
+
+    /// Fails what waits in a partition, up to `limit` or all of it.
+    fn fail_queued(&mut self, slot: usize, limit: Option<Instant>, kind: ErrorKind) {
+        let Some(entry) = &mut self.slots[slot] else { return };
+        let mut retries: Vec<ReadyBatch> = Vec::new();
+        let mut open: Vec<OpenBatch> = Vec::new();
+        let partition = &mut entry.partition;
+        match limit {
+            Some(limit) => {
+                partition.expire_retries(limit, &mut retries);
+                partition.accumulator().take_older_than(limit, &mut open);
+            }
+            None => {
+                retries.extend(partition.take_retries());
+                partition.accumulator().take_all(false, &mut open);
+            }
+        }
+        if retries.is_empty() && open.is_empty() {
+            return;
+        }
+        let (topic, index) = (Arc::clone(partition.topic()), partition.partition());
+        for batch in retries {
+            let status = batch.failure_status();
+            let kind = match (kind, status) {
+                (ErrorKind::MessageTimedOutInQueue, PersistenceStatus::PossiblyPersisted) => {
+                    ErrorKind::MessageTimedOutInFlight
+                }
+                (kind, _) => kind,
+            };
+            let error = Error::new(kind, "").with_partition(&*topic, index);
+            self.shared.report(batch.into_report(&topic, index, Err(error), status));
+        }
+        for batch in open {
+            self.ready.subtract_bytes(batch.charged_bytes);
+            let error = Error::new(kind, "").with_partition(&*topic, index);
+            self.shared.report_unsent(&topic, index, batch.into(), error);
+        }
+        self.collector.remove(slot);
+        self.collect(slot);
+    }
+
+    fn fail_all(&mut self, slot: usize, error: &Error) {
+        let Some(entry) = &mut self.slots[slot] else { return };
+        let mut open: Vec<OpenBatch> = Vec::new();
+        entry.partition.accumulator().take_all(false, &mut open);
+        let retries = entry.partition.take_retries();
+        let (topic, index) = (Arc::clone(entry.partition.topic()), entry.partition.partition());
+        let error = error.clone().with_partition(&*topic, index);
+        for batch in retries {
+            let status = batch.failure_status();
+            self.shared.report(batch.into_report(&topic, index, Err(error.clone()), status));
+        }
+        for batch in open {
+            self.shared.report_unsent(&topic, index, batch.into(), error.clone());
+        }
+        self.collector.remove(slot);
+    }
+
+    /// Reports batches in flight without waiting for their answer. Their bytes stay with the request until it is over.
+    fn report_in_flight(
+        &mut self,
+        connection: &mut Connection,
+        kind: ErrorKind,
+        which: impl Fn(&ReadyBatch) -> bool,
+    ) {
+        for request in connection.in_flight_mut().iter_mut() {
+            if request.tag != RequestTag::Produce {
+                continue;
+            }
+            let Payload::Produce(frame) = &mut request.payload else { continue };
+            for batch in &mut frame.batches {
+                if batch.reported || !which(&batch.batch) {
+                    continue;
+                }
+                let Some(entry) = &self.slots[batch.slot] else { continue };
+                batch.reported = true;
+                let (topic, partition) = (entry.partition.topic(), entry.partition.partition());
+                let error = Error::new(kind, "").with_partition(&**topic, partition);
+                let status = PersistenceStatus::PossiblyPersisted;
+                self.shared.report(batch.batch.report_early(topic, partition, Err(error), status));
+            }
+        }
+    }
+}
+
+fn expiry_interval(timeout: Duration) -> Duration {
+    (timeout / EXPIRY_FRACTION).clamp(Duration::from_millis(1), Duration::from_secs(1))
+}

@@ -1,0 +1,397 @@
+//! What the application's threads and the brokers' owners share of a producer: the settings, the queue's limits, the
+//! memory, the topics and the way back for reports.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use ottla_protocol::{
+    batch::{ChunkPool, SealOptions},
+    compress::Compression,
+};
+use parking_lot::{Mutex, RwLock};
+
+use super::{
+    accumulator::{Appended, BatchLimits, HEADER_OVERHEAD, RECORD_OVERHEAD, Sealed},
+    batch::OpenBatchRest,
+    budget::Budget,
+    collector::Linger,
+    partitioner::{Partitioner, Pick},
+    record::{Record, SendError},
+    report::{
+        DeliveryBatch, DeliverySink, PersistenceStatus, Tags, TrackedOutcome, Tracker,
+    },
+    topic::{ProducerTopic, TopicState, WaitingRecord},
+};
+use crate::{
+    error::{Error, ErrorKind},
+    machine::Instant,
+    rng::Rng,
+};
+
+/// What a producer needs to know of the configuration.
+#[derive(Clone, Debug)]
+pub struct ProducerSettings {
+    /// `acks`: 0, 1 or -1 for all.
+    pub acks: i16,
+    /// `request.timeout.ms`: how long a broker may wait for its followers.
+    pub acks_timeout: Duration,
+    /// `socket.timeout.ms`: how long a broker may take to answer.
+    pub answer_timeout: Duration,
+    /// `message.timeout.ms`; `None` waits for ever.
+    pub message_timeout: Option<Duration>,
+    /// `message.send.max.retries`.
+    pub max_retries: u32,
+    /// `retry.backoff.ms`.
+    pub retry_backoff: Duration,
+    /// `retry.backoff.max.ms`.
+    pub retry_backoff_max: Duration,
+    /// `max.in.flight.requests.per.connection`.
+    pub max_in_flight: usize,
+    /// `compression.type`.
+    pub compression: Compression,
+    /// `compression.level`; `None` is the codec's own default.
+    pub compression_level: Option<i32>,
+    /// `broker.linger.ms` or `linger.ms`.
+    pub linger: Linger,
+    /// `broker.batch.max.partitions`.
+    pub max_partitions: Option<usize>,
+    /// `broker.batch.max.bytes`.
+    pub max_bytes: Option<u64>,
+    /// When a batch is full.
+    pub batch: BatchLimits,
+    /// `message.max.bytes`: the largest record.
+    pub max_message_bytes: usize,
+    /// `max.request.size`: the largest request, unless a single batch is larger.
+    pub max_request_bytes: usize,
+    /// `queue.buffering.max.messages`.
+    pub max_queued_messages: u64,
+    /// `queue.buffering.max.kbytes`, in bytes.
+    pub max_queued_bytes: u64,
+    /// `topic.metadata.propagation.max.ms`: how long a topic may be unknown before records for it fail.
+    pub topic_propagation: Duration,
+    /// True if reports carry the application's number of each record.
+    pub keep_opaques: bool,
+}
+
+impl Default for ProducerSettings {
+    fn default() -> Self {
+        Self {
+            acks: -1,
+            acks_timeout: Duration::from_secs(30),
+            answer_timeout: Duration::from_secs(60),
+            message_timeout: Some(Duration::from_secs(300)),
+            max_retries: i32::MAX as u32,
+            retry_backoff: Duration::from_millis(100),
+            retry_backoff_max: Duration::from_secs(1),
+            max_in_flight: 5,
+            compression: Compression::None,
+            compression_level: None,
+            linger: Linger::Broker(Duration::from_millis(5)),
+            max_partitions: None,
+            max_bytes: None,
+            batch: BatchLimits {
+                max_bytes: 1_000_000,
+                max_records: 10_000,
+                max_age: Duration::from_secs(5),
+            },
+            max_message_bytes: 1_000_000,
+            max_request_bytes: 1_000_000,
+            max_queued_messages: 100_000,
+            max_queued_bytes: 1 << 30,
+            topic_propagation: Duration::from_secs(30),
+            keep_opaques: true,
+        }
+    }
+}
+
+/// What the threads of a producer share.
+pub struct ProducerShared {
+    /// The settings.
+    pub settings: ProducerSettings,
+    /// The queue's limits.
+    pub budget: Budget,
+    /// The batches' memory.
+    pub pool: ChunkPool,
+    /// How many flushes are under way.
+    pub flushing: Arc<AtomicUsize>,
+    partitioner: Partitioner,
+    topics: RwLock<BTreeMap<Arc<str>, Arc<ProducerTopic>>>,
+    sink: Arc<dyn DeliverySink>,
+    closed: AtomicBool,
+    fatal: Mutex<Option<Error>>,
+    seeds: Mutex<Rng>,
+}
+
+impl ProducerShared {
+    /// A producer's shared half.
+    pub fn new(
+        settings: ProducerSettings,
+        partitioner: Partitioner,
+        sink: Arc<dyn DeliverySink>,
+        rng: Rng,
+    ) -> Self {
+        Self {
+            budget: Budget::new(settings.max_queued_messages, settings.max_queued_bytes),
+            pool: ChunkPool::new(),
+            flushing: Arc::default(),
+            partitioner,
+            topics: RwLock::default(),
+            sink,
+            closed: AtomicBool::new(false),
+            fatal: Mutex::new(None),
+            seeds: Mutex::new(rng),
+            settings,
+        }
+    }
+
+    /// The topic of this name; true if it was not used before, so that the cluster must be asked about it.
+    pub fn topic(&self, name: &str) -> (Arc<ProducerTopic>, bool) {
+        if let Some(topic) = self.topics.read().get(name) {
+            return (Arc::clone(topic), false);
+        }
+        let mut topics = self.topics.write();
+        if let Some(topic) = topics.get(name) {
+            return (Arc::clone(topic), false);
+        }
+        let name: Arc<str> = Arc::from(name);
+        let topic = Arc::new(ProducerTopic::new(Arc::clone(&name), self.seeds.lock().fork()));
+        topics.insert(name, Arc::clone(&topic));
+        (topic, true)
+    }
+
+    /// All topics that are produced to.
+    pub fn topics(&self) -> Vec<Arc<ProducerTopic>> {
+        self.topics.read().values().cloned().collect()
+    }
+
+    /// Takes a record: never blocks, never waits for the network. `now` and `wall_ms` are the time of the call.
+    #[inline]
+    pub fn send(
+        &self,
+        topic: &ProducerTopic,
+        now: Instant,
+        wall_ms: i64,
+        record: &Record<'_>,
+        track: Option<&mut Option<(Arc<Tracker>, usize)>>,
+    ) -> Result<(), SendError> {
+        let payload_bytes = record.payload_bytes();
+        let upper = payload_bytes + RECORD_OVERHEAD + record.headers.len() * HEADER_OVERHEAD;
+        if upper > self.settings.max_message_bytes {
+            let limit = self.settings.max_message_bytes;
+            return Err(SendError::MessageTooLarge { size: upper, limit });
+        }
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(self.fatal.lock().clone().map_or(SendError::Closed, SendError::Fatal));
+        }
+        if !self.budget.try_charge(payload_bytes) {
+            return Err(SendError::QueueFull);
+        }
+        self.route(topic, now, wall_ms, record, payload_bytes, track)
+            .inspect_err(|_| self.budget.release(1, payload_bytes as u64))
+    }
+
+    /// Appends records that waited for the topic's metadata; those that have nowhere to go are handed back.
+    pub(crate) fn append_waiting(
+        &self,
+        topic: &ProducerTopic,
+        count: i32,
+        records: Vec<WaitingRecord>,
+    ) -> Vec<(WaitingRecord, Error)> {
+        let mut failed = Vec::new();
+        for waiting in records {
+            let record = waiting.record();
+            let result = self.choose(topic, count, &record).and_then(|(partition, _)| {
+                let accumulator = topic.slot(partition).ok_or(SendError::Closed)?;
+                let settings = &self.settings;
+                // A tracked record that waits has a tracker of its own; the batch's reports are by range, so it is
+                // told through a batch of one.
+                let mut track = None;
+                accumulator
+                    .append(
+                        waiting.since,
+                        &record,
+                        waiting.timestamp,
+                        waiting.payload_bytes,
+                        settings.keep_opaques,
+                        false,
+                        &settings.batch,
+                        &self.pool,
+                        waiting.tracker.is_some().then_some(&mut track),
+                    )
+                    .map_err(|Sealed| SendError::Closed)?;
+                if let (Some(outer), Some((inner, index))) = (&waiting.tracker, track) {
+                    inner.forward(index, outer);
+                }
+                Ok(())
+            });
+            if let Err(error) = result {
+                failed.push((waiting, error.into()));
+            }
+        }
+        failed
+    }
+
+    /// Reports records that never got into a batch.
+    pub(crate) fn fail_waiting(&self, topic: &Arc<str>, records: Vec<(WaitingRecord, Error)>) {
+        for (waiting, error) in records {
+            let error = error.with_topic(&**topic);
+            if let Some(tracker) = &waiting.tracker {
+                let outcome = TrackedOutcome {
+                    partition: -1,
+                    outcome: Err(error.clone()),
+                    status: PersistenceStatus::NotPersisted,
+                };
+                tracker.complete(0..1, outcome);
+            }
+            self.report(DeliveryBatch {
+                topic: Arc::clone(topic),
+                partition: waiting.record().partition.unwrap_or(-1),
+                outcome: Err(error),
+                status: PersistenceStatus::NotPersisted,
+                tags: if self.settings.keep_opaques {
+                    Tags::Opaque(vec![waiting.record().opaque])
+                } else {
+                    Tags::None
+                },
+                len: 1,
+                charged_bytes: waiting.payload_bytes as u64,
+            });
+        }
+    }
+
+    /// Hands a report to the application and gives back what its records were charged.
+    pub fn report(&self, batch: DeliveryBatch) {
+        let (len, bytes) = (batch.len(), batch.charged_bytes);
+        self.sink.deliver(batch);
+        self.budget.release(len, bytes);
+    }
+
+    /// Reports a batch that never left.
+    pub(crate) fn report_unsent(&self, topic: &Arc<str>, partition: i32, rest: OpenBatchRest, error: Error) {
+        self.report(rest.into_report(topic, partition, error));
+    }
+
+    /// No record is taken any more. With an error, sends answer that error.
+    pub fn close(&self, fatal: Option<Error>) {
+        if fatal.is_some() {
+            *self.fatal.lock() = fatal;
+        }
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
+    /// True while somebody flushes or closes.
+    pub fn is_flushing(&self) -> bool {
+        self.flushing.load(Ordering::SeqCst) > 0
+    }
+
+    /// How batches are sealed, without what identifies the producer.
+    pub fn seal_options(&self) -> SealOptions {
+        SealOptions {
+            compression: self.settings.compression,
+            level: self.settings.compression_level,
+            ..SealOptions::default()
+        }
+    }
+
+    fn route(
+        &self,
+        topic: &ProducerTopic,
+        now: Instant,
+        wall_ms: i64,
+        record: &Record<'_>,
+        payload_bytes: usize,
+        mut track: Option<&mut Option<(Arc<Tracker>, usize)>>,
+    ) -> Result<(), SendError> {
+        let timestamp = record.timestamp.unwrap_or(wall_ms);
+        let count = loop {
+            match topic.state() {
+                TopicState::Known(count) => break count,
+                TopicState::Unknown => {
+                    let tracker = track.is_some().then(|| Arc::new(Tracker::default()));
+                    let waits = topic
+                        .wait(|| WaitingRecord::new(record, now, timestamp, payload_bytes, tracker.clone()))
+                        .map_err(SendError::Topic)?;
+                    if waits {
+                        if let (Some(track), Some(tracker)) = (&mut track, tracker) {
+                            **track = Some((tracker, 0));
+                        }
+                        return Ok(());
+                    }
+                }
+            }
+        };
+        let (mut partition, mut join_only) = self.choose(topic, count, record)?;
+        loop {
+            let Some(accumulator) = topic.accumulator(partition) else {
+                return Err(SendError::UnknownPartition { partition, count });
+            };
+            let settings = &self.settings;
+            let appended = accumulator.append(
+                now,
+                record,
+                timestamp,
+                payload_bytes,
+                settings.keep_opaques,
+                join_only,
+                &settings.batch,
+                &self.pool,
+                track.as_deref_mut(),
+            );
+            match appended {
+                Ok(Appended::Yes) => return Ok(()),
+                Ok(Appended::NothingToJoin) => {
+                    // The batch that records without a key stuck to is gone: they move on to another partition.
+                    partition = topic.next_sticky_partition(count);
+                    join_only = false;
+                }
+                Err(Sealed) => return Err(SendError::Closed),
+            }
+        }
+    }
+
+    /// The record's partition, and whether it only joins a batch there.
+    #[inline]
+    fn choose(
+        &self,
+        topic: &ProducerTopic,
+        count: i32,
+        record: &Record<'_>,
+    ) -> Result<(i32, bool), SendError> {
+        if let Some(partition) = record.partition {
+            return if (0..count).contains(&partition) {
+                Ok((partition, false))
+            } else {
+                Err(SendError::UnknownPartition { partition, count })
+            };
+        }
+        match self.partitioner.pick(&topic.name()[..], record.key, count, &topic.rng) {
+            Pick::Partition(partition) if (0..count).contains(&partition) => Ok((partition, false)),
+            Pick::Partition(partition) => Err(SendError::UnknownPartition { partition, count }),
+            Pick::Sticky => Ok((topic.sticky_partition(count), true)),
+        }
+    }
+}
+
+impl fmt::Debug for ProducerShared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProducerShared")
+            .field("messages", &self.budget.messages())
+            .field("bytes", &self.budget.bytes())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The error of a record that waited too long for its topic.
+pub(crate) fn unknown_topic_error() -> Error {
+    Error::new(
+        ErrorKind::UnknownTopic,
+        "no broker knows it and it was not created; create it, or allow auto.create.topics.enable",
+    )
+}

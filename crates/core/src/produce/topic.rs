@@ -1,0 +1,289 @@
+//! A topic as the application's threads see it: its partitions' accumulators, or the records that wait until the
+//! topic's partitions are known.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicI32, AtomicU32, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+
+use super::{accumulator::Accumulator, record::Record, report::Tracker};
+use crate::{error::Error, machine::Instant, rng::Rng};
+
+/// A topic that is produced to.
+pub struct ProducerTopic {
+    name: Arc<str>,
+    /// Partitions, or [`UNKNOWN`] until the cluster told.
+    partition_count: AtomicI32,
+    /// Segment `i` holds the partitions from `2^i - 1` to `2^(i+1) - 2`: partitions are only ever added, so no reader
+    /// needs a lock.
+    segments: [OnceLock<Box<[Arc<Accumulator>]>>; 24],
+    waiting: Mutex<Waiting>,
+    /// Where records without a key go for now.
+    sticky_partition: AtomicU32,
+    /// Random numbers for the partitioner.
+    pub(crate) rng: Mutex<Rng>,
+}
+
+/// The partitions are not known yet.
+const UNKNOWN: i32 = -1;
+
+/// Records that wait for the topic's metadata.
+#[derive(Debug, Default)]
+struct Waiting {
+    records: Vec<WaitingRecord>,
+    /// Why the topic can't be written to.
+    error: Option<Error>,
+}
+
+/// A record that waits for its topic's metadata.
+#[derive(Debug)]
+pub struct WaitingRecord {
+    /// When it came.
+    pub since: Instant,
+    /// Its timestamp.
+    pub timestamp: i64,
+    /// What it was charged.
+    pub payload_bytes: usize,
+    /// Who waits for it.
+    pub tracker: Option<Arc<Tracker>>,
+    partition: Option<i32>,
+    key: Option<Box<[u8]>>,
+    value: Option<Box<[u8]>>,
+    headers: Vec<(Box<str>, Option<Box<[u8]>>)>,
+    opaque: u64,
+}
+
+/// What is known of a topic.
+#[derive(Debug)]
+pub enum TopicState {
+    /// Nothing yet: the record may wait.
+    Unknown,
+    /// So many partitions.
+    Known(i32),
+}
+
+impl ProducerTopic {
+    /// A topic of which nothing is known.
+    pub fn new(name: Arc<str>, rng: Rng) -> Self {
+        Self {
+            name,
+            partition_count: AtomicI32::new(UNKNOWN),
+            segments: [const { OnceLock::new() }; 24],
+            waiting: Mutex::default(),
+            sticky_partition: AtomicU32::new(u32::MAX),
+            rng: Mutex::new(rng),
+        }
+    }
+
+    /// The topic's name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// What is known.
+    #[inline]
+    pub fn state(&self) -> TopicState {
+        match self.partition_count.load(Ordering::Acquire) {
+            UNKNOWN => TopicState::Unknown,
+            count => TopicState::Known(count),
+        }
+    }
+
+    /// The number of partitions, once known.
+    pub fn partition_count(&self) -> Option<i32> {
+        match self.state() {
+            TopicState::Unknown => None,
+            TopicState::Known(count) => Some(count),
+        }
+    }
+
+    /// Where records without a key go for now.
+    #[inline]
+    pub(crate) fn sticky_partition(&self, count: i32) -> i32 {
+        let sticky = self.sticky_partition.load(Ordering::Relaxed);
+        if sticky < count as u32 { sticky as i32 } else { self.next_sticky_partition(count) }
+    }
+
+    /// Chooses another partition for records without a key, and not the same again if there is a choice.
+    pub(crate) fn next_sticky_partition(&self, count: i32) -> i32 {
+        let current = self.sticky_partition.load(Ordering::Relaxed);
+        let count = count.max(1) as u32;
+        let mut rng = self.rng.lock();
+        let next = if current < count && count > 1 {
+            (current + 1 + rng.below(u64::from(count) - 1) as u32) % count
+        } else {
+            rng.below(u64::from(count)) as u32
+        };
+        self.sticky_partition.store(next, Ordering::Relaxed);
+        next as i32
+    }
+
+    /// A partition's accumulator.
+    #[inline]
+    pub fn accumulator(&self, partition: i32) -> Option<&Arc<Accumulator>> {
+        let count = self.partition_count.load(Ordering::Acquire);
+        if partition < 0 || partition >= count {
+            return None;
+        }
+        self.slot(partition)
+    }
+
+    /// Keeps a record until the partitions are known. Answers false if they are known by now, and the topic's error if
+    /// it has one.
+    pub(crate) fn wait(&self, record: impl FnOnce() -> WaitingRecord) -> Result<bool, Error> {
+        let mut waiting = self.waiting.lock();
+        if let Some(error) = &waiting.error {
+            return Err(error.clone());
+        }
+        if !matches!(self.state(), TopicState::Unknown) {
+            return Ok(false);
+        }
+        waiting.records.push(record());
+        Ok(true)
+    }
+
+    /// The partitions became known, or more were added: makes accumulators for the new ones and hands them out. The
+    /// records that waited come back through `with_waiting`, which appends them by [`ProducerTopic::slot`] before any
+    /// thread can append behind them.
+    pub(crate) fn set_partitions(
+        &self,
+        count: i32,
+        mut with_new: impl FnMut(&Arc<Accumulator>),
+        with_waiting: impl FnOnce(Vec<WaitingRecord>),
+    ) {
+        let mut waiting = self.waiting.lock();
+        waiting.error = None;
+        let known = self.partition_count.load(Ordering::Acquire).max(0);
+        for segment in 0..self.segments.len() {
+            let first = (1 << segment) - 1;
+            if first >= count {
+                break;
+            }
+            self.segments[segment].get_or_init(|| {
+                let partitions = first..first + (1 << segment);
+                partitions.map(|p| Arc::new(Accumulator::new(Arc::clone(&self.name), p))).collect()
+            });
+        }
+        for partition in known..count {
+            if let Some(accumulator) = self.slot(partition) {
+                with_new(accumulator);
+            }
+        }
+        with_waiting(std::mem::take(&mut waiting.records));
+        self.partition_count.store(count.max(known), Ordering::Release);
+    }
+
+    /// The topic can't be written to: hands out the records that waited.
+    pub fn set_error(&self, error: Option<Error>) -> Vec<WaitingRecord> {
+        let mut waiting = self.waiting.lock();
+        let failed = if error.is_some() { std::mem::take(&mut waiting.records) } else { Vec::new() };
+        waiting.error = error;
+        failed
+    }
+
+    /// Takes the waiting records that came before `limit`.
+    pub fn expire_waiting(&self, limit: Instant) -> Vec<WaitingRecord> {
+        let mut waiting = self.waiting.lock();
+        let fresh = waiting.records.partition_point(|record| record.since < limit);
+        waiting.records.drain(..fresh).collect()
+    }
+
+    /// Since when the oldest record waits.
+    pub fn waiting_since(&self) -> Option<Instant> {
+        self.waiting.lock().records.first().map(|record| record.since)
+    }
+
+    /// A partition's accumulator, also while the partitions are only becoming known.
+    pub(crate) fn slot(&self, partition: i32) -> Option<&Arc<Accumulator>> {
+        if partition < 0 {
+            return None;
+        }
+        let number = partition as u32 + 1;
+        let segment = 31 - number.leading_zeros();
+        self.segments.get(segment as usize)?.get()?.get((number - (1 << segment)) as usize)
+    }
+}
+
+impl WaitingRecord {
+    /// Copies a record.
+    pub(crate) fn new(
+        record: &Record<'_>,
+        since: Instant,
+        timestamp: i64,
+        payload_bytes: usize,
+        tracker: Option<Arc<Tracker>>,
+    ) -> Self {
+        Self {
+            since,
+            timestamp,
+            payload_bytes,
+            tracker,
+            partition: record.partition,
+            key: record.key.map(Box::from),
+            value: record.value.map(Box::from),
+            headers: record.headers.iter().map(|h| (Box::from(h.key), h.value.map(Box::from))).collect(),
+            opaque: record.opaque,
+        }
+    }
+
+    /// The record again, borrowed.
+    pub(crate) fn record(&self) -> Record<'_> {
+        Record {
+            partition: self.partition,
+            timestamp: Some(self.timestamp),
+            key: self.key.as_deref(),
+            value: self.value.as_deref(),
+            headers: self
+                .headers
+                .iter()
+                .map(|(key, value)| ottla_protocol::batch::HeaderRef { key, value: value.as_deref() })
+                .collect(),
+            opaque: self.opaque,
+        }
+    }
+}
+
+impl fmt::Debug for ProducerTopic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProducerTopic")
+            .field("name", &self.name)
+            .field("partitions", &self.partition_count())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_are_added_without_moving_the_old_ones() {
+        let topic = ProducerTopic::new(Arc::from("t"), Rng::from_seed(1));
+        assert!(topic.accumulator(0).is_none());
+        let mut made = Vec::new();
+        topic.set_partitions(5, |accumulator| made.push(accumulator.partition()), |_| ());
+        assert_eq!(made, [0, 1, 2, 3, 4]);
+        let third = Arc::clone(topic.accumulator(3).unwrap());
+        topic.set_partitions(100, |accumulator| made.push(accumulator.partition()), |_| ());
+        assert_eq!(made, (0..100).collect::<Vec<_>>());
+        assert!(Arc::ptr_eq(&third, topic.accumulator(3).unwrap()));
+        assert!((0..100).all(|p| topic.accumulator(p).unwrap().partition() == p));
+        assert!(topic.accumulator(100).is_none() && topic.accumulator(-1).is_none());
+    }
+
+    #[test]
+    fn a_record_waits_only_while_the_partitions_are_unknown() {
+        let topic = ProducerTopic::new(Arc::from("t"), Rng::from_seed(1));
+        let waiting = || WaitingRecord::new(&Record::new().value("v"), Instant::ZERO, 0, 1, None);
+        assert_eq!(topic.wait(waiting), Ok(true));
+        let mut came = 0;
+        topic.set_partitions(1, |_| (), |records| came = records.len());
+        assert_eq!(came, 1);
+        assert_eq!(topic.wait(waiting), Ok(false));
+    }
+}
