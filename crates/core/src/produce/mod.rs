@@ -1,3 +1,27 @@
-//! The send path.
+//! The send path, in the order in which a record takes it.
+//!
+//! ```text
+//!  app thread           any app thread                 broker's owner
+//!  shared::send ──► partitioner ──► accumulator ══ready══► collector ──► request ──► connection ──► socket
+//!    budget          which           encode into            linger        N partitions                 │
+//!                    partition       the open batch         oldest first  1 request                    ▼
+//!  callback / future ◄── report ◄── ack ◄────────────────────────────────────────────────────────── answer
+//! ```
+//!
+//! Read [`record`], [`shared`], [`partitioner`], [`accumulator`], [`ready`], [`batch`], [`partition`], [`collector`],
+//! [`request`], [`sender`], [`ack`], [`report`].
 
+pub mod accumulator;
+pub mod ack;
+pub mod batch;
+pub mod budget;
+pub mod collector;
+pub mod partition;
 pub mod partitioner;
+pub mod ready;
+pub mod record;
+pub mod report;
+pub mod request;
+pub mod sender;
+pub mod shared;
+pub mod topic;
