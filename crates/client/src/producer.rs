@@ -1,0 +1,384 @@
+//! The producer: thin over `ottla_core::produce`, which has the behaviour.
+
+use std::{
+    fmt,
+    future::{Future, poll_fn},
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use ottla_core::{
+    cluster::command::Command,
+    config::{ConfigError, ProducerView, RawConfig},
+    error::{Error, ErrorKind, Result},
+    event::{Event, EventQueue},
+    produce::{
+        partitioner::Partitioner,
+        record::{Record, SendError},
+        report::{DeliveryBatch, DeliverySink, NoReports, PersistenceStatus, Tracker},
+        sender::Purge,
+        shared::ProducerShared,
+        topic::ProducerTopic,
+    },
+};
+use ottla_net::{ClientHandle, clock};
+
+use crate::{
+    config::Config,
+    start,
+    wait::{thread_waker, wait_for},
+};
+
+/// Sends records. Cheap to clone; all clones share one queue and one set of connections.
+///
+/// Records are encoded into batches by the calling thread; I/O threads that all clients of the process share compress
+/// and send them. Every record gets exactly one report: through [`ProducerBuilder::on_delivery`] or the [`Delivery`] of
+/// [`Topic::send_tracked`].
+#[derive(Clone, Debug)]
+pub struct Producer {
+    inner: Arc<Inner>,
+}
+
+/// Makes a [`Producer`].
+pub struct ProducerBuilder<'a> {
+    config: &'a Config,
+    sink: Option<Arc<dyn DeliverySink>>,
+    partitioner: Option<Partitioner>,
+}
+
+/// A topic of a producer: saves looking the name up for each record.
+#[derive(Clone, Debug)]
+pub struct Topic {
+    inner: Arc<Inner>,
+    topic: Arc<ProducerTopic>,
+}
+
+/// The fate of one record: a future, or [`Delivery::wait`].
+#[derive(Debug)]
+pub struct Delivery {
+    tracker: Arc<Tracker>,
+    index: usize,
+    topic: Arc<str>,
+}
+
+/// Where a record was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordMetadata {
+    /// The topic.
+    pub topic: Arc<str>,
+    /// The partition.
+    pub partition: i32,
+    /// The offset; `None` with `acks=0`.
+    pub offset: Option<i64>,
+    /// The broker's time in milliseconds, if the topic keeps that instead of the producer's.
+    pub log_append_time: Option<i64>,
+    /// Whether the record is in the log.
+    pub status: PersistenceStatus,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<ProducerShared>,
+    client: ClientHandle,
+    events: Arc<EventQueue>,
+    warnings: Vec<String>,
+}
+
+impl Producer {
+    /// A producer without delivery reports of its own.
+    pub fn new(config: &Config) -> Result<Self> {
+        Self::builder(config).build()
+    }
+
+    /// A producer with a choice of what happens to reports.
+    pub const fn builder(config: &Config) -> ProducerBuilder<'_> {
+        ProducerBuilder { config, sink: None, partitioner: None }
+    }
+
+    /// A handle to a topic. Nothing is asked of the cluster about a topic that was used before.
+    pub fn topic(&self, name: &str) -> Topic {
+        let (topic, is_new) = self.inner.shared.topic(name);
+        if is_new {
+            match check_topic_name(name) {
+                Ok(()) => self.inner.client.command(Command::Topic(Arc::clone(&topic))),
+                Err(error) => {
+                    topic.set_error(Some(error));
+                }
+            }
+        }
+        Topic { inner: Arc::clone(&self.inner), topic }
+    }
+
+    /// Takes a record for a topic, without waiting. See [`Topic::send`].
+    pub fn send(&self, topic: &str, record: Record<'_>) -> Result<(), SendError> {
+        self.topic(topic).send(record)
+    }
+
+    /// Sends everything that was taken so far, without lingering, and waits for its reports.
+    pub fn flush(&self, timeout: Duration) -> Result<()> {
+        match wait_for(self.flush_async(), timeout) {
+            Some(()) => Ok(()),
+            None => {
+                let detail = format!("{} messages are still in the queue", self.in_queue());
+                Err(Error::new(ErrorKind::TimedOut, detail))
+            }
+        }
+    }
+
+    /// Sends everything that was taken so far, without lingering; ready when all its reports were given.
+    pub fn flush_async(&self) -> impl Future<Output = ()> + Send + use<> {
+        let inner = Arc::clone(&self.inner);
+        let flushing = Flushing::start(&inner);
+        poll_fn(move |context| {
+            let _flushing = &flushing;
+            let budget = &inner.shared.budget;
+            if budget.messages() > 0 {
+                budget.register(context.waker());
+            }
+            if budget.messages() == 0 { Poll::Ready(()) } else { Poll::Pending }
+        })
+    }
+
+    /// Gives up on messages in the queue, in flight, or both: each is reported as purged.
+    pub fn purge(&self, purge: Purge) {
+        self.inner.client.command(Command::Purge(purge));
+    }
+
+    /// Flushes, then closes. Messages that could not be sent in time are reported as such; the error says how many.
+    pub fn close(&self, timeout: Duration) -> Result<()> {
+        let flushed = self.flush(timeout);
+        self.inner.shared.close(None);
+        if let Some(done) = self.inner.client.close() {
+            // Closing waits for no broker: it takes the time that the I/O threads need to get to it.
+            wait_for(done, Duration::from_secs(10));
+        }
+        flushed
+    }
+
+    /// Messages that have no report yet.
+    pub fn in_queue(&self) -> usize {
+        self.inner.shared.budget.messages()
+    }
+
+    /// The number of a topic's partitions, once the cluster told.
+    pub fn partition_count(&self, topic: &str, timeout: Duration) -> Result<i32> {
+        let topic = self.topic(topic);
+        let deadline = std::time::Instant::now() + timeout;
+        loop {
+            if let Some(count) = topic.topic.partition_count() {
+                return Ok(count);
+            }
+            if let Some(error) = topic.topic.error() {
+                return Err(error);
+            }
+            let left = deadline.saturating_duration_since(std::time::Instant::now());
+            if left.is_zero() {
+                let detail = "the topic's partitions are not known yet";
+                return Err(Error::new(ErrorKind::TimedOut, detail).with_topic(&**topic.topic.name()));
+            }
+            topic.topic.register(&thread_waker());
+            if topic.topic.partition_count().is_none() && topic.topic.error().is_none() {
+                std::thread::park_timeout(left);
+            }
+        }
+    }
+
+    /// The oldest event that belongs to no call: connections that failed and the like.
+    pub fn poll_event(&self) -> Option<Event> {
+        self.inner.events.pop()
+    }
+
+    /// What the configuration is odd about, one sentence each.
+    pub fn warnings(&self) -> &[String] {
+        &self.inner.warnings
+    }
+
+    /// How many I/O threads the process's clients share.
+    pub fn io_threads(&self) -> usize {
+        self.inner.client.threads()
+    }
+}
+
+impl ProducerBuilder<'_> {
+    /// Calls `on_delivery` with the reports of each batch. It runs on an I/O thread: it must not block, and may send.
+    #[must_use]
+    pub fn on_delivery(mut self, on_delivery: impl Fn(&DeliveryBatch) + Send + Sync + 'static) -> Self {
+        self.sink = Some(Arc::new(Callback(on_delivery)));
+        self
+    }
+
+    /// Takes the application's own partitioner.
+    #[must_use]
+    pub fn partitioner(mut self, partitioner: Partitioner) -> Self {
+        self.partitioner = Some(partitioner);
+        self
+    }
+
+    /// Starts the producer.
+    pub fn build(self) -> Result<Producer> {
+        let raw: &RawConfig = self.config.raw();
+        let view = ProducerView::new(raw).map_err(config_error)?;
+        view.client.require_servers().map_err(config_error)?;
+        let mut settings = start::producer_settings(&view);
+        settings.keep_opaques = self.sink.is_some();
+        let partitioner = self.partitioner.unwrap_or_else(|| view.topic.partitioner.into());
+        let sink = self.sink.unwrap_or_else(|| Arc::new(NoReports));
+        let mut rng = start::seeded_rng();
+        let shared = Arc::new(ProducerShared::new(settings, partitioner, sink, rng.fork()));
+        let events = Arc::new(EventQueue::default());
+        let client =
+            start::client(&view.client, Some(Arc::clone(&shared)), None, Arc::clone(&events), rng.next_u64())?;
+        let warnings = view.client.warnings.clone();
+        Ok(Producer { inner: Arc::new(Inner { shared, client, events, warnings }) })
+    }
+}
+
+impl Topic {
+    /// Takes a record, without waiting: it is copied into a batch, which is sent when it is full or has lingered. An
+    /// error says why it was not taken; with [`SendError::QueueFull`] try again when reports came.
+    #[inline]
+    pub fn send(&self, record: Record<'_>) -> Result<(), SendError> {
+        let (now, wall_ms) = clock::now_and_wall_ms();
+        self.inner.shared.send(&self.topic, now, wall_ms, &record, None)
+    }
+
+    /// Takes a record, waiting for room in the queue up to `timeout`. Not to be called from a delivery callback, whose
+    /// thread is the one that makes room.
+    pub fn send_blocking(&self, record: Record<'_>, timeout: Duration) -> Result<(), SendError> {
+        match self.send(record.clone()) {
+            Err(SendError::QueueFull) => {}
+            result => return result,
+        }
+        wait_for(self.send_when_room(record), timeout).unwrap_or(Err(SendError::QueueFull))
+    }
+
+    /// Takes a record as soon as there is room in the queue.
+    pub async fn send_async(&self, record: Record<'_>) -> Result<(), SendError> {
+        self.send_when_room(record).await
+    }
+
+    /// Takes a record, without waiting, and answers with its fate to come.
+    pub fn send_tracked(&self, record: Record<'_>) -> Result<Delivery, SendError> {
+        let (now, wall_ms) = clock::now_and_wall_ms();
+        let mut track = None;
+        self.inner.shared.send(&self.topic, now, wall_ms, &record, Some(&mut track))?;
+        match track {
+            Some((tracker, index)) => Ok(Delivery { tracker, index, topic: Arc::clone(self.topic.name()) }),
+            None => Err(SendError::Closed),
+        }
+    }
+
+    /// The topic's name.
+    pub fn name(&self) -> &str {
+        self.topic.name()
+    }
+
+    fn send_when_room<'a>(&'a self, record: Record<'a>) -> impl Future<Output = Result<(), SendError>> + 'a {
+        poll_fn(move |context| match self.send(record.clone()) {
+            Err(SendError::QueueFull) => {
+                self.inner.shared.budget.register(context.waker());
+                // Room may have come between the attempt and the registration.
+                match self.send(record.clone()) {
+                    Err(SendError::QueueFull) => Poll::Pending,
+                    result => Poll::Ready(result),
+                }
+            }
+            result => Poll::Ready(result),
+        })
+    }
+}
+
+impl Delivery {
+    /// Waits for the record's fate.
+    pub fn wait(self, timeout: Duration) -> Result<RecordMetadata> {
+        let topic = Arc::clone(&self.topic);
+        wait_for(self, timeout).unwrap_or_else(|| {
+            Err(Error::new(ErrorKind::TimedOut, "the record has no report yet").with_topic(&*topic))
+        })
+    }
+}
+
+impl Future for Delivery {
+    type Output = Result<RecordMetadata>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.tracker.poll(self.index, context).map(|fate| {
+            fate.outcome.map(|delivered| RecordMetadata {
+                topic: Arc::clone(&self.topic),
+                partition: fate.partition,
+                offset: delivered.base_offset,
+                log_append_time: delivered.log_append_time,
+                status: fate.status,
+            })
+        })
+    }
+}
+
+/// While it lives, nothing lingers.
+struct Flushing(Arc<ProducerShared>);
+
+impl Flushing {
+    fn start(inner: &Inner) -> Self {
+        inner.shared.flushing.fetch_add(1, Ordering::SeqCst);
+        inner.client.command(Command::Flush);
+        Self(Arc::clone(&inner.shared))
+    }
+}
+
+impl Drop for Flushing {
+    fn drop(&mut self) {
+        self.0.flushing.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+struct Callback<F>(F);
+
+impl<F: Fn(&DeliveryBatch) + Send + Sync> DeliverySink for Callback<F> {
+    fn deliver(&self, batch: DeliveryBatch) {
+        (self.0)(&batch);
+    }
+}
+
+/// A configuration error as an error of a call.
+pub(crate) fn config_error(error: ConfigError) -> Error {
+    Error::new(ErrorKind::InvalidArgument, error.to_string())
+}
+
+/// What Kafka allows as a topic's name.
+pub(crate) fn check_topic_name(name: &str) -> Result<()> {
+    let reason = if name.is_empty() {
+        "a topic's name can't be empty".to_owned()
+    } else if name.len() > 249 {
+        format!("the topic's name has {} characters, and 249 are allowed", name.len())
+    } else if name == "." || name == ".." {
+        "a topic can't be named . or ..".to_owned()
+    } else if let Some(bad) = name.chars().find(|c| !c.is_ascii_alphanumeric() && !"._-".contains(*c)) {
+        format!("the topic's name has {bad:?}; letters, digits, '.', '_' and '-' are allowed")
+    } else {
+        return Ok(());
+    };
+    let shown: String = name.chars().take(60).collect();
+    Err(Error::new(ErrorKind::InvalidArgument, reason).with_topic(shown))
+}
+
+impl fmt::Debug for ProducerBuilder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProducerBuilder")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn topic_names_are_what_kafka_allows() {
+        assert!(check_topic_name("a.b_c-9").is_ok());
+        assert!(check_topic_name(&"x".repeat(249)).is_ok());
+        for bad in ["", ".", "..", "a b", "ä", &"x".repeat(300)] {
+            assert_eq!(check_topic_name(bad).unwrap_err().kind(), ErrorKind::InvalidArgument, "{bad}");
+        }
+    }
+}

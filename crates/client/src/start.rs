@@ -1,0 +1,131 @@
+//! From a configuration to a running client.
+
+use std::{
+    collections::hash_map::RandomState,
+    hash::{BuildHasher, Hasher},
+    sync::Arc,
+};
+
+use ottla_core::{
+    broker::{BrokerParts, buffer::BufferPool, connection::ConnectionSettings},
+    cluster::ClusterSettings,
+    config::{Acks, ClientView, CompressionCodec, Linger as LingerView, ProducerView},
+    error::{Error, ErrorKind, Result},
+    event::EventQueue,
+    fetch::shared::ConsumerShared,
+    produce::{
+        accumulator::BatchLimits,
+        collector::Linger,
+        shared::{ProducerSettings, ProducerShared},
+    },
+    rng::Rng,
+};
+use ottla_net::{ClientHandle, ClientParts, Runtime, SocketSettings};
+use ottla_protocol::compress::Compression;
+
+/// Starts a client's owners on the I/O threads.
+pub fn client(
+    view: &ClientView,
+    producer: Option<Arc<ProducerShared>>,
+    consumer: Option<Arc<ConsumerShared>>,
+    events: Arc<EventQueue>,
+    seed: u64,
+) -> Result<ClientHandle> {
+    let runtime = Runtime::get()
+        .map_err(|error| Error::new(ErrorKind::State, format!("can't start the I/O threads: {error}")))?;
+    let auto_create_topics = producer.is_some() || view.allow_auto_create_topics;
+    Ok(runtime.start_client(ClientParts {
+        cluster: ClusterSettings {
+            bootstrap: view.bootstrap_servers.iter().map(|s| (s.host.clone(), s.port)).collect(),
+            refresh_interval: view.metadata_refresh_interval,
+            fast_refresh: view.metadata_refresh_fast_interval,
+            fast_refresh_max: view.retry_backoff_max.max(view.metadata_refresh_fast_interval),
+            request_timeout: view.socket_timeout,
+            auto_create_topics,
+        },
+        broker: BrokerParts {
+            connection: Arc::new(connection_settings(view)),
+            producer,
+            consumer,
+            buffers: BufferPool::default(),
+        },
+        sockets: SocketSettings {
+            no_delay: view.socket_nagle_disable,
+            keepalive: view.socket_keepalive,
+            send_buffer_bytes: view.socket_send_buffer_bytes,
+            receive_buffer_bytes: view.socket_receive_buffer_bytes,
+        },
+        events,
+        seed,
+    }))
+}
+
+/// What the sending half needs of a producer's configuration.
+pub fn producer_settings(view: &ProducerView) -> ProducerSettings {
+    let message_timeout = view.topic.message_timeout;
+    ProducerSettings {
+        acks: match view.topic.acks {
+            Acks::None => 0,
+            Acks::Leader => 1,
+            Acks::All => -1,
+        },
+        acks_timeout: view.topic.request_timeout,
+        answer_timeout: view.client.socket_timeout,
+        message_timeout,
+        max_retries: view.retries,
+        retry_backoff: view.client.retry_backoff,
+        retry_backoff_max: view.client.retry_backoff_max,
+        max_in_flight: view.client.max_in_flight,
+        compression: match view.topic.compression.codec {
+            CompressionCodec::None => Compression::None,
+            CompressionCodec::Gzip => Compression::Gzip,
+            CompressionCodec::Snappy => Compression::Snappy,
+            CompressionCodec::Lz4 => Compression::Lz4,
+            CompressionCodec::Zstd => Compression::Zstd,
+        },
+        compression_level: view.topic.compression.level,
+        linger: match view.linger {
+            LingerView::PerPartition(linger) => Linger::Partition(linger),
+            LingerView::PerBroker(linger) => Linger::Broker(linger),
+            // A request in flight is the timer: what comes meanwhile goes together.
+            LingerView::Auto => Linger::Broker(std::time::Duration::ZERO),
+        },
+        max_partitions: view.broker_batch_max_partitions,
+        max_bytes: view.broker_batch_max_bytes.map(|bytes| bytes as u64),
+        batch: BatchLimits {
+            max_bytes: view.batch_size,
+            max_records: view.batch_num_messages,
+            max_age: message_timeout.map_or(std::time::Duration::MAX, |timeout| timeout / 20),
+        },
+        max_message_bytes: view.message_max_bytes,
+        max_request_bytes: view.max_request_size,
+        max_queued_messages: view.queue_max_messages.unwrap_or(0) as u64,
+        max_queued_bytes: view.queue_max_bytes as u64,
+        topic_propagation: view.client.metadata_propagation_max,
+        keep_opaques: true,
+    }
+}
+
+/// Random numbers that differ from client to client.
+pub fn seeded_rng() -> Rng {
+    Rng::from_seed(RandomState::new().build_hasher().finish())
+}
+
+fn connection_settings(view: &ClientView) -> ConnectionSettings {
+    ConnectionSettings {
+        client_id: view.client_id.clone(),
+        software_name: view.client_software_name.clone(),
+        software_version: view.client_software_version.clone(),
+        max_response_bytes: view.receive_message_max_bytes,
+        setup_timeout: view.connection_setup_timeout,
+        request_timeout: view.socket_timeout,
+        reconnect_backoff: view.reconnect_backoff,
+        reconnect_backoff_max: view.reconnect_backoff_max,
+        max_idle: view.connections_max_idle,
+        address_ttl: view.broker_address_ttl,
+        ask_versions: view.api_version_request,
+        ask_versions_timeout: view.api_version_request_timeout,
+        fallback_release: view.broker_version_fallback.to_string(),
+        version_caps: Vec::new(),
+    }
+}

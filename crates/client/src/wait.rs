@@ -1,0 +1,64 @@
+//! Waiting for a future on a thread without a runtime.
+
+use std::{
+    future::Future,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+    time::{Duration, Instant},
+};
+
+/// Runs a future to its end on this thread, or gives up after `timeout`.
+pub fn wait_for<F: Future>(future: F, timeout: Duration) -> Option<F::Output> {
+    let waker = thread_waker();
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    // A timeout beyond what the clock can hold is none.
+    let deadline = Instant::now().checked_add(timeout);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return Some(output);
+        }
+        match deadline {
+            None => thread::park(),
+            Some(deadline) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return None;
+                }
+                thread::park_timeout(left);
+            }
+        }
+    }
+}
+
+/// A waker that unparks this thread.
+pub fn thread_waker() -> Waker {
+    Waker::from(Arc::new(Unpark(thread::current())))
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_future_that_never_ends_is_given_up_on() {
+        let start = Instant::now();
+        assert_eq!(wait_for(std::future::pending::<()>(), Duration::from_millis(20)), None);
+        assert!(start.elapsed() >= Duration::from_millis(20));
+        assert_eq!(wait_for(async { 5 }, Duration::ZERO), Some(5));
+    }
+}

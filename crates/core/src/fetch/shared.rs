@@ -1,0 +1,5 @@
+//! The consumer's shared half.
+
+/// The consumer's shared half.
+#[derive(Debug)]
+pub struct ConsumerShared;

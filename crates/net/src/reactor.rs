@@ -1,0 +1,398 @@
+//! The loop of an I/O thread: letters, sockets, timers, in that order, then sleep.
+
+use std::{
+    collections::{BTreeSet, HashMap, VecDeque},
+    fmt,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use core::net::SocketAddr;
+use mio::{Events, Poll, Token};
+use ottla_core::{
+    broker::{BrokerCore, BrokerOutput},
+    cluster::{ClusterCore, ClusterOutput},
+    machine::Instant,
+    mail::BrokerKey,
+    wake::WakeHandle,
+};
+use slab::Slab;
+
+use crate::{
+    clock,
+    mailbox::{Letter, Mailbox, Owner, OwnerWaker},
+    runtime::{ClientId, ClientRoute, token},
+    socket::{Socket, Turn},
+};
+
+/// The token of the thread's waker.
+pub const WAKE_TOKEN: Token = Token(usize::MAX);
+
+/// One I/O thread.
+pub struct Reactor {
+    poll: Poll,
+    mailbox: Arc<Mailbox>,
+    slots: Slab<Slot>,
+    by_owner: HashMap<Owner, usize>,
+    timers: BTreeSet<(Instant, usize)>,
+    /// Letters to owners on this very thread.
+    local: VecDeque<Letter>,
+    /// Slots whose outputs and sockets are to be looked at.
+    dirty: Vec<usize>,
+    /// Slots whose sockets have more to read than their turn allowed.
+    unfinished: Vec<usize>,
+    stopping: bool,
+}
+
+struct Slot {
+    machine: Machine,
+    route: Arc<ClientRoute>,
+    deadline: Option<Instant>,
+    dirty: bool,
+}
+
+enum Machine {
+    Cluster(Box<ClusterCore>),
+    Broker(Box<Broker>),
+}
+
+struct Broker {
+    key: BrokerKey,
+    core: BrokerCore,
+    socket: Option<Socket>,
+    done: bool,
+}
+
+impl Reactor {
+    /// A reactor without owners.
+    pub fn new(poll: Poll, mailbox: Arc<Mailbox>) -> Self {
+        Self {
+            poll,
+            mailbox,
+            slots: Slab::new(),
+            by_owner: HashMap::new(),
+            timers: BTreeSet::new(),
+            local: VecDeque::new(),
+            dirty: Vec::new(),
+            unfinished: Vec::new(),
+            stopping: false,
+        }
+    }
+
+    /// Runs until the runtime stops and nothing is left.
+    pub fn run(mut self) {
+        let mut events = Events::with_capacity(256);
+        let mut letters = Vec::new();
+        loop {
+            let now = clock::now();
+            self.mailbox.take(&mut letters);
+            for letter in letters.drain(..) {
+                self.deliver(now, letter);
+            }
+            self.fire_timers(now);
+            for slot in std::mem::take(&mut self.unfinished) {
+                if self.slots.contains(slot) {
+                    self.mark(slot);
+                }
+            }
+            self.settle(now);
+            if self.stopping && self.slots.is_empty() {
+                return;
+            }
+            let timeout = self.timeout();
+            let poll = &mut self.poll;
+            let slept = self.mailbox.sleep(|may_block| {
+                poll.poll(&mut events, if may_block { timeout } else { Some(Duration::ZERO) })
+            });
+            match slept {
+                Ok(()) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                // epoll_wait fails for no other reason than a broken descriptor: nothing can go on without it.
+                Err(_) => return,
+            }
+            let now = clock::now();
+            for event in &events {
+                if event.token() == WAKE_TOKEN {
+                    continue;
+                }
+                let readable = event.is_readable() || event.is_read_closed() || event.is_error();
+                let writable = event.is_writable() || event.is_write_closed();
+                self.handle_socket(now, event.token().0, readable, writable);
+            }
+        }
+    }
+
+    fn deliver(&mut self, now: Instant, letter: Letter) {
+        match letter {
+            Letter::AddCluster(core, route) => {
+                let owner = Owner::Cluster(route.client);
+                self.add(owner, Machine::Cluster(core), route);
+            }
+            Letter::AddBroker { route, key, host, port, node_id, rng, parts } => {
+                let owner = Owner::Broker(route.client, key);
+                let wake = WakeHandle::new(Arc::new(OwnerWaker::new(Arc::clone(&self.mailbox), owner)));
+                let core = BrokerCore::new(&parts, host, port, node_id, wake, rng);
+                let broker = Broker { key, core, socket: None, done: false };
+                self.add(owner, Machine::Broker(Box::new(broker)), route);
+            }
+            Letter::ToCluster(client, from, mail) => {
+                self.with_cluster(client, |core| core.handle_mail(now, from, mail));
+            }
+            Letter::ToBroker(client, key, mail) => {
+                self.with_broker(client, key, |broker| broker.core.handle_mail(now, mail));
+            }
+            Letter::BrokerDone(client, key) => {
+                self.with_cluster(client, |core| core.handle_broker_done(key));
+            }
+            Letter::Wake(owner, pending) => {
+                // Cleared first: what comes after this wakes again.
+                pending.store(false, Ordering::SeqCst);
+                match owner {
+                    Owner::Cluster(client) => self.with_cluster(client, |core| core.handle_wake(now)),
+                    Owner::Broker(client, key) => {
+                        self.with_broker(client, key, |broker| broker.core.handle_wake(now));
+                    }
+                }
+            }
+            Letter::Resolved(client, key, result) => {
+                self.with_broker(client, key, |broker| broker.core.handle_resolved(now, result));
+            }
+            Letter::Stop => self.stopping = true,
+        }
+    }
+
+    fn add(&mut self, owner: Owner, machine: Machine, route: Arc<ClientRoute>) {
+        let slot = self.slots.insert(Slot { machine, route, deadline: None, dirty: false });
+        self.by_owner.insert(owner, slot);
+        self.mark(slot);
+    }
+
+    fn with_cluster(&mut self, client: ClientId, act: impl FnOnce(&mut ClusterCore)) {
+        let Some(slot) = self.by_owner.get(&Owner::Cluster(client)).copied() else { return };
+        if let Machine::Cluster(core) = &mut self.slots[slot].machine {
+            act(core);
+        }
+        self.mark(slot);
+    }
+
+    fn with_broker(&mut self, client: ClientId, key: BrokerKey, act: impl FnOnce(&mut Broker)) {
+        let Some(slot) = self.by_owner.get(&Owner::Broker(client, key)).copied() else { return };
+        if let Machine::Broker(broker) = &mut self.slots[slot].machine {
+            act(broker);
+        }
+        self.mark(slot);
+    }
+
+    fn mark(&mut self, slot: usize) {
+        if !std::mem::replace(&mut self.slots[slot].dirty, true) {
+            self.dirty.push(slot);
+        }
+    }
+
+    fn fire_timers(&mut self, now: Instant) {
+        while let Some((at, slot)) = self.timers.first().copied()
+            && at <= now
+        {
+            self.timers.remove(&(at, slot));
+            self.slots[slot].deadline = None;
+            match &mut self.slots[slot].machine {
+                Machine::Cluster(core) => core.handle_timeout(now),
+                Machine::Broker(broker) => broker.core.handle_timeout(now),
+            }
+            self.mark(slot);
+        }
+    }
+
+    fn handle_socket(&mut self, now: Instant, slot: usize, readable: bool, writable: bool) {
+        let Some(Slot { machine: Machine::Broker(broker), .. }) = self.slots.get_mut(slot) else { return };
+        if let Some(socket) = &mut broker.socket {
+            socket.note(readable, writable);
+        }
+        broker.read(now);
+        self.mark(slot);
+    }
+
+    /// Carries out what the owners want until nobody wants anything.
+    fn settle(&mut self, now: Instant) {
+        loop {
+            while let Some(slot) = self.dirty.pop() {
+                self.settle_slot(now, slot);
+            }
+            let Some(letter) = self.local.pop_front() else { return };
+            self.deliver(now, letter);
+        }
+    }
+
+    fn settle_slot(&mut self, now: Instant, slot: usize) {
+        let Some(entry) = self.slots.get_mut(slot) else { return };
+        entry.dirty = false;
+        let route = Arc::clone(&entry.route);
+        let mut posted = Vec::new();
+        let mut over = false;
+        match &mut entry.machine {
+            Machine::Cluster(core) => {
+                while let Some(output) = core.poll_output() {
+                    over |= matches!(output, ClusterOutput::Done);
+                    posted.extend(cluster_letter(output, &route));
+                }
+            }
+            Machine::Broker(broker) => {
+                broker.settle(now, slot, &route, &self.poll, &mut posted);
+                over = broker.done;
+                if broker.socket.as_ref().is_some_and(Socket::has_news) {
+                    self.unfinished.push(slot);
+                }
+            }
+        }
+        let deadline = match &entry.machine {
+            _ if over => None,
+            Machine::Cluster(core) => core.poll_timeout(),
+            Machine::Broker(broker) => broker.core.poll_timeout(),
+        };
+        if entry.deadline != deadline {
+            if let Some(old) = std::mem::replace(&mut entry.deadline, deadline) {
+                self.timers.remove(&(old, slot));
+            }
+            if let Some(new) = deadline {
+                self.timers.insert((new, slot));
+            }
+        }
+        if over {
+            let entry = self.slots.remove(slot);
+            self.by_owner.retain(|_, known| *known != slot);
+            if matches!(entry.machine, Machine::Cluster(_)) {
+                entry.route.finish();
+            }
+        }
+        for (mailbox, letter) in posted {
+            if Arc::ptr_eq(&mailbox, &self.mailbox) {
+                self.local.push_back(letter);
+            } else {
+                mailbox.post(letter);
+            }
+        }
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        if !self.unfinished.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        self.timers.first().map(|(at, _)| at.saturating_since(clock::now()))
+    }
+}
+
+impl Broker {
+    /// Reads what the socket has.
+    fn read(&mut self, now: Instant) {
+        let Some(socket) = &mut self.socket else { return };
+        if !socket.is_connected() {
+            match socket.finish_connecting() {
+                None => return,
+                Some(Ok(())) => self.core.handle_connected(now),
+                Some(Err(error)) => {
+                    self.socket = None;
+                    return self.core.handle_closed(now, &error.to_string());
+                }
+            }
+        }
+        if let Turn::Closed(reason) = socket.read(now, &mut self.core) {
+            self.socket = None;
+            self.core.handle_closed(now, &reason);
+        }
+    }
+
+    /// Carries out the outputs and writes what is waiting, until neither makes more.
+    fn settle(
+        &mut self,
+        now: Instant,
+        slot: usize,
+        route: &Arc<ClientRoute>,
+        poll: &Poll,
+        posted: &mut Vec<(Arc<Mailbox>, Letter)>,
+    ) {
+        loop {
+            if self.socket.as_ref().is_some_and(Socket::has_news) {
+                self.read(now);
+            }
+            let Some(output) = self.core.poll_output() else {
+                let Some(socket) = &mut self.socket else { return };
+                match socket.write(now, &mut self.core) {
+                    Turn::Closed(reason) => {
+                        self.socket = None;
+                        self.core.handle_closed(now, &reason);
+                    }
+                    Turn::Waiting | Turn::More => {}
+                }
+                match self.core.poll_output() {
+                    Some(output) => self.carry_out(now, slot, output, route, poll, posted),
+                    None => return,
+                }
+                continue;
+            };
+            self.carry_out(now, slot, output, route, poll, posted);
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        now: Instant,
+        slot: usize,
+        output: BrokerOutput,
+        route: &Arc<ClientRoute>,
+        poll: &Poll,
+        posted: &mut Vec<(Arc<Mailbox>, Letter)>,
+    ) {
+        match output {
+            BrokerOutput::Resolve { host, port } => {
+                let (client, key) = (route.client, self.key);
+                let mailbox = Arc::clone(route.mailbox_of(key));
+                if let Some(runtime) = route.runtime.upgrade() {
+                    let answer = move |result: Result<Vec<SocketAddr>, String>| {
+                        mailbox.post(Letter::Resolved(client, key, result));
+                    };
+                    runtime.resolver.resolve(host, port, answer);
+                }
+            }
+            BrokerOutput::Connect(address) => {
+                match Socket::connect(address, &route.sockets, poll.registry(), token(slot)) {
+                    Ok(socket) => self.socket = Some(socket),
+                    Err(error) => self.core.handle_closed(now, &error.to_string()),
+                }
+            }
+            BrokerOutput::CloseSocket => {
+                if let Some(mut socket) = self.socket.take() {
+                    socket.shut_down();
+                    socket.deregister(poll.registry());
+                }
+            }
+            BrokerOutput::ToCluster(mail) => {
+                posted.push((Arc::clone(route.home()), Letter::ToCluster(route.client, self.key, mail)));
+            }
+            BrokerOutput::Done => {
+                self.done = true;
+                posted.push((Arc::clone(route.home()), Letter::BrokerDone(route.client, self.key)));
+            }
+        }
+    }
+}
+
+fn cluster_letter(output: ClusterOutput, route: &Arc<ClientRoute>) -> Option<(Arc<Mailbox>, Letter)> {
+    match output {
+        ClusterOutput::StartBroker { key, host, port, node_id, rng } => {
+            let parts = Arc::clone(&route.parts);
+            let letter =
+                Letter::AddBroker { route: Arc::clone(route), key, host, port, node_id, rng, parts };
+            Some((Arc::clone(route.mailbox_of(key)), letter))
+        }
+        ClusterOutput::ToBroker(key, mail) => {
+            Some((Arc::clone(route.mailbox_of(key)), Letter::ToBroker(route.client, key, mail)))
+        }
+        ClusterOutput::Done => None,
+    }
+}
+
+impl fmt::Debug for Reactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reactor({} owners)", self.slots.len())
+    }
+}

@@ -1,0 +1,60 @@
+//! Host names to addresses, on a thread of its own because the system's resolver blocks.
+
+use std::{
+    net::{SocketAddr, ToSocketAddrs},
+    sync::mpsc,
+    thread,
+};
+
+use parking_lot::Mutex;
+
+/// Resolves host names in order, off the I/O threads. The thread starts with the first name that is not an address.
+#[derive(Debug, Default)]
+pub struct Resolver {
+    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+}
+
+struct Job {
+    host: String,
+    port: u16,
+    answer: Box<dyn FnOnce(Result<Vec<SocketAddr>, String>) + Send>,
+}
+
+impl Resolver {
+    /// Resolves a name and passes the addresses on, from the resolver's thread or at once.
+    pub fn resolve(
+        &self,
+        host: String,
+        port: u16,
+        answer: impl FnOnce(Result<Vec<SocketAddr>, String>) + Send + 'static,
+    ) {
+        if let Ok(address) = host.trim_start_matches('[').trim_end_matches(']').parse() {
+            return answer(Ok(vec![SocketAddr::new(address, port)]));
+        }
+        let mut jobs = self.jobs.lock();
+        let job = Job { host, port, answer: Box::new(answer) };
+        let job = match &*jobs {
+            Some(jobs) => match jobs.send(job) {
+                Ok(()) => return,
+                Err(mpsc::SendError(job)) => job,
+            },
+            None => job,
+        };
+        let (sender, receiver) = mpsc::channel();
+        match thread::Builder::new().name("ottla-resolver".to_owned()).spawn(move || run(&receiver)) {
+            Ok(_) => {
+                // The thread is new and holds the receiver: the send can't fail.
+                let _ = sender.send(job);
+                *jobs = Some(sender);
+            }
+            Err(error) => (job.answer)(Err(format!("can't start the resolver's thread: {error}"))),
+        }
+    }
+}
+
+fn run(jobs: &mpsc::Receiver<Job>) {
+    while let Ok(Job { host, port, answer }) = jobs.recv() {
+        let result = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
+        answer(result.map_err(|error| format!("can't resolve {host}: {error}")));
+    }
+}

@@ -1,0 +1,254 @@
+//! The I/O threads of a process, shared by all of its clients, and how a client is started on them.
+
+use std::{
+    fmt, io,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::{self, JoinHandle},
+};
+
+use mio::{Poll, Token, Waker};
+use ottla_core::{
+    broker::BrokerParts,
+    cluster::{ClusterCore, ClusterSettings, command::Command, command::CommandQueue},
+    completion::{Completion, Waiting, completion},
+    event::EventQueue,
+    mail::BrokerKey,
+    rng::Rng,
+    wake::WakeHandle,
+};
+use parking_lot::Mutex;
+
+use crate::{
+    mailbox::{Letter, Mailbox, Owner, OwnerWaker},
+    reactor::{Reactor, WAKE_TOKEN},
+    resolver::Resolver,
+};
+
+/// Names a client within the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClientId(u64);
+
+/// The I/O threads. They start with the first client and end with the last.
+pub struct Runtime {
+    mailboxes: Vec<Arc<Mailbox>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) resolver: Resolver,
+    next_client: AtomicU64,
+}
+
+/// Where a client's owners run.
+pub struct ClientRoute {
+    /// The client.
+    pub client: ClientId,
+    pub(crate) runtime: Weak<Runtime>,
+    pub(crate) mailboxes: Vec<Arc<Mailbox>>,
+    pub(crate) parts: Arc<BrokerParts>,
+    pub(crate) sockets: SocketSettings,
+    done: Mutex<Option<Completion<()>>>,
+}
+
+/// How sockets are made.
+#[derive(Clone, Debug)]
+pub struct SocketSettings {
+    /// `socket.nagle.disable`.
+    pub no_delay: bool,
+    /// `socket.keepalive.enable`.
+    pub keepalive: bool,
+    /// `socket.send.buffer.bytes`.
+    pub send_buffer_bytes: Option<usize>,
+    /// `socket.receive.buffer.bytes`.
+    pub receive_buffer_bytes: Option<usize>,
+}
+
+impl Default for SocketSettings {
+    fn default() -> Self {
+        Self { no_delay: true, keepalive: false, send_buffer_bytes: None, receive_buffer_bytes: None }
+    }
+}
+
+/// What a client is made of.
+#[derive(Debug)]
+pub struct ClientParts {
+    /// The cluster owner's settings.
+    pub cluster: ClusterSettings,
+    /// What the brokers' owners are made of, with the shared halves of producer and consumer.
+    pub broker: BrokerParts,
+    /// How sockets are made.
+    pub sockets: SocketSettings,
+    /// Where errors that belong to no call go.
+    pub events: Arc<EventQueue>,
+    /// The seed of everything random in the client.
+    pub seed: u64,
+}
+
+/// A running client.
+#[derive(Debug)]
+pub struct ClientHandle {
+    commands: Arc<CommandQueue>,
+    done: Mutex<Option<Waiting<()>>>,
+    // Keeps the threads running.
+    runtime: Arc<Runtime>,
+}
+
+static RUNTIME: Mutex<Weak<Runtime>> = Mutex::new(Weak::new());
+
+impl Runtime {
+    /// The process's runtime, started if there is none.
+    pub fn get() -> io::Result<Arc<Self>> {
+        let mut current = RUNTIME.lock();
+        if let Some(runtime) = current.upgrade() {
+            return Ok(runtime);
+        }
+        let runtime = Arc::new(Self::start(default_threads())?);
+        *current = Arc::downgrade(&runtime);
+        Ok(runtime)
+    }
+
+    /// How many I/O threads there are.
+    pub fn threads(&self) -> usize {
+        self.mailboxes.len()
+    }
+
+    /// Starts a client on the threads.
+    pub fn start_client(self: &Arc<Self>, parts: ClientParts) -> ClientHandle {
+        let client = ClientId(self.next_client.fetch_add(1, Ordering::Relaxed));
+        let (done, waiting) = completion();
+        let mut mailboxes = self.mailboxes.clone();
+        let count = mailboxes.len();
+        mailboxes.rotate_left(client.0 as usize % count);
+        let ClientParts { cluster, broker, sockets, events, seed } = parts;
+        let route = Arc::new(ClientRoute {
+            client,
+            runtime: Arc::downgrade(self),
+            mailboxes,
+            parts: Arc::new(broker),
+            sockets,
+            done: Mutex::new(Some(done)),
+        });
+        let home = Arc::clone(&route.mailboxes[0]);
+        let wake = WakeHandle::new(Arc::new(OwnerWaker::new(Arc::clone(&home), Owner::Cluster(client))));
+        let commands = Arc::new(CommandQueue::new(wake));
+        let core = ClusterCore::new(
+            cluster,
+            route.parts.producer.clone(),
+            route.parts.consumer.clone(),
+            Arc::clone(&commands),
+            events,
+            Rng::from_seed(seed),
+        );
+        home.post(Letter::AddCluster(Box::new(core), route));
+        ClientHandle { commands, done: Mutex::new(Some(waiting)), runtime: Arc::clone(self) }
+    }
+
+    fn start(threads: usize) -> io::Result<Self> {
+        let mut mailboxes = Vec::new();
+        let mut handles = Vec::new();
+        for index in 0..threads {
+            let poll = Poll::new()?;
+            let waker = Waker::new(poll.registry(), WAKE_TOKEN)?;
+            let mailbox = Arc::new(Mailbox::new(waker));
+            mailboxes.push(Arc::clone(&mailbox));
+            let reactor = Reactor::new(poll, mailbox);
+            handles
+                .push(thread::Builder::new().name(format!("ottla-io-{index}")).spawn(move || reactor.run())?);
+        }
+        Ok(Self {
+            mailboxes,
+            threads: Mutex::new(handles),
+            resolver: Resolver::default(),
+            next_client: AtomicU64::new(0),
+        })
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        for mailbox in &self.mailboxes {
+            mailbox.post(Letter::Stop);
+        }
+        for handle in self.threads.lock().drain(..) {
+            // The last client may be dropped by a callback, on the very thread that would be joined.
+            if handle.thread().id() != thread::current().id() {
+                // A thread that panicked has said so already.
+                let _ = handle.join();
+            }
+        }
+    }
+}
+
+impl ClientRoute {
+    /// Where a broker's owner runs.
+    pub(crate) fn mailbox_of(&self, key: BrokerKey) -> &Arc<Mailbox> {
+        &self.mailboxes[key.0 as usize % self.mailboxes.len()]
+    }
+
+    /// Where the cluster's owner runs.
+    pub(crate) fn home(&self) -> &Arc<Mailbox> {
+        &self.mailboxes[0]
+    }
+
+    /// The client is over.
+    pub(crate) fn finish(&self) {
+        if let Some(done) = self.done.lock().take() {
+            done.complete(());
+        }
+    }
+}
+
+impl ClientHandle {
+    /// Asks something of the cluster's owner.
+    pub fn command(&self, command: Command) {
+        self.commands.push(command);
+    }
+
+    /// Where commands go, to be kept by parts of the client.
+    pub fn commands(&self) -> &Arc<CommandQueue> {
+        &self.commands
+    }
+
+    /// Begins to close. The answer resolves when nothing of the client runs any more; only the first caller gets it.
+    pub fn close(&self) -> Option<Waiting<()>> {
+        let waiting = self.done.lock().take();
+        if waiting.is_some() {
+            self.commands.push(Command::Close);
+        }
+        waiting
+    }
+
+    /// How many threads the process's clients share.
+    pub fn threads(&self) -> usize {
+        self.runtime.threads()
+    }
+}
+
+impl Drop for ClientHandle {
+    fn drop(&mut self) {
+        drop(self.close());
+    }
+}
+
+/// Half of the processors, so that the application keeps the others, and at most four: a thread moves gigabytes per
+/// second.
+fn default_threads() -> usize {
+    (thread::available_parallelism().map_or(1, usize::from) / 2).clamp(1, 4)
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Runtime({} threads)", self.mailboxes.len())
+    }
+}
+
+impl fmt::Debug for ClientRoute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClientRoute({:?})", self.client)
+    }
+}
+
+/// The token of a broker's socket.
+pub(crate) const fn token(slot: usize) -> Token {
+    Token(slot)
+}
