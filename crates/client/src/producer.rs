@@ -228,8 +228,13 @@ impl ProducerBuilder<'_> {
         let mut rng = start::seeded_rng();
         let shared = Arc::new(ProducerShared::new(settings, partitioner, sink, rng.fork()));
         let events = Arc::new(EventQueue::default());
-        let client =
-            start::client(&view.client, Some(Arc::clone(&shared)), None, Arc::clone(&events), rng.next_u64())?;
+        let client = start::client(
+            &view.client,
+            Some(Arc::clone(&shared)),
+            None,
+            Arc::clone(&events),
+            rng.next_u64(),
+        )?;
         let warnings = view.client.warnings.clone();
         Ok(Producer { inner: Arc::new(Inner { shared, client, events, warnings }) })
     }

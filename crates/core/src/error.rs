@@ -209,17 +209,23 @@ impl ErrorKind {
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
-            Self::Broker(code) => return write!(f, "broker answered {}: {}", code.name(), code.description()),
+            Self::Broker(code) => {
+                return write!(f, "broker answered {}: {}", code.name(), code.description());
+            }
             Self::Resolve => "host name not resolved",
             Self::Connect => "connection failed",
             Self::Disconnected => "connection lost",
             Self::RequestTimedOut => "broker did not answer in time",
             Self::AllBrokersDown => "no broker could be reached; check bootstrap.servers and the network",
-            Self::NotKafka => "the peer does not speak Kafka's protocol; check host, port and security.protocol",
+            Self::NotKafka => {
+                "the peer does not speak Kafka's protocol; check host, port and security.protocol"
+            }
             Self::BadResponse => "the peer's answer breaks Kafka's protocol",
             Self::BadBatch => "a fetched batch is damaged",
             Self::UnsupportedVersion => "the broker offers no usable version of this API",
-            Self::MessageTimedOutInQueue => "message timed out in the queue and was not sent (message.timeout.ms)",
+            Self::MessageTimedOutInQueue => {
+                "message timed out in the queue and was not sent (message.timeout.ms)"
+            }
             Self::MessageTimedOutInFlight => {
                 "message timed out before it was acknowledged and may have been written (message.timeout.ms)"
             }

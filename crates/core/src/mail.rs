@@ -88,6 +88,9 @@ pub type EncodeBody = Box<dyn Fn(i16, &mut Vec<u8>) -> Result<(), EncodeError> +
 
 impl std::fmt::Debug for ClusterRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ClusterRequest").field("token", &self.token).field("api", &self.api).finish_non_exhaustive()
+        f.debug_struct("ClusterRequest")
+            .field("token", &self.token)
+            .field("api", &self.api)
+            .finish_non_exhaustive()
     }
 }

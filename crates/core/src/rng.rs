@@ -42,7 +42,9 @@ impl Rng {
     pub fn jitter(&mut self, duration: Duration, percent: u32) -> Duration {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let spread = (u128::from(nanos) * u128::from(percent) / 100) as u64;
-        Duration::from_nanos(nanos.saturating_sub(spread).saturating_add(self.below(spread.saturating_mul(2) + 1)))
+        Duration::from_nanos(
+            nanos.saturating_sub(spread).saturating_add(self.below(spread.saturating_mul(2) + 1)),
+        )
     }
 
     /// Puts a slice into random order.
@@ -69,7 +71,10 @@ mod tests {
         let mut rng = Rng::from_seed(1);
         for _ in 0..1000 {
             let jittered = rng.jitter(Duration::from_millis(100), 20);
-            assert!((Duration::from_millis(80)..=Duration::from_millis(120)).contains(&jittered), "{jittered:?}");
+            assert!(
+                (Duration::from_millis(80)..=Duration::from_millis(120)).contains(&jittered),
+                "{jittered:?}"
+            );
         }
     }
 }

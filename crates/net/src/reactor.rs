@@ -380,8 +380,7 @@ fn cluster_letter(output: ClusterOutput, route: &Arc<ClientRoute>) -> Option<(Ar
     match output {
         ClusterOutput::StartBroker { key, host, port, node_id, rng } => {
             let parts = Arc::clone(&route.parts);
-            let letter =
-                Letter::AddBroker { route: Arc::clone(route), key, host, port, node_id, rng, parts };
+            let letter = Letter::AddBroker { route: Arc::clone(route), key, host, port, node_id, rng, parts };
             Some((Arc::clone(route.mailbox_of(key)), letter))
         }
         ClusterOutput::ToBroker(key, mail) => {

@@ -17,3 +17,6 @@ pub mod message;
 pub mod primitive;
 pub mod time;
 pub mod uuid;
+
+pub mod batch;
+pub mod compress;

@@ -3,8 +3,8 @@
 //! It speaks frames, not records: it finds an address, connects, learns the broker's versions, pipelines requests,
 //! matches answers to them, notices silence, and waits before it tries again.
 
-use std::{collections::VecDeque, io::IoSlice, sync::Arc, time::Duration};
 use core::net::SocketAddr;
+use std::{collections::VecDeque, io::IoSlice, sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -442,7 +442,8 @@ impl Connection {
                 if self.untried_addresses > 0 {
                     self.connect_next(now);
                 } else {
-                    let detail = format!("no connection after {} ms", self.settings.setup_timeout.as_millis());
+                    let detail =
+                        format!("no connection after {} ms", self.settings.setup_timeout.as_millis());
                     self.fail(now, Error::new(ErrorKind::Connect, detail));
                 }
             }
@@ -520,9 +521,11 @@ impl Connection {
             ..ApiVersionsRequest::default()
         };
         let timeout = self.settings.ask_versions_timeout;
-        if let Err(error) = self.send(now, ApiKey::ApiVersions, version, RequestTag::Versions, timeout, |out| {
-            request.encode(version, out)
-        }) {
+        if let Err(error) =
+            self.send(now, ApiKey::ApiVersions, version, RequestTag::Versions, timeout, |out| {
+                request.encode(version, out)
+            })
+        {
             self.fail(now, error);
         }
     }
@@ -549,9 +552,8 @@ impl Connection {
         if answer.error_code != ErrorCode::NONE {
             return self.fail(now, Error::broker(answer.error_code, None).with_api("ApiVersions"));
         }
-        self.versions = Versions::new(
-            answer.api_keys.iter().map(|row| (row.api_key, row.min_version, row.max_version)),
-        );
+        self.versions =
+            Versions::new(answer.api_keys.iter().map(|row| (row.api_key, row.min_version, row.max_version)));
         self.become_ready();
     }
 
@@ -612,13 +614,17 @@ impl Connection {
     }
 
     fn request_header(&self, api: ApiKey, version: i16, correlation_id: i32, out: &mut Vec<u8>) {
-        let header = RequestHeader {
+        let mut header = RequestHeader {
             api_key: api as i16,
             api_version: version,
             correlation_id,
             client_id: Some(self.settings.client_id.clone()),
         };
-        header.encode(out);
+        // Only a client id beyond 32,767 bytes can't be encoded; brokers do well without one.
+        if header.encode(out).is_err() {
+            header.client_id = None;
+            let _ = header.encode(out);
+        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of one struct, from two callers")]

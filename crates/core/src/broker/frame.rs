@@ -214,7 +214,8 @@ mod tests {
         let stream: Vec<u8> = bodies.iter().flat_map(|body| framed(body)).collect();
         for step in [1, 3, 1000, 65_536, stream.len()] {
             let mut reader = reader();
-            let frames: Vec<Vec<u8>> = stream.chunks(step).flat_map(|piece| feed(&mut reader, piece)).collect();
+            let frames: Vec<Vec<u8>> =
+                stream.chunks(step).flat_map(|piece| feed(&mut reader, piece)).collect();
             assert_eq!(frames, bodies, "step {step}");
         }
     }

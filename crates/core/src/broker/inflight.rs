@@ -112,7 +112,8 @@ impl InFlights {
     /// Appends a request to be written.
     pub fn push(&mut self, request: InFlight) {
         self.unsent_bytes += request.payload.len();
-        self.earliest_deadline = Some(self.earliest_deadline.map_or(request.deadline, |d| d.min(request.deadline)));
+        self.earliest_deadline =
+            Some(self.earliest_deadline.map_or(request.deadline, |d| d.min(request.deadline)));
         self.queue.push_back(request);
     }
 
@@ -233,7 +234,8 @@ mod tests {
         while requests.unsent_bytes() > 0 {
             let mut slices = [IoSlice::new(&[]); 2];
             let filled = requests.fill(&mut slices);
-            let bytes: Vec<u8> = slices[..filled].iter().flat_map(|slice| slice.iter().copied()).take(7).collect();
+            let bytes: Vec<u8> =
+                slices[..filled].iter().flat_map(|slice| slice.iter().copied()).take(7).collect();
             requests.advance(bytes.len(), &mut Vec::new());
             written.extend(bytes);
         }

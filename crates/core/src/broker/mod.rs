@@ -95,10 +95,20 @@ impl BrokerCore {
         mut rng: Rng,
     ) -> Self {
         let sender = parts.producer.clone().map(|shared| Sender::new(shared, wake.clone(), rng.fork()));
-        let fetcher = parts.consumer.clone().map(|shared| Fetcher::new(shared, parts.buffers.clone(), wake, rng.fork()));
+        let fetcher = parts
+            .consumer
+            .clone()
+            .map(|shared| Fetcher::new(shared, parts.buffers.clone(), wake, rng.fork()));
         let connection =
             Connection::new(Arc::clone(&parts.connection), host, port, node_id, parts.buffers.clone(), rng);
-        Self { connection, sender, fetcher, requests: VecDeque::new(), outputs: VecDeque::new(), closed: false }
+        Self {
+            connection,
+            sender,
+            fetcher,
+            requests: VecDeque::new(),
+            outputs: VecDeque::new(),
+            closed: false,
+        }
     }
 
     /// Mail from the cluster's owner.
@@ -109,7 +119,9 @@ impl BrokerCore {
         match mail {
             ToBroker::AdoptProducer(partition) => match &mut self.sender {
                 Some(sender) => sender.adopt(partition),
-                None => self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::ReleasedProducer(partition))),
+                None => {
+                    self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::ReleasedProducer(partition)))
+                }
             },
             ToBroker::ReleaseProducer { topic, partition } => {
                 if let Some(sender) = &mut self.sender {
@@ -200,9 +212,9 @@ impl BrokerCore {
             fetcher.handle_timeout(now);
         }
         if self.requests.iter().any(|(_, deadline)| *deadline <= now) {
-            let (late, waiting) = std::mem::take(&mut self.requests).into_iter().partition(|(_, d)| *d <= now);
+            let (late, waiting): (VecDeque<_>, VecDeque<_>) =
+                std::mem::take(&mut self.requests).into_iter().partition(|(_, deadline)| *deadline <= now);
             self.requests = waiting;
-            let late: Vec<_> = late;
             for (request, _) in late {
                 let error = Error::new(ErrorKind::TimedOut, "not sent: there is no connection")
                     .with_peer(self.connection.name());
@@ -288,7 +300,8 @@ impl BrokerCore {
             while let Some(output) = sender.poll_output() {
                 match output {
                     SenderOutput::Released(partition) => {
-                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::ReleasedProducer(partition)));
+                        self.outputs
+                            .push_back(BrokerOutput::ToCluster(ToCluster::ReleasedProducer(partition)));
                     }
                     SenderOutput::RefreshMetadata(topic) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::RefreshMetadata(topic)));

@@ -114,9 +114,8 @@ impl Metadata {
             for partition in &topic.partitions {
                 let index = usize::try_from(partition.partition_index).unwrap_or(usize::MAX);
                 let Some(known) = known.partitions.get_mut(index) else { continue };
-                let stale = !recreated
-                    && partition.leader_epoch >= 0
-                    && partition.leader_epoch < known.leader_epoch;
+                let stale =
+                    !recreated && partition.leader_epoch >= 0 && partition.leader_epoch < known.leader_epoch;
                 if !stale {
                     *known = PartitionMetadata {
                         error: partition.error_code,

@@ -312,7 +312,10 @@ impl ClusterCore {
         let requests = self.requests.waiting.iter().map(|(deadline, ..)| *deadline).min();
         let expiry = self.producer.as_ref().filter(|producer| producer.has_waiting()).map(|p| p.next_expiry);
         let fetch = self.fetch.as_ref().and_then(FetchCoordinator::poll_timeout);
-        earliest(earliest(earliest(self.refresh.at, requests), earliest(expiry, fetch)), self.admin.poll_timeout())
+        earliest(
+            earliest(earliest(self.refresh.at, requests), earliest(expiry, fetch)),
+            self.admin.poll_timeout(),
+        )
     }
 
     /// What the driver has to do next.
@@ -356,9 +359,9 @@ impl ClusterCore {
         }
         if let Some(fetch) = &mut self.fetch {
             fetch.advance(now, &self.metadata);
-            while let Some(output) = fetch.poll_output() {
-                self.handle_fetch_output(now, output);
-            }
+        }
+        while let Some(output) = self.fetch.as_mut().and_then(FetchCoordinator::poll_output) {
+            self.handle_fetch_output(now, output);
         }
         self.admin.advance(now, &self.metadata);
         while let Some((id, route, request)) = self.admin.poll_request() {
@@ -369,7 +372,11 @@ impl ClusterCore {
         }
     }
 
-    fn handle_fetch_output(&mut self, now: Instant, output: crate::fetch::coordinator::FetchCoordinatorOutput) {
+    fn handle_fetch_output(
+        &mut self,
+        now: Instant,
+        output: crate::fetch::coordinator::FetchCoordinatorOutput,
+    ) {
         use crate::fetch::coordinator::FetchCoordinatorOutput as Output;
         match output {
             Output::RefreshMetadata => self.refresh_now(now),
@@ -467,10 +474,9 @@ impl ClusterCore {
         let auto_create = self.settings.auto_create_topics;
         let encode: EncodeBody = Box::new(move |version, out| {
             // Before version 1 an empty list meant all topics.
-            let topics = names.iter().map(|name| WantedTopic {
-                name: Some(name.to_string()),
-                ..WantedTopic::default()
-            });
+            let topics = names
+                .iter()
+                .map(|name| WantedTopic { name: Some(name.to_string()), ..WantedTopic::default() });
             let request = MetadataRequest {
                 topics: Some(topics.collect()),
                 allow_auto_topic_creation: auto_create || version < 4,
@@ -532,7 +538,9 @@ impl ClusterCore {
         }
         let patience = producer.shared.settings.topic_propagation;
         let error = match code {
-            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION if now - entry.wanted_since >= patience => unknown_topic_error(),
+            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION if now - entry.wanted_since >= patience => {
+                unknown_topic_error()
+            }
             code if code.is_retriable() => return true,
             code => Error::broker(code, None).with_api("Metadata"),
         };
@@ -616,7 +624,8 @@ impl ClusterCore {
             let Some(placement) = producer.placements.get_mut(&place) else { continue };
             match (&*placement, target) {
                 (Placement::Unassigned(_), Some(key)) => {
-                    if let Placement::Unassigned(partition) = std::mem::replace(placement, Placement::At(key)) {
+                    if let Placement::Unassigned(partition) = std::mem::replace(placement, Placement::At(key))
+                    {
                         self.give(key, partition);
                     }
                 }
@@ -671,7 +680,8 @@ impl ClusterCore {
         let limit = Instant::from_nanos(now.as_nanos().saturating_sub(nanos));
         for (name, entry) in &producer.topics {
             let expired = entry.topic.expire_waiting(limit);
-            let error = Error::new(ErrorKind::MessageTimedOutInQueue, "the topic's partitions are not known yet");
+            let error =
+                Error::new(ErrorKind::MessageTimedOutInQueue, "the topic's partitions are not known yet");
             let failed = expired.into_iter().map(|record| (record, error.clone())).collect();
             producer.shared.fail_waiting(name, failed);
         }
@@ -756,8 +766,9 @@ impl ClusterCore {
     }
 
     fn expire_waiting_requests(&mut self, now: Instant) {
-        let (late, waiting): (VecDeque<_>, VecDeque<_>) =
-            std::mem::take(&mut self.requests.waiting).into_iter().partition(|(deadline, ..)| *deadline <= now);
+        let (late, waiting): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.requests.waiting)
+            .into_iter()
+            .partition(|(deadline, ..)| *deadline <= now);
         self.requests.waiting = waiting;
         for (_, _, request, purpose) in late {
             let error = Error::new(ErrorKind::AllBrokersDown, "").with_api(request.api.name());

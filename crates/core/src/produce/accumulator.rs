@@ -115,7 +115,10 @@ impl Accumulator {
 
     /// Encodes a record into the open batch. The budget is charged already. With `join_only` no new batch is begun.
     #[inline]
-    #[expect(clippy::too_many_arguments, reason = "the hot path passes what it has, without a struct in between")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the hot path passes what it has, without a struct in between"
+    )]
     pub fn append(
         &self,
         now: Instant,

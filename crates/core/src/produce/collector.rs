@@ -129,7 +129,10 @@ impl Collector {
         let linger = match self.linger {
             Linger::Broker(linger) | Linger::Partition(linger) => linger,
         };
-        earliest(self.full.first().map(|(since, _)| *since), self.open.first().map(|(since, _)| *since + linger))
+        earliest(
+            self.full.first().map(|(since, _)| *since),
+            self.open.first().map(|(since, _)| *since + linger),
+        )
     }
 
     fn reason(&self, now: Instant, flushing: bool, enough_bytes: bool) -> Option<SendReason> {

@@ -162,9 +162,10 @@ impl Sender {
     pub fn handle_response(&mut self, now: Instant, response: Response, peer: &str) {
         self.requests_in_flight -= 1;
         let version = response.request.version;
-        let answer = decode_answer(response.body(), version);
-        let Payload::Produce(mut frame) = response.request.payload else { return };
+        let mut response = response;
+        let Payload::Produce(frame) = &mut response.request.payload else { return };
         let batches = std::mem::take(&mut frame.batches);
+        let answer = decode_answer(response.body(), version);
         match answer {
             Ok(answer) => {
                 self.handle_answer(now, &answer, version, batches, peer);
@@ -293,7 +294,9 @@ impl Sender {
             && connection.unsent_bytes() < ENOUGH_UNSENT_BYTES
         {
             let enough_bytes = self.ready.has_enough_bytes();
-            let Some(reason) = self.collector.due(now, self.shared.is_flushing(), enough_bytes) else { return };
+            let Some(reason) = self.collector.due(now, self.shared.is_flushing(), enough_bytes) else {
+                return;
+            };
             if !self.send_one(now, connection, reason) {
                 return;
             }
@@ -327,7 +330,9 @@ impl Sender {
                 Next::Failed(parts) => {
                     failed.push((Arc::clone(entry.partition.topic()), entry.partition.partition(), parts));
                 }
-                Next::Batch(batch) if bytes + batch.sealed.len() > max_request_bytes && !collected.is_empty() => {
+                Next::Batch(batch)
+                    if bytes + batch.sealed.len() > max_request_bytes && !collected.is_empty() =>
+                {
                     entry.partition.put_back(batch);
                     self.collect(slot);
                     break;
@@ -375,7 +380,9 @@ impl Sender {
         let slots = &self.slots;
         let partition_of = |batch: &ProduceBatch| slots[batch.slot].as_ref().map(|entry| &entry.partition);
         batches.sort_by(|a, b| {
-            partition_of(a).map(|p| (p.topic(), p.partition())).cmp(&partition_of(b).map(|p| (p.topic(), p.partition())))
+            partition_of(a)
+                .map(|p| (p.topic(), p.partition()))
+                .cmp(&partition_of(b).map(|p| (p.topic(), p.partition())))
         });
         let entries = batches
             .into_iter()
@@ -409,7 +416,8 @@ impl Sender {
         if version >= 6 && answer.throttle_time_ms > 0 {
             // KIP-219: the broker answered at once and expects the client to hold back.
             let wait = Duration::from_millis(answer.throttle_time_ms as u64);
-            self.throttled_until = Some(self.throttled_until.map_or(now + wait, |until| until.max(now + wait)));
+            self.throttled_until =
+                Some(self.throttled_until.map_or(now + wait, |until| until.max(now + wait)));
         }
         // Brokers answer in the order of the request; the search starts where the last one ended.
         let mut results = answer
@@ -422,8 +430,8 @@ impl Sender {
             let Some(entry) = self.slots[batch.slot].as_ref() else { continue };
             let (name, index) = (entry.partition.topic(), entry.partition.partition());
             let is_ours = |(topic, partition): &(&_, &_)| {
-                let topic: &ottla_protocol::generated::produce::response::TopicProduceResponseView<'_> = topic;
-                let partition: &ottla_protocol::generated::produce::response::PartitionProduceResponseView<'_> =
+                let topic: &ottla_protocol::generated::produce::response::ResponseView<'_> = topic;
+                let partition: &ottla_protocol::generated::produce::response::PartitionResponseView<'_> =
                     partition;
                 partition.index == index
                     && if version >= 13 { topic.topic_id == batch.topic_id } else { *topic.name == **name }
@@ -433,7 +441,9 @@ impl Sender {
                 None => answer
                     .responses
                     .iter()
-                    .flat_map(|topic| topic.partition_responses.iter().map(move |partition| (topic, partition)))
+                    .flat_map(|topic| {
+                        topic.partition_responses.iter().map(move |partition| (topic, partition))
+                    })
                     .find(|result| is_ours(result)),
             };
             match found {
@@ -443,7 +453,14 @@ impl Sender {
                         log_append_time: (partition.log_append_time_ms >= 0)
                             .then_some(partition.log_append_time_ms),
                     };
-                    self.handle_result(now, batch, partition.error_code, partition.error_message, delivered, peer);
+                    self.handle_result(
+                        now,
+                        batch,
+                        partition.error_code,
+                        partition.error_message,
+                        delivered,
+                        peer,
+                    );
                 }
                 None => unanswered.push(batch),
             }
@@ -554,7 +571,12 @@ impl Sender {
         self.let_go(slot);
     }
 
-    fn report_batch(&self, batch: ProduceBatch, outcome: Result<Delivered, Error>, status: PersistenceStatus) {
+    fn report_batch(
+        &self,
+        batch: ProduceBatch,
+        outcome: Result<Delivered, Error>,
+        status: PersistenceStatus,
+    ) {
         let Some(entry) = &self.slots[batch.slot] else { return };
         let (topic, partition) = (entry.partition.topic(), entry.partition.partition());
         let outcome = outcome.map_err(|error| error.with_partition(&**topic, partition));

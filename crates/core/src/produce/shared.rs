@@ -24,9 +24,7 @@ use super::{
     collector::Linger,
     partitioner::{Partitioner, Pick},
     record::{Record, SendError},
-    report::{
-        DeliveryBatch, DeliverySink, PersistenceStatus, Tags, TrackedOutcome, Tracker,
-    },
+    report::{DeliveryBatch, DeliverySink, PersistenceStatus, Tags, TrackedOutcome, Tracker},
     topic::{ProducerTopic, TopicState, WaitingRecord},
 };
 use crate::{
@@ -96,11 +94,7 @@ impl Default for ProducerSettings {
             linger: Linger::Broker(Duration::from_millis(5)),
             max_partitions: None,
             max_bytes: None,
-            batch: BatchLimits {
-                max_bytes: 1_000_000,
-                max_records: 10_000,
-                max_age: Duration::from_secs(5),
-            },
+            batch: BatchLimits { max_bytes: 1_000_000, max_records: 10_000, max_age: Duration::from_secs(5) },
             max_message_bytes: 1_000_000,
             max_request_bytes: 1_000_000,
             max_queued_messages: 100_000,
@@ -371,9 +365,14 @@ impl ProducerShared {
                 Err(SendError::UnknownPartition { partition, count })
             };
         }
-        match self.partitioner.pick(&topic.name()[..], record.key, count, &topic.rng) {
+        match self
+            .partitioner
+            .pick(topic.name(), record.key, count, &|_| true, || topic.rng.lock().next_u64())
+        {
             Pick::Partition(partition) if (0..count).contains(&partition) => Ok((partition, false)),
-            Pick::Partition(partition) => Err(SendError::UnknownPartition { partition, count }),
+            Pick::Partition(partition) | Pick::Invalid(partition) => {
+                Err(SendError::UnknownPartition { partition, count })
+            }
             Pick::Sticky => Ok((topic.sticky_partition(count), true)),
         }
     }

@@ -7,6 +7,7 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicI32, AtomicU32, Ordering},
     },
+    task::Waker,
 };
 
 use parking_lot::Mutex;
@@ -38,6 +39,8 @@ struct Waiting {
     records: Vec<WaitingRecord>,
     /// Why the topic can't be written to.
     error: Option<Error>,
+    /// Who waits to know the partitions.
+    wakers: Vec<Waker>,
 }
 
 /// A record that waits for its topic's metadata.
@@ -176,6 +179,7 @@ impl ProducerTopic {
         }
         with_waiting(std::mem::take(&mut waiting.records));
         self.partition_count.store(count.max(known), Ordering::Release);
+        waiting.wakers.drain(..).for_each(Waker::wake);
     }
 
     /// The topic can't be written to: hands out the records that waited.
@@ -183,7 +187,18 @@ impl ProducerTopic {
         let mut waiting = self.waiting.lock();
         let failed = if error.is_some() { std::mem::take(&mut waiting.records) } else { Vec::new() };
         waiting.error = error;
+        waiting.wakers.drain(..).for_each(Waker::wake);
         failed
+    }
+
+    /// Why the topic can't be written to.
+    pub fn error(&self) -> Option<Error> {
+        self.waiting.lock().error.clone()
+    }
+
+    /// Asks to be woken when the partitions are known or the topic has an error. Look again after this call.
+    pub fn register(&self, waker: &Waker) {
+        self.waiting.lock().wakers.push(waker.clone());
     }
 
     /// Takes the waiting records that came before `limit`.
