@@ -288,11 +288,9 @@ impl<'a> Reader<'a> {
 
     /// Skips the tagged fields at the end of a struct that knows none; none are there if it is not flexible.
     pub fn skip_tagged_fields(&mut self) -> Result<()> {
-        if self.flexible {
-            for _ in 0..self.uvarint()? {
-                let (_, end) = self.tagged_field()?;
-                self.position = end;
-            }
+        for _ in 0..self.tagged_field_count()? {
+            let (_, end) = self.tagged_field()?;
+            self.position = end;
         }
         Ok(())
     }

@@ -1,0 +1,55 @@
+//! The generated types, behind function pointers, by API and kind.
+
+use std::fmt::Debug;
+
+use ottla_protocol::{
+    api::ApiKey,
+    message::Message,
+    primitive::{DecodeError, EncodeError, Reader},
+};
+
+/// How to read and write one message.
+#[derive(Clone, Copy)]
+pub struct Codec {
+    pub api: ApiKey,
+    pub kind: &'static str,
+    /// Reads a body and leaves it at that.
+    pub decode: fn(&mut Reader<'_>, i16) -> Result<(), DecodeError>,
+    /// Reads a body and prints what it saw.
+    pub debug: fn(&mut Reader<'_>, i16) -> Result<String, DecodeError>,
+    /// Reads a body and writes it again, in another version if that is wished.
+    pub rewrite: fn(&mut Reader<'_>, i16, i16) -> Result<Result<Vec<u8>, EncodeError>, DecodeError>,
+    /// Writes a message that has nothing but defaults.
+    pub default: fn(i16) -> Result<Vec<u8>, EncodeError>,
+}
+
+/// Two for every API: request, response.
+pub fn codecs() -> Vec<Codec> {
+    macro_rules! each {
+        ($($module:ident $request:ident $response:ident;)*) => {
+            vec![$(
+                codec::<ottla_protocol::generated::$module::$request>("request"),
+                codec::<ottla_protocol::generated::$module::$response>("response"),
+            )*]
+        };
+    }
+    ottla_protocol::for_every_api!(each)
+}
+
+fn codec<M: Message + Debug>(kind: &'static str) -> Codec {
+    Codec {
+        api: M::API_KEY,
+        kind,
+        decode: |reader, version| M::decode(reader, version).map(drop),
+        debug: |reader, version| M::decode(reader, version).map(|message| format!("{message:?}")),
+        rewrite: |reader, version, other| {
+            let message = M::decode(reader, version)?;
+            let mut out = Vec::new();
+            Ok(message.encode(other, &mut out).map(|()| out))
+        },
+        default: |version| {
+            let mut out = Vec::new();
+            M::default().encode(version, &mut out).map(|()| out)
+        },
+    }
+}

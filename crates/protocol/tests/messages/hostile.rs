@@ -1,0 +1,147 @@
+//! Whatever the bytes are: a value or an error with a place, no panic, and never more than 16 times their memory.
+
+use ottla_protocol::primitive::{ALLOCATION_FACTOR, DecodeErrorKind, Reader};
+
+use crate::{
+    allocations,
+    codecs::{Codec, codecs},
+    frames::{Random, body, schemas},
+    schema::Schema,
+};
+
+/// Set it to fuzz for longer than the tests do.
+const FRAMES_VARIABLE: &str = "OTTLA_FUZZ_FRAMES";
+const FRAMES: usize = 200_000;
+
+#[test]
+fn any_bytes_give_a_value_or_an_error_with_a_place_within_the_memory_allowed() {
+    let frames = match std::env::var(FRAMES_VARIABLE) {
+        Ok(frames) => frames.parse().expect("OTTLA_FUZZ_FRAMES is a number"),
+        Err(_) => FRAMES,
+    };
+    let schemas = schemas();
+    let codecs = codecs();
+    let mut random = Random(5);
+    let mut tally = Tally::default();
+    for _ in 0..frames {
+        let index = random.below(codecs.len());
+        let codec = &codecs[index];
+        let versions = codec.api.versions();
+        let version =
+            versions.start() + random.below((versions.end() - versions.start() + 1) as usize) as i16;
+        let bytes = frame(&schemas[index / 2], index % 2, version, &mut random);
+        check(codec, version, &bytes, &mut tally);
+    }
+    println!(
+        "{frames} frames: {} values, {} errors, at most {:.1} times the memory",
+        tally.values, tally.errors, tally.worst
+    );
+    assert!(tally.values * 20 > frames && tally.errors * 20 > frames, "both happen: {tally:?}");
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    values: usize,
+    errors: usize,
+    worst: f64,
+}
+
+fn check(codec: &Codec, version: i16, bytes: &[u8], tally: &mut Tally) {
+    let what = || format!("{} {} v{version}: {bytes:02x?}", codec.api, codec.kind);
+    let mut reader = Reader::new(bytes);
+    let (result, allocated) = allocations::count(|| (codec.decode)(&mut reader, version));
+    assert!(allocated <= ALLOCATION_FACTOR * bytes.len(), "{allocated} bytes for {}", what());
+    tally.worst = tally.worst.max(allocated as f64 / bytes.len().max(1) as f64);
+    match result {
+        Err(error) => {
+            tally.errors += 1;
+            assert!(error.position <= bytes.len() && !error.field.is_empty(), "{error:?} for {}", what());
+        }
+        Ok(()) => {
+            tally.values += 1;
+            // What was understood can be written, and reads as the same.
+            let written = (codec.rewrite)(&mut Reader::new(bytes), version, version);
+            let Ok(Ok(written)) = written else { panic!("{written:?} for {}", what()) };
+            let again = (codec.rewrite)(&mut Reader::new(&written), version, version);
+            if again.as_ref().is_err_and(|error| error.kind == DecodeErrorKind::AllocationLimit) {
+                // Without the bytes that meant nothing it may be too dense.
+                assert!(written.len() < bytes.len(), "{}", what());
+            } else {
+                assert_eq!(again, Ok(Ok(written)), "{}", what());
+            }
+        }
+    }
+}
+
+/// Random bytes, or a body that is right, damaged up to three times.
+fn frame(schema: &Schema, kind: usize, version: i16, random: &mut Random) -> Vec<u8> {
+    if random.once_in(8) {
+        return (0..random.below(200)).map(|_| random.next() as u8).collect();
+    }
+    let mut bytes = body(&schema.messages[kind].fields, schema, version, random);
+    for _ in 0..random.below(4) {
+        damage(&mut bytes, random);
+    }
+    bytes
+}
+
+fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
+    let at = random.below(bytes.len() + 1);
+    match random.below(7) {
+        0 => bytes.truncate(at),
+        1 => {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= 1 << random.below(8);
+            }
+        }
+        2 => {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = random.next() as u8;
+            }
+        }
+        3 => {
+            let lengths: [&[u8]; 8] = [
+                &[0x7f, 0xff, 0xff, 0xff],
+                &[0xff, 0xff, 0xff, 0xff, 0x0f],
+                &[0x80, 0, 0, 0],
+                &[0xff, 0xff, 0xff, 0xfe],
+                &[0xff, 0xff],
+                &[0x7f, 0xff],
+                &[0, 0, 0, 0x40],
+                &[0xc0, 0x01],
+            ];
+            let length = lengths[random.below(lengths.len())];
+            let end = (at + length.len()).min(bytes.len());
+            bytes.splice(at..end, length.iter().copied());
+        }
+        4 => bytes.insert(at, random.next() as u8),
+        5 => {
+            let end = (at + random.below(40)).min(bytes.len());
+            let piece = bytes[at..end].to_vec();
+            bytes.splice(at..at, piece);
+        }
+        _ => {
+            // Zeros look like many empty elements.
+            let count = random.below(64);
+            bytes.splice(at..at, std::iter::repeat_n(0, count));
+        }
+    }
+}
+
+#[test]
+fn a_frame_that_claims_many_elements_is_refused_before_they_are_allocated() {
+    for codec in codecs() {
+        for version in codec.api.versions() {
+            for claim in
+                [[0x7f_u8, 0xff, 0xff, 0xff].as_slice(), &[0xff, 0xff, 0xff, 0xff, 0x0f], &[0, 0, 0, 0x5a]]
+            {
+                for before in 0..24 {
+                    let mut bytes = vec![0; before];
+                    bytes.extend(claim);
+                    bytes.resize(96, 1);
+                    check(&codec, version, &bytes, &mut Tally::default());
+                }
+            }
+        }
+    }
+}
