@@ -443,10 +443,6 @@ pub mod request {
                 w.i64(self.log_start_offset);
             }
             w.i32(self.partition_max_bytes);
-            if version < 18 {
-                w.at("FetchRequest.Partition.high_watermark")
-                    .not_in_version(self.high_watermark != i64::MAX, version)?;
-            }
             if w.is_flexible() {
                 let fields = w.begin_tagged_fields();
                 if version >= 17 && !self.replica_directory_id.is_zero() {

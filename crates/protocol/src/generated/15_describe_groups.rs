@@ -164,6 +164,9 @@ pub mod response {
             if version >= 6 {
                 w.at("DescribeGroupsResponse.Group.error_message")
                     .nullable_string(self.error_message.as_deref())?;
+            } else {
+                w.at("DescribeGroupsResponse.Group.error_message")
+                    .not_in_version(self.error_message.is_some(), version)?;
             }
             w.at("DescribeGroupsResponse.Group.group_id").string(&self.group_id)?;
             w.at("DescribeGroupsResponse.Group.group_state").string(&self.group_state)?;

@@ -155,9 +155,15 @@ impl WriteTo for InitProducerIdResponse {
         w.i16(self.producer_epoch);
         if version >= 6 {
             w.i64(self.ongoing_txn_producer_id);
+        } else {
+            w.at("InitProducerIdResponse.ongoing_txn_producer_id")
+                .not_in_version(self.ongoing_txn_producer_id != -1, version)?;
         }
         if version >= 6 {
             w.i16(self.ongoing_txn_producer_epoch);
+        } else {
+            w.at("InitProducerIdResponse.ongoing_txn_producer_epoch")
+                .not_in_version(self.ongoing_txn_producer_epoch != -1, version)?;
         }
         w.no_tagged_fields();
 

@@ -115,9 +115,6 @@ pub mod request {
             w.i32(self.coordinator_epoch);
             if version >= 2 {
                 w.i8(self.transaction_version);
-            } else {
-                w.at("WriteTxnMarkersRequest.Marker.transaction_version")
-                    .not_in_version(self.transaction_version != 0, version)?;
             }
             w.no_tagged_fields();
 

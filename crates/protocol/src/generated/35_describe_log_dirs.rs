@@ -5,10 +5,16 @@
 use super::prelude::*;
 
 /// The request of DescribeLogDirs, versions 1 to 5.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DescribeLogDirsRequest {
     /// All versions; may be null.
     pub topics: Option<Vec<request::Topic>>,
+}
+
+impl Default for DescribeLogDirsRequest {
+    fn default() -> Self {
+        Self { topics: Some(Vec::new()) }
+    }
 }
 
 impl ReadFrom<'_> for DescribeLogDirsRequest {

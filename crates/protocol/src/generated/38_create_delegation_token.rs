@@ -145,10 +145,16 @@ impl WriteTo for CreateDelegationTokenResponse {
         if version >= 3 {
             w.at("CreateDelegationTokenResponse.token_requester_principal_type")
                 .string(&self.token_requester_principal_type)?;
+        } else {
+            w.at("CreateDelegationTokenResponse.token_requester_principal_type")
+                .not_in_version(!self.token_requester_principal_type.is_empty(), version)?;
         }
         if version >= 3 {
             w.at("CreateDelegationTokenResponse.token_requester_principal_name")
                 .string(&self.token_requester_principal_name)?;
+        } else {
+            w.at("CreateDelegationTokenResponse.token_requester_principal_name")
+                .not_in_version(!self.token_requester_principal_name.is_empty(), version)?;
         }
         w.i64(self.issue_timestamp_ms);
         w.i64(self.expiry_timestamp_ms);

@@ -5,10 +5,16 @@
 use super::prelude::*;
 
 /// The request of DescribeDelegationToken, versions 1 to 3.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DescribeDelegationTokenRequest {
     /// All versions; may be null.
     pub owners: Option<Vec<request::Owner>>,
+}
+
+impl Default for DescribeDelegationTokenRequest {
+    fn default() -> Self {
+        Self { owners: Some(Vec::new()) }
+    }
 }
 
 impl ReadFrom<'_> for DescribeDelegationTokenRequest {
@@ -174,10 +180,16 @@ pub mod response {
             if version >= 3 {
                 w.at("DescribeDelegationTokenResponse.Token.token_requester_principal_type")
                     .string(&self.token_requester_principal_type)?;
+            } else {
+                w.at("DescribeDelegationTokenResponse.Token.token_requester_principal_type")
+                    .not_in_version(!self.token_requester_principal_type.is_empty(), version)?;
             }
             if version >= 3 {
                 w.at("DescribeDelegationTokenResponse.Token.token_requester_principal_name")
                     .string(&self.token_requester_principal_name)?;
+            } else {
+                w.at("DescribeDelegationTokenResponse.Token.token_requester_principal_name")
+                    .not_in_version(!self.token_requester_principal_name.is_empty(), version)?;
             }
             w.i64(self.issue_timestamp);
             w.i64(self.expiry_timestamp);

@@ -17,7 +17,7 @@ pub struct ElectLeadersRequest {
 
 impl Default for ElectLeadersRequest {
     fn default() -> Self {
-        Self { election_type: 0, topic_partitions: None, timeout_ms: 60000 }
+        Self { election_type: 0, topic_partitions: Some(Vec::new()), timeout_ms: 60000 }
     }
 }
 
@@ -86,6 +86,8 @@ impl WriteTo for ElectLeadersResponse {
         w.i32(self.throttle_time_ms);
         if version >= 1 {
             w.error_code(self.error_code);
+        } else {
+            w.at("ElectLeadersResponse.error_code").not_in_version(self.error_code.is_error(), version)?;
         }
         w.at("ElectLeadersResponse.replica_election_results")
             .array(version, &self.replica_election_results)?;

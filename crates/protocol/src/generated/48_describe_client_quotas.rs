@@ -58,7 +58,7 @@ impl Default for DescribeClientQuotasResponse {
             throttle_time_ms: 0,
             error_code: ErrorCode::NONE,
             error_message: Some(String::new()),
-            entries: None,
+            entries: Some(Vec::new()),
         }
     }
 }

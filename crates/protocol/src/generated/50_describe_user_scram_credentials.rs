@@ -5,10 +5,16 @@
 use super::prelude::*;
 
 /// The request of DescribeUserScramCredentials, versions 0.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DescribeUserScramCredentialsRequest {
     /// All versions; may be null.
     pub users: Option<Vec<request::User>>,
+}
+
+impl Default for DescribeUserScramCredentialsRequest {
+    fn default() -> Self {
+        Self { users: Some(Vec::new()) }
+    }
 }
 
 impl ReadFrom<'_> for DescribeUserScramCredentialsRequest {

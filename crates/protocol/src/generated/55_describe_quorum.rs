@@ -87,6 +87,8 @@ impl WriteTo for DescribeQuorumResponse {
         w.at("DescribeQuorumResponse.topics").array(version, &self.topics)?;
         if version >= 2 {
             w.at("DescribeQuorumResponse.nodes").array(version, &self.nodes)?;
+        } else {
+            w.at("DescribeQuorumResponse.nodes").not_in_version(!self.nodes.is_empty(), version)?;
         }
         w.no_tagged_fields();
 
@@ -331,6 +333,9 @@ pub mod response {
             w.i32(self.replica_id);
             if version >= 2 {
                 w.uuid(self.replica_directory_id);
+            } else {
+                w.at("DescribeQuorumResponse.CurrentVoter.replica_directory_id")
+                    .not_in_version(!self.replica_directory_id.is_zero(), version)?;
             }
             w.i64(self.log_end_offset);
             if version >= 1 {
@@ -403,6 +408,9 @@ pub mod response {
             w.i32(self.replica_id);
             if version >= 2 {
                 w.uuid(self.replica_directory_id);
+            } else {
+                w.at("DescribeQuorumResponse.Observer.replica_directory_id")
+                    .not_in_version(!self.replica_directory_id.is_zero(), version)?;
             }
             w.i64(self.log_end_offset);
             if version >= 1 {

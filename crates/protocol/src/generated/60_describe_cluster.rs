@@ -130,6 +130,8 @@ impl WriteTo for DescribeClusterResponse {
         w.at("DescribeClusterResponse.error_message").nullable_string(self.error_message.as_deref())?;
         if version >= 1 {
             w.i8(self.endpoint_type);
+        } else {
+            w.at("DescribeClusterResponse.endpoint_type").not_in_version(self.endpoint_type != 1, version)?;
         }
         w.at("DescribeClusterResponse.cluster_id").string(&self.cluster_id)?;
         w.i32(self.controller_id);
@@ -195,6 +197,8 @@ pub mod response {
             w.at("DescribeClusterResponse.Broker.rack").nullable_string(self.rack.as_deref())?;
             if version >= 2 {
                 w.bool(self.is_fenced);
+            } else {
+                w.at("DescribeClusterResponse.Broker.is_fenced").not_in_version(self.is_fenced, version)?;
             }
             w.no_tagged_fields();
 

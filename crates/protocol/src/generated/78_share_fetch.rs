@@ -89,9 +89,6 @@ impl WriteTo for ShareFetchRequest {
         w.i32(self.batch_size);
         if version >= 2 {
             w.i8(self.share_acquire_mode);
-        } else {
-            w.at("ShareFetchRequest.share_acquire_mode")
-                .not_in_version(self.share_acquire_mode != 0, version)?;
         }
         if version >= 2 {
             w.bool(self.is_renew_ack);

@@ -163,9 +163,6 @@ pub mod request {
             w.i64(self.start_offset);
             if version >= 1 {
                 w.i32(self.delivery_complete_count);
-            } else {
-                w.at("WriteShareGroupStateRequest.Partition.delivery_complete_count")
-                    .not_in_version(self.delivery_complete_count != -1, version)?;
             }
             w.at("WriteShareGroupStateRequest.Partition.state_batches")
                 .array(version, &self.state_batches)?;

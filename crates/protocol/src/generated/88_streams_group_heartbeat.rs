@@ -134,7 +134,7 @@ const REQUEST_VERSIONS: Versions =
 message!(StreamsGroupHeartbeatRequest, REQUEST_VERSIONS, ApiKey::StreamsGroupHeartbeat);
 
 /// The response of StreamsGroupHeartbeat, versions 0.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StreamsGroupHeartbeatResponse {
     /// All versions.
     pub throttle_time_ms: i32,
@@ -164,6 +164,27 @@ pub struct StreamsGroupHeartbeatResponse {
     pub endpoint_information_epoch: i32,
     /// All versions; may be null.
     pub partitions_by_user_endpoint: Option<Vec<response::PartitionsByUserEndpoint>>,
+}
+
+impl Default for StreamsGroupHeartbeatResponse {
+    fn default() -> Self {
+        Self {
+            throttle_time_ms: 0,
+            error_code: ErrorCode::NONE,
+            error_message: None,
+            member_id: String::new(),
+            member_epoch: 0,
+            heartbeat_interval_ms: 0,
+            acceptable_recovery_lag: 0,
+            task_offset_interval_ms: 0,
+            status: Some(Vec::new()),
+            active_tasks: None,
+            standby_tasks: None,
+            warmup_tasks: None,
+            endpoint_information_epoch: 0,
+            partitions_by_user_endpoint: None,
+        }
+    }
 }
 
 impl ReadFrom<'_> for StreamsGroupHeartbeatResponse {

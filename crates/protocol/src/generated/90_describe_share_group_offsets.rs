@@ -77,12 +77,18 @@ pub mod request {
     use crate::generated::prelude::*;
 
     /// In `groups`. Versions 0 and later.
-    #[derive(Clone, Debug, Default, PartialEq)]
+    #[derive(Clone, Debug, PartialEq)]
     pub struct Group {
         /// All versions.
         pub group_id: String,
         /// All versions; may be null.
         pub topics: Option<Vec<Topic>>,
+    }
+
+    impl Default for Group {
+        fn default() -> Self {
+            Self { group_id: String::new(), topics: Some(Vec::new()) }
+        }
     }
 
     impl ReadFrom<'_> for Group {
