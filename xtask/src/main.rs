@@ -1,22 +1,68 @@
-//! The project's chores: `cargo xtask <task>`.
+//! `cargo xtask ...`: everything about this repository that is done by a program.
+//!
+//! One file per command: [`test`] (what CI runs, made of the steps in `test/`), [`kafka`] (a real Apache Kafka on this
+//! machine), [`codegen`], [`docs`], [`bench`], [`fuzz`]. Around them: [`shell`] runs other programs and never loses
+//! their output, [`install`] fetches what is missing or says what to install, [`tidy`] checks what no compiler checks.
 
+#![forbid(unsafe_code)]
+
+mod bench;
 mod codegen;
+mod docs;
+mod fuzz;
+mod install;
+mod kafka;
+mod readme;
+mod shell;
+mod test;
+mod tidy;
 
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
+
+/// What a command answers: an error is one sentence for the person at the terminal.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const HELP: &str = "\
+cargo xtask COMMAND [OPTIONS]        (cargo xtask COMMAND --help says more)
+
+  test       everything CI runs; ends with `N passed, M failed`
+  lint       formatting, clippy and tidy alone
+  codegen    write crates/protocol/src/generated from schema/; --check only compares
+  docs       write CONFIGURATION.md and the other generated pages; --check only compares
+  kafka      a real Apache Kafka cluster on this machine: start, stop, restart, kill, status, destroy, run
+  bench      Ottla beside librdkafka, franz-go, the Java client, confluent-kafka and krafka
+  fuzz       hostile bytes against the decoders, as many as you like
+";
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let result = match arguments[..] {
-        ["codegen"] => codegen::run(false),
-        ["codegen", "--check"] => codegen::run(true),
-        _ => Err("usage: cargo xtask codegen [--check]".into()),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
+    let mut args: Vec<String> = env::args().skip(1).collect();
+    let command = if args.is_empty() { String::new() } else { args.remove(0) };
+    let answer = match command.as_str() {
+        "test" => test::main(&args),
+        "lint" => test::lint(&args),
+        "codegen" => codegen_main(&args),
+        "docs" => docs::main(&args),
+        "kafka" => kafka::main(&args),
+        "bench" => bench::main(&args),
+        "fuzz" => fuzz::main(&args),
+        "" | "help" | "--help" | "-h" => {
+            print!("{HELP}");
+            Ok(ExitCode::SUCCESS)
         }
-    }
+        other => Err(format!("there is no command `{other}`\n\n{HELP}").into()),
+    };
+    answer.unwrap_or_else(|error| {
+        eprintln!("cargo xtask {command}: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+fn codegen_main(args: &[String]) -> Result<ExitCode> {
+    let check = match args {
+        [] => false,
+        [flag] if flag == "--check" => true,
+        _ => return Err("usage: cargo xtask codegen [--check]".into()),
+    };
+    codegen::run(check)?;
+    Ok(ExitCode::SUCCESS)
 }

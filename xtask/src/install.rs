@@ -1,0 +1,66 @@
+//! What the commands need besides cargo: found, fetched, or asked for in one sentence.
+
+use std::{path::PathBuf, process::Command, time::Duration};
+
+use crate::{
+    Result,
+    shell::{self, cache, cargo, installed},
+};
+
+const A_WHILE: Duration = Duration::from_secs(900);
+
+/// The version of cargo-deny that is installed where there is none. Pinned, so that a new one can't break an old commit.
+const CARGO_DENY: &str = "0.20.2";
+
+/// A program out of a Debian package: installed if we are root on a Debian, else an error that says what to install.
+pub fn debian(program: &str, package: &str) -> Result<()> {
+    if installed(program) {
+        return Ok(());
+    }
+    let asked =
+        format!("`{program}` is missing: install it (on Debian and Ubuntu: apt-get install {package})");
+    let root = shell::read(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
+    if !root || !installed("apt-get") {
+        return Err(asked.into());
+    }
+    println!("`{program}` is missing: installing the Debian package {package}");
+    for arguments in [vec!["-q", "update"], vec!["-qy", "install", "--no-install-recommends", package]] {
+        let mut apt = Command::new("apt-get");
+        let done = shell::run(apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive"), A_WHILE, false)?;
+        if !done.success {
+            return Err(format!("{}\n{asked}; {}", done.output, done.ending).into());
+        }
+    }
+    if installed(program) { Ok(()) } else { Err(asked.into()) }
+}
+
+/// Java and Maven, for Apache Kafka and its clients.
+pub fn java() -> Result<()> {
+    debian("java", "default-jdk-headless")?;
+    debian("mvn", "maven")
+}
+
+/// The path of cargo-deny, built into our cache folder if it isn't there: not optimised, which takes two minutes
+/// on two cores instead of ten and checks just as well.
+pub fn cargo_deny() -> Result<PathBuf> {
+    if installed("cargo-deny") {
+        return Ok("cargo-deny".into());
+    }
+    let folder = cache().join("tools");
+    let program = folder.join("bin/cargo-deny");
+    if program.is_file() {
+        return Ok(program);
+    }
+    println!("cargo-deny is missing: building {CARGO_DENY} into {}", folder.display());
+    let mut install = cargo();
+    install
+        .args(["install", "cargo-deny", "--version", CARGO_DENY, "--locked", "--debug", "--root"])
+        .arg(&folder);
+    install.arg("--target-dir").arg(folder.join("target")).current_dir("/");
+    let done = shell::run(&mut install, A_WHILE, true)?;
+    let _ = std::fs::remove_dir_all(folder.join("target"));
+    if !done.success {
+        return Err(format!("{}; install it by hand: cargo install cargo-deny --locked", done.ending).into());
+    }
+    Ok(program)
+}

@@ -1,0 +1,552 @@
+//! `cargo xtask kafka`: a real Apache Kafka on this machine, straight from its jars on Maven Central.
+//!
+//! A [`Cluster`] is a folder: `cluster.json` says which nodes there are and on which ports, and each node has a folder
+//! `node-N` with its configuration, its data, its log and its process id. So any later command finds the cluster again,
+//! and a node that was killed comes back on its old data. The protocol is KRaft: node 1 is broker and controller, the
+//! others are brokers (more controllers with `--controllers`).
+
+use std::{
+    env, fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitCode, Stdio},
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    Result, install,
+    shell::{self, Reaper, cache},
+};
+
+const HELP: &str = "\
+cargo xtask kafka [--data FOLDER] COMMAND
+
+  start [N] [--port P] [--controllers C] [--heap 512m] [--set name=value]...
+                     start N brokers (default 1), or the existing cluster again; waits until all are ready
+  stop [ID...]       shut all (or these) brokers down in order
+  kill ID...         kill these brokers on the spot, as a power cut would
+  restart ID...      stop these brokers if they run, and start them on their old data
+  status             a line per broker: id, address, process, memory
+  bootstrap          print the value for bootstrap.servers
+  run CLASS ARGS...  run a class of the distribution, e.g. org.apache.kafka.tools.TopicCommand --list --bootstrap-server ...
+  destroy            kill all, and delete the data
+  fetch              only download the jars (55 MB, once, into the cache folder); prints their folder
+
+The cluster lives in FOLDER: --data, or OTTLA_KAFKA_DATA, or a folder of the temporary directory. Ports are chosen
+among the free ones, or P, P+1, ... for the brokers and the next C for the controllers.
+";
+
+/// The version that all tests and measurements speak of.
+pub const VERSION: &str = "4.3.1";
+const LOG4J: &str = "2.25.4";
+
+pub fn main(args: &[String]) -> Result<ExitCode> {
+    let mut args = args.to_vec();
+    let folder = take_option(&mut args, "--data")?.map(PathBuf::from).unwrap_or_else(default_folder);
+    if args.is_empty() || ["help", "--help", "-h"].contains(&args[0].as_str()) {
+        print!("{HELP}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let command = args.remove(0);
+    match command.as_str() {
+        "fetch" => println!("{}", fetch()?.display()),
+        "run" => {
+            let (class, args) = args.split_first().ok_or("run what? Name a class")?;
+            let status = tool(class)?.args(args).status()?;
+            return Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        "start" => start(&folder, args)?,
+        "destroy" if !folder.exists() => println!("there is no cluster in {}", folder.display()),
+        _ => {
+            let cluster = Cluster::open(&folder)?;
+            let chosen = args.iter().map(|id| cluster.node(id)).collect::<Result<Vec<_>>>()?;
+            let all: Vec<u32> = cluster.nodes.iter().map(|node| node.id).collect();
+            let named =
+                || if chosen.is_empty() { Err(format!("{command} which broker?")) } else { Ok(&chosen) };
+            match command.as_str() {
+                "stop" => cluster.stop(if chosen.is_empty() { &all } else { &chosen })?,
+                "kill" => cluster.kill(named()?),
+                "restart" => {
+                    cluster.stop(named()?)?;
+                    cluster.start(&chosen)?;
+                }
+                "status" => return Ok(cluster.status()),
+                "bootstrap" => println!("{}", cluster.bootstrap()),
+                "destroy" => cluster.destroy()?,
+                other => return Err(format!("there is no command `kafka {other}`\n\n{HELP}").into()),
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn start(folder: &Path, mut args: Vec<String>) -> Result<()> {
+    let mut options = Options::default();
+    if let Some(port) = take_option(&mut args, "--port")? {
+        options.port = Some(port.parse().map_err(|_| format!("{port} is no port"))?);
+    }
+    if let Some(count) = take_option(&mut args, "--controllers")? {
+        options.controllers = count.parse().map_err(|_| format!("{count} is no number of controllers"))?;
+    }
+    if let Some(heap) = take_option(&mut args, "--heap")? {
+        options.heap = heap;
+    }
+    while let Some(setting) = take_option(&mut args, "--set")? {
+        options.settings.push(setting);
+    }
+    let count =
+        args.first().map(|count| count.parse().map_err(|_| format!("{count} is no number of brokers")));
+    let cluster = match (Cluster::open(folder), count.transpose()?) {
+        (Ok(cluster), None) => cluster,
+        (Ok(cluster), Some(count)) if cluster.nodes.len() == count => cluster,
+        (Ok(cluster), Some(_)) => {
+            let nodes = cluster.nodes.len();
+            return Err(
+                format!("there is a cluster of {nodes} in {}: destroy it first", folder.display()).into()
+            );
+        }
+        (Err(_), count) => Cluster::create(folder, count.unwrap_or(1), &options)?,
+    };
+    let began = Instant::now();
+    cluster.start(&cluster.nodes.iter().map(|node| node.id).collect::<Vec<_>>())?;
+    println!(
+        "{} (ready in {:.1} s, {})",
+        cluster.bootstrap(),
+        began.elapsed().as_secs_f64(),
+        folder.display()
+    );
+    Ok(())
+}
+
+fn take_option(args: &mut Vec<String>, name: &str) -> Result<Option<String>> {
+    let Some(at) = args.iter().position(|arg| arg == name) else { return Ok(None) };
+    if at + 1 == args.len() {
+        return Err(format!("{name} needs a value").into());
+    }
+    args.remove(at);
+    Ok(Some(args.remove(at)))
+}
+
+fn default_folder() -> PathBuf {
+    env::var_os("OTTLA_KAFKA_DATA").map_or_else(|| env::temp_dir().join("ottla-kafka"), PathBuf::from)
+}
+
+/// How a new cluster is made.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The first broker's port; free ones are chosen where it is absent.
+    pub port: Option<u16>,
+    /// How many of the nodes are controllers too.
+    pub controllers: usize,
+    /// Heap of each node.
+    pub heap: String,
+    /// Further lines of server.properties.
+    pub settings: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { port: None, controllers: 1, heap: "512m".to_owned(), settings: Vec::new() }
+    }
+}
+
+/// A cluster of Apache Kafka brokers in a folder.
+#[derive(Debug)]
+pub struct Cluster {
+    folder: PathBuf,
+    heap: String,
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    id: u32,
+    port: u16,
+}
+
+impl Cluster {
+    /// Writes the configuration of a new cluster and formats its storage.
+    pub fn create(folder: &Path, brokers: usize, options: &Options) -> Result<Self> {
+        let controllers = options.controllers.clamp(1, brokers.max(1));
+        let ports = match options.port {
+            Some(first) => (first..).take(brokers + controllers).collect(),
+            None => free_ports(brokers + controllers)?,
+        };
+        if brokers == 0 || ports.len() < brokers + controllers {
+            return Err(format!("cannot make {brokers} brokers on these ports").into());
+        }
+        let (broker_ports, controller_ports) = ports.split_at(brokers);
+        let nodes: Vec<Node> = (1..).zip(broker_ports).map(|(id, &port)| Node { id, port }).collect();
+        let cluster = Self { folder: folder.to_path_buf(), heap: options.heap.clone(), nodes };
+        fetch()?;
+        for node in &cluster.nodes {
+            fs::create_dir_all(cluster.of(node.id))?;
+            let text = cluster.properties(*node, controller_ports, &options.settings);
+            fs::write(cluster.of(node.id).join("server.properties"), text)?;
+            fs::write(cluster.of(node.id).join("log4j2.properties"), log4j(Some(&cluster.log(node.id))))?;
+        }
+        cluster.format()?;
+        let nodes: Vec<Value> =
+            cluster.nodes.iter().map(|node| json!({"id": node.id, "port": node.port})).collect();
+        let state = json!({"version": VERSION, "heap": cluster.heap, "nodes": nodes});
+        fs::write(folder.join("cluster.json"), format!("{state:#}\n"))?;
+        Ok(cluster)
+    }
+
+    /// Finds the cluster that was made in this folder.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let text = fs::read_to_string(folder.join("cluster.json"))
+            .map_err(|_| format!("there is no cluster in {}: start one", folder.display()))?;
+        let state: Value = serde_json::from_str(&text)?;
+        let node = |value: &Value| {
+            Some(Node {
+                id: value["id"].as_u64()?.try_into().ok()?,
+                port: value["port"].as_u64()?.try_into().ok()?,
+            })
+        };
+        let nodes =
+            state["nodes"].as_array().and_then(|nodes| nodes.iter().map(node).collect::<Option<Vec<_>>>());
+        let nodes = nodes.ok_or_else(|| format!("{}/cluster.json is damaged", folder.display()))?;
+        let heap = state["heap"].as_str().unwrap_or("512m").to_owned();
+        Ok(Self { folder: folder.to_path_buf(), heap, nodes })
+    }
+
+    /// The value for `bootstrap.servers`.
+    pub fn bootstrap(&self) -> String {
+        let servers: Vec<_> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
+        servers.join(",")
+    }
+
+    /// Starts these nodes and waits until all of them are ready.
+    pub fn start(&self, ids: &[u32]) -> Result<()> {
+        let mut started = Vec::new();
+        for &id in ids {
+            if self.process(id).is_none() {
+                started.push((id, self.launch(id)?));
+            }
+        }
+        let end = Instant::now() + Duration::from_secs(120);
+        for (id, mut child) in started {
+            while !fs::read_to_string(self.log(id)).is_ok_and(|log| log.contains("Kafka Server started")) {
+                if let Some(status) = child.try_wait()? {
+                    let log = fs::read_to_string(self.log(id)).unwrap_or_default();
+                    let said = fs::read_to_string(self.of(id).join("stdout.log")).unwrap_or_default();
+                    return Err(
+                        format!("broker {id} ended: {status}\n{}\n{}", tail(&log), tail(&said)).into()
+                    );
+                }
+                if Instant::now() > end {
+                    return Err(format!(
+                        "broker {id} is not ready after 120 s, see {}",
+                        self.log(id).display()
+                    )
+                    .into());
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks these nodes to shut down in order, and kills what is left after 30 seconds. Controllers go last: a broker
+    /// can't hand its partitions over without one.
+    pub fn stop(&self, ids: &[u32]) -> Result<()> {
+        let mut ids = ids.to_vec();
+        ids.sort_by_key(|&id| (id == 1, id));
+        for wave in ids.chunk_by(|_, &next| next != 1) {
+            let running: Vec<u32> = wave.iter().copied().filter(|&id| self.process(id).is_some()).collect();
+            for &id in &running {
+                self.signal("TERM", id);
+            }
+            let end = Instant::now() + Duration::from_secs(30);
+            while running.iter().any(|&id| self.process(id).is_some()) && Instant::now() < end {
+                thread::sleep(Duration::from_millis(50));
+            }
+            self.kill(&running);
+        }
+        Ok(())
+    }
+
+    /// Kills these nodes without a warning and waits until they are gone.
+    pub fn kill(&self, ids: &[u32]) {
+        for &id in ids {
+            self.signal("KILL", id);
+            while self.process(id).is_some() {
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+
+    /// Kills all nodes and deletes their data.
+    pub fn destroy(&self) -> Result<()> {
+        self.kill(&self.nodes.iter().map(|node| node.id).collect::<Vec<_>>());
+        fs::remove_dir_all(&self.folder)?;
+        Ok(())
+    }
+
+    /// Kills the nodes that run now if this process ends without having stopped them.
+    pub fn guard(&self) -> Result<Reaper> {
+        let running: Vec<u32> = self.nodes.iter().filter_map(|node| self.process(node.id)).collect();
+        Reaper::of_processes(&running)
+    }
+
+    fn status(&self) -> ExitCode {
+        let mut all = true;
+        for node in &self.nodes {
+            let state = match self.process(node.id) {
+                Some(process) => {
+                    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+                    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+                    format!("process {process}, {}", resident.unwrap_or("memory unknown").trim())
+                }
+                None => {
+                    all = false;
+                    "down".to_owned()
+                }
+            };
+            println!("{} 127.0.0.1:{} {state}", node.id, node.port);
+        }
+        if all { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+
+    fn node(&self, id: &str) -> Result<u32> {
+        let found = self.nodes.iter().find(|node| node.id.to_string() == id);
+        found.map(|node| node.id).ok_or_else(|| format!("there is no broker {id}").into())
+    }
+
+    fn of(&self, id: u32) -> PathBuf {
+        self.folder.join(format!("node-{id}"))
+    }
+
+    fn log(&self, id: u32) -> PathBuf {
+        self.of(id).join("server.log")
+    }
+
+    fn properties(&self, node: Node, controller_ports: &[u16], settings: &[String]) -> String {
+        let replicas = self.nodes.len().min(3);
+        let voters: Vec<_> =
+            (1..).zip(controller_ports).map(|(id, port)| format!("{id}@127.0.0.1:{port}")).collect();
+        let own = controller_ports.get(node.id as usize - 1);
+        let (roles, controller) = match own {
+            Some(port) => ("broker,controller", format!(",CONTROLLER://127.0.0.1:{port}")),
+            None => ("broker", String::new()),
+        };
+        let mut lines = vec![
+            format!("node.id={}", node.id),
+            format!("process.roles={roles}"),
+            format!("controller.quorum.voters={}", voters.join(",")),
+            "controller.listener.names=CONTROLLER".to_owned(),
+            format!("listeners=PLAINTEXT://127.0.0.1:{}{controller}", node.port),
+            format!("advertised.listeners=PLAINTEXT://127.0.0.1:{}", node.port),
+            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT".to_owned(),
+            "inter.broker.listener.name=PLAINTEXT".to_owned(),
+            format!("log.dirs={}", self.of(node.id).join("data").display()),
+            "num.partitions=4".to_owned(),
+            format!("default.replication.factor={replicas}"),
+            "group.initial.rebalance.delay.ms=0".to_owned(),
+            // Small, so that several brokers fit on a small machine.
+            "num.network.threads=2".to_owned(),
+            "num.io.threads=4".to_owned(),
+            "log.cleaner.dedupe.buffer.size=8388608".to_owned(),
+        ];
+        for topic in ["offsets.topic", "transaction.state.log", "share.coordinator.state.topic"] {
+            lines.push(format!("{topic}.replication.factor={replicas}"));
+            lines.push(format!("{topic}.num.partitions=4"));
+        }
+        for topic in ["transaction.state.log", "share.coordinator.state.topic"] {
+            lines.push(format!("{topic}.min.isr=1"));
+        }
+        lines.extend(settings.iter().cloned());
+        lines.join("\n") + "\n"
+    }
+
+    fn format(&self) -> Result<()> {
+        // 16 bytes in URL-safe base64: 21 free characters, and a last one with four zero bits at its end.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos();
+        let cluster_id = format!("ottla{:016x}A", now as u64);
+        let mut running = Vec::new();
+        for node in &self.nodes {
+            let folder = self.of(node.id);
+            let mut format = tool("kafka.tools.StorageTool")?;
+            format.args(["format", "-t", &cluster_id, "-c"]).arg(folder.join("server.properties"));
+            let log = fs::File::create(folder.join("format.log"))?;
+            format.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+            running.push((folder, format.spawn()?));
+        }
+        for (folder, mut child) in running {
+            let status = child.wait()?;
+            if !status.success() {
+                let said = fs::read_to_string(folder.join("format.log")).unwrap_or_default();
+                return Err(format!("formatting {}: {status}\n{said}", folder.display()).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(&self, id: u32) -> Result<Child> {
+        use std::os::unix::process::CommandExt as _;
+        let folder = self.of(id);
+        if self.log(id).exists() {
+            fs::rename(self.log(id), folder.join("server.previous.log"))?;
+        }
+        let said = fs::File::create(folder.join("stdout.log"))?;
+        let child = Command::new("java")
+            .arg(format!("-Xms{}", self.heap))
+            .arg(format!("-Xmx{}", self.heap))
+            .args(["-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true"])
+            .arg(format!("-Dlog4j2.configurationFile={}", folder.join("log4j2.properties").display()))
+            .arg("-cp")
+            .arg(class_path())
+            .arg("kafka.Kafka")
+            .arg(folder.join("server.properties"))
+            .stdin(Stdio::null())
+            .stdout(said.try_clone()?)
+            .stderr(said)
+            .process_group(0)
+            .spawn()?;
+        fs::write(folder.join("pid"), child.id().to_string())?;
+        Ok(child)
+    }
+
+    /// The process of this node, if it runs. A number alone proves nothing: the process must be the Kafka of this folder,
+    /// and no zombie (then its command line is empty).
+    fn process(&self, id: u32) -> Option<u32> {
+        let process: u32 = fs::read_to_string(self.of(id).join("pid")).ok()?.trim().parse().ok()?;
+        let line = fs::read(format!("/proc/{process}/cmdline")).ok()?;
+        let properties = self.of(id).join("server.properties").display().to_string();
+        String::from_utf8_lossy(&line).contains(&properties).then_some(process)
+    }
+
+    fn signal(&self, signal: &str, id: u32) {
+        if let Some(process) = self.process(id) {
+            let _ = Command::new("sh").args(["-c", &format!("kill -{signal} {process}")]).status();
+        }
+    }
+}
+
+/// The jars of the broker and its tools, downloaded through Maven at the first call; gives their folder.
+pub fn fetch() -> Result<PathBuf> {
+    let folder = libraries();
+    let complete = folder.join("complete");
+    if complete.exists() {
+        return Ok(folder);
+    }
+    install::java()?;
+    fs::create_dir_all(&folder)?;
+    let artifacts = [
+        ("org.apache.kafka", "kafka_2.13", VERSION),
+        ("org.apache.kafka", "kafka-tools", VERSION),
+        ("org.apache.logging.log4j", "log4j-slf4j-impl", LOG4J),
+        ("org.apache.logging.log4j", "log4j-core", LOG4J),
+    ];
+    let mut dependencies = String::new();
+    for (group, artifact, version) in artifacts {
+        dependencies += &format!(
+            "    <dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>\
+             <version>{version}</version></dependency>\n"
+        );
+    }
+    let project = format!(
+        "<project xmlns=\"http://maven.apache.org/POM/4.0.0\">\n  <modelVersion>4.0.0</modelVersion>\n  \
+         <groupId>ottla</groupId><artifactId>kafka-jars</artifactId><version>1</version><packaging>pom</packaging>\n  \
+         <dependencies>\n{dependencies}  </dependencies>\n</project>\n"
+    );
+    fs::write(folder.join("pom.xml"), project)?;
+    println!("fetching Apache Kafka {VERSION} into {}", folder.display());
+    let mut maven = Command::new("mvn");
+    maven.args(["--batch-mode", "--no-transfer-progress", "--quiet", "dependency:copy-dependencies"]);
+    maven.args(["-DincludeScope=runtime", "-DoutputDirectory=.", "-f", "pom.xml"]).current_dir(&folder);
+    let done = shell::run(&mut maven, Duration::from_secs(900), false)?;
+    if !done.success {
+        return Err(format!("{}\n{}", done.output, done.ending).into());
+    }
+    fs::write(complete, "")?;
+    Ok(folder)
+}
+
+/// A command that runs a class of the distribution, with little memory and a quick start.
+pub fn tool(class: &str) -> Result<Command> {
+    let folder = fetch()?;
+    let logging = folder.join("tools-log4j2.properties");
+    if !logging.exists() {
+        fs::write(&logging, log4j(None))?;
+    }
+    let mut command = Command::new("java");
+    command.args(["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]);
+    command.arg(format!("-Dlog4j2.configurationFile={}", logging.display()));
+    command.arg("-cp").arg(class_path()).arg(class);
+    Ok(command)
+}
+
+fn libraries() -> PathBuf {
+    cache().join(format!("kafka-{VERSION}"))
+}
+
+fn class_path() -> String {
+    format!("{}/*", libraries().display())
+}
+
+/// Logs of a node go to its file, warnings of a tool to standard error.
+fn log4j(file: Option<&Path>) -> String {
+    let (level, target) = match file {
+        Some(file) => ("INFO", format!("appender.a.type = File\nappender.a.fileName = {}\n", file.display())),
+        None => ("WARN", "appender.a.type = Console\nappender.a.target = SYSTEM_ERR\n".to_owned()),
+    };
+    format!(
+        "status = error\n{target}appender.a.name = A\nappender.a.layout.type = PatternLayout\n\
+         appender.a.layout.pattern = %d %p %c: %m%n\nrootLogger.level = {level}\nrootLogger.appenderRef.a.ref = A\n"
+    )
+}
+
+/// Neighbouring ports that nobody listens on. Below 32768, where no outgoing connection can take one while a broker that
+/// was killed is not back yet.
+fn free_ports(count: usize) -> Result<Vec<u16>> {
+    let first = 20_000 + (std::process::id() % 1_000) as u16 * 10;
+    (0..1_000u16)
+        .map(|step| 20_000 + (first - 20_000 + step * 10) % 10_000)
+        .map(|start| (start..).take(count).collect::<Vec<u16>>())
+        .find(|ports| ports.iter().all(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok()))
+        .ok_or_else(|| format!("there are no {count} free neighbouring ports from 20000 to 30000").into())
+}
+
+fn tail(text: &str) -> String {
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(20)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_nodes_are_controllers_and_all_know_them() {
+        let nodes = vec![Node { id: 1, port: 9092 }, Node { id: 2, port: 9093 }];
+        let cluster = Cluster { folder: "/data".into(), heap: "1g".into(), nodes };
+        let first = cluster.properties(cluster.nodes[0], &[9094], &["a=b".to_owned()]);
+        assert!(first.contains("process.roles=broker,controller\n"));
+        assert!(first.contains("listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9094\n"));
+        assert!(first.ends_with("a=b\n"));
+        let second = cluster.properties(cluster.nodes[1], &[9094], &[]);
+        assert!(second.contains("process.roles=broker\n"));
+        assert!(second.contains("controller.quorum.voters=1@127.0.0.1:9094\n"));
+        assert_eq!(cluster.bootstrap(), "127.0.0.1:9092,127.0.0.1:9093");
+    }
+
+    #[test]
+    fn options_are_taken_out_of_the_arguments() {
+        let mut args: Vec<String> = ["start", "--port", "9092", "3"].map(str::to_owned).into();
+        assert_eq!(take_option(&mut args, "--port").unwrap().as_deref(), Some("9092"));
+        assert_eq!(args, ["start", "3"]);
+        assert!(take_option(&mut args, "--port").unwrap().is_none());
+        assert!(take_option(&mut args, "3").is_err());
+    }
+
+    #[test]
+    fn an_unknown_folder_says_how_to_start() {
+        let error = Cluster::open(Path::new("/nonexistent")).unwrap_err().to_string();
+        assert!(error.contains("start one"), "{error}");
+    }
+}

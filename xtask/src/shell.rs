@@ -1,0 +1,165 @@
+//! Running other programs: their output is shown as it comes and kept, they have a deadline, and they never outlive us.
+
+use std::{
+    env,
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::Result;
+
+/// The folder of the workspace.
+pub fn root() -> PathBuf {
+    let manifest =
+        env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    manifest.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+/// Where downloads are kept between runs: `OTTLA_CACHE`, or `ottla` in the user's cache folder.
+pub fn cache() -> PathBuf {
+    if let Some(folder) = env::var_os("OTTLA_CACHE") {
+        return folder.into();
+    }
+    let base = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let base = base.or_else(|| env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
+    base.unwrap_or_else(env::temp_dir).join("ottla")
+}
+
+/// The cargo that runs us.
+pub fn cargo() -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// A program of this name is on the PATH.
+pub fn installed(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// How a program ended, with everything that it said on both outputs.
+#[derive(Debug)]
+pub struct Finished {
+    /// Exit code 0, in time.
+    pub success: bool,
+    /// Both outputs in the order in which they came.
+    pub output: String,
+    /// What to say about a failure: the exit status, or the deadline.
+    pub ending: String,
+}
+
+/// Runs a program to its end, or to the deadline; shows what it says if `show`.
+pub fn run(command: &mut Command, deadline: Duration, show: bool) -> Result<Finished> {
+    use std::os::unix::process::CommandExt as _;
+
+    let (reader, writer) = std::io::pipe()?;
+    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).process_group(0);
+    let program = command.get_program().to_string_lossy().into_owned();
+    let mut child = command.spawn().map_err(|error| format!("cannot run {program}: {error}"))?;
+    let group = Reaper::of_group(child.id())?;
+    // The command holds the writing ends of the pipe; as long as it lives, the reader sees no end.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+
+    let (lines, incoming) = mpsc::channel();
+    thread::spawn(move || {
+        let mut reader = BufReader::new(reader);
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+            if lines.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                break;
+            }
+            line.clear();
+        }
+    });
+
+    let end = Instant::now() + deadline;
+    let mut output = String::new();
+    let timed_out = loop {
+        match incoming.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok(line) => {
+                if show {
+                    print!("{line}");
+                    let _ = std::io::stdout().flush();
+                }
+                output.push_str(&line);
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => break false,
+            Err(mpsc::RecvTimeoutError::Timeout) => break true,
+        }
+    };
+    if timed_out {
+        drop(group); // kills the whole group
+        let _ = child.wait();
+        let ending = format!("{program} was not done after {} s and was killed", deadline.as_secs());
+        return Ok(Finished { success: false, output, ending });
+    }
+    let status = child.wait()?;
+    group.dismiss();
+    Ok(Finished { success: status.success(), output, ending: format!("{program}: {status}") })
+}
+
+/// Runs a program and gives what it printed; an error if it failed.
+pub fn read(command: &mut Command) -> Result<String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let done =
+        command.stdin(Stdio::null()).output().map_err(|error| format!("cannot run {program}: {error}"))?;
+    if !done.status.success() {
+        return Err(format!("{program}: {}\n{}", done.status, String::from_utf8_lossy(&done.stderr)).into());
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+/// A shell that kills processes when it is dropped, or when this process dies in whatever way.
+///
+/// It waits for a line on a pipe that only we hold: the line dismisses it, the end of the pipe makes it act.
+#[derive(Debug)]
+pub struct Reaper {
+    shell: Child,
+    pipe: Option<ChildStdin>,
+}
+
+impl Reaper {
+    /// Kills the process group.
+    pub fn of_group(leader: u32) -> Result<Self> {
+        Self::new(&format!("kill -KILL -{leader}"))
+    }
+
+    /// Kills the processes.
+    pub fn of_processes(ids: &[u32]) -> Result<Self> {
+        let ids: Vec<_> = ids.iter().map(u32::to_string).collect();
+        Self::new(&format!("kill -KILL {}", ids.join(" ")))
+    }
+
+    fn new(action: &str) -> Result<Self> {
+        use std::os::unix::process::CommandExt as _;
+        let script = format!("read -r line || {action} 2>/dev/null");
+        let mut shell = Command::new("sh")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        let pipe = shell.stdin.take();
+        Ok(Self { shell, pipe })
+    }
+
+    /// There is nothing to kill any more.
+    pub fn dismiss(mut self) {
+        if let Some(mut pipe) = self.pipe.take() {
+            let _ = pipe.write_all(b"dismissed\n");
+        }
+    }
+}
+
+impl Drop for Reaper {
+    fn drop(&mut self) {
+        self.pipe = None;
+        let _ = self.shell.wait();
+    }
+}

@@ -1,0 +1,291 @@
+//! What no compiler checks: one function per rule, each a test of `cargo xtask test` and `cargo xtask lint`.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{
+    Result,
+    shell::{self, cargo},
+};
+
+/// A rule: what holds, and who finds the places where it doesn't.
+pub struct Check {
+    pub what: &'static str,
+    pub run: fn(&Path) -> Result<Vec<String>>,
+}
+
+/// All of them.
+pub const CHECKS: [Check; 7] = [
+    Check { what: "crates depend on each other in one direction", run: dependency_rule },
+    Check { what: "no clock, thread, socket, file or randomness in the crates without I/O", run: no_io },
+    Check { what: "unsafe code is forbidden where it is not needed", run: unsafe_is_forbidden },
+    Check { what: "no markers of unfinished work, and no ignored tests", run: markers },
+    Check { what: "every Rust file belongs to a module", run: dead_files },
+    Check { what: "links in the documents lead somewhere", run: links },
+    Check { what: "files that the documents name are there", run: named_files },
+];
+
+/// Which of our crates a crate may use outside of its tests: left, the crate; right, what it sees.
+const MAY_USE: [(&str, &[&str]); 9] = [
+    ("ottla-protocol", &[]),
+    ("ottla-core", &["ottla-protocol"]),
+    ("ottla-net", &["ottla-core", "ottla-protocol"]),
+    ("ottla", &["ottla-net", "ottla-core", "ottla-protocol"]),
+    ("ottla-embedded-broker", &["ottla-protocol"]),
+    ("ottla-sim", &["ottla-embedded-broker", "ottla-core", "ottla-protocol"]),
+    ("ottla-scenarios", &["ottla", "ottla-core", "ottla-protocol", "ottla-embedded-broker", "ottla-sim"]),
+    ("ottla-cli", &["ottla", "ottla-core", "ottla-protocol", "ottla-embedded-broker"]),
+    ("xtask", &[]),
+];
+
+/// Crates that are driven from outside, by time and bytes that are given to them.
+const WITHOUT_IO: [&str; 3] = ["crates/protocol/src", "crates/core/src", "crates/sim/src"];
+
+/// What those crates don't say outside of their tests. `HashMap` takes its seed from the operating system, so walking
+/// through one would make the simulator differ from run to run: `BTreeMap`, or a hasher with a fixed seed.
+const BANNED: [&str; 12] = [
+    "Instant::now",
+    "SystemTime",
+    "std::time::Instant",
+    "TcpStream",
+    "UdpSocket",
+    "ToSocketAddrs",
+    "std::thread",
+    "thread::spawn",
+    "std::fs",
+    "std::process",
+    "RandomState",
+    "HashMap::new()",
+];
+
+/// Files of the crates above that may, with the reason.
+const EXCEPTIONS: [(&str, &str, &str); 0] = [];
+
+fn dependency_rule(_: &Path) -> Result<Vec<String>> {
+    let text = shell::read(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
+    let metadata: serde_json::Value = serde_json::from_str(&text)?;
+    let rules: BTreeMap<&str, &[&str]> = MAY_USE.into_iter().collect();
+    let mut found = Vec::new();
+    let packages = metadata["packages"].as_array().ok_or("cargo metadata has no packages")?;
+    let names: Vec<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
+    for package in packages {
+        let name = package["name"].as_str().unwrap_or_default();
+        let Some(allowed) = rules.get(name) else {
+            found.push(format!("{name} has no row in MAY_USE of xtask/src/tidy.rs"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let used = dependency["name"].as_str().unwrap_or_default();
+            let in_tests = dependency["kind"].as_str() == Some("dev");
+            if names.contains(&used) && !in_tests && !allowed.contains(&used) {
+                found.push(format!("{name} uses {used}"));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn no_io(root: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for folder in WITHOUT_IO {
+        for path in files(&root.join(folder), "rs")? {
+            let name = relative(root, &path);
+            for (number, line) in code(&fs::read_to_string(&path)?) {
+                for banned in BANNED.iter().filter(|banned| line.contains(**banned)) {
+                    if !EXCEPTIONS.iter().any(|(file, allowed, _)| name == *file && allowed == banned) {
+                        found.push(format!("{name}:{number}: {banned}"));
+                    }
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn unsafe_is_forbidden(root: &Path) -> Result<Vec<String>> {
+    let may_be_unsafe = ["crates/net", "crates/capi"];
+    let mut found = Vec::new();
+    let mut folders: Vec<PathBuf> =
+        fs::read_dir(root.join("crates"))?.flatten().map(|entry| entry.path()).collect();
+    folders.push(root.join("xtask"));
+    for folder in folders {
+        let name = relative(root, &folder);
+        if may_be_unsafe.contains(&name.as_str()) {
+            continue;
+        }
+        let head =
+            ["src/lib.rs", "src/main.rs"].iter().find_map(|head| fs::read_to_string(folder.join(head)).ok());
+        if head.is_none_or(|head| !head.contains("#![forbid(unsafe_code)]")) {
+            found.push(format!("{name} doesn't say #![forbid(unsafe_code)]"));
+        }
+    }
+    Ok(found)
+}
+
+fn markers(root: &Path) -> Result<Vec<String>> {
+    // In two halves, so that this file doesn't find itself.
+    let markers = [
+        ["FIX", "ME"],
+        ["XX", "X "],
+        ["TO", "DO"],
+        ["#[ign", "ore"],
+        ["todo", "!("],
+        ["unimple", "mented!("],
+    ];
+    let mut found = Vec::new();
+    for folder in ["crates", "xtask", "bench", "tests"] {
+        for path in files(&root.join(folder), "rs")? {
+            for (number, line) in fs::read_to_string(&path)?.lines().enumerate() {
+                if let Some(marker) =
+                    markers.iter().map(|halves| halves.concat()).find(|it| line.contains(it))
+                {
+                    found.push(format!("{}:{}: {marker}", relative(root, &path), number + 1));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn dead_files(root: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for source in fs::read_dir(root.join("crates"))?.flatten().map(|entry| entry.path().join("src")) {
+        let paths = files(&source, "rs")?;
+        let mut declared = String::new();
+        for path in &paths {
+            declared += &fs::read_to_string(path)?;
+        }
+        for path in &paths {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let module = if stem == "mod" {
+                path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy()
+            } else {
+                stem
+            };
+            let is_root =
+                ["lib", "main"].contains(&&*module) || path.parent().is_some_and(|it| it.ends_with("bin"));
+            let by_name = declared.contains(&format!("mod {module};"));
+            let by_path = declared.contains(&format!("{module}.rs\"]"));
+            if !is_root && !by_name && !by_path {
+                found.push(relative(root, path));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn links(root: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for page in pages(root)? {
+        let text = fs::read_to_string(&page)?;
+        for target in link_targets(&text) {
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            if file.contains("://") || file.starts_with("mailto:") {
+                continue;
+            }
+            let path = if file.is_empty() { page.clone() } else { page.with_file_name("").join(file) };
+            let there = path.exists()
+                && (anchor.is_empty()
+                    || path.extension().is_none_or(|extension| extension != "md")
+                    || fs::read_to_string(&path)?
+                        .lines()
+                        .any(|line| line.starts_with('#') && slug(line) == anchor));
+            if !there {
+                found.push(format!("{}: {target}", relative(root, &page)));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Paths in backticks, such as `crates/core/src/machine.rs`, in the documents that explain the tree.
+fn named_files(root: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(root.join(page)).map_err(|error| format!("{page}: {error}"))?;
+        for quoted in text.split('`').skip(1).step_by(2) {
+            let starts = ["crates/", "xtask/", "bench/", "tests/", "schema/", "docs/", "examples/", ".ci/"];
+            let path = quoted.split(&[':', '#'][..]).next().unwrap_or_default();
+            let is_path = starts.iter().any(|start| quoted.starts_with(start))
+                && !path.contains(&[' ', '*', '<', 'N'][..]);
+            if is_path && !root.join(path).exists() {
+                found.push(format!("{page}: {quoted}"));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The documents that git knows or would take.
+fn pages(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut git = Command::new("git");
+    git.args(["ls-files", "--cached", "--others", "--exclude-standard", "*.md"]).current_dir(root);
+    let paths = shell::read(&mut git)?.lines().map(|line| root.join(line)).collect::<Vec<_>>();
+    Ok(paths.into_iter().filter(|path| path.exists()).collect())
+}
+
+fn link_targets(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
+}
+
+/// The anchor that a heading gets: lower case, words joined by dashes, other characters dropped.
+fn slug(heading: &str) -> String {
+    let words = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = words.chars().filter(|it| it.is_alphanumeric() || [' ', '-', '_'].contains(it));
+    kept.map(|it| if it == ' ' { '-' } else { it }).collect()
+}
+
+/// The lines of a Rust file before its tests, without those that are comments.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).enumerate();
+    lines.map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                if !["target", "runs", "node_modules"].iter().any(|name| path.ends_with(name)) {
+                    folders.push(path);
+                }
+            } else if path.extension().is_some_and(|it| it == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn relative(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heading_becomes_its_anchor() {
+        assert_eq!(slug("## What is `here`, and why"), "what-is-here-and-why");
+    }
+
+    #[test]
+    fn links_are_found_wherever_they_stand() {
+        let found: Vec<_> = link_targets("see [a](b.md) and [c](d.md#e), [f]").collect();
+        assert_eq!(found, ["b.md", "d.md#e"]);
+    }
+
+    #[test]
+    fn tests_and_comments_are_no_code() {
+        let text = "use a;\n// Instant::now\nb();\n#[cfg(test)]\nmod tests { Instant::now }\n";
+        assert_eq!(code(text).collect::<Vec<_>>(), [(1, "use a;"), (3, "b();")]);
+    }
+}
