@@ -5,275 +5,275 @@
 use crate::error_code::{ErrorCode, ErrorFacts};
 
 impl ErrorCode {
-    /// Unknown server error.
+    /// The broker failed for a reason that it does not tell.
     pub const UNKNOWN_SERVER_ERROR: Self = Self(-1);
-    /// None.
+    /// No error.
     pub const NONE: Self = Self(0);
-    /// Offset out of range.
+    /// The offset is outside of what the partition holds.
     pub const OFFSET_OUT_OF_RANGE: Self = Self(1);
-    /// Corrupt message.
+    /// A record batch is corrupt, has no valid checksum, or lacks the key that a compacted topic needs.
     pub const CORRUPT_MESSAGE: Self = Self(2);
-    /// Unknown topic or partition.
+    /// The broker does not host this topic or partition.
     pub const UNKNOWN_TOPIC_OR_PARTITION: Self = Self(3);
-    /// Invalid fetch size.
+    /// The fetch size is not valid.
     pub const INVALID_FETCH_SIZE: Self = Self(4);
-    /// Leader not available.
+    /// The partition has no leader at the moment.
     pub const LEADER_NOT_AVAILABLE: Self = Self(5);
-    /// Not leader or follower.
+    /// The broker is not the partition's leader, or not a replica of it.
     pub const NOT_LEADER_OR_FOLLOWER: Self = Self(6);
-    /// Request timed out.
+    /// The broker gave up before the request was done.
     pub const REQUEST_TIMED_OUT: Self = Self(7);
-    /// Broker not available.
+    /// The broker is not available.
     pub const BROKER_NOT_AVAILABLE: Self = Self(8);
-    /// Replica not available.
+    /// The replica is not available.
     pub const REPLICA_NOT_AVAILABLE: Self = Self(9);
-    /// Message too large.
+    /// A record batch is larger than the broker or the topic accepts.
     pub const MESSAGE_TOO_LARGE: Self = Self(10);
-    /// Stale controller epoch.
+    /// The controller has been replaced by a later one.
     pub const STALE_CONTROLLER_EPOCH: Self = Self(11);
-    /// Offset metadata too large.
+    /// The metadata beside a committed offset is larger than the broker accepts.
     pub const OFFSET_METADATA_TOO_LARGE: Self = Self(12);
-    /// Network exception.
+    /// The broker closed the connection before it answered.
     pub const NETWORK_EXCEPTION: Self = Self(13);
-    /// Coordinator load in progress.
+    /// The coordinator is still loading, try again.
     pub const COORDINATOR_LOAD_IN_PROGRESS: Self = Self(14);
-    /// Coordinator not available.
+    /// The coordinator is not available.
     pub const COORDINATOR_NOT_AVAILABLE: Self = Self(15);
-    /// Not coordinator.
+    /// The broker is not the coordinator of this group or transaction.
     pub const NOT_COORDINATOR: Self = Self(16);
-    /// Invalid topic exception.
+    /// The topic's name is not valid, or the topic may not be written to.
     pub const INVALID_TOPIC_EXCEPTION: Self = Self(17);
-    /// Record list too large.
+    /// A record batch is larger than a segment of the partition's log.
     pub const RECORD_LIST_TOO_LARGE: Self = Self(18);
-    /// Not enough replicas.
+    /// Fewer replicas are in sync than the topic demands.
     pub const NOT_ENOUGH_REPLICAS: Self = Self(19);
-    /// Not enough replicas after append.
+    /// The records were appended, but fewer replicas are in sync than the topic demands.
     pub const NOT_ENOUGH_REPLICAS_AFTER_APPEND: Self = Self(20);
-    /// Invalid required acks.
+    /// The required acknowledgements are none of -1, 0 and 1.
     pub const INVALID_REQUIRED_ACKS: Self = Self(21);
-    /// Illegal generation.
+    /// The group has gone on to another generation.
     pub const ILLEGAL_GENERATION: Self = Self(22);
-    /// Inconsistent group protocol.
+    /// The member's protocols have nothing in common with those of its group.
     pub const INCONSISTENT_GROUP_PROTOCOL: Self = Self(23);
-    /// Invalid group id.
+    /// The group id is not valid.
     pub const INVALID_GROUP_ID: Self = Self(24);
-    /// Unknown member id.
+    /// The coordinator does not know this member.
     pub const UNKNOWN_MEMBER_ID: Self = Self(25);
-    /// Invalid session timeout.
+    /// The session timeout is outside of what the broker allows.
     pub const INVALID_SESSION_TIMEOUT: Self = Self(26);
-    /// Rebalance in progress.
+    /// The group is rebalancing, rejoin it.
     pub const REBALANCE_IN_PROGRESS: Self = Self(27);
-    /// Invalid commit offset size.
+    /// The offsets to be committed are more than the broker accepts at once.
     pub const INVALID_COMMIT_OFFSET_SIZE: Self = Self(28);
-    /// Topic authorization failed.
+    /// Not authorized for the topic.
     pub const TOPIC_AUTHORIZATION_FAILED: Self = Self(29);
-    /// Group authorization failed.
+    /// Not authorized for the group.
     pub const GROUP_AUTHORIZATION_FAILED: Self = Self(30);
-    /// Cluster authorization failed.
+    /// Not authorized for the cluster.
     pub const CLUSTER_AUTHORIZATION_FAILED: Self = Self(31);
-    /// Invalid timestamp.
+    /// A record's timestamp is outside of what the topic allows.
     pub const INVALID_TIMESTAMP: Self = Self(32);
-    /// Unsupported sasl mechanism.
+    /// The broker does not offer this SASL mechanism.
     pub const UNSUPPORTED_SASL_MECHANISM: Self = Self(33);
-    /// Illegal sasl state.
+    /// The request does not fit the state of the SASL exchange.
     pub const ILLEGAL_SASL_STATE: Self = Self(34);
-    /// Unsupported version.
+    /// The broker does not support this version of the API.
     pub const UNSUPPORTED_VERSION: Self = Self(35);
-    /// Topic already exists.
+    /// A topic of this name exists.
     pub const TOPIC_ALREADY_EXISTS: Self = Self(36);
-    /// Invalid partitions.
+    /// The number of partitions is not valid.
     pub const INVALID_PARTITIONS: Self = Self(37);
-    /// Invalid replication factor.
+    /// The replication factor is below one or above the number of brokers.
     pub const INVALID_REPLICATION_FACTOR: Self = Self(38);
-    /// Invalid replica assignment.
+    /// The assignment of replicas to brokers is not valid.
     pub const INVALID_REPLICA_ASSIGNMENT: Self = Self(39);
-    /// Invalid config.
+    /// The configuration is not valid.
     pub const INVALID_CONFIG: Self = Self(40);
-    /// Not controller.
+    /// The broker is not the controller.
     pub const NOT_CONTROLLER: Self = Self(41);
-    /// Invalid request.
+    /// The request makes no sense to the broker, its log may tell why.
     pub const INVALID_REQUEST: Self = Self(42);
-    /// Unsupported for message format.
+    /// The topic's message format does not support this.
     pub const UNSUPPORTED_FOR_MESSAGE_FORMAT: Self = Self(43);
-    /// Policy violation.
+    /// The broker's policy forbids it.
     pub const POLICY_VIOLATION: Self = Self(44);
-    /// Out of order sequence number.
+    /// A sequence number is missing: batches before this one did not arrive.
     pub const OUT_OF_ORDER_SEQUENCE_NUMBER: Self = Self(45);
-    /// Duplicate sequence number.
+    /// The broker has appended this batch before.
     pub const DUPLICATE_SEQUENCE_NUMBER: Self = Self(46);
-    /// Invalid producer epoch.
+    /// A producer with the same id and a later epoch exists.
     pub const INVALID_PRODUCER_EPOCH: Self = Self(47);
-    /// Invalid txn state.
+    /// The transaction is in a state in which this can't be done.
     pub const INVALID_TXN_STATE: Self = Self(48);
-    /// Invalid producer id mapping.
+    /// The producer id does not belong to this transactional id.
     pub const INVALID_PRODUCER_ID_MAPPING: Self = Self(49);
-    /// Invalid transaction timeout.
+    /// The transaction timeout is larger than the broker allows.
     pub const INVALID_TRANSACTION_TIMEOUT: Self = Self(50);
-    /// Concurrent transactions.
+    /// Another transaction of this transactional id is still being completed, try again.
     pub const CONCURRENT_TRANSACTIONS: Self = Self(51);
-    /// Transaction coordinator fenced.
+    /// The transaction coordinator has been replaced by a later one.
     pub const TRANSACTION_COORDINATOR_FENCED: Self = Self(52);
-    /// Transactional id authorization failed.
+    /// Not authorized for the transactional id.
     pub const TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Self = Self(53);
-    /// Security disabled.
+    /// The broker has no security set up that this needs.
     pub const SECURITY_DISABLED: Self = Self(54);
-    /// Operation not attempted.
+    /// The broker did not try this, because something else in the request failed.
     pub const OPERATION_NOT_ATTEMPTED: Self = Self(55);
-    /// Kafka storage error.
+    /// The broker can't read or write its disk.
     pub const KAFKA_STORAGE_ERROR: Self = Self(56);
-    /// Log dir not found.
+    /// The broker has no such log directory.
     pub const LOG_DIR_NOT_FOUND: Self = Self(57);
-    /// Sasl authentication failed.
+    /// Authentication failed.
     pub const SASL_AUTHENTICATION_FAILED: Self = Self(58);
-    /// Unknown producer id.
+    /// The broker knows nothing of this producer id, its records may have expired.
     pub const UNKNOWN_PRODUCER_ID: Self = Self(59);
-    /// Reassignment in progress.
+    /// The partition is being reassigned already.
     pub const REASSIGNMENT_IN_PROGRESS: Self = Self(60);
-    /// Delegation token auth disabled.
+    /// Delegation tokens are not enabled on the broker.
     pub const DELEGATION_TOKEN_AUTH_DISABLED: Self = Self(61);
-    /// Delegation token not found.
+    /// The broker does not know this delegation token.
     pub const DELEGATION_TOKEN_NOT_FOUND: Self = Self(62);
-    /// Delegation token owner mismatch.
+    /// The delegation token belongs to somebody else.
     pub const DELEGATION_TOKEN_OWNER_MISMATCH: Self = Self(63);
-    /// Delegation token request not allowed.
+    /// Delegation tokens can't be asked for over this connection.
     pub const DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: Self = Self(64);
-    /// Delegation token authorization failed.
+    /// Not authorized for the delegation token.
     pub const DELEGATION_TOKEN_AUTHORIZATION_FAILED: Self = Self(65);
-    /// Delegation token expired.
+    /// The delegation token has expired.
     pub const DELEGATION_TOKEN_EXPIRED: Self = Self(66);
-    /// Invalid principal type.
+    /// The principal is of a type that is not supported here.
     pub const INVALID_PRINCIPAL_TYPE: Self = Self(67);
-    /// Non empty group.
+    /// The group is not empty.
     pub const NON_EMPTY_GROUP: Self = Self(68);
-    /// Group id not found.
+    /// There is no such group.
     pub const GROUP_ID_NOT_FOUND: Self = Self(69);
-    /// Fetch session id not found.
+    /// The broker has forgotten this fetch session.
     pub const FETCH_SESSION_ID_NOT_FOUND: Self = Self(70);
-    /// Invalid fetch session epoch.
+    /// The fetch session is at another epoch.
     pub const INVALID_FETCH_SESSION_EPOCH: Self = Self(71);
-    /// Listener not found.
+    /// The partition's leader has no listener of the name that the request came in by.
     pub const LISTENER_NOT_FOUND: Self = Self(72);
-    /// Topic deletion disabled.
+    /// The broker does not allow topics to be deleted.
     pub const TOPIC_DELETION_DISABLED: Self = Self(73);
-    /// Fenced leader epoch.
+    /// The leader epoch in the request is older than the broker's.
     pub const FENCED_LEADER_EPOCH: Self = Self(74);
-    /// Unknown leader epoch.
+    /// The leader epoch in the request is later than the broker's.
     pub const UNKNOWN_LEADER_EPOCH: Self = Self(75);
-    /// Unsupported compression type.
+    /// The consumer does not support the compression of these batches.
     pub const UNSUPPORTED_COMPRESSION_TYPE: Self = Self(76);
-    /// Stale broker epoch.
+    /// The broker has been registered again since.
     pub const STALE_BROKER_EPOCH: Self = Self(77);
-    /// Offset not available.
+    /// The leader does not know the high watermark yet, try again.
     pub const OFFSET_NOT_AVAILABLE: Self = Self(78);
-    /// Member id required.
+    /// The member must join again with the id that it was given.
     pub const MEMBER_ID_REQUIRED: Self = Self(79);
-    /// Preferred leader not available.
+    /// The preferred leader is not available.
     pub const PREFERRED_LEADER_NOT_AVAILABLE: Self = Self(80);
-    /// Group max size reached.
+    /// The group has as many members as the broker allows.
     pub const GROUP_MAX_SIZE_REACHED: Self = Self(81);
-    /// Fenced instance id.
+    /// Another member has taken over this group instance id.
     pub const FENCED_INSTANCE_ID: Self = Self(82);
-    /// Eligible leaders not available.
+    /// No eligible leader is available.
     pub const ELIGIBLE_LEADERS_NOT_AVAILABLE: Self = Self(83);
-    /// Election not needed.
+    /// The partition has the right leader already.
     pub const ELECTION_NOT_NEEDED: Self = Self(84);
-    /// No reassignment in progress.
+    /// The partition is not being reassigned.
     pub const NO_REASSIGNMENT_IN_PROGRESS: Self = Self(85);
-    /// Group subscribed to topic.
+    /// The group is subscribed to the topic.
     pub const GROUP_SUBSCRIBED_TO_TOPIC: Self = Self(86);
-    /// Invalid record.
+    /// A record is not valid for its topic.
     pub const INVALID_RECORD: Self = Self(87);
-    /// Unstable offset commit.
+    /// There are offsets of open transactions, try again.
     pub const UNSTABLE_OFFSET_COMMIT: Self = Self(88);
-    /// Throttling quota exceeded.
+    /// The quota is exceeded, slow down.
     pub const THROTTLING_QUOTA_EXCEEDED: Self = Self(89);
-    /// Producer fenced.
+    /// Another producer has taken over this transactional id.
     pub const PRODUCER_FENCED: Self = Self(90);
-    /// Resource not found.
+    /// There is no such resource.
     pub const RESOURCE_NOT_FOUND: Self = Self(91);
-    /// Duplicate resource.
+    /// There are several resources of this name.
     pub const DUPLICATE_RESOURCE: Self = Self(92);
-    /// Unacceptable credential.
+    /// The credential does not satisfy the broker.
     pub const UNACCEPTABLE_CREDENTIAL: Self = Self(93);
-    /// Inconsistent voter set.
+    /// The sender and the receiver know different sets of voters.
     pub const INCONSISTENT_VOTER_SET: Self = Self(94);
-    /// Invalid update version.
+    /// The requested feature version is not valid.
     pub const INVALID_UPDATE_VERSION: Self = Self(95);
-    /// Feature update failed.
+    /// The controller could not update the features.
     pub const FEATURE_UPDATE_FAILED: Self = Self(96);
-    /// Principal deserialization failure.
+    /// The broker could not read the principal in a forwarded request.
     pub const PRINCIPAL_DESERIALIZATION_FAILURE: Self = Self(97);
-    /// Snapshot not found.
+    /// There is no such snapshot.
     pub const SNAPSHOT_NOT_FOUND: Self = Self(98);
-    /// Position out of range.
+    /// The position is outside of the snapshot.
     pub const POSITION_OUT_OF_RANGE: Self = Self(99);
-    /// Unknown topic id.
+    /// The broker knows no topic of this id.
     pub const UNKNOWN_TOPIC_ID: Self = Self(100);
-    /// Duplicate broker registration.
+    /// The broker is registered already and still alive.
     pub const DUPLICATE_BROKER_REGISTRATION: Self = Self(101);
-    /// Broker id not registered.
+    /// The broker is not registered.
     pub const BROKER_ID_NOT_REGISTERED: Self = Self(102);
-    /// Inconsistent topic id.
+    /// The topic id is not that of the partition's log.
     pub const INCONSISTENT_TOPIC_ID: Self = Self(103);
-    /// Inconsistent cluster id.
+    /// The cluster id is not that of this cluster.
     pub const INCONSISTENT_CLUSTER_ID: Self = Self(104);
-    /// Transactional id not found.
+    /// There is no such transactional id.
     pub const TRANSACTIONAL_ID_NOT_FOUND: Self = Self(105);
-    /// Fetch session topic id error.
+    /// The fetch session mixes requests with and without topic ids.
     pub const FETCH_SESSION_TOPIC_ID_ERROR: Self = Self(106);
-    /// Ineligible replica.
+    /// The replica can't be in sync, its broker may be fenced or shutting down.
     pub const INELIGIBLE_REPLICA: Self = Self(107);
-    /// New leader elected.
+    /// A new leader has been elected, the request was for the one before.
     pub const NEW_LEADER_ELECTED: Self = Self(108);
-    /// Offset moved to tiered storage.
+    /// The offset has moved to tiered storage.
     pub const OFFSET_MOVED_TO_TIERED_STORAGE: Self = Self(109);
-    /// Fenced member epoch.
+    /// The member's epoch is older than the coordinator's, rejoin the group.
     pub const FENCED_MEMBER_EPOCH: Self = Self(110);
-    /// Unreleased instance id.
+    /// The member that has this group instance id has not left yet.
     pub const UNRELEASED_INSTANCE_ID: Self = Self(111);
-    /// Unsupported assignor.
+    /// The coordinator does not support this assignor.
     pub const UNSUPPORTED_ASSIGNOR: Self = Self(112);
-    /// Stale member epoch.
+    /// The member's epoch is not the latest, try again with the latest.
     pub const STALE_MEMBER_EPOCH: Self = Self(113);
-    /// Mismatched endpoint type.
+    /// The request came in by an endpoint of the other kind: broker, controller.
     pub const MISMATCHED_ENDPOINT_TYPE: Self = Self(114);
-    /// Unsupported endpoint type.
+    /// Endpoints of this kind can't be described by this request.
     pub const UNSUPPORTED_ENDPOINT_TYPE: Self = Self(115);
-    /// Unknown controller id.
+    /// There is no such controller.
     pub const UNKNOWN_CONTROLLER_ID: Self = Self(116);
-    /// Unknown subscription id.
+    /// The client's telemetry subscription is out of date.
     pub const UNKNOWN_SUBSCRIPTION_ID: Self = Self(117);
-    /// Telemetry too large.
+    /// The telemetry is larger than the broker accepts.
     pub const TELEMETRY_TOO_LARGE: Self = Self(118);
-    /// Invalid registration.
+    /// The controller finds the registration not valid.
     pub const INVALID_REGISTRATION: Self = Self(119);
-    /// Transaction abortable.
+    /// The transaction failed and must be aborted.
     pub const TRANSACTION_ABORTABLE: Self = Self(120);
-    /// Invalid record state.
+    /// The record is in another state: not acquired by this member, or acknowledged.
     pub const INVALID_RECORD_STATE: Self = Self(121);
-    /// Share session not found.
+    /// The broker has forgotten this share session.
     pub const SHARE_SESSION_NOT_FOUND: Self = Self(122);
-    /// Invalid share session epoch.
+    /// The share session is at another epoch.
     pub const INVALID_SHARE_SESSION_EPOCH: Self = Self(123);
-    /// Fenced state epoch.
+    /// The share coordinator's state is at a later epoch.
     pub const FENCED_STATE_EPOCH: Self = Self(124);
-    /// Invalid voter key.
+    /// The voter's key is not that of the receiving replica.
     pub const INVALID_VOTER_KEY: Self = Self(125);
-    /// Duplicate voter.
+    /// This voter is there already.
     pub const DUPLICATE_VOTER: Self = Self(126);
-    /// Voter not found.
+    /// There is no such voter.
     pub const VOTER_NOT_FOUND: Self = Self(127);
-    /// Invalid regular expression.
+    /// The regular expression is not valid.
     pub const INVALID_REGULAR_EXPRESSION: Self = Self(128);
-    /// Rebootstrap required.
+    /// The client's metadata is too old, it must start again from its bootstrap servers.
     pub const REBOOTSTRAP_REQUIRED: Self = Self(129);
-    /// Streams invalid topology.
+    /// The streams topology is not valid.
     pub const STREAMS_INVALID_TOPOLOGY: Self = Self(130);
-    /// Streams invalid topology epoch.
+    /// The streams topology's epoch is not valid.
     pub const STREAMS_INVALID_TOPOLOGY_EPOCH: Self = Self(131);
-    /// Streams topology fenced.
+    /// The streams topology is older than that of the group.
     pub const STREAMS_TOPOLOGY_FENCED: Self = Self(132);
-    /// Share session limit reached.
+    /// The broker has as many share sessions as it allows.
     pub const SHARE_SESSION_LIMIT_REACHED: Self = Self(133);
 }
 
@@ -283,805 +283,805 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "UNKNOWN_SERVER_ERROR",
         retriable: false,
         invalidates_metadata: false,
-        description: "unknown server error",
+        description: "the broker failed for a reason that it does not tell",
     },
-    ErrorFacts { name: "NONE", retriable: false, invalidates_metadata: false, description: "none" },
+    ErrorFacts { name: "NONE", retriable: false, invalidates_metadata: false, description: "no error" },
     ErrorFacts {
         name: "OFFSET_OUT_OF_RANGE",
         retriable: false,
         invalidates_metadata: false,
-        description: "offset out of range",
+        description: "the offset is outside of what the partition holds",
     },
     ErrorFacts {
         name: "CORRUPT_MESSAGE",
         retriable: true,
         invalidates_metadata: false,
-        description: "corrupt message",
+        description: "a record batch is corrupt, has no valid checksum, or lacks the key that a compacted topic needs",
     },
     ErrorFacts {
         name: "UNKNOWN_TOPIC_OR_PARTITION",
         retriable: true,
         invalidates_metadata: true,
-        description: "unknown topic or partition",
+        description: "the broker does not host this topic or partition",
     },
     ErrorFacts {
         name: "INVALID_FETCH_SIZE",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid fetch size",
+        description: "the fetch size is not valid",
     },
     ErrorFacts {
         name: "LEADER_NOT_AVAILABLE",
         retriable: true,
         invalidates_metadata: true,
-        description: "leader not available",
+        description: "the partition has no leader at the moment",
     },
     ErrorFacts {
         name: "NOT_LEADER_OR_FOLLOWER",
         retriable: true,
         invalidates_metadata: true,
-        description: "not leader or follower",
+        description: "the broker is not the partition's leader, or not a replica of it",
     },
     ErrorFacts {
         name: "REQUEST_TIMED_OUT",
         retriable: true,
         invalidates_metadata: false,
-        description: "request timed out",
+        description: "the broker gave up before the request was done",
     },
     ErrorFacts {
         name: "BROKER_NOT_AVAILABLE",
         retriable: false,
         invalidates_metadata: false,
-        description: "broker not available",
+        description: "the broker is not available",
     },
     ErrorFacts {
         name: "REPLICA_NOT_AVAILABLE",
         retriable: true,
         invalidates_metadata: true,
-        description: "replica not available",
+        description: "the replica is not available",
     },
     ErrorFacts {
         name: "MESSAGE_TOO_LARGE",
         retriable: false,
         invalidates_metadata: false,
-        description: "message too large",
+        description: "a record batch is larger than the broker or the topic accepts",
     },
     ErrorFacts {
         name: "STALE_CONTROLLER_EPOCH",
         retriable: false,
         invalidates_metadata: false,
-        description: "stale controller epoch",
+        description: "the controller has been replaced by a later one",
     },
     ErrorFacts {
         name: "OFFSET_METADATA_TOO_LARGE",
         retriable: false,
         invalidates_metadata: false,
-        description: "offset metadata too large",
+        description: "the metadata beside a committed offset is larger than the broker accepts",
     },
     ErrorFacts {
         name: "NETWORK_EXCEPTION",
         retriable: true,
         invalidates_metadata: true,
-        description: "network exception",
+        description: "the broker closed the connection before it answered",
     },
     ErrorFacts {
         name: "COORDINATOR_LOAD_IN_PROGRESS",
         retriable: true,
         invalidates_metadata: false,
-        description: "coordinator load in progress",
+        description: "the coordinator is still loading, try again",
     },
     ErrorFacts {
         name: "COORDINATOR_NOT_AVAILABLE",
         retriable: true,
         invalidates_metadata: false,
-        description: "coordinator not available",
+        description: "the coordinator is not available",
     },
     ErrorFacts {
         name: "NOT_COORDINATOR",
         retriable: true,
         invalidates_metadata: false,
-        description: "not coordinator",
+        description: "the broker is not the coordinator of this group or transaction",
     },
     ErrorFacts {
         name: "INVALID_TOPIC_EXCEPTION",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid topic exception",
+        description: "the topic's name is not valid, or the topic may not be written to",
     },
     ErrorFacts {
         name: "RECORD_LIST_TOO_LARGE",
         retriable: false,
         invalidates_metadata: false,
-        description: "record list too large",
+        description: "a record batch is larger than a segment of the partition's log",
     },
     ErrorFacts {
         name: "NOT_ENOUGH_REPLICAS",
         retriable: true,
         invalidates_metadata: false,
-        description: "not enough replicas",
+        description: "fewer replicas are in sync than the topic demands",
     },
     ErrorFacts {
         name: "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
         retriable: true,
         invalidates_metadata: false,
-        description: "not enough replicas after append",
+        description: "the records were appended, but fewer replicas are in sync than the topic demands",
     },
     ErrorFacts {
         name: "INVALID_REQUIRED_ACKS",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid required acks",
+        description: "the required acknowledgements are none of -1, 0 and 1",
     },
     ErrorFacts {
         name: "ILLEGAL_GENERATION",
         retriable: false,
         invalidates_metadata: false,
-        description: "illegal generation",
+        description: "the group has gone on to another generation",
     },
     ErrorFacts {
         name: "INCONSISTENT_GROUP_PROTOCOL",
         retriable: false,
         invalidates_metadata: false,
-        description: "inconsistent group protocol",
+        description: "the member's protocols have nothing in common with those of its group",
     },
     ErrorFacts {
         name: "INVALID_GROUP_ID",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid group id",
+        description: "the group id is not valid",
     },
     ErrorFacts {
         name: "UNKNOWN_MEMBER_ID",
         retriable: false,
         invalidates_metadata: false,
-        description: "unknown member id",
+        description: "the coordinator does not know this member",
     },
     ErrorFacts {
         name: "INVALID_SESSION_TIMEOUT",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid session timeout",
+        description: "the session timeout is outside of what the broker allows",
     },
     ErrorFacts {
         name: "REBALANCE_IN_PROGRESS",
         retriable: false,
         invalidates_metadata: false,
-        description: "rebalance in progress",
+        description: "the group is rebalancing, rejoin it",
     },
     ErrorFacts {
         name: "INVALID_COMMIT_OFFSET_SIZE",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid commit offset size",
+        description: "the offsets to be committed are more than the broker accepts at once",
     },
     ErrorFacts {
         name: "TOPIC_AUTHORIZATION_FAILED",
         retriable: false,
         invalidates_metadata: false,
-        description: "topic authorization failed",
+        description: "not authorized for the topic",
     },
     ErrorFacts {
         name: "GROUP_AUTHORIZATION_FAILED",
         retriable: false,
         invalidates_metadata: false,
-        description: "group authorization failed",
+        description: "not authorized for the group",
     },
     ErrorFacts {
         name: "CLUSTER_AUTHORIZATION_FAILED",
         retriable: false,
         invalidates_metadata: false,
-        description: "cluster authorization failed",
+        description: "not authorized for the cluster",
     },
     ErrorFacts {
         name: "INVALID_TIMESTAMP",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid timestamp",
+        description: "a record's timestamp is outside of what the topic allows",
     },
     ErrorFacts {
         name: "UNSUPPORTED_SASL_MECHANISM",
         retriable: false,
         invalidates_metadata: false,
-        description: "unsupported sasl mechanism",
+        description: "the broker does not offer this SASL mechanism",
     },
     ErrorFacts {
         name: "ILLEGAL_SASL_STATE",
         retriable: false,
         invalidates_metadata: false,
-        description: "illegal sasl state",
+        description: "the request does not fit the state of the SASL exchange",
     },
     ErrorFacts {
         name: "UNSUPPORTED_VERSION",
         retriable: false,
         invalidates_metadata: false,
-        description: "unsupported version",
+        description: "the broker does not support this version of the API",
     },
     ErrorFacts {
         name: "TOPIC_ALREADY_EXISTS",
         retriable: false,
         invalidates_metadata: false,
-        description: "topic already exists",
+        description: "a topic of this name exists",
     },
     ErrorFacts {
         name: "INVALID_PARTITIONS",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid partitions",
+        description: "the number of partitions is not valid",
     },
     ErrorFacts {
         name: "INVALID_REPLICATION_FACTOR",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid replication factor",
+        description: "the replication factor is below one or above the number of brokers",
     },
     ErrorFacts {
         name: "INVALID_REPLICA_ASSIGNMENT",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid replica assignment",
+        description: "the assignment of replicas to brokers is not valid",
     },
     ErrorFacts {
         name: "INVALID_CONFIG",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid config",
+        description: "the configuration is not valid",
     },
     ErrorFacts {
         name: "NOT_CONTROLLER",
         retriable: true,
         invalidates_metadata: false,
-        description: "not controller",
+        description: "the broker is not the controller",
     },
     ErrorFacts {
         name: "INVALID_REQUEST",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid request",
+        description: "the request makes no sense to the broker, its log may tell why",
     },
     ErrorFacts {
         name: "UNSUPPORTED_FOR_MESSAGE_FORMAT",
         retriable: false,
         invalidates_metadata: false,
-        description: "unsupported for message format",
+        description: "the topic's message format does not support this",
     },
     ErrorFacts {
         name: "POLICY_VIOLATION",
         retriable: false,
         invalidates_metadata: false,
-        description: "policy violation",
+        description: "the broker's policy forbids it",
     },
     ErrorFacts {
         name: "OUT_OF_ORDER_SEQUENCE_NUMBER",
         retriable: false,
         invalidates_metadata: false,
-        description: "out of order sequence number",
+        description: "a sequence number is missing: batches before this one did not arrive",
     },
     ErrorFacts {
         name: "DUPLICATE_SEQUENCE_NUMBER",
         retriable: false,
         invalidates_metadata: false,
-        description: "duplicate sequence number",
+        description: "the broker has appended this batch before",
     },
     ErrorFacts {
         name: "INVALID_PRODUCER_EPOCH",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid producer epoch",
+        description: "a producer with the same id and a later epoch exists",
     },
     ErrorFacts {
         name: "INVALID_TXN_STATE",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid txn state",
+        description: "the transaction is in a state in which this can't be done",
     },
     ErrorFacts {
         name: "INVALID_PRODUCER_ID_MAPPING",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid producer id mapping",
+        description: "the producer id does not belong to this transactional id",
     },
     ErrorFacts {
         name: "INVALID_TRANSACTION_TIMEOUT",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid transaction timeout",
+        description: "the transaction timeout is larger than the broker allows",
     },
     ErrorFacts {
         name: "CONCURRENT_TRANSACTIONS",
         retriable: true,
         invalidates_metadata: false,
-        description: "concurrent transactions",
+        description: "another transaction of this transactional id is still being completed, try again",
     },
     ErrorFacts {
         name: "TRANSACTION_COORDINATOR_FENCED",
         retriable: false,
         invalidates_metadata: false,
-        description: "transaction coordinator fenced",
+        description: "the transaction coordinator has been replaced by a later one",
     },
     ErrorFacts {
         name: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
         retriable: false,
         invalidates_metadata: false,
-        description: "transactional id authorization failed",
+        description: "not authorized for the transactional id",
     },
     ErrorFacts {
         name: "SECURITY_DISABLED",
         retriable: false,
         invalidates_metadata: false,
-        description: "security disabled",
+        description: "the broker has no security set up that this needs",
     },
     ErrorFacts {
         name: "OPERATION_NOT_ATTEMPTED",
         retriable: false,
         invalidates_metadata: false,
-        description: "operation not attempted",
+        description: "the broker did not try this, because something else in the request failed",
     },
     ErrorFacts {
         name: "KAFKA_STORAGE_ERROR",
         retriable: true,
         invalidates_metadata: true,
-        description: "kafka storage error",
+        description: "the broker can't read or write its disk",
     },
     ErrorFacts {
         name: "LOG_DIR_NOT_FOUND",
         retriable: false,
         invalidates_metadata: false,
-        description: "log dir not found",
+        description: "the broker has no such log directory",
     },
     ErrorFacts {
         name: "SASL_AUTHENTICATION_FAILED",
         retriable: false,
         invalidates_metadata: false,
-        description: "sasl authentication failed",
+        description: "authentication failed",
     },
     ErrorFacts {
         name: "UNKNOWN_PRODUCER_ID",
         retriable: false,
         invalidates_metadata: false,
-        description: "unknown producer id",
+        description: "the broker knows nothing of this producer id, its records may have expired",
     },
     ErrorFacts {
         name: "REASSIGNMENT_IN_PROGRESS",
         retriable: false,
         invalidates_metadata: false,
-        description: "reassignment in progress",
+        description: "the partition is being reassigned already",
     },
     ErrorFacts {
         name: "DELEGATION_TOKEN_AUTH_DISABLED",
         retriable: false,
         invalidates_metadata: false,
-        description: "delegation token auth disabled",
+        description: "delegation tokens are not enabled on the broker",
     },
     ErrorFacts {
         name: "DELEGATION_TOKEN_NOT_FOUND",
         retriable: false,
         invalidates_metadata: false,
-        description: "delegation token not found",
+        description: "the broker does not know this delegation token",
     },
     ErrorFacts {
         name: "DELEGATION_TOKEN_OWNER_MISMATCH",
         retriable: false,
         invalidates_metadata: false,
-        description: "delegation token owner mismatch",
+        description: "the delegation token belongs to somebody else",
     },
     ErrorFacts {
         name: "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
         retriable: false,
         invalidates_metadata: false,
-        description: "delegation token request not allowed",
+        description: "delegation tokens can't be asked for over this connection",
     },
     ErrorFacts {
         name: "DELEGATION_TOKEN_AUTHORIZATION_FAILED",
         retriable: false,
         invalidates_metadata: false,
-        description: "delegation token authorization failed",
+        description: "not authorized for the delegation token",
     },
     ErrorFacts {
         name: "DELEGATION_TOKEN_EXPIRED",
         retriable: false,
         invalidates_metadata: false,
-        description: "delegation token expired",
+        description: "the delegation token has expired",
     },
     ErrorFacts {
         name: "INVALID_PRINCIPAL_TYPE",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid principal type",
+        description: "the principal is of a type that is not supported here",
     },
     ErrorFacts {
         name: "NON_EMPTY_GROUP",
         retriable: false,
         invalidates_metadata: false,
-        description: "non empty group",
+        description: "the group is not empty",
     },
     ErrorFacts {
         name: "GROUP_ID_NOT_FOUND",
         retriable: false,
         invalidates_metadata: false,
-        description: "group id not found",
+        description: "there is no such group",
     },
     ErrorFacts {
         name: "FETCH_SESSION_ID_NOT_FOUND",
         retriable: true,
         invalidates_metadata: false,
-        description: "fetch session id not found",
+        description: "the broker has forgotten this fetch session",
     },
     ErrorFacts {
         name: "INVALID_FETCH_SESSION_EPOCH",
         retriable: true,
         invalidates_metadata: false,
-        description: "invalid fetch session epoch",
+        description: "the fetch session is at another epoch",
     },
     ErrorFacts {
         name: "LISTENER_NOT_FOUND",
         retriable: true,
         invalidates_metadata: true,
-        description: "listener not found",
+        description: "the partition's leader has no listener of the name that the request came in by",
     },
     ErrorFacts {
         name: "TOPIC_DELETION_DISABLED",
         retriable: false,
         invalidates_metadata: false,
-        description: "topic deletion disabled",
+        description: "the broker does not allow topics to be deleted",
     },
     ErrorFacts {
         name: "FENCED_LEADER_EPOCH",
         retriable: true,
         invalidates_metadata: true,
-        description: "fenced leader epoch",
+        description: "the leader epoch in the request is older than the broker's",
     },
     ErrorFacts {
         name: "UNKNOWN_LEADER_EPOCH",
         retriable: true,
         invalidates_metadata: false,
-        description: "unknown leader epoch",
+        description: "the leader epoch in the request is later than the broker's",
     },
     ErrorFacts {
         name: "UNSUPPORTED_COMPRESSION_TYPE",
         retriable: false,
         invalidates_metadata: false,
-        description: "unsupported compression type",
+        description: "the consumer does not support the compression of these batches",
     },
     ErrorFacts {
         name: "STALE_BROKER_EPOCH",
         retriable: false,
         invalidates_metadata: false,
-        description: "stale broker epoch",
+        description: "the broker has been registered again since",
     },
     ErrorFacts {
         name: "OFFSET_NOT_AVAILABLE",
         retriable: true,
         invalidates_metadata: false,
-        description: "offset not available",
+        description: "the leader does not know the high watermark yet, try again",
     },
     ErrorFacts {
         name: "MEMBER_ID_REQUIRED",
         retriable: false,
         invalidates_metadata: false,
-        description: "member id required",
+        description: "the member must join again with the id that it was given",
     },
     ErrorFacts {
         name: "PREFERRED_LEADER_NOT_AVAILABLE",
         retriable: true,
         invalidates_metadata: true,
-        description: "preferred leader not available",
+        description: "the preferred leader is not available",
     },
     ErrorFacts {
         name: "GROUP_MAX_SIZE_REACHED",
         retriable: false,
         invalidates_metadata: false,
-        description: "group max size reached",
+        description: "the group has as many members as the broker allows",
     },
     ErrorFacts {
         name: "FENCED_INSTANCE_ID",
         retriable: false,
         invalidates_metadata: false,
-        description: "fenced instance id",
+        description: "another member has taken over this group instance id",
     },
     ErrorFacts {
         name: "ELIGIBLE_LEADERS_NOT_AVAILABLE",
         retriable: true,
         invalidates_metadata: true,
-        description: "eligible leaders not available",
+        description: "no eligible leader is available",
     },
     ErrorFacts {
         name: "ELECTION_NOT_NEEDED",
         retriable: true,
         invalidates_metadata: true,
-        description: "election not needed",
+        description: "the partition has the right leader already",
     },
     ErrorFacts {
         name: "NO_REASSIGNMENT_IN_PROGRESS",
         retriable: false,
         invalidates_metadata: false,
-        description: "no reassignment in progress",
+        description: "the partition is not being reassigned",
     },
     ErrorFacts {
         name: "GROUP_SUBSCRIBED_TO_TOPIC",
         retriable: false,
         invalidates_metadata: false,
-        description: "group subscribed to topic",
+        description: "the group is subscribed to the topic",
     },
     ErrorFacts {
         name: "INVALID_RECORD",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid record",
+        description: "a record is not valid for its topic",
     },
     ErrorFacts {
         name: "UNSTABLE_OFFSET_COMMIT",
         retriable: true,
         invalidates_metadata: false,
-        description: "unstable offset commit",
+        description: "there are offsets of open transactions, try again",
     },
     ErrorFacts {
         name: "THROTTLING_QUOTA_EXCEEDED",
         retriable: true,
         invalidates_metadata: false,
-        description: "throttling quota exceeded",
+        description: "the quota is exceeded, slow down",
     },
     ErrorFacts {
         name: "PRODUCER_FENCED",
         retriable: false,
         invalidates_metadata: false,
-        description: "producer fenced",
+        description: "another producer has taken over this transactional id",
     },
     ErrorFacts {
         name: "RESOURCE_NOT_FOUND",
         retriable: false,
         invalidates_metadata: false,
-        description: "resource not found",
+        description: "there is no such resource",
     },
     ErrorFacts {
         name: "DUPLICATE_RESOURCE",
         retriable: false,
         invalidates_metadata: false,
-        description: "duplicate resource",
+        description: "there are several resources of this name",
     },
     ErrorFacts {
         name: "UNACCEPTABLE_CREDENTIAL",
         retriable: false,
         invalidates_metadata: false,
-        description: "unacceptable credential",
+        description: "the credential does not satisfy the broker",
     },
     ErrorFacts {
         name: "INCONSISTENT_VOTER_SET",
         retriable: false,
         invalidates_metadata: false,
-        description: "inconsistent voter set",
+        description: "the sender and the receiver know different sets of voters",
     },
     ErrorFacts {
         name: "INVALID_UPDATE_VERSION",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid update version",
+        description: "the requested feature version is not valid",
     },
     ErrorFacts {
         name: "FEATURE_UPDATE_FAILED",
         retriable: false,
         invalidates_metadata: false,
-        description: "feature update failed",
+        description: "the controller could not update the features",
     },
     ErrorFacts {
         name: "PRINCIPAL_DESERIALIZATION_FAILURE",
         retriable: false,
         invalidates_metadata: false,
-        description: "principal deserialization failure",
+        description: "the broker could not read the principal in a forwarded request",
     },
     ErrorFacts {
         name: "SNAPSHOT_NOT_FOUND",
         retriable: false,
         invalidates_metadata: false,
-        description: "snapshot not found",
+        description: "there is no such snapshot",
     },
     ErrorFacts {
         name: "POSITION_OUT_OF_RANGE",
         retriable: false,
         invalidates_metadata: false,
-        description: "position out of range",
+        description: "the position is outside of the snapshot",
     },
     ErrorFacts {
         name: "UNKNOWN_TOPIC_ID",
         retriable: true,
         invalidates_metadata: true,
-        description: "unknown topic id",
+        description: "the broker knows no topic of this id",
     },
     ErrorFacts {
         name: "DUPLICATE_BROKER_REGISTRATION",
         retriable: false,
         invalidates_metadata: false,
-        description: "duplicate broker registration",
+        description: "the broker is registered already and still alive",
     },
     ErrorFacts {
         name: "BROKER_ID_NOT_REGISTERED",
         retriable: false,
         invalidates_metadata: false,
-        description: "broker id not registered",
+        description: "the broker is not registered",
     },
     ErrorFacts {
         name: "INCONSISTENT_TOPIC_ID",
         retriable: true,
         invalidates_metadata: true,
-        description: "inconsistent topic id",
+        description: "the topic id is not that of the partition's log",
     },
     ErrorFacts {
         name: "INCONSISTENT_CLUSTER_ID",
         retriable: false,
         invalidates_metadata: false,
-        description: "inconsistent cluster id",
+        description: "the cluster id is not that of this cluster",
     },
     ErrorFacts {
         name: "TRANSACTIONAL_ID_NOT_FOUND",
         retriable: false,
         invalidates_metadata: false,
-        description: "transactional id not found",
+        description: "there is no such transactional id",
     },
     ErrorFacts {
         name: "FETCH_SESSION_TOPIC_ID_ERROR",
         retriable: true,
         invalidates_metadata: false,
-        description: "fetch session topic id error",
+        description: "the fetch session mixes requests with and without topic ids",
     },
     ErrorFacts {
         name: "INELIGIBLE_REPLICA",
         retriable: false,
         invalidates_metadata: false,
-        description: "ineligible replica",
+        description: "the replica can't be in sync, its broker may be fenced or shutting down",
     },
     ErrorFacts {
         name: "NEW_LEADER_ELECTED",
         retriable: false,
         invalidates_metadata: false,
-        description: "new leader elected",
+        description: "a new leader has been elected, the request was for the one before",
     },
     ErrorFacts {
         name: "OFFSET_MOVED_TO_TIERED_STORAGE",
         retriable: false,
         invalidates_metadata: false,
-        description: "offset moved to tiered storage",
+        description: "the offset has moved to tiered storage",
     },
     ErrorFacts {
         name: "FENCED_MEMBER_EPOCH",
         retriable: false,
         invalidates_metadata: false,
-        description: "fenced member epoch",
+        description: "the member's epoch is older than the coordinator's, rejoin the group",
     },
     ErrorFacts {
         name: "UNRELEASED_INSTANCE_ID",
         retriable: false,
         invalidates_metadata: false,
-        description: "unreleased instance id",
+        description: "the member that has this group instance id has not left yet",
     },
     ErrorFacts {
         name: "UNSUPPORTED_ASSIGNOR",
         retriable: false,
         invalidates_metadata: false,
-        description: "unsupported assignor",
+        description: "the coordinator does not support this assignor",
     },
     ErrorFacts {
         name: "STALE_MEMBER_EPOCH",
         retriable: false,
         invalidates_metadata: false,
-        description: "stale member epoch",
+        description: "the member's epoch is not the latest, try again with the latest",
     },
     ErrorFacts {
         name: "MISMATCHED_ENDPOINT_TYPE",
         retriable: false,
         invalidates_metadata: false,
-        description: "mismatched endpoint type",
+        description: "the request came in by an endpoint of the other kind: broker, controller",
     },
     ErrorFacts {
         name: "UNSUPPORTED_ENDPOINT_TYPE",
         retriable: false,
         invalidates_metadata: false,
-        description: "unsupported endpoint type",
+        description: "endpoints of this kind can't be described by this request",
     },
     ErrorFacts {
         name: "UNKNOWN_CONTROLLER_ID",
         retriable: false,
         invalidates_metadata: false,
-        description: "unknown controller id",
+        description: "there is no such controller",
     },
     ErrorFacts {
         name: "UNKNOWN_SUBSCRIPTION_ID",
         retriable: false,
         invalidates_metadata: false,
-        description: "unknown subscription id",
+        description: "the client's telemetry subscription is out of date",
     },
     ErrorFacts {
         name: "TELEMETRY_TOO_LARGE",
         retriable: false,
         invalidates_metadata: false,
-        description: "telemetry too large",
+        description: "the telemetry is larger than the broker accepts",
     },
     ErrorFacts {
         name: "INVALID_REGISTRATION",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid registration",
+        description: "the controller finds the registration not valid",
     },
     ErrorFacts {
         name: "TRANSACTION_ABORTABLE",
         retriable: false,
         invalidates_metadata: false,
-        description: "transaction abortable",
+        description: "the transaction failed and must be aborted",
     },
     ErrorFacts {
         name: "INVALID_RECORD_STATE",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid record state",
+        description: "the record is in another state: not acquired by this member, or acknowledged",
     },
     ErrorFacts {
         name: "SHARE_SESSION_NOT_FOUND",
         retriable: true,
         invalidates_metadata: false,
-        description: "share session not found",
+        description: "the broker has forgotten this share session",
     },
     ErrorFacts {
         name: "INVALID_SHARE_SESSION_EPOCH",
         retriable: true,
         invalidates_metadata: false,
-        description: "invalid share session epoch",
+        description: "the share session is at another epoch",
     },
     ErrorFacts {
         name: "FENCED_STATE_EPOCH",
         retriable: false,
         invalidates_metadata: false,
-        description: "fenced state epoch",
+        description: "the share coordinator's state is at a later epoch",
     },
     ErrorFacts {
         name: "INVALID_VOTER_KEY",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid voter key",
+        description: "the voter's key is not that of the receiving replica",
     },
     ErrorFacts {
         name: "DUPLICATE_VOTER",
         retriable: false,
         invalidates_metadata: false,
-        description: "duplicate voter",
+        description: "this voter is there already",
     },
     ErrorFacts {
         name: "VOTER_NOT_FOUND",
         retriable: false,
         invalidates_metadata: false,
-        description: "voter not found",
+        description: "there is no such voter",
     },
     ErrorFacts {
         name: "INVALID_REGULAR_EXPRESSION",
         retriable: false,
         invalidates_metadata: false,
-        description: "invalid regular expression",
+        description: "the regular expression is not valid",
     },
     ErrorFacts {
         name: "REBOOTSTRAP_REQUIRED",
         retriable: false,
         invalidates_metadata: false,
-        description: "rebootstrap required",
+        description: "the client's metadata is too old, it must start again from its bootstrap servers",
     },
     ErrorFacts {
         name: "STREAMS_INVALID_TOPOLOGY",
         retriable: false,
         invalidates_metadata: false,
-        description: "streams invalid topology",
+        description: "the streams topology is not valid",
     },
     ErrorFacts {
         name: "STREAMS_INVALID_TOPOLOGY_EPOCH",
         retriable: false,
         invalidates_metadata: false,
-        description: "streams invalid topology epoch",
+        description: "the streams topology's epoch is not valid",
     },
     ErrorFacts {
         name: "STREAMS_TOPOLOGY_FENCED",
         retriable: false,
         invalidates_metadata: false,
-        description: "streams topology fenced",
+        description: "the streams topology is older than that of the group",
     },
     ErrorFacts {
         name: "SHARE_SESSION_LIMIT_REACHED",
         retriable: true,
         invalidates_metadata: false,
-        description: "share session limit reached",
+        description: "the broker has as many share sessions as it allows",
     },
 ];

@@ -303,7 +303,7 @@ pub enum ApiKey {
     AddOffsetsToTxn = 25,
     /// Versions 0 to 5.
     EndTxn = 26,
-    /// Versions 1 to 2.
+    /// Versions 0 to 2.
     WriteTxnMarkers = 27,
     /// Versions 0 to 5.
     TxnOffsetCommit = 28,
@@ -317,21 +317,21 @@ pub enum ApiKey {
     DescribeConfigs = 32,
     /// Versions 0 to 2.
     AlterConfigs = 33,
-    /// Versions 1 to 2.
+    /// Versions 0 to 2.
     AlterReplicaLogDirs = 34,
-    /// Versions 1 to 5.
+    /// Versions 0 to 5.
     DescribeLogDirs = 35,
     /// Versions 0 to 2.
     SaslAuthenticate = 36,
     /// Versions 0 to 3.
     CreatePartitions = 37,
-    /// Versions 1 to 3.
+    /// Versions 0 to 3.
     CreateDelegationToken = 38,
-    /// Versions 1 to 2.
+    /// Versions 0 to 2.
     RenewDelegationToken = 39,
-    /// Versions 1 to 2.
+    /// Versions 0 to 2.
     ExpireDelegationToken = 40,
-    /// Versions 1 to 3.
+    /// Versions 0 to 3.
     DescribeDelegationToken = 41,
     /// Versions 0 to 2.
     DeleteGroups = 42,
@@ -647,7 +647,7 @@ impl ApiKey {
             }
             Self::EndTxn => &ApiFacts { name: "EndTxn", versions: 0..=5, served: 0..=5, flexible_from: 3 },
             Self::WriteTxnMarkers => {
-                &ApiFacts { name: "WriteTxnMarkers", versions: 1..=2, served: 1..=2, flexible_from: 1 }
+                &ApiFacts { name: "WriteTxnMarkers", versions: 0..=2, served: 1..=2, flexible_from: 1 }
             }
             Self::TxnOffsetCommit => {
                 &ApiFacts { name: "TxnOffsetCommit", versions: 0..=5, served: 0..=5, flexible_from: 3 }
@@ -668,10 +668,10 @@ impl ApiKey {
                 &ApiFacts { name: "AlterConfigs", versions: 0..=2, served: 0..=2, flexible_from: 2 }
             }
             Self::AlterReplicaLogDirs => {
-                &ApiFacts { name: "AlterReplicaLogDirs", versions: 1..=2, served: 1..=2, flexible_from: 2 }
+                &ApiFacts { name: "AlterReplicaLogDirs", versions: 0..=2, served: 1..=2, flexible_from: 2 }
             }
             Self::DescribeLogDirs => {
-                &ApiFacts { name: "DescribeLogDirs", versions: 1..=5, served: 1..=5, flexible_from: 2 }
+                &ApiFacts { name: "DescribeLogDirs", versions: 0..=5, served: 1..=5, flexible_from: 2 }
             }
             Self::SaslAuthenticate => {
                 &ApiFacts { name: "SaslAuthenticate", versions: 0..=2, served: 0..=2, flexible_from: 2 }
@@ -680,17 +680,17 @@ impl ApiKey {
                 &ApiFacts { name: "CreatePartitions", versions: 0..=3, served: 0..=3, flexible_from: 2 }
             }
             Self::CreateDelegationToken => {
-                &ApiFacts { name: "CreateDelegationToken", versions: 1..=3, served: 1..=3, flexible_from: 2 }
+                &ApiFacts { name: "CreateDelegationToken", versions: 0..=3, served: 1..=3, flexible_from: 2 }
             }
             Self::RenewDelegationToken => {
-                &ApiFacts { name: "RenewDelegationToken", versions: 1..=2, served: 1..=2, flexible_from: 2 }
+                &ApiFacts { name: "RenewDelegationToken", versions: 0..=2, served: 1..=2, flexible_from: 2 }
             }
             Self::ExpireDelegationToken => {
-                &ApiFacts { name: "ExpireDelegationToken", versions: 1..=2, served: 1..=2, flexible_from: 2 }
+                &ApiFacts { name: "ExpireDelegationToken", versions: 0..=2, served: 1..=2, flexible_from: 2 }
             }
             Self::DescribeDelegationToken => &ApiFacts {
                 name: "DescribeDelegationToken",
-                versions: 1..=3,
+                versions: 0..=3,
                 served: 1..=3,
                 flexible_from: 2,
             },
