@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ottla_protocol::batch::{SealOptions, SealedBatch};
+use ottla_protocol::batch::{ChunkPool, SealOptions, SealedBatch};
 
 use super::{
     accumulator::OpenBatch,
@@ -89,13 +89,32 @@ impl ReadyBatch {
         report(topic, partition, outcome, status, tags, self.tracker.take(), self.charged_bytes, len)
     }
 
-    /// Two batches of half the records each; the whole again if it has only one record or can't be read back.
-    pub fn split(
-        self,
-        _pool: &ottla_protocol::batch::ChunkPool,
-        _options: &SealOptions,
-    ) -> Result<(Self, Self), Box<Self>> {
-        Err(Box::new(self))
+    /// Two batches of half the records each; the whole again if it has only one record.
+    pub fn split(self, pool: &ChunkPool, options: &SealOptions) -> Result<(Self, Self), Box<Self>> {
+        let records = self.sealed.record_count();
+        let Some((first, second)) = self.sealed.split(records / 2, pool, options) else {
+            return Err(Box::new(self));
+        };
+        let Self { mut tags, tracker, since, charged_bytes, order, possibly_persisted, .. } = self;
+        let at = first.record_count() as usize;
+        let second_tags = tags.split_off(at);
+        let half = |sealed, tags, tracker, charged_bytes| Self {
+            sealed,
+            tags,
+            tracker,
+            since,
+            charged_bytes,
+            order,
+            attempts: 0,
+            possibly_persisted,
+        };
+        let second_tracker = tracker.as_ref().map(|(tracker, index)| (Arc::clone(tracker), index + at));
+        // How many bytes each half was charged is not known any more; together they give back all of it.
+        let first_charge = charged_bytes / 2;
+        Ok((
+            half(first, tags, tracker, first_charge),
+            half(second, second_tags, second_tracker, charged_bytes - first_charge),
+        ))
     }
 
     /// Whether the records are certainly not in the log, as far as is known.

@@ -54,7 +54,7 @@ impl<'a> Record<'a> {
     /// Appends a header. The same key may appear more than once; the value may be null.
     #[must_use]
     pub fn header(mut self, key: &'a str, value: Option<&'a [u8]>) -> Self {
-        self.headers.push(HeaderRef { key, value });
+        self.headers.push(HeaderRef { key: key.as_bytes(), value });
         self
     }
 

@@ -106,22 +106,16 @@ impl ProduceFrame {
                 }
                 scratch.extend_from_slice(&entry.partition.to_be_bytes());
                 let sealed = &entry.batch.batch.sealed;
-                if head.version < 3 {
-                    let message_set = sealed.to_message_set(if head.version == 2 { 1 } else { 0 });
-                    scratch.extend_from_slice(&(message_set.len() as i32).to_be_bytes());
-                    scratch.extend_from_slice(&message_set);
+                if flexible {
+                    put_uvarint(&mut scratch, sealed.len() as u32 + 1);
                 } else {
-                    if flexible {
-                        put_uvarint(&mut scratch, sealed.len() as u32 + 1);
-                    } else {
-                        scratch.extend_from_slice(&(sealed.len() as i32).to_be_bytes());
-                    }
-                    if sealed.len() <= COPIED_UP_TO {
-                        sealed.segments().for_each(|segment| scratch.extend_from_slice(segment));
-                    } else {
-                        parts.push(Part { scratch_end: scratch.len(), batch: Some(batches.len()) });
-                        referenced += sealed.len();
-                    }
+                    scratch.extend_from_slice(&(sealed.len() as i32).to_be_bytes());
+                }
+                if sealed.len() <= COPIED_UP_TO {
+                    sealed.segments().for_each(|segment| scratch.extend_from_slice(segment));
+                } else {
+                    parts.push(Part { scratch_end: scratch.len(), batch: Some(batches.len()) });
+                    referenced += sealed.len();
                 }
                 batches.push(entry.batch);
                 if flexible {

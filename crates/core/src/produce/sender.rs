@@ -305,7 +305,7 @@ impl Sender {
 
     /// Builds and queues one request; false if there was nothing to put into it.
     fn send_one(&mut self, now: Instant, connection: &mut Connection, _reason: SendReason) -> bool {
-        let Some(version) = connection.versions().pick_any(ApiKey::Produce) else {
+        let Some(version) = connection.versions().pick(ApiKey::Produce, 3..=13) else {
             let error = Error::new(ErrorKind::UnsupportedVersion, "Produce").with_peer(connection.name());
             while let Some((slot, _)) = self.collector.peek_due() {
                 self.fail_all(slot, &error);

@@ -57,9 +57,12 @@ pub struct WaitingRecord {
     partition: Option<i32>,
     key: Option<Box<[u8]>>,
     value: Option<Box<[u8]>>,
-    headers: Vec<(Box<str>, Option<Box<[u8]>>)>,
+    headers: Vec<WaitingHeader>,
     opaque: u64,
 }
+
+/// A header's key and value.
+type WaitingHeader = (Box<[u8]>, Option<Box<[u8]>>);
 
 /// What is known of a topic.
 #[derive(Debug)]

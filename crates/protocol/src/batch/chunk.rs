@@ -1,0 +1,244 @@
+//! The memory of batches that are being built: small chunks from a pool that is used like a stack, so that the bytes
+//! that were written last, and are still in the cache, are written next.
+//!
+//! A batch is a chain of chunks instead of one large buffer: what an application has open at the same time is what
+//! counts in the cache. The first chunk of a batch is small, for producers with thousands of partitions and a few
+//! records in each.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+
+/// The size of a batch's first chunk.
+pub const SMALL_CHUNK_BYTES: usize = 2 * 1024;
+/// The size of every further chunk.
+pub const CHUNK_BYTES: usize = 16 * 1024;
+/// Idle chunks beyond this are freed: 32 MiB.
+const MAX_IDLE: usize = 2048;
+
+/// Hands out chunks and takes them back. Cheap to clone; all clones share one stock.
+#[derive(Clone, Default)]
+pub struct ChunkPool {
+    stock: Arc<Mutex<Stock>>,
+}
+
+#[derive(Default)]
+struct Stock {
+    small: Vec<Box<[u8]>>,
+    large: Vec<Box<[u8]>>,
+    in_use_bytes: usize,
+}
+
+impl ChunkPool {
+    /// An empty pool.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Bytes of chunks that batches hold.
+    pub fn in_use_bytes(&self) -> usize {
+        self.stock().in_use_bytes
+    }
+
+    /// Frees the chunks that nobody uses.
+    pub fn shrink(&self) {
+        let mut stock = self.stock();
+        stock.small = Vec::new();
+        stock.large = Vec::new();
+    }
+
+    fn take(&self, small: bool) -> Chunk {
+        let size = if small { SMALL_CHUNK_BYTES } else { CHUNK_BYTES };
+        let idle = {
+            let mut stock = self.stock();
+            stock.in_use_bytes += size;
+            if small { stock.small.pop() } else { stock.large.pop() }
+        };
+        Chunk { bytes: idle.unwrap_or_else(|| vec![0; size].into_boxed_slice()), filled: 0 }
+    }
+
+    fn give_back(&self, chunks: impl Iterator<Item = Chunk>) {
+        let mut stock = self.stock();
+        // Last in, first out: the chunk that was filled last is used next.
+        for chunk in chunks {
+            let size = chunk.bytes.len();
+            stock.in_use_bytes -= size;
+            let idle = if size == SMALL_CHUNK_BYTES { &mut stock.small } else { &mut stock.large };
+            if idle.len() < MAX_IDLE {
+                idle.push(chunk.bytes);
+            }
+        }
+    }
+
+    fn stock(&self) -> MutexGuard<'_, Stock> {
+        // The stock is consistent after every statement, so a panic elsewhere does not spoil it.
+        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A piece of memory of the pool.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    pub(super) bytes: Box<[u8]>,
+    pub(super) filled: usize,
+}
+
+/// A piece of a batch.
+#[derive(Debug)]
+pub(super) enum Segment {
+    /// Memory of the pool.
+    Chunk(Chunk),
+    /// A large value that is referenced instead of copied.
+    External(Bytes),
+    /// Memory of its own: compressed records.
+    Owned(Vec<u8>),
+}
+
+impl Segment {
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Chunk(chunk) => &chunk.bytes[..chunk.filled],
+            Self::External(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// The bytes of a batch in pieces. Dropping it returns its chunks to the pool.
+pub(super) struct ChunkChain {
+    pool: ChunkPool,
+    segments: Vec<Segment>,
+    len: usize,
+}
+
+impl ChunkChain {
+    pub(super) fn new(pool: &ChunkPool) -> Self {
+        Self { pool: pool.clone(), segments: Vec::new(), len: 0 }
+    }
+
+    /// A chain of one segment.
+    pub(super) fn of(pool: &ChunkPool, bytes: Vec<u8>) -> Self {
+        Self { pool: pool.clone(), len: bytes.len(), segments: vec![Segment::Owned(bytes)] }
+    }
+
+    pub(super) const fn pool(&self) -> &ChunkPool {
+        &self.pool
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn segments(&self) -> impl Iterator<Item = &[u8]> {
+        self.segments.iter().map(Segment::bytes)
+    }
+
+    /// The first segment's bytes, where the header is.
+    pub(super) fn head_mut(&mut self) -> &mut [u8] {
+        match self.segments.first_mut() {
+            Some(Segment::Chunk(chunk)) => &mut chunk.bytes[..chunk.filled],
+            Some(Segment::Owned(bytes)) => bytes,
+            Some(Segment::External(_)) | None => &mut [],
+        }
+    }
+
+    /// `count` bytes in one piece at the end, if the last chunk has room for them.
+    #[inline]
+    pub(super) fn reserve(&mut self, count: usize) -> Option<&mut [u8]> {
+        let Some(Segment::Chunk(chunk)) = self.segments.last_mut() else { return None };
+        let end = chunk.filled + count;
+        let room = chunk.bytes.get_mut(chunk.filled..end)?;
+        chunk.filled = end;
+        self.len += count;
+        Some(room)
+    }
+
+    /// Appends bytes, over as many chunks as that takes.
+    pub(super) fn put(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let room = match self.segments.last_mut() {
+                Some(Segment::Chunk(chunk)) if chunk.filled < chunk.bytes.len() => chunk,
+                _ => {
+                    self.grow();
+                    continue;
+                }
+            };
+            let count = bytes.len().min(room.bytes.len() - room.filled);
+            room.bytes[room.filled..room.filled + count].copy_from_slice(&bytes[..count]);
+            room.filled += count;
+            self.len += count;
+            bytes = &bytes[count..];
+        }
+    }
+
+    /// Appends bytes by reference.
+    pub(super) fn put_external(&mut self, bytes: Bytes) {
+        self.len += bytes.len();
+        self.segments.push(Segment::External(bytes));
+    }
+
+    fn grow(&mut self) {
+        let chunk = self.pool.take(self.segments.is_empty());
+        self.segments.push(Segment::Chunk(chunk));
+    }
+}
+
+impl Drop for ChunkChain {
+    fn drop(&mut self) {
+        let chunks = self.segments.drain(..).filter_map(|segment| match segment {
+            Segment::Chunk(chunk) => Some(chunk),
+            Segment::External(_) | Segment::Owned(_) => None,
+        });
+        self.pool.give_back(chunks);
+    }
+}
+
+impl fmt::Debug for ChunkPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stock = self.stock();
+        f.debug_struct("ChunkPool")
+            .field("in_use_bytes", &stock.in_use_bytes)
+            .field("idle", &(stock.small.len() + stock.large.len()))
+            .finish()
+    }
+}
+
+impl fmt::Debug for ChunkChain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ChunkChain({} bytes in {} segments)", self.len, self.segments.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_survive_the_borders_of_chunks_and_references() {
+        let pool = ChunkPool::new();
+        let mut chain = ChunkChain::new(&pool);
+        let bytes: Vec<u8> = (0..50_000).map(|i| i as u8).collect();
+        chain.put(&bytes);
+        chain.put_external(Bytes::from_static(b"outside"));
+        chain.put(b"end");
+        let whole: Vec<u8> = chain.segments().flatten().copied().collect();
+        assert_eq!(whole, [&bytes[..], b"outside", b"end"].concat());
+        assert_eq!(chain.len(), whole.len());
+    }
+
+    #[test]
+    fn chunks_return_to_the_pool_and_are_used_again() {
+        let pool = ChunkPool::new();
+        let mut chain = ChunkChain::new(&pool);
+        chain.put(&[1; 40_000]);
+        assert_eq!(pool.in_use_bytes(), SMALL_CHUNK_BYTES + 3 * CHUNK_BYTES);
+        drop(chain);
+        assert_eq!(pool.in_use_bytes(), 0);
+        let mut chain = ChunkChain::new(&pool);
+        chain.put(&[2; 40_000]);
+        assert_eq!(pool.stock().large.len(), 0, "the idle chunks were taken");
+    }
+}
