@@ -239,7 +239,31 @@ impl Cluster {
 
     /// What is to be done next.
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
+        if self.outputs.is_empty() && !self.ready.is_empty() {
+            self.run();
+        }
+        let output = self.outputs.pop_front()?;
+        if let Output::Send { connection, frame } = &output
+            && let Some(state) = self.connections.get_mut(connection)
+        {
+            let was_busy = state.is_busy();
+            state.untaken = state.untaken.saturating_sub(frame.len());
+            if was_busy && !state.is_busy() {
+                self.continue_with(*connection);
+            }
+        }
+        Some(output)
+    }
+
+    /// Says that answers pile up on their way to the client, or no longer do. While they do, the connection's requests
+    /// are left lying.
+    pub fn hold(&mut self, connection: ConnectionId, held: bool) {
+        if let Some(state) = self.connections.get_mut(&connection) {
+            state.held = held;
+            if !held {
+                self.continue_with(connection);
+            }
+        }
     }
 
     /// Makes things happen that clients can't ask for.
@@ -336,6 +360,7 @@ impl Cluster {
         }
         let due = connection.outbox.back().map_or(now, |(due, _)| *due).max(now + delay);
         if due <= now && !connection.closing {
+            connection.untaken += frame.len();
             self.outputs.push_back(Output::Send { connection: request.connection, frame });
             return;
         }
@@ -454,6 +479,7 @@ impl Cluster {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         while connection.outbox.front().is_some_and(|(due, _)| *due <= now) {
             let (_, frame) = connection.outbox.pop_front().expect("it was just looked at");
+            connection.untaken += frame.len();
             self.outputs.push_back(Output::Send { connection: id, frame });
         }
         if connection.closing && connection.outbox.is_empty() {

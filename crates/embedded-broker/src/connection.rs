@@ -29,6 +29,10 @@ pub(crate) struct Connection {
     pub closing: bool,
     /// Nothing is answered any more.
     pub mute: bool,
+    /// Bytes of answers that the driver hasn't taken yet.
+    pub untaken: usize,
+    /// The driver can't get rid of what it has taken.
+    pub held: bool,
     /// In the list of connections that may go on.
     pub ready: bool,
     /// The client's name and version, as its ApiVersions request said.
@@ -65,6 +69,11 @@ pub(crate) struct Request {
     pub struck: Struck,
 }
 
+/// A client that asks faster than it takes answers has to wait from here on.
+const UNTAKEN_LIMIT: usize = 16 << 20;
+/// So many late answers are prepared at most.
+const OUTBOX_LIMIT: usize = 1000;
+
 impl Connection {
     pub fn new(broker: BrokerId) -> Self {
         Self {
@@ -74,6 +83,8 @@ impl Connection {
             outbox: VecDeque::new(),
             closing: false,
             mute: false,
+            untaken: 0,
+            held: false,
             ready: false,
             software: None,
         }
@@ -81,7 +92,12 @@ impl Connection {
 
     /// No further request is handled now.
     pub fn is_busy(&self) -> bool {
-        self.pending.is_some() || self.closing || self.mute || self.outbox.len() >= 1000
+        self.pending.is_some()
+            || self.closing
+            || self.mute
+            || self.held
+            || self.untaken > UNTAKEN_LIMIT
+            || self.outbox.len() >= OUTBOX_LIMIT
     }
 }
 

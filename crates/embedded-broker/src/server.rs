@@ -158,6 +158,8 @@ struct Socket {
     out: VecDeque<Bytes>,
     out_bytes: usize,
     readable: bool,
+    /// The cluster was told to wait.
+    held: bool,
     /// To be closed once everything is written.
     closing: bool,
     broken: bool,
@@ -235,6 +237,10 @@ impl EventLoop {
         }
         if event.is_writable() && !socket.out.is_empty() {
             socket.flush();
+            if socket.held && socket.out_bytes <= OUT_LIMIT / 2 {
+                socket.held = false;
+                cluster.hold(id, false);
+            }
             self.close_if_done(id, cluster);
         }
     }
@@ -256,6 +262,7 @@ impl EventLoop {
                 out: VecDeque::new(),
                 out_bytes: 0,
                 readable: false,
+                held: false,
                 closing: false,
                 broken: false,
             };
@@ -281,9 +288,6 @@ impl EventLoop {
             let Some(socket) = self.sockets.get_mut(&id) else { return false };
             if socket.closing || socket.broken {
                 return false;
-            }
-            if socket.out_bytes > OUT_LIMIT {
-                return true;
             }
             let Some(space) = cluster.read_space(id) else { return true };
             let room = space.len();
@@ -316,10 +320,7 @@ impl EventLoop {
     }
 
     fn can_read_more(&self, cluster: &mut Cluster) -> bool {
-        self.readable.iter().any(|id| {
-            self.sockets.get(id).is_some_and(|socket| socket.out_bytes <= OUT_LIMIT)
-                && cluster.read_space(*id).is_some()
-        })
+        self.readable.iter().any(|id| cluster.read_space(*id).is_some())
     }
 
     /// Does what the cluster wants done.
@@ -331,6 +332,10 @@ impl EventLoop {
                     socket.out_bytes += frame.len();
                     socket.out.extend(frame.into_chunks());
                     socket.flush();
+                    if socket.out_bytes > OUT_LIMIT && !socket.held {
+                        socket.held = true;
+                        cluster.hold(connection, true);
+                    }
                     self.close_if_done(connection, cluster);
                 }
                 Output::Close { connection, .. } => {

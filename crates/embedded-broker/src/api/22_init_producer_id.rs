@@ -24,9 +24,16 @@ impl Cluster {
         if answer.error_code != ErrorCode::NONE {
             return answer;
         }
-        if body.transactional_id.is_some() {
-            answer.error_code = ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
-            return answer;
+        match body.transactional_id.as_deref() {
+            None => {}
+            Some("") => {
+                answer.error_code = ErrorCode::INVALID_REQUEST;
+                return answer;
+            }
+            Some(_) => {
+                answer.error_code = ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
+                return answer;
+            }
         }
         if body.producer_id >= 0 && (0..i16::MAX - 1).contains(&body.producer_epoch) {
             (answer.producer_id, answer.producer_epoch) = (body.producer_id, body.producer_epoch + 1);

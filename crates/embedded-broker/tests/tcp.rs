@@ -1,0 +1,259 @@
+//! The cluster over TCP.
+
+mod common;
+
+use std::{
+    io::{ErrorKind, Read, Write},
+    net::{SocketAddr, TcpStream},
+    time::{Duration, Instant},
+};
+
+use common::{Batch, base_offsets, decode, fetch_request, frame, produce_request, records_of};
+use ottla_embedded_broker::{BrokerId, ClusterOptions, EmbeddedCluster, Tail};
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::{fetch::FetchRequest, metadata::MetadataRequest, produce::ProduceRequest},
+    message::Request,
+};
+
+fn start(options: ClusterOptions) -> EmbeddedCluster {
+    let cluster = EmbeddedCluster::start(options).unwrap();
+    cluster.control(|control| control.create_topic("t", 3, 3)).unwrap();
+    cluster
+}
+
+struct Client {
+    stream: TcpStream,
+    next: i32,
+}
+
+impl Client {
+    fn connect(cluster: &EmbeddedCluster, broker: i32) -> Self {
+        let (_, address) = cluster.addresses().iter().find(|(id, _)| *id == BrokerId(broker)).unwrap();
+        Self::to(*address)
+    }
+
+    fn to(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { stream, next: 0 }
+    }
+
+    fn send<R: Request>(&mut self, version: i16, request: &R) -> i32 {
+        self.next += 1;
+        self.stream.write_all(&frame(self.next, version, request)).unwrap();
+        self.next
+    }
+
+    fn receive<R: Request>(&mut self, version: i16, id: i32) -> R::Response {
+        let mut length = [0; 4];
+        self.stream.read_exact(&mut length).unwrap();
+        let mut bytes = vec![0; 4 + usize::try_from(i32::from_be_bytes(length)).unwrap()];
+        bytes[..4].copy_from_slice(&length);
+        self.stream.read_exact(&mut bytes[4..]).unwrap();
+        decode::<R>(&bytes, version, id)
+    }
+
+    fn call<R: Request>(&mut self, version: i16, request: &R) -> R::Response {
+        let id = self.send(version, request);
+        self.receive::<R>(version, id)
+    }
+
+    /// The broker closed the connection, in whatever way.
+    fn is_closed(&mut self) -> bool {
+        match self.stream.read(&mut [0; 1]) {
+            Ok(n) => n == 0,
+            Err(error) => error.kind() == ErrorKind::ConnectionReset,
+        }
+    }
+}
+
+#[test]
+fn brokers_listen_where_metadata_says() {
+    let cluster = start(ClusterOptions::default());
+    let ports: Vec<i32> = cluster.addresses().iter().map(|(_, address)| i32::from(address.port())).collect();
+    let servers: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    assert_eq!(cluster.bootstrap_servers(), servers.join(","));
+    for broker in 1..=3 {
+        let answer = Client::connect(&cluster, broker)
+            .call(13, &MetadataRequest { topics: None, ..Default::default() });
+        assert_eq!(answer.brokers.iter().map(|b| b.port).collect::<Vec<_>>(), ports);
+    }
+}
+
+#[test]
+fn batches_of_all_sizes_come_back_as_they_were_sent() {
+    let cluster = start(ClusterOptions { message_max_bytes: 20 << 20, ..Default::default() });
+    let mut client = Client::connect(&cluster, 1);
+    let sizes = [1, 10, 2000, 5000, 60_000, 65_400, 70_000, 1_000_000, 12_000_000, 3];
+    let mut sent = Vec::new();
+    let ids: Vec<i32> = sizes
+        .iter()
+        .map(|size| {
+            let batch = Batch::of(1).value_size(*size).build();
+            sent.push(batch.clone());
+            client.send(12, &produce_request("t", 0, -1, batch))
+        })
+        .collect();
+    for (offset, id) in ids.into_iter().enumerate() {
+        let answer = client.receive::<ProduceRequest>(12, id);
+        let partition = &answer.responses[0].partition_responses[0];
+        assert_eq!((partition.error_code, partition.base_offset), (ErrorCode::NONE, offset as i64));
+    }
+    for (offset, sent) in (0i64..).zip(&sent) {
+        let mut request = fetch_request("t", &[(0, offset)], 0);
+        request.max_bytes = 1;
+        let records = records_of(&client.call(12, &request), 0);
+        assert_eq!(records.len(), sent.len());
+        assert!(records[16..] == sent[16..], "the records from offset {offset} are the same");
+    }
+    let mut request = fetch_request("t", &[(0, 0)], 0);
+    (request.max_bytes, request.topics[0].partitions[0].partition_max_bytes) = (i32::MAX, i32::MAX);
+    let all = records_of(&client.call(12, &request), 0);
+    assert_eq!(base_offsets(&all), (0..10).collect::<Vec<i64>>());
+}
+
+#[test]
+fn a_waiting_fetch_is_woken_at_once_by_another_connection() {
+    let cluster = start(ClusterOptions::default());
+    let (mut consumer, mut producer) = (Client::connect(&cluster, 1), Client::connect(&cluster, 1));
+    let id = consumer.send(12, &fetch_request("t", &[(0, 0)], 10_000));
+    std::thread::sleep(Duration::from_millis(50));
+    let before = Instant::now();
+    producer.call(12, &produce_request("t", 0, 1, Batch::of(1).build()));
+    let answer = consumer.receive::<FetchRequest>(12, id);
+    assert_eq!(base_offsets(&records_of(&answer, 0)), [0]);
+    assert!(before.elapsed() < Duration::from_secs(5), "it didn't wait for its time to be up");
+
+    let before = Instant::now();
+    consumer.call(12, &fetch_request("t", &[(0, 1)], 200));
+    assert!((150..5000).contains(&before.elapsed().as_millis()), "{:?}", before.elapsed());
+}
+
+#[test]
+fn a_client_that_does_not_read_is_not_served_without_bounds() {
+    let cluster = start(ClusterOptions::default());
+    let mut client = Client::connect(&cluster, 1);
+    for _ in 0..10 {
+        client.call(12, &produce_request("t", 0, 1, Batch::of(1).value_size(1_000_000).build()));
+    }
+    let mut request = fetch_request("t", &[(0, 0)], 0);
+    (request.max_bytes, request.topics[0].partitions[0].partition_max_bytes) = (i32::MAX, i32::MAX);
+    cluster.control(|control| control.record_requests());
+    let ids: Vec<i32> = (0..100).map(|_| client.send(12, &request)).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    let served = cluster.control(|control| control.take_requests()).len();
+    assert!((1..20).contains(&served), "{served} answers of 10 MB were prepared for nobody");
+    for id in ids {
+        assert_eq!(base_offsets(&records_of(&client.receive::<FetchRequest>(12, id), 0)).len(), 10);
+    }
+}
+
+#[test]
+fn a_killed_broker_refuses_connections_until_it_is_restarted_on_the_same_port() {
+    let cluster = start(ClusterOptions::default());
+    let mut client = Client::connect(&cluster, 2);
+    client.call(13, &MetadataRequest::default());
+    let address = cluster.addresses()[1].1;
+    cluster.control(|control| control.kill_broker(BrokerId(2), Tail::Kept));
+    assert!(client.is_closed());
+    let refused =
+        || TcpStream::connect(address).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
+    assert!(within_seconds(5, refused));
+    cluster.control(|control| control.restart_broker(BrokerId(2)));
+    assert!(within_seconds(5, || TcpStream::connect(address).is_ok()));
+    let answer = Client::to(address).call(13, &MetadataRequest::default());
+    assert_eq!(answer.brokers.len(), 3);
+}
+
+#[test]
+fn what_is_not_kafka_is_cut_off_and_others_go_on() {
+    let cluster = start(ClusterOptions::default());
+    let mut good = Client::connect(&cluster, 1);
+    let hostile: [&[u8]; 6] = [
+        b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n",
+        &[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3],
+        &[0x7f, 0xff, 0xff, 0xff],
+        &[0xff, 0xff, 0xff, 0xff],
+        &[0, 0, 0, 0],
+        &[0, 0, 0, 3, 0, 0, 0],
+    ];
+    for bytes in hostile {
+        let mut client = Client::connect(&cluster, 1);
+        client.stream.write_all(bytes).unwrap();
+        assert!(client.is_closed(), "after {bytes:?}");
+    }
+    // Half a frame just waits for the rest.
+    let mut half = Client::connect(&cluster, 1);
+    half.stream.write_all(&frame(1, 13, &MetadataRequest::default())[..9]).unwrap();
+    assert_eq!(good.call(13, &MetadataRequest::default()).brokers.len(), 3);
+    half.stream.write_all(&frame(1, 13, &MetadataRequest::default())[9..]).unwrap();
+    assert_eq!(half.receive::<MetadataRequest>(13, 1).brokers.len(), 3);
+}
+
+#[test]
+fn a_dropped_cluster_closes_connections_and_frees_its_ports() {
+    let cluster = start(ClusterOptions::default());
+    let mut client = Client::connect(&cluster, 1);
+    client.call(13, &MetadataRequest::default());
+    let address = cluster.addresses()[0].1;
+    drop(cluster);
+    assert!(client.is_closed());
+    assert!(TcpStream::connect(address).is_err());
+    drop(client);
+    let again =
+        EmbeddedCluster::start(ClusterOptions { brokers: 1, port: address.port(), ..Default::default() });
+    assert_eq!(again.unwrap().addresses()[0].1, address);
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let cluster = start(ClusterOptions::default());
+    let port = cluster.addresses()[0].1.port();
+    let error =
+        EmbeddedCluster::start(ClusterOptions { brokers: 1, port, ..Default::default() }).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AddrInUse);
+    assert!(error.to_string().contains(&port.to_string()), "{error}");
+}
+
+#[test]
+fn many_threads_may_control_a_busy_cluster() {
+    let cluster = start(ClusterOptions::default());
+    std::thread::scope(|scope| {
+        for broker in 1..=3 {
+            let cluster = &cluster;
+            scope.spawn(move || {
+                let mut client = Client::connect(cluster, broker);
+                for _ in 0..300 {
+                    let request = produce_request("t", broker - 1, 1, Batch::of(1).build());
+                    let answer = client.call(12, &request);
+                    assert_eq!(answer.responses[0].partition_responses[0].error_code, ErrorCode::NONE);
+                }
+            });
+            scope.spawn(move || {
+                for i in 0..100 {
+                    cluster
+                        .control(|control| control.create_topic(&format!("t-{broker}-{i}"), 1, 1))
+                        .unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(cluster.control(|control| control.topics().len()), 301);
+    for partition in 0..3 {
+        let state = cluster.control(|control| control.partition("t", partition)).unwrap();
+        assert_eq!(state.log_end_offset, 300);
+    }
+}
+
+fn within_seconds(seconds: u64, mut check: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + Duration::from_secs(seconds);
+    while Instant::now() < end {
+        if check() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    false
+}
