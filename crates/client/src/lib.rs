@@ -23,6 +23,7 @@ mod start;
 mod wait;
 
 pub use config::Config;
+pub use ottla_core::config::table as properties;
 pub use ottla_core::{
     config::ConfigError,
     error::{Culprit, Error, ErrorContext, ErrorKind, Result},

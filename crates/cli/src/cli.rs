@@ -1,0 +1,90 @@
+//! The subcommands, and which of them is meant.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{broker, produce, producer_perf_test, properties};
+
+/// Kafka from the command line: measure, produce, consume, look, and a cluster of its own
+///
+/// Called as kafka-producer-perf-test or kafka-consumer-perf-test it is that tool.
+#[derive(Parser, Debug)]
+#[command(
+    name = "ottla",
+    version,
+    infer_long_args = true,
+    after_help = "Examples:\n  \
+        ottla producer-perf-test --topic demo --num-records 5000000 --record-size 100 --throughput -1\n  \
+        ottla broker --brokers 3 --port 9092\n  \
+        echo hello | ottla produce -b localhost:9092 -t demo\n  \
+        ottla consume -b localhost:9092 -t demo -o beginning -e\n  \
+        ottla -X list                                            # all properties\n\n\
+        Exit codes: 0 done, 1 failed, 2 wrongly called"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+#[allow(clippy::large_enum_variant)]
+enum Command {
+    ProducerPerfTest(producer_perf_test::ProducerPerfTestOptions),
+    Produce(produce::ProduceOptions),
+    Broker(broker::BrokerOptions),
+    Properties(properties::PropertiesOptions),
+}
+
+/// Runs the command that the arguments name, the first being the program.
+pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
+    let program = arguments
+        .first()
+        .and_then(|path| Path::new(path).file_stem()?.to_str())
+        .unwrap_or("ottla")
+        .to_string();
+    if let Some(command) = tool(&program) {
+        arguments.insert(1, command.into());
+    }
+    if arguments.len() == 3 && arguments[1] == "-X" && arguments[2] == "list" {
+        arguments.splice(1.., ["properties".into()]);
+    }
+    let outcome = match Cli::parse_from(arguments).command {
+        Command::ProducerPerfTest(options) => producer_perf_test::run(&options),
+        Command::Produce(options) => produce::run(&options),
+        Command::Broker(options) => broker::run(&options),
+        Command::Properties(options) => properties::run(&options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(&program),
+    }
+}
+
+/// The subcommand that a program of this name is.
+fn tool(program: &str) -> Option<&'static str> {
+    match program {
+        "kafka-producer-perf-test" => Some("producer-perf-test"),
+        "kafka-consumer-perf-test" => Some("consumer-perf-test"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_options_contradict_each_other_nowhere() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn kafkas_names_are_tools() {
+        assert_eq!(tool("kafka-producer-perf-test"), Some("producer-perf-test"));
+        assert_eq!(tool("ottla"), None);
+    }
+}

@@ -1,0 +1,348 @@
+//! `ottla producer-perf-test`: Kafka's ProducerPerformance with its options and lines, and without a cluster at hand
+//! also with a cluster of its own, from which everything is read back and checked.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use clap::{ArgGroup, Args};
+use ottla::{Config, DeliveryBatch, Producer, Record, SendError, Topic};
+use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+
+use crate::client_options::{load, print_warnings, set_pair};
+use crate::failure::{Failure, Outcome};
+use crate::perf::latency::{Rate, Stats, Tag};
+use crate::perf::metrics::print_metrics;
+use crate::perf::pace::Pace;
+use crate::perf::payload::Payloads;
+use crate::progress::Progress;
+
+/// Measure producing, with the options and the output of Kafka's kafka-producer-perf-test
+///
+/// With no bootstrap.servers it starts an embedded 3-broker cluster in this process, creates the topic, produces, reads
+/// everything back, and checks that every record came once and in order per partition.
+#[derive(Args, Debug)]
+#[command(
+    group(ArgGroup::new("payload").required(true).args(["record_size", "payload_file", "payload_monotonic"])),
+    after_help = "Examples:\n  \
+        ottla producer-perf-test --topic demo --num-records 5000000 --record-size 100 --throughput -1\n  \
+        ottla producer-perf-test --topic demo --num-records 100000 --record-size 1000 --throughput 10000 \\\n      \
+            --bootstrap-server localhost:9092 --command-property acks=1 compression.type=lz4\n\n\
+        Exit codes: 0 all records delivered (and verified), 1 some were not, 2 wrong options"
+)]
+pub struct ProducerPerfTestOptions {
+    /// Brokers to ask first; goes before bootstrap.servers set otherwise
+    #[arg(short = 'b', long, visible_alias = "broker-list", value_name = "SERVERS")]
+    bootstrap_server: Option<String>,
+
+    /// Produce to this topic
+    #[arg(long)]
+    topic: String,
+
+    /// How many records to produce
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    num_records: u64,
+
+    /// The size of a record's value in bytes
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    record_size: Option<u32>,
+
+    /// Take payloads from this file, in random order
+    #[arg(long, value_name = "FILE")]
+    payload_file: Option<PathBuf>,
+
+    /// What stands between the payloads of the file
+    #[arg(long, value_name = "TEXT", default_value = "\\n")]
+    payload_delimiter: String,
+
+    /// Payloads are the numbers 0, 1, 2, ...
+    #[arg(long)]
+    payload_monotonic: bool,
+
+    /// At most about this many records per second; -1 is as many as possible
+    #[arg(long, value_name = "RECORDS", default_value = "-1", allow_hyphen_values = true)]
+    throughput: f64,
+
+    /// Set properties; they go before those of files
+    #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
+    command_property: Vec<String>,
+
+    /// The old name of --command-property
+    #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
+    producer_props: Vec<String>,
+
+    /// Set a property; may stand more than once
+    #[arg(short = 'X', value_name = "NAME=VALUE")]
+    property: Vec<String>,
+
+    /// Read properties from a file
+    #[arg(long, visible_short_alias = 'F', value_name = "FILE")]
+    command_config: Option<PathBuf>,
+
+    /// The old name of --command-config
+    #[arg(long = "producer.config", value_name = "FILE")]
+    producer_config: Option<PathBuf>,
+
+    /// Print metrics at the end
+    #[arg(long)]
+    print_metrics: bool,
+
+    /// Produce in transactions (not built yet)
+    #[arg(long, value_name = "ID")]
+    transactional_id: Option<String>,
+
+    /// How long a transaction takes (not built yet)
+    #[arg(long, value_name = "MS")]
+    transaction_duration_ms: Option<u64>,
+
+    /// Leave the first records out of the steady-state statistics, which get a line of their own
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    warmup_records: u64,
+
+    /// How often a line is printed on the way
+    #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..))]
+    reporting_interval: u64,
+
+    /// Partitions of the topic in the embedded cluster
+    #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(i32).range(1..=100_000))]
+    partitions: i32,
+}
+
+/// Measures.
+pub fn run(options: &ProducerPerfTestOptions) -> Outcome {
+    let mut config = options.config()?;
+    let mut payloads = options.payloads()?;
+    let cluster = match config.get("bootstrap.servers").filter(|servers| !servers.is_empty()) {
+        Some(_) => None,
+        None => Some(start_cluster(options)?),
+    };
+    if let Some(cluster) = &cluster {
+        config.set("bootstrap.servers", &cluster.bootstrap_servers())?;
+    }
+    produce(options, &config, &mut payloads)?;
+    match &cluster {
+        Some(cluster) => verify(options, cluster),
+        None => Ok(()),
+    }
+}
+
+impl ProducerPerfTestOptions {
+    fn config(&self) -> Outcome<Config> {
+        if self.transactional_id.is_some() || self.transaction_duration_ms.is_some() {
+            return Err(Failure::Usage(
+                "--transactional-id, --transaction-duration-ms: transactions aren't built yet".into(),
+            ));
+        }
+        if self.warmup_records >= self.num_records {
+            return Err(Failure::Usage("--warmup-records must be less than --num-records".into()));
+        }
+        if !(self.throughput > 0.0 || self.throughput == -1.0) {
+            return Err(Failure::Usage(format!(
+                "--throughput {}: it must be more than 0, or -1 for as much as possible",
+                self.throughput
+            )));
+        }
+        let mut config = Config::new();
+        config.set("client.id", "perf-producer-client")?;
+        for file in [&self.producer_config, &self.command_config].into_iter().flatten() {
+            load(&mut config, file)?;
+        }
+        for pair in self.producer_props.iter().chain(&self.command_property).chain(&self.property) {
+            set_pair(&mut config, pair)?;
+        }
+        if let Some(servers) = &self.bootstrap_server {
+            config.set("bootstrap.servers", servers)?;
+        }
+        Ok(config)
+    }
+
+    fn payloads(&self) -> Outcome<Payloads> {
+        if let Some(size) = self.record_size {
+            return Ok(Payloads::random(size as usize));
+        }
+        let Some(file) = &self.payload_file else { return Ok(Payloads::monotonic()) };
+        println!("Reading payloads from: {}", std::path::absolute(file)?.display());
+        let payloads = Payloads::file(file, &self.payload_delimiter)?;
+        println!("Number of records read: {}", payloads.len().unwrap_or_default());
+        Ok(payloads)
+    }
+}
+
+/// What the delivery reports and the printing thread share with the loop.
+struct Run {
+    start: Instant,
+    sent: AtomicU64,
+    stats: Mutex<Stats>,
+    failures: Mutex<Failures>,
+}
+
+#[derive(Default)]
+struct Failures {
+    count: u64,
+    first: Option<String>,
+}
+
+impl Run {
+    fn now_ms(&self) -> u64 {
+        self.start.elapsed().as_millis() as u64
+    }
+
+    fn deliver(&self, batch: &DeliveryBatch) {
+        match batch.error() {
+            None => {
+                let tags = batch.opaques().iter().map(|opaque| Tag(*opaque));
+                lock(&self.stats).record(self.now_ms(), tags);
+            }
+            Some(error) => lock(&self.failures).add(batch.len() as u64, error),
+        }
+    }
+}
+
+impl Failures {
+    fn add(&mut self, count: u64, error: &dyn std::fmt::Display) {
+        self.count += count;
+        self.first.get_or_insert_with(|| error.to_string());
+    }
+}
+
+fn produce(options: &ProducerPerfTestOptions, config: &Config, payloads: &mut Payloads) -> Outcome {
+    if options.warmup_records > 0 {
+        println!(
+            "Warmup first {} records. Steady state results will print after the complete test summary.",
+            options.warmup_records
+        );
+    }
+    let run = Arc::new(Run {
+        start: Instant::now(),
+        sent: AtomicU64::new(0),
+        stats: Mutex::default(),
+        failures: Mutex::default(),
+    });
+    let sink = Arc::clone(&run);
+    let producer = Producer::builder(config).on_delivery(move |batch| sink.deliver(batch)).build()?;
+    print_warnings(producer.warnings());
+    let topic = producer.topic(&options.topic);
+    let progress = {
+        let (window, sent) = (Arc::clone(&run), Arc::clone(&run));
+        Progress::start(
+            options.num_records,
+            Duration::from_millis(options.reporting_interval),
+            move || lock(&window.stats).window(window.now_ms()),
+            move || sent.sent.load(Ordering::Relaxed),
+        )
+    };
+    send_all(options, &run, &topic, payloads)?;
+    // Every record has its report by message.timeout.ms; only the property 0 makes that longer than this.
+    producer.flush(Duration::from_secs(3600))?;
+    progress.stop();
+    let elapsed_ms = run.now_ms();
+    let stats = lock(&run.stats);
+    println!("{}", stats.summary(elapsed_ms));
+    let failures = lock(&run.failures);
+    if options.print_metrics {
+        let rate = Rate::new(stats.count(), stats.bytes(), elapsed_ms);
+        let (mean_ms, max_ms) = stats.latency_ms();
+        print_metrics(
+            "producer-metrics",
+            &config.get("client.id").unwrap_or_default(),
+            &[
+                ("byte-total", stats.bytes() as f64),
+                ("record-error-total", failures.count as f64),
+                ("record-latency-avg", mean_ms),
+                ("record-latency-max", max_ms as f64),
+                ("record-send-rate", rate.records),
+                ("record-send-total", stats.count() as f64),
+            ],
+        );
+    }
+    producer.close(Duration::from_secs(10))?;
+    match &failures.first {
+        Some(first) => {
+            Err(Failure::Failed(format!("{} records were not delivered: {first}", failures.count)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The loop that is measured: a payload, a record, nothing else.
+fn send_all(options: &ProducerPerfTestOptions, run: &Run, topic: &Topic, payloads: &mut Payloads) -> Outcome {
+    /// The clock is read once for so many records: it costs as much as sending one.
+    const CLOCK_EVERY: u64 = 32;
+    let pace = (options.throughput > 0.0).then(|| Pace::new(run.start, options.throughput));
+    let mut now_ms = 0;
+    for number in 0..options.num_records {
+        if number % CLOCK_EVERY == 0 {
+            run.sent.store(number, Ordering::Relaxed);
+            now_ms = run.now_ms();
+        }
+        if let Some(pace) = &pace {
+            if let Some(wait) = pace.wait(number, Instant::now()) {
+                std::thread::sleep(wait);
+            }
+            now_ms = run.now_ms();
+        }
+        let payload = payloads.get(number);
+        let tag =
+            Tag::new(now_ms, payload.len(), options.warmup_records > 0 && number >= options.warmup_records);
+        let sent = match topic.send(Record::new().value(payload).opaque(tag.0)) {
+            Err(SendError::QueueFull) => {
+                run.sent.store(number, Ordering::Relaxed);
+                let record = Record::new().value(payload).opaque(tag.0);
+                let sent = topic.send_blocking(record, Duration::from_secs(300));
+                now_ms = run.now_ms();
+                sent
+            }
+            sent => sent,
+        };
+        match sent {
+            Ok(()) => {}
+            // These hold for every further record too.
+            Err(
+                error
+                @ (SendError::Topic(_) | SendError::Fatal(_) | SendError::Closed | SendError::QueueFull),
+            ) => {
+                return Err(Failure::Failed(format!("record {number} was not accepted: {error}")));
+            }
+            Err(error @ SendError::MessageTooLarge { .. }) if options.record_size.is_some() => {
+                return Err(Failure::Failed(error.to_string()));
+            }
+            Err(error) => lock(&run.failures).add(1, &error),
+        }
+    }
+    run.sent.store(options.num_records, Ordering::Relaxed);
+    Ok(())
+}
+
+fn start_cluster(options: &ProducerPerfTestOptions) -> Outcome<EmbeddedCluster> {
+    let cluster = EmbeddedCluster::start(ClusterOptions { brokers: 3, ..ClusterOptions::default() })
+        .map_err(|error| Failure::Failed(format!("the embedded cluster didn't start: {error}")))?;
+    cluster
+        .control(|control| control.create_topic(&options.topic, options.partitions, 3))
+        .map_err(|code| Failure::Usage(format!("--topic {}: {}", options.topic, code.description())))?;
+    eprintln!(
+        "embedded cluster of 3 brokers, {} partitions, at {}",
+        options.partitions,
+        cluster.bootstrap_servers()
+    );
+    Ok(cluster)
+}
+
+/// Counts what the embedded cluster holds.
+fn verify(options: &ProducerPerfTestOptions, cluster: &EmbeddedCluster) -> Outcome {
+    let written: i64 = (0..options.partitions)
+        .filter_map(|partition| cluster.control(|control| control.partition(&options.topic, partition)))
+        .map(|partition| partition.high_watermark)
+        .sum();
+    match written as u64 == options.num_records {
+        true => Ok(()),
+        false => {
+            Err(Failure::Failed(format!("the cluster holds {written} records, not {}", options.num_records)))
+        }
+    }
+}
+
+/// What a thread that panicked left behind is still good enough to print.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,314 @@
+//! Latencies as Kafka's producer tool counts them: whole milliseconds from send to acknowledgement.
+//!
+//! A record's number (its opaque) carries when it was sent, how large it is and whether the warm-up was over, so a
+//! delivery costs no look-up and no clock reading of its own: one per batch.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What a delivery has to know of its record, in the 64 bits that come back with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tag(pub u64);
+
+impl Tag {
+    const STEADY: u64 = 1 << 31;
+
+    /// A record of `bytes`, sent `sent_ms` after the start.
+    pub fn new(sent_ms: u64, bytes: usize, is_steady: bool) -> Tag {
+        let steady = if is_steady { Tag::STEADY } else { 0 };
+        Tag((bytes as u64) << 32 | steady | (sent_ms & (Tag::STEADY - 1)))
+    }
+
+    fn sent_ms(self) -> u64 {
+        self.0 & (Tag::STEADY - 1)
+    }
+
+    fn bytes(self) -> u64 {
+        self.0 >> 32
+    }
+
+    fn is_steady(self) -> bool {
+        self.0 & Tag::STEADY != 0
+    }
+}
+
+/// Everything that was delivered, and what of it came after the warm-up.
+#[derive(Debug, Default)]
+pub struct Stats {
+    all: Counts,
+    steady: Counts,
+    window: Window,
+    steady_window: Window,
+    /// When the first steady record was acknowledged, which is what Kafka's tool takes for the start.
+    steady_since_ms: Option<u64>,
+    was_steady: bool,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    count: u64,
+    bytes: u64,
+    total_ms: u64,
+    max_ms: u64,
+    /// How many took so many milliseconds.
+    by_ms: Vec<u64>,
+    /// The same for more than [`MANY_MS`].
+    slow: BTreeMap<u64, u64>,
+}
+
+/// Beyond this many milliseconds a list of counters would waste memory.
+const MANY_MS: u64 = 1 << 16;
+
+#[derive(Debug, Default)]
+struct Window {
+    since_ms: u64,
+    count: u64,
+    bytes: u64,
+    total_ms: u64,
+    max_ms: u64,
+}
+
+impl Stats {
+    /// Counts the records of a batch that was acknowledged `now_ms` after the start.
+    pub fn record(&mut self, now_ms: u64, tags: impl Iterator<Item = Tag>) {
+        // Records of a batch were mostly sent within the same millisecond: count runs of equal tags.
+        let mut run: Option<(Tag, u64)> = None;
+        for tag in tags {
+            match &mut run {
+                Some((same, count)) if *same == tag => *count += 1,
+                _ => {
+                    if let Some((tag, count)) = run.replace((tag, 1)) {
+                        self.record_run(now_ms, tag, count);
+                    }
+                }
+            }
+        }
+        if let Some((tag, count)) = run {
+            self.record_run(now_ms, tag, count);
+        }
+    }
+
+    fn record_run(&mut self, now_ms: u64, tag: Tag, count: u64) {
+        let latency = now_ms.saturating_sub(tag.sent_ms());
+        self.all.add(latency, count, tag.bytes());
+        if tag.is_steady() {
+            let since = *self.steady_since_ms.get_or_insert(tag.sent_ms());
+            if self.steady.count == 0 {
+                self.steady_window.since_ms = since;
+            }
+            self.steady.add(latency, count, tag.bytes());
+            self.steady_window.add(latency, count, tag.bytes());
+        } else {
+            self.window.add(latency, count, tag.bytes());
+        }
+    }
+
+    /// The lines of the time since the last call, and a new window. None while nothing was acknowledged.
+    pub fn window(&mut self, now_ms: u64) -> Option<String> {
+        let is_steady = self.steady.count > 0;
+        let window = if is_steady { &mut self.steady_window } else { &mut self.window };
+        if window.count == 0 {
+            return None;
+        }
+        let line = window.line(now_ms);
+        *window = Window { since_ms: now_ms, ..Window::default() };
+        let first = is_steady && !std::mem::replace(&mut self.was_steady, is_steady);
+        Some(if first { format!("In steady state.\n{line}") } else { line })
+    }
+
+    /// The last lines: of everything, and of what came after the warm-up if there was one.
+    pub fn summary(&self, now_ms: u64) -> String {
+        let all = self.all.line(now_ms, "records sent");
+        match self.steady_since_ms {
+            Some(since) => format!(
+                "{all}\n{}",
+                self.steady.line(now_ms - since.min(now_ms), "steady state records sent")
+            ),
+            None => all,
+        }
+    }
+
+    /// How many records were acknowledged.
+    pub fn count(&self) -> u64 {
+        self.all.count
+    }
+
+    /// Their bytes.
+    pub fn bytes(&self) -> u64 {
+        self.all.bytes
+    }
+
+    /// The mean latency and the largest.
+    pub fn latency_ms(&self) -> (f64, u64) {
+        (self.all.mean_ms(), self.all.max_ms)
+    }
+}
+
+impl Counts {
+    fn add(&mut self, latency: u64, count: u64, bytes_each: u64) {
+        self.count += count;
+        self.bytes += bytes_each * count;
+        self.total_ms += latency * count;
+        self.max_ms = self.max_ms.max(latency);
+        if latency < MANY_MS {
+            let index = latency as usize;
+            if index >= self.by_ms.len() {
+                self.by_ms.resize(index + 1, 0);
+            }
+            self.by_ms[index] += count;
+        } else {
+            *self.slow.entry(latency).or_default() += count;
+        }
+    }
+
+    fn mean_ms(&self) -> f64 {
+        self.total_ms as f64 / self.count.max(1) as f64
+    }
+
+    /// The latency at this place of all latencies in order, the place being rounded down.
+    fn percentile(&self, fraction: f64) -> u64 {
+        let place = (fraction * self.count as f64) as u64;
+        let counters = self.by_ms.iter().enumerate().map(|(ms, count)| (ms as u64, *count));
+        let mut below = 0;
+        for (ms, count) in counters.chain(self.slow.iter().map(|(ms, count)| (*ms, *count))) {
+            below += count;
+            if place < below {
+                return ms;
+            }
+        }
+        self.max_ms
+    }
+
+    fn line(&self, elapsed_ms: u64, what: &str) -> String {
+        let Rate { records, megabytes } = Rate::new(self.count, self.bytes, elapsed_ms);
+        format!(
+            "{} {what}, {records:.6} records/sec ({megabytes:.2} MB/sec), {:.2} ms avg latency, {:.2} ms max latency, \
+             {} ms 50th, {} ms 95th, {} ms 99th, {} ms 99.9th.",
+            self.count,
+            self.mean_ms(),
+            self.max_ms as f64,
+            self.percentile(0.5),
+            self.percentile(0.95),
+            self.percentile(0.99),
+            self.percentile(0.999),
+        )
+    }
+}
+
+impl Window {
+    fn add(&mut self, latency: u64, count: u64, bytes_each: u64) {
+        self.count += count;
+        self.bytes += bytes_each * count;
+        self.total_ms += latency * count;
+        self.max_ms = self.max_ms.max(latency);
+    }
+
+    fn line(&self, now_ms: u64) -> String {
+        let Rate { records, megabytes } =
+            Rate::new(self.count, self.bytes, now_ms - self.since_ms.min(now_ms));
+        format!(
+            "{} records sent, {records:.1} records/sec ({megabytes:.2} MB/sec), {:.1} ms avg latency, {:.1} ms max latency.",
+            self.count,
+            self.total_ms as f64 / self.count.max(1) as f64,
+            self.max_ms as f64,
+        )
+    }
+}
+
+/// Per second.
+pub struct Rate {
+    /// Records.
+    pub records: f64,
+    /// Megabytes, of 1,048,576 bytes as in Kafka's tools.
+    pub megabytes: f64,
+}
+
+impl Rate {
+    /// The rate of so much in so many milliseconds.
+    pub fn new(records: u64, bytes: u64, elapsed_ms: u64) -> Rate {
+        let seconds = elapsed_ms.max(1) as f64 / 1000.0;
+        Rate { records: records as f64 / seconds, megabytes: bytes as f64 / seconds / (1024.0 * 1024.0) }
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.0} records/sec ({:.2} MB/sec)", self.records, self.megabytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_gives_back_what_went_in() {
+        for (sent_ms, bytes, is_steady) in
+            [(0, 0, false), (5, 100, true), ((1 << 31) - 1, 1_000_000_000, true)]
+        {
+            let tag = Tag::new(sent_ms, bytes, is_steady);
+            assert_eq!((tag.sent_ms(), tag.bytes(), tag.is_steady()), (sent_ms, bytes as u64, is_steady));
+        }
+    }
+
+    #[test]
+    fn the_summary_is_kafkas_line() {
+        let mut stats = Stats::default();
+        // 1,000 records of 100 bytes, sent one a millisecond from 0 to 999 and all acknowledged at 1,000.
+        stats.record(1000, (0..1000).map(|sent| Tag::new(sent, 100, false)));
+        assert_eq!(
+            stats.summary(1000),
+            "1000 records sent, 1000.000000 records/sec (0.10 MB/sec), 500.50 ms avg latency, 1000.00 ms max latency, \
+             501 ms 50th, 951 ms 95th, 991 ms 99th, 1000 ms 99.9th."
+        );
+        assert_eq!((stats.count(), stats.bytes()), (1000, 100_000));
+    }
+
+    #[test]
+    fn a_window_counts_from_the_one_before() {
+        let mut stats = Stats::default();
+        assert_eq!(stats.window(10), None);
+        stats.record(900, (0..500).map(|_| Tag::new(800, 100, false)));
+        assert_eq!(
+            stats.window(1000).unwrap(),
+            "500 records sent, 500.0 records/sec (0.05 MB/sec), 100.0 ms avg latency, 100.0 ms max latency."
+        );
+        stats.record(1100, [Tag::new(1099, 100, false)].into_iter());
+        assert_eq!(
+            stats.window(2000).unwrap(),
+            "1 records sent, 1.0 records/sec (0.00 MB/sec), 1.0 ms avg latency, 1.0 ms max latency."
+        );
+    }
+
+    #[test]
+    fn after_the_warm_up_only_steady_records_count() {
+        let mut stats = Stats::default();
+        stats.record(400, (0..10).map(|_| Tag::new(0, 100, false)));
+        assert!(!stats.window(500).unwrap().contains("steady"));
+        stats.record(1500, (0..10).map(|_| Tag::new(1000, 100, true)));
+        let window = stats.window(1600).unwrap();
+        assert!(window.starts_with("In steady state.\n10 records sent, 16.7 records/sec"), "{window}");
+        stats.record(1700, (0..1).map(|_| Tag::new(1000, 100, true)));
+        assert!(stats.window(1800).unwrap().starts_with("1 records sent"));
+        let summary = stats.summary(2000);
+        let (all, steady) = summary.split_once('\n').unwrap();
+        assert!(all.starts_with("21 records sent, 10.5"), "{all}");
+        assert!(steady.starts_with("11 steady state records sent, 11.0"), "{steady}");
+    }
+
+    #[test]
+    fn latencies_of_minutes_are_counted_too() {
+        let mut stats = Stats::default();
+        stats.record(200_000, [Tag::new(0, 1, false), Tag::new(199_999, 1, false)].into_iter());
+        assert_eq!((stats.all.percentile(0.0), stats.all.percentile(0.5)), (1, 200_000));
+    }
+
+    #[test]
+    fn nothing_acknowledged_is_a_line_too() {
+        assert!(
+            Stats::default()
+                .summary(0)
+                .starts_with("0 records sent, 0.000000 records/sec (0.00 MB/sec), 0.00 ms")
+        );
+    }
+}

@@ -1,0 +1,42 @@
+//! The pace of `--throughput`: as many records a second, on average since the start.
+
+use std::time::{Duration, Instant};
+
+/// Says how long to wait before the next record.
+#[derive(Debug)]
+pub struct Pace {
+    start: Instant,
+    per_second: f64,
+}
+
+/// Shorter waits are gathered up: sleeping costs more than it is worth.
+const SHORTEST_WAIT: Duration = Duration::from_millis(2);
+
+impl Pace {
+    /// So many a second from now on.
+    pub fn new(start: Instant, per_second: f64) -> Pace {
+        Pace { start, per_second }
+    }
+
+    /// How long to sleep, if `sent` records are too many by now.
+    pub fn wait(&self, sent: u64, now: Instant) -> Option<Duration> {
+        let due = Duration::from_secs_f64(sent as f64 / self.per_second);
+        let ahead = due.saturating_sub(now.saturating_duration_since(self.start));
+        (ahead >= SHORTEST_WAIT).then_some(ahead)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_waits_only_when_it_is_ahead_by_more_than_a_moment() {
+        let start = Instant::now();
+        let pace = Pace::new(start, 1000.0);
+        assert_eq!(pace.wait(1, start), None);
+        assert_eq!(pace.wait(100, start), Some(Duration::from_millis(100)));
+        assert_eq!(pace.wait(100, start + Duration::from_millis(99)), None);
+        assert_eq!(pace.wait(100, start + Duration::from_secs(5)), None);
+    }
+}
