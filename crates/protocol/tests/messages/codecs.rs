@@ -8,6 +8,9 @@ use ottla_protocol::{
     primitive::{DecodeError, EncodeError, Reader},
 };
 
+/// A body read and written again; the errors are those of reading and of writing.
+pub type Rewritten = Result<Result<Vec<u8>, EncodeError>, DecodeError>;
+
 /// How to read and write one message.
 #[derive(Clone, Copy)]
 pub struct Codec {
@@ -18,7 +21,7 @@ pub struct Codec {
     /// Reads a body and prints what it saw.
     pub debug: fn(&mut Reader<'_>, i16) -> Result<String, DecodeError>,
     /// Reads a body and writes it again, in another version if that is wished.
-    pub rewrite: fn(&mut Reader<'_>, i16, i16) -> Result<Result<Vec<u8>, EncodeError>, DecodeError>,
+    pub rewrite: fn(&mut Reader<'_>, i16, i16) -> Rewritten,
     /// Writes a message that has nothing but defaults.
     pub default: fn(i16) -> Result<Vec<u8>, EncodeError>,
 }

@@ -50,16 +50,41 @@ impl Random {
 /// Tagged fields are there only if they differ from their default, so that writing the value again gives the same
 /// bytes. Strings and arrays are short but seldom empty, as they are in life.
 pub fn body(fields: &[Field], schema: &Schema, version: i16, random: &mut Random) -> Vec<u8> {
+    body_in_style(Style::Ordinary, fields, schema, version, random)
+}
+
+/// A body that grows in memory as much as one can in life: what may be null is, strings have three letters, the
+/// outermost arrays have thirty elements and those inside have one.
+pub fn dense_body(fields: &[Field], schema: &Schema, version: i16, random: &mut Random) -> Vec<u8> {
+    body_in_style(Style::Dense, fields, schema, version, random)
+}
+
+fn body_in_style(
+    style: Style,
+    fields: &[Field],
+    schema: &Schema,
+    version: i16,
+    random: &mut Random,
+) -> Vec<u8> {
     let flexible = schema.flexible_from.is_some_and(|from| version >= from);
-    let mut frame = Frame { out: Vec::new(), flexible, version, random };
+    let mut frame = Frame { out: Vec::new(), flexible, version, style, depth: 0, random };
     frame.structure(fields, false);
     frame.out
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Style {
+    Ordinary,
+    Dense,
 }
 
 struct Frame<'a> {
     out: Vec<u8>,
     flexible: bool,
     version: i16,
+    style: Style,
+    /// Arrays around the present field.
+    depth: usize,
     random: &'a mut Random,
 }
 
@@ -73,8 +98,8 @@ impl Frame<'_> {
         if !self.flexible {
             return;
         }
-        let mut tagged: Vec<&Field> =
-            fields.into_iter().filter(|field| field.tag.is_some() && !self.random.once_in(3)).collect();
+        let mut tagged: Vec<&Field> = fields.into_iter().filter(|field| field.tag.is_some()).collect();
+        tagged.retain(|_| self.style == Style::Ordinary && !self.random.once_in(3));
         tagged.sort_by_key(|field| field.tag);
         self.uvarint(tagged.len());
         for field in tagged {
@@ -91,9 +116,16 @@ impl Frame<'_> {
         let may_be_null = field
             .nullable
             .is_some_and(|versions| versions.low <= self.version && self.version <= versions.high);
-        let is_null = may_be_null && !unlike_default && self.random.once_in(4);
+        let is_dense = self.style == Style::Dense;
+        let is_null = may_be_null && !unlike_default && (is_dense || self.random.once_in(4));
         if field.is_array {
-            let count = if unlike_default { 1 } else { [0, 1, 1, 2, 3][self.random.below(5)] };
+            let count = match self.depth {
+                _ if unlike_default => 1,
+                0 if is_dense => 30,
+                _ if is_dense => 1,
+                _ => [0, 1, 1, 2, 3][self.random.below(5)],
+            };
+            self.depth += 1;
             self.length((!is_null).then_some(count));
             for _ in 0..if is_null { 0 } else { count } {
                 match &field.base {
@@ -174,6 +206,9 @@ impl Frame<'_> {
     }
 
     fn text(&mut self) -> String {
+        if self.style == Style::Dense {
+            return "abc".to_owned();
+        }
         let words = [
             "orders",
             "broker-1.example",

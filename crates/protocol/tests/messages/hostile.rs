@@ -1,6 +1,16 @@
 //! Whatever the bytes are: a value or an error with a place, no panic, and never more than 16 times their memory.
 
-use ottla_protocol::primitive::{ALLOCATION_FACTOR, DecodeErrorKind, Reader};
+use ottla_protocol::{
+    api::ApiKey,
+    consumer_protocol::{ConsumerProtocolAssignment, ConsumerProtocolSubscription},
+    generated::{
+        fetch::FetchResponseView,
+        metadata::MetadataResponseView,
+        produce::{ProduceRequestView, ProduceResponseView},
+    },
+    header::{RequestHeader, ResponseHeader},
+    primitive::{ALLOCATION_FACTOR, DecodeError, DecodeErrorKind, Reader},
+};
 
 use crate::{
     allocations,
@@ -24,6 +34,10 @@ fn any_bytes_give_a_value_or_an_error_with_a_place_within_the_memory_allowed() {
     let mut random = Random(5);
     let mut tally = Tally::default();
     for _ in 0..frames {
+        if random.once_in(16) {
+            check_other_types(&schemas, &codecs, &mut random);
+            continue;
+        }
         let index = random.below(codecs.len());
         let codec = &codecs[index];
         let versions = codec.api.versions();
@@ -70,6 +84,44 @@ fn check(codec: &Codec, version: i16, bytes: &[u8], tally: &mut Tally) {
                 assert_eq!(again, Ok(Ok(written)), "{}", what());
             }
         }
+    }
+}
+
+/// What is no body of an API: headers, views, and what group members tell each other.
+fn check_other_types(schemas: &[Schema], codecs: &[Codec], random: &mut Random) {
+    type Decode = fn(&mut Reader<'_>, i16) -> Result<(), DecodeError>;
+    let others: [(ApiKey, usize, Decode); 8] = [
+        (ApiKey::Produce, 0, |reader, version| ProduceRequestView::decode(reader, version).map(drop)),
+        (ApiKey::Produce, 1, |reader, version| ProduceResponseView::decode(reader, version).map(drop)),
+        (ApiKey::Fetch, 1, |reader, version| FetchResponseView::decode(reader, version).map(drop)),
+        (ApiKey::Metadata, 1, |reader, version| MetadataResponseView::decode(reader, version).map(drop)),
+        // Their bytes need not be theirs: damaged beyond recognition is what they are here for.
+        (ApiKey::JoinGroup, 0, |reader, _| RequestHeader::decode(reader).map(drop)),
+        (ApiKey::JoinGroup, 1, |reader, version| {
+            ResponseHeader::decode(reader, ApiKey::Fetch, version).map(drop)
+        }),
+        (ApiKey::SyncGroup, 0, |reader, version| {
+            ConsumerProtocolSubscription::decode(reader, version.clamp(0, 3)).map(drop)
+        }),
+        (ApiKey::SyncGroup, 1, |reader, version| {
+            ConsumerProtocolAssignment::decode(reader, version.clamp(0, 3)).map(drop)
+        }),
+    ];
+    let (api, kind, decode) = others[random.below(others.len())];
+    let index = codecs.iter().position(|codec| codec.api == api).unwrap_or_default() / 2;
+    let version = random.below(*api.versions().end() as usize + 1) as i16;
+    let bytes = frame(&schemas[index], kind, version, random);
+    let mut reader = Reader::new(&bytes);
+    let (result, allocated) = allocations::count(|| decode(&mut reader, version));
+    assert!(
+        allocated <= ALLOCATION_FACTOR * bytes.len(),
+        "{allocated} bytes for {api} v{version}: {bytes:02x?}"
+    );
+    if let Err(error) = result {
+        assert!(
+            error.position <= bytes.len() && !error.field.is_empty(),
+            "{error:?} for {api} v{version}: {bytes:02x?}"
+        );
     }
 }
 

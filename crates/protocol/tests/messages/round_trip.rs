@@ -12,7 +12,7 @@ use ottla_protocol::{
 
 use crate::{
     codecs::codecs,
-    frames::{Random, body, schemas},
+    frames::{Random, body, dense_body, schemas},
     tree::Tree,
 };
 
@@ -132,6 +132,21 @@ fn views_see_what_owned_messages_see() {
                 let owned = (owned.debug)(&mut Reader::new(&bytes), version).unwrap();
                 assert_eq!(Tree::parse(&view(&bytes, version)), Tree::parse(&owned), "{api} v{version}");
             }
+        }
+    }
+}
+
+#[test]
+fn messages_as_dense_as_they_get_in_life_stay_within_the_memory_allowed() {
+    let mut random = Random(6);
+    let schemas = schemas();
+    for (index, codec) in codecs().into_iter().enumerate() {
+        let schema = &schemas[index / 2];
+        let fields = &schema.messages[index % 2].fields;
+        for version in codec.api.versions() {
+            let bytes = dense_body(fields, schema, version, &mut random);
+            let decoded = (codec.decode)(&mut Reader::new(&bytes), version);
+            assert_eq!(decoded, Ok(()), "{} {} v{version}", codec.api, codec.kind);
         }
     }
 }
