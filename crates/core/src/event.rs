@@ -12,6 +12,8 @@ use crate::error::Error;
 pub enum Event {
     /// A connection failed, or a broker misbehaves. The client goes on by itself.
     Error(Error),
+    /// The producer can't go on; every further `send` answers this error.
+    Fatal(Error),
     /// No broker can be reached at the moment. The client goes on trying.
     AllBrokersDown(Error),
 }

@@ -7,7 +7,7 @@ use ottla_protocol::{api::ApiKey, primitive::EncodeError};
 use crate::{
     broker::connection::Response,
     error::Error,
-    produce::{partition::PartitionProducer, sender::Purge},
+    produce::{partition::PartitionProducer, producer_id::ProducerIdentity, sender::Purge},
 };
 
 /// Names a broker's owner within its client.
@@ -63,6 +63,8 @@ pub enum ToCluster {
     },
     /// A partition that was to leave, with what it still has to send.
     ReleasedProducer(Box<PartitionProducer>),
+    /// A partition can't go on with this identity of the producer.
+    RenewIdentity(ProducerIdentity),
     /// A broker does not lead what it was thought to lead.
     RefreshMetadata(Arc<str>),
     /// The receiving half's mail.

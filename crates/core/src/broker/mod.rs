@@ -306,6 +306,9 @@ impl BrokerCore {
                     SenderOutput::RefreshMetadata(topic) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::RefreshMetadata(topic)));
                     }
+                    SenderOutput::RenewIdentity(identity) => {
+                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::RenewIdentity(identity)));
+                    }
                     SenderOutput::Misbehaved(error) => {
                         changed = true;
                         self.connection.handle_misbehaviour(now, error);

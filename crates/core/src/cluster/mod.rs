@@ -41,6 +41,8 @@ use crate::{
     produce::{
         accumulator::OpenBatch,
         partition::PartitionProducer,
+        producer_id::{ProducerId, ProducerIdAnswer},
+        sender::Purge,
         shared::{ProducerShared, unknown_topic_error},
         topic::ProducerTopic,
     },
@@ -134,6 +136,8 @@ pub enum Route {
 pub(crate) enum Purpose {
     /// The metadata refresh.
     Metadata,
+    /// The idempotent producer's identity.
+    ProducerId,
     /// An administrative call, by its number there.
     Admin(u64),
     /// The receiving half, by its number there.
@@ -194,6 +198,8 @@ struct ProducerSide {
     topics: BTreeMap<Arc<str>, TopicEntry>,
     placements: BTreeMap<(Arc<str>, i32), Placement>,
     next_expiry: Instant,
+    /// The idempotent producer's identity, if it is one.
+    identity: Option<ProducerId>,
 }
 
 #[derive(Debug)]
@@ -238,6 +244,9 @@ impl ClusterCore {
             brokers: Brokers::default(),
             requests: Requests::default(),
             producer: producer.map(|shared| ProducerSide {
+                identity: shared.settings.idempotence.then(|| {
+                    ProducerId::new(shared.settings.retry_backoff, shared.settings.retry_backoff_max)
+                }),
                 shared,
                 topics: BTreeMap::new(),
                 placements: BTreeMap::new(),
@@ -272,6 +281,11 @@ impl ClusterCore {
             ToCluster::Answer { token, result } => self.handle_answer(now, from, token, result),
             ToCluster::ReleasedProducer(partition) => self.place(partition),
             ToCluster::RefreshMetadata(_) => self.refresh_soon(now),
+            ToCluster::RenewIdentity(used) => {
+                if let Some(identity) = self.producer.as_mut().and_then(|p| p.identity.as_mut()) {
+                    identity.renew(now, used);
+                }
+            }
             ToCluster::Fetch(reply) => {
                 if let Some(fetch) = &mut self.fetch {
                     fetch.handle_reply(now, from, reply);
@@ -311,7 +325,13 @@ impl ClusterCore {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let requests = self.requests.waiting.iter().map(|(deadline, ..)| *deadline).min();
         let expiry = self.producer.as_ref().filter(|producer| producer.has_waiting()).map(|p| p.next_expiry);
-        let fetch = self.fetch.as_ref().and_then(FetchCoordinator::poll_timeout);
+        let identity = self
+            .producer
+            .as_ref()
+            .filter(|producer| !producer.topics.is_empty())
+            .and_then(|producer| producer.identity.as_ref())
+            .and_then(ProducerId::poll_timeout);
+        let fetch = earliest(identity, self.fetch.as_ref().and_then(FetchCoordinator::poll_timeout));
         earliest(
             earliest(earliest(self.refresh.at, requests), earliest(expiry, fetch)),
             self.admin.poll_timeout(),
@@ -362,6 +382,13 @@ impl ClusterCore {
         }
         while let Some(output) = self.fetch.as_mut().and_then(FetchCoordinator::poll_output) {
             self.handle_fetch_output(now, output);
+        }
+        let timeout = self.settings.request_timeout;
+        let wanted = self.producer.as_mut().filter(|producer| !producer.topics.is_empty());
+        if let Some(identity) = wanted.and_then(|producer| producer.identity.as_mut())
+            && let Some(request) = identity.poll_request(now, timeout)
+        {
+            self.route(now, Route::Any, request, Purpose::ProducerId);
         }
         self.admin.advance(now, &self.metadata);
         while let Some((id, route, request)) = self.admin.poll_request() {
@@ -432,6 +459,7 @@ impl ClusterCore {
         let Some(purpose) = self.requests.sent.remove(&token) else { return };
         match purpose {
             Purpose::Metadata => self.handle_metadata(now, from, result),
+            Purpose::ProducerId => self.handle_producer_id(now, result),
             Purpose::Admin(id) => self.admin.handle_answer(now, id, result),
             Purpose::Fetch(id) => {
                 if let Some(fetch) = &mut self.fetch {
@@ -581,6 +609,22 @@ impl ClusterCore {
     }
 
     // ---- the sending half
+
+    fn handle_producer_id(&mut self, now: Instant, result: Result<Response, Error>) {
+        let Some(producer) = &mut self.producer else { return };
+        let Some(identity) = &mut producer.identity else { return };
+        match identity.handle_answer(now, result, &producer.shared.identity, &mut self.rng) {
+            ProducerIdAnswer::Known => self.mail_all(|| ToBroker::Look),
+            ProducerIdAnswer::Later => {}
+            ProducerIdAnswer::Fatal(error) => {
+                producer.identity = None;
+                producer.shared.close(Some(error.clone()));
+                self.events.push(Event::Fatal(error));
+                self.mail_all(|| ToBroker::Purge(Purge::QUEUE));
+                self.fail_unassigned(None, ErrorKind::PurgedFromQueue);
+            }
+        }
+    }
 
     /// Moves partitions to their leaders; true if some leader is unknown.
     fn update_placements(&mut self, _now: Instant) -> bool {

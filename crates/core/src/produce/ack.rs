@@ -13,6 +13,8 @@ pub enum Verdict {
     Retry,
     /// Ask who leads the partition, and try again there.
     RetryElsewhere,
+    /// The broker expects another sequence number.
+    Resequence,
     /// It is too large for the broker: try again in two halves.
     Split,
     /// It can't be written.
@@ -24,6 +26,9 @@ pub fn judge(code: ErrorCode, records: u32) -> Verdict {
     match code {
         ErrorCode::NONE => Verdict::Delivered,
         ErrorCode::DUPLICATE_SEQUENCE_NUMBER => Verdict::Duplicate,
+        ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER
+        | ErrorCode::UNKNOWN_PRODUCER_ID
+        | ErrorCode::INVALID_PRODUCER_EPOCH => Verdict::Resequence,
         ErrorCode::MESSAGE_TOO_LARGE if records > 1 => Verdict::Split,
         code if code.invalidates_metadata() => Verdict::RetryElsewhere,
         code if code.is_retriable() => Verdict::Retry,

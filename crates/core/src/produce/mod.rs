@@ -8,7 +8,8 @@
 //!  callback / future ◄── report ◄── ack ◄────────────────────────────────────────────────────────── answer
 //! ```
 //!
-//! Read [`record`], [`shared`], [`partitioner`], [`accumulator`], [`ready`], [`batch`], [`partition`], [`collector`],
+//! Read [`record`], [`shared`], [`partitioner`], [`accumulator`], [`ready`], [`batch`], [`partition`], [`producer_id`],
+//! [`collector`],
 //! [`request`], [`sender`], [`ack`], [`report`].
 
 pub mod accumulator;
@@ -18,6 +19,7 @@ pub mod budget;
 pub mod collector;
 pub mod partition;
 pub mod partitioner;
+pub mod producer_id;
 pub mod ready;
 pub mod record;
 pub mod report;

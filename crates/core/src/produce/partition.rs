@@ -5,16 +5,25 @@ use std::{collections::VecDeque, sync::Arc};
 
 use ottla_protocol::{batch::SealOptions, uuid::Uuid};
 
-use super::{accumulator::Accumulator, batch::ReadyBatch};
-use crate::machine::Instant;
+use super::{
+    accumulator::Accumulator,
+    batch::{OpenBatchRest, ReadyBatch},
+    producer_id::{ProducerIdentity, sequence_after},
+};
+use crate::{error::Error, machine::Instant};
 
 /// The sending side of a partition.
 ///
 /// ```text
 ///   accumulator ──► next() ──► in flight ──► acknowledged: report
 ///                    ▲             │
-///                    └── retries ◄─┘ refused or lost: in their old order, before anything new
+///                    └── retries ◄─┘ refused or lost: in their old order, before anything new,
+///                                    and only when nothing of the partition is in flight any more
 /// ```
+///
+/// With idempotence each batch has a sequence number for good once it was sealed. When one of them fails, the broker
+/// would refuse all that follow: the partition then waits until nothing is in flight, takes an identity with a higher
+/// epoch, and numbers what is left from 0.
 #[derive(Debug)]
 pub struct PartitionProducer {
     accumulator: Arc<Accumulator>,
@@ -30,6 +39,23 @@ pub struct PartitionProducer {
     pub in_flight: usize,
     /// The partition leaves as soon as nothing is in flight.
     pub leaving: bool,
+    identity: Option<ProducerIdentity>,
+    next_sequence: i32,
+    /// The identity can't be used any more: a sequence number is missing at the broker.
+    gap: bool,
+}
+
+/// What [`PartitionProducer::next`] found.
+#[derive(Debug)]
+pub enum Next {
+    /// Nothing that may go now.
+    Nothing,
+    /// A batch.
+    Batch(ReadyBatch),
+    /// A batch could not be sealed.
+    Failed(Box<(OpenBatchRest, Error)>),
+    /// The partition needs another identity than this one first.
+    NeedsIdentity(Option<ProducerIdentity>),
 }
 
 impl PartitionProducer {
@@ -44,6 +70,9 @@ impl PartitionProducer {
             next_order: 0,
             in_flight: 0,
             leaving: false,
+            identity: None,
+            next_sequence: 0,
+            gap: false,
         }
     }
 
@@ -62,9 +91,26 @@ impl PartitionProducer {
         self.accumulator.partition()
     }
 
-    /// Takes the batch to send next: a retry first, else the oldest of the accumulator. Failures of sealing come back
-    /// as errors.
-    pub fn next(&mut self, open_too: bool, options: &SealOptions) -> Next {
+    /// True if something waits that may go only when nothing is in flight any more.
+    pub fn is_draining(&self) -> bool {
+        self.in_flight > 0 && (self.gap || !self.retries.is_empty())
+    }
+
+    /// Takes the batch to send next: a retry first, else the oldest of the accumulator. With idempotence `current` is
+    /// the producer's identity.
+    pub fn next(
+        &mut self,
+        open_too: bool,
+        options: &SealOptions,
+        idempotent: bool,
+        current: Option<ProducerIdentity>,
+    ) -> Next {
+        if self.is_draining() {
+            return Next::Nothing;
+        }
+        if idempotent && (self.gap || self.identity.is_none()) && !self.take_identity(current) {
+            return Next::NeedsIdentity(self.identity);
+        }
         if let Some(batch) = self.retries.pop_front() {
             return Next::Batch(batch);
         }
@@ -72,8 +118,17 @@ impl PartitionProducer {
         let Some(open) = batch else { return Next::Nothing };
         let order = self.next_order;
         self.next_order += 1;
-        match ReadyBatch::seal(open, order, options) {
-            Ok(batch) => Next::Batch(batch),
+        let mut options = *options;
+        if let Some(identity) = self.identity {
+            options.producer_id = identity.id;
+            options.producer_epoch = identity.epoch;
+            options.base_sequence = self.next_sequence;
+        }
+        match ReadyBatch::seal(open, order, &options) {
+            Ok(batch) => {
+                self.next_sequence = sequence_after(self.next_sequence, batch.sealed.record_count());
+                Next::Batch(batch)
+            }
             Err(failed) => Next::Failed(failed),
         }
     }
@@ -82,6 +137,21 @@ impl PartitionProducer {
     pub fn put_back(&mut self, batch: ReadyBatch) {
         let at = self.retries.partition_point(|other| other.order < batch.order);
         self.retries.insert(at, batch);
+    }
+
+    /// The order of the oldest batch that waits to be sent again.
+    pub fn oldest_retry(&self) -> Option<u64> {
+        self.retries.front().map(|batch| batch.order)
+    }
+
+    /// A batch that had a sequence number failed, or its number is not what the broker expects.
+    pub fn note_gap(&mut self) {
+        self.gap |= self.identity.is_some();
+    }
+
+    /// The topic is another one of the same name: nothing that was sent counts.
+    pub fn start_afresh(&mut self) {
+        self.note_gap();
     }
 
     /// Since when the oldest record waits to be sent, and whether there is no reason to let it wait.
@@ -97,22 +167,30 @@ impl PartitionProducer {
     pub fn expire_retries(&mut self, limit: Instant, into: &mut Vec<ReadyBatch>) {
         while self.retries.front().is_some_and(|batch| batch.since < limit) {
             into.extend(self.retries.pop_front());
+            self.note_gap();
         }
     }
 
     /// Takes all retries.
     pub fn take_retries(&mut self) -> VecDeque<ReadyBatch> {
+        if !self.retries.is_empty() {
+            self.note_gap();
+        }
         std::mem::take(&mut self.retries)
     }
-}
 
-/// What [`PartitionProducer::next`] found.
-#[derive(Debug)]
-pub enum Next {
-    /// Nothing that may go now.
-    Nothing,
-    /// A batch.
-    Batch(ReadyBatch),
-    /// A batch could not be sealed.
-    Failed(Box<(super::batch::OpenBatchRest, crate::error::Error)>),
+    /// Takes the producer's identity if it is another one than before, and numbers what waits from 0.
+    fn take_identity(&mut self, current: Option<ProducerIdentity>) -> bool {
+        let Some(identity) = current.filter(|identity| Some(*identity) != self.identity) else {
+            return false;
+        };
+        self.identity = Some(identity);
+        self.gap = false;
+        self.next_sequence = 0;
+        for batch in &mut self.retries {
+            batch.sealed.set_producer(identity.id, identity.epoch, self.next_sequence);
+            self.next_sequence = sequence_after(self.next_sequence, batch.sealed.record_count());
+        }
+        true
+    }
 }

@@ -14,6 +14,7 @@ use super::{
     batch::ReadyBatch,
     collector::{Collector, SendReason},
     partition::{Next, PartitionProducer},
+    producer_id::ProducerIdentity,
     ready::{Ready, ReadyList},
     report::{Delivered, PersistenceStatus},
     request::{Entry, ProduceBatch, ProduceFrame, RequestHead, decode_answer},
@@ -42,6 +43,10 @@ pub struct Sender {
     collector: Collector,
     hints: Vec<Ready>,
     retries: BTreeSet<(Instant, usize)>,
+    /// Slots that wait for the producer's identity.
+    without_identity: Vec<usize>,
+    /// The identity at the last look.
+    identity_seen: Option<ProducerIdentity>,
     requests_in_flight: usize,
     next_expiry: Instant,
     throttled_until: Option<Instant>,
@@ -62,6 +67,8 @@ pub enum SenderOutput {
     Released(Box<PartitionProducer>),
     /// The leader of a partition is not who it was thought to be.
     RefreshMetadata(Arc<str>),
+    /// A partition can't go on with this identity of the producer.
+    RenewIdentity(ProducerIdentity),
     /// The broker's answer can't be understood: drop the connection.
     Misbehaved(Error),
 }
@@ -108,6 +115,8 @@ impl Sender {
             by_partition: BTreeMap::new(),
             hints: Vec::new(),
             retries: BTreeSet::new(),
+            without_identity: Vec::new(),
+            identity_seen: None,
             requests_in_flight: 0,
             next_expiry: Instant::ZERO,
             throttled_until: None,
@@ -143,11 +152,17 @@ impl Sender {
 
     /// True if there is something to send, so that a connection is wanted.
     pub fn wants_connection(&self) -> bool {
-        !self.collector.is_empty() || !self.retries.is_empty()
+        !self.collector.is_empty() || !self.retries.is_empty() || !self.without_identity.is_empty()
     }
 
     /// Looks at the hints, then sends what is due and may go.
     pub fn pump(&mut self, now: Instant, connection: &mut Connection) {
+        if !self.without_identity.is_empty() && self.shared.identity.get() != self.identity_seen {
+            self.identity_seen = self.shared.identity.get();
+            for slot in std::mem::take(&mut self.without_identity) {
+                self.collect(slot);
+            }
+        }
         self.take_hints();
         loop {
             self.send_due(now, connection);
@@ -277,7 +292,10 @@ impl Sender {
         self.ready.drain(&mut hints);
         for hint in hints.drain(..) {
             let blocked = match self.slots.get(hint.slot) {
-                Some(Some(entry)) => entry.partition.leaving || entry.partition.retry_at.is_some(),
+                Some(Some(entry)) => {
+                    let partition = &entry.partition;
+                    partition.leaving || partition.retry_at.is_some() || partition.is_draining()
+                }
                 _ => true,
             };
             if !blocked {
@@ -316,6 +334,7 @@ impl Sender {
         let settings = &self.shared.settings;
         let options = self.shared.seal_options();
         let max_request_bytes = settings.max_request_bytes;
+        let (idempotent, identity) = (settings.idempotence, self.shared.identity.get());
         let mut collected: Vec<ProduceBatch> = Vec::new();
         let mut bytes = 0;
         let mut failed = Vec::new();
@@ -325,8 +344,18 @@ impl Sender {
             }
             self.collector.remove(slot);
             let Some(entry) = &mut self.slots[slot] else { continue };
-            match entry.partition.next(open_too, &options) {
+            match entry.partition.next(open_too, &options, idempotent, identity) {
                 Next::Nothing => {}
+                Next::NeedsIdentity(used) => {
+                    // It comes back into the collector when the new identity is there.
+                    if !self.without_identity.contains(&slot) {
+                        self.without_identity.push(slot);
+                    }
+                    if let Some(used) = used {
+                        self.outputs.push_back(SenderOutput::RenewIdentity(used));
+                    }
+                    continue;
+                }
                 Next::Failed(parts) => {
                     failed.push((Arc::clone(entry.partition.topic()), entry.partition.partition(), parts));
                 }
@@ -491,6 +520,13 @@ impl Sender {
             }
             return self.finish(batch, Ok(delivered), PersistenceStatus::Persisted);
         }
+        if verdict == Verdict::Resequence {
+            return self.resequence(
+                now,
+                batch,
+                &Error::broker(code, message).with_peer(peer).with_api("Produce"),
+            );
+        }
         batch.batch.possibly_persisted |= may_have_been_written(code);
         let error = Error::broker(code, message).with_peer(peer).with_api("Produce");
         match verdict {
@@ -503,7 +539,10 @@ impl Sender {
             }
             Verdict::Retry => self.retry(now, batch, &error),
             Verdict::Split => self.split(batch, &error),
-            Verdict::Delivered | Verdict::Duplicate | Verdict::Fail => {
+            Verdict::Delivered | Verdict::Duplicate | Verdict::Resequence | Verdict::Fail => {
+                if let Some(entry) = &mut self.slots[batch.slot] {
+                    entry.partition.note_gap();
+                }
                 let status = batch.batch.failure_status();
                 self.finish(batch, Err(error), status);
             }
@@ -514,7 +553,7 @@ impl Sender {
         if sent {
             batch.batch.possibly_persisted = true;
             self.retry(now, batch, error);
-        } else if let Some(batch) = self.over(batch) {
+        } else if let Some(batch) = self.over_unless_reported(batch) {
             // It never left: this was no attempt.
             self.put_back(batch);
         }
@@ -523,11 +562,14 @@ impl Sender {
     fn retry(&mut self, now: Instant, mut batch: ProduceBatch, error: &Error) {
         batch.batch.attempts = batch.batch.attempts.saturating_add(1);
         if batch.batch.attempts > self.shared.settings.max_retries {
+            if let Some(entry) = &mut self.slots[batch.slot] {
+                entry.partition.note_gap();
+            }
             let status = batch.batch.failure_status();
             return self.finish(batch, Err(error.clone()), status);
         }
         let slot = batch.slot;
-        let Some(batch) = self.over(batch) else { return };
+        let Some(batch) = self.over_unless_reported(batch) else { return };
         if let Some(entry) = &mut self.slots[slot]
             && entry.partition.retry_at.is_none()
         {
@@ -539,6 +581,21 @@ impl Sender {
         self.put_back(batch);
     }
 
+    /// The broker expects another sequence number. If an older batch of the partition is still on its way, that one
+    /// explains it, and this one goes again after it; else the broker lost the thread, and the partition starts with a
+    /// new epoch.
+    fn resequence(&mut self, now: Instant, batch: ProduceBatch, error: &Error) {
+        if let Some(entry) = &mut self.slots[batch.slot] {
+            let order = batch.batch.order;
+            let behind = entry.partition.oldest_retry().is_some_and(|oldest| oldest < order)
+                || entry.partition.in_flight > 1;
+            if !behind {
+                entry.partition.note_gap();
+            }
+        }
+        self.retry(now, batch, error);
+    }
+
     /// The broker finds the batch too large: its halves are sent instead.
     fn split(&mut self, batch: ProduceBatch, error: &Error) {
         let slot = batch.slot;
@@ -548,6 +605,8 @@ impl Sender {
         let Some(entry) = &mut self.slots[slot] else { return };
         match halves {
             Ok((first, second)) => {
+                // The halves have no sequence numbers of their own: all that waits is numbered anew.
+                entry.partition.note_gap();
                 entry.partition.put_back(second);
                 entry.partition.put_back(first);
                 self.collect(slot);
@@ -587,12 +646,25 @@ impl Sender {
     fn over(&mut self, batch: ProduceBatch) -> Option<ProduceBatch> {
         if let Some(entry) = &mut self.slots[batch.slot] {
             entry.partition.in_flight -= 1;
+            if entry.partition.in_flight == 0 {
+                self.collect(batch.slot);
+            }
         }
         if batch.reported {
             self.let_go(batch.slot);
             return None;
         }
         Some(batch)
+    }
+
+    /// Counts a batch out of flight that would be sent again; one that was reported before is not, and leaves a gap.
+    fn over_unless_reported(&mut self, batch: ProduceBatch) -> Option<ProduceBatch> {
+        if batch.reported
+            && let Some(entry) = &mut self.slots[batch.slot]
+        {
+            entry.partition.note_gap();
+        }
+        self.over(batch)
     }
 
     fn put_back(&mut self, batch: ProduceBatch) {
@@ -607,7 +679,7 @@ impl Sender {
     /// Puts a partition into the collector if it has something to send and may.
     fn collect(&mut self, slot: usize) {
         let Some(Some(entry)) = self.slots.get(slot) else { return };
-        if entry.partition.leaving || entry.partition.retry_at.is_some() {
+        if entry.partition.leaving || entry.partition.retry_at.is_some() || entry.partition.is_draining() {
             return;
         }
         if let Some((since, urgent)) = entry.partition.waiting() {
@@ -710,7 +782,7 @@ impl Sender {
                 if batch.reported || !which(&batch.batch) {
                     continue;
                 }
-                let Some(entry) = &self.slots[batch.slot] else { continue };
+                let Some(entry) = &mut self.slots[batch.slot] else { continue };
                 batch.reported = true;
                 let (topic, partition) = (entry.partition.topic(), entry.partition.partition());
                 let error = Error::new(kind, "").with_partition(&**topic, partition);

@@ -23,6 +23,7 @@ use super::{
     budget::Budget,
     collector::Linger,
     partitioner::{Partitioner, Pick},
+    producer_id::SharedIdentity,
     record::{Record, SendError},
     report::{DeliveryBatch, DeliverySink, PersistenceStatus, Tags, TrackedOutcome, Tracker},
     topic::{ProducerTopic, TopicState, WaitingRecord},
@@ -74,6 +75,8 @@ pub struct ProducerSettings {
     pub max_queued_bytes: u64,
     /// `topic.metadata.propagation.max.ms`: how long a topic may be unknown before records for it fail.
     pub topic_propagation: Duration,
+    /// `enable.idempotence`: each record is written once and in order, whatever is sent again.
+    pub idempotence: bool,
     /// True if reports carry the application's number of each record.
     pub keep_opaques: bool,
 }
@@ -100,6 +103,7 @@ impl Default for ProducerSettings {
             max_queued_messages: 100_000,
             max_queued_bytes: 1 << 30,
             topic_propagation: Duration::from_secs(30),
+            idempotence: true,
             keep_opaques: true,
         }
     }
@@ -113,6 +117,8 @@ pub struct ProducerShared {
     pub budget: Budget,
     /// The batches' memory.
     pub pool: ChunkPool,
+    /// The idempotent producer's identity.
+    pub identity: SharedIdentity,
     /// How many flushes are under way.
     pub flushing: Arc<AtomicUsize>,
     partitioner: Partitioner,
@@ -134,6 +140,7 @@ impl ProducerShared {
         Self {
             budget: Budget::new(settings.max_queued_messages, settings.max_queued_bytes),
             pool: ChunkPool::new(),
+            identity: SharedIdentity::default(),
             flushing: Arc::default(),
             partitioner,
             topics: RwLock::default(),

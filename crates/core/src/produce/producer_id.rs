@@ -1,0 +1,239 @@
+//! The idempotent producer's identity (KIP-98, KIP-360): asked of the cluster once, and again with a higher epoch when
+//! some partition lost the thread.
+
+use std::{
+    sync::atomic::{AtomicI64, AtomicU64, Ordering},
+    time::Duration,
+};
+
+use ottla_protocol::{
+    api::ApiKey,
+    error_code::ErrorCode,
+    generated::init_producer_id::{InitProducerIdRequest, InitProducerIdResponse},
+    primitive::Reader,
+};
+
+use crate::{
+    backoff::Backoff,
+    broker::connection::Response,
+    cluster::RoutedRequest,
+    error::{Error, ErrorKind, Result},
+    machine::Instant,
+    rng::Rng,
+};
+
+/// Who sends: the id that the cluster gave, and its epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProducerIdentity {
+    /// The producer's id.
+    pub id: i64,
+    /// Counts how often the identity was renewed.
+    pub epoch: i16,
+}
+
+/// The identity where the brokers' owners can see it.
+#[derive(Debug)]
+pub struct SharedIdentity {
+    id: AtomicI64,
+    /// Renewals in the upper bits, the epoch in the lower 16: changes with every renewal.
+    version: AtomicU64,
+}
+
+impl Default for SharedIdentity {
+    fn default() -> Self {
+        Self { id: AtomicI64::new(-1), version: AtomicU64::new(0) }
+    }
+}
+
+impl SharedIdentity {
+    /// The current identity, if the cluster gave one.
+    pub fn get(&self) -> Option<ProducerIdentity> {
+        loop {
+            let before = self.version.load(Ordering::Acquire);
+            let id = self.id.load(Ordering::Acquire);
+            if self.version.load(Ordering::Acquire) == before {
+                return (before != 0 && id >= 0)
+                    .then_some(ProducerIdentity { id, epoch: before as u16 as i16 });
+            }
+        }
+    }
+
+    fn set(&self, identity: ProducerIdentity) {
+        let renewals = (self.version.load(Ordering::Acquire) >> 16) + 1;
+        // Readers that come in between see an id of -1 or a version that changes under them.
+        self.id.store(-1, Ordering::Release);
+        self.version.store((renewals << 16) | u64::from(identity.epoch as u16), Ordering::Release);
+        self.id.store(identity.id, Ordering::Release);
+    }
+}
+
+/// Gets and renews the identity. Owned by the cluster's owner.
+///
+/// ```text
+///   Wanted ── request ──► Asking ── answered ──► Known
+///     ▲                     │ retriable            │ a partition needs a higher epoch
+///     └──── back-off ◄──────┘ ◄────────────────────┘
+/// ```
+#[derive(Debug)]
+pub struct ProducerId {
+    state: State,
+    known: Option<ProducerIdentity>,
+    backoff: Backoff,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Wanted { at: Instant },
+    Asking,
+    Known,
+}
+
+/// What an answer means.
+#[derive(Debug)]
+pub enum ProducerIdAnswer {
+    /// The identity is there: let the brokers look.
+    Known,
+    /// It will be asked for again.
+    Later,
+    /// It will never be there.
+    Fatal(Error),
+}
+
+impl ProducerId {
+    /// Nothing is known yet.
+    pub const fn new(retry_backoff: Duration, retry_backoff_max: Duration) -> Self {
+        Self {
+            state: State::Wanted { at: Instant::ZERO },
+            known: None,
+            backoff: Backoff::new(retry_backoff, retry_backoff_max),
+        }
+    }
+
+    /// A partition that used `identity` can't go on with it. Nothing happens if it was renewed since.
+    pub fn renew(&mut self, now: Instant, identity: ProducerIdentity) {
+        if self.state == State::Known && self.known == Some(identity) {
+            self.state = State::Wanted { at: now };
+        }
+    }
+
+    /// The request to send, if one is due.
+    pub(crate) fn poll_request(&mut self, now: Instant, timeout: Duration) -> Option<RoutedRequest> {
+        match self.state {
+            State::Wanted { at } if at <= now => {}
+            _ => return None,
+        }
+        self.state = State::Asking;
+        let known = self.known;
+        Some(RoutedRequest {
+            api: ApiKey::InitProducerId,
+            versions: ApiKey::InitProducerId.versions(),
+            timeout,
+            encode: Box::new(move |version, out| {
+                // Before version 3 the current identity can't be named: the cluster gives a new one.
+                let known = known.filter(|_| version >= 3);
+                InitProducerIdRequest {
+                    transactional_id: None,
+                    transaction_timeout_ms: i32::MAX,
+                    producer_id: known.map_or(-1, |identity| identity.id),
+                    producer_epoch: known.map_or(-1, |identity| identity.epoch),
+                    ..InitProducerIdRequest::default()
+                }
+                .encode(version, out)
+            }),
+        })
+    }
+
+    /// When a request is due.
+    pub const fn poll_timeout(&self) -> Option<Instant> {
+        match self.state {
+            State::Wanted { at } => Some(at),
+            State::Asking | State::Known => None,
+        }
+    }
+
+    /// The cluster's answer.
+    pub(crate) fn handle_answer(
+        &mut self,
+        now: Instant,
+        result: Result<Response>,
+        shared: &SharedIdentity,
+        rng: &mut Rng,
+    ) -> ProducerIdAnswer {
+        let answer = result.and_then(|response| {
+            InitProducerIdResponse::decode(&mut Reader::new(response.body()), response.request.version)
+                .map_err(|error| Error::new(ErrorKind::BadResponse, error.to_string()))
+        });
+        let code = match answer {
+            Ok(answer) if answer.error_code == ErrorCode::NONE && answer.producer_id >= 0 => {
+                let identity = ProducerIdentity { id: answer.producer_id, epoch: answer.producer_epoch };
+                self.known = Some(identity);
+                self.state = State::Known;
+                self.backoff.reset();
+                shared.set(identity);
+                return ProducerIdAnswer::Known;
+            }
+            Ok(answer) => answer.error_code,
+            Err(error) if error.kind() == ErrorKind::UnsupportedVersion => {
+                let detail = "enable.idempotence needs brokers of version 0.11 or newer; set it to false";
+                return ProducerIdAnswer::Fatal(
+                    Error::new(ErrorKind::UnsupportedVersion, detail).with_api("InitProducerId"),
+                );
+            }
+            Err(_) => ErrorCode::NONE,
+        };
+        match code {
+            ErrorCode::CLUSTER_AUTHORIZATION_FAILED | ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED => {
+                let detail =
+                    "enable.idempotence needs the right IDEMPOTENT_WRITE on the cluster, or WRITE on a topic";
+                return ProducerIdAnswer::Fatal(Error::broker(code, Some(detail)).with_api("InitProducerId"));
+            }
+            // The identity is not known to the cluster any more: ask for a new one.
+            ErrorCode::INVALID_PRODUCER_EPOCH
+            | ErrorCode::PRODUCER_FENCED
+            | ErrorCode::INVALID_PRODUCER_ID_MAPPING
+            | ErrorCode::UNKNOWN_PRODUCER_ID => self.known = None,
+            _ => {}
+        }
+        self.state = State::Wanted { at: now + self.backoff.next(rng) };
+        ProducerIdAnswer::Later
+    }
+}
+
+/// The sequence number `count` places after `sequence`: they wrap to 0 after `i32::MAX`.
+pub const fn sequence_after(sequence: i32, count: u32) -> i32 {
+    ((sequence as u32).wrapping_add(count) & i32::MAX as u32) as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequences_wrap_to_zero() {
+        assert_eq!(sequence_after(0, 10), 10);
+        assert_eq!(sequence_after(i32::MAX, 1), 0);
+        assert_eq!(sequence_after(i32::MAX - 1, 5), 3);
+    }
+
+    #[test]
+    fn a_renewed_identity_replaces_the_old_one() {
+        let shared = SharedIdentity::default();
+        assert_eq!(shared.get(), None);
+        shared.set(ProducerIdentity { id: 0, epoch: 0 });
+        assert_eq!(shared.get(), Some(ProducerIdentity { id: 0, epoch: 0 }));
+        shared.set(ProducerIdentity { id: 9, epoch: 3 });
+        assert_eq!(shared.get(), Some(ProducerIdentity { id: 9, epoch: 3 }));
+    }
+
+    #[test]
+    fn only_the_identity_in_use_is_renewed() {
+        let mut id = ProducerId::new(Duration::from_millis(1), Duration::from_millis(1));
+        id.state = State::Known;
+        id.known = Some(ProducerIdentity { id: 5, epoch: 1 });
+        id.renew(Instant::ZERO, ProducerIdentity { id: 5, epoch: 0 });
+        assert_eq!(id.state, State::Known, "renewed already");
+        id.renew(Instant::ZERO, ProducerIdentity { id: 5, epoch: 1 });
+        assert!(id.poll_request(Instant::ZERO, Duration::from_secs(1)).is_some());
+        assert!(id.poll_request(Instant::ZERO, Duration::from_secs(1)).is_none(), "one at a time");
+    }
+}
