@@ -4,7 +4,7 @@
 #[inline]
 pub const fn size(value: i64) -> usize {
     let bits = 64 - (zigzag(value) | 1).leading_zeros() as usize;
-    (bits + 6) / 7
+    bits.div_ceil(7)
 }
 
 /// Writes `value` at the start of `out` and answers how many bytes that took. `out` is long enough.
