@@ -19,14 +19,17 @@ pub struct RequestHeader {
 }
 
 impl RequestHeader {
-    /// Appends the header to `out`, in the version that fits the API and its version.
+    /// Appends the header to `out`, in the version that fits the API and its version; leaves `out` as it was if it
+    /// can't.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let start = out.len();
         let mut writer = Writer::new(out, false);
         writer.i16(self.api_key);
         writer.i16(self.api_version);
         writer.i32(self.correlation_id);
         // The client id kept its two-byte length even where everything else is compact.
-        writer.at("RequestHeader.client_id").nullable_string(self.client_id.as_deref())?;
+        let written = writer.at("RequestHeader.client_id").nullable_string(self.client_id.as_deref());
+        written.inspect_err(|_| out.truncate(start))?;
         Writer::new(out, self.is_flexible()).no_tagged_fields();
         Ok(())
     }

@@ -111,8 +111,9 @@ impl<'a> Generator<'a> {
             let field = each.field;
             let Base::Struct(fields) = &field.base else { continue };
             let subject = Subject { name: &each.name, fields, versions: field.versions, is_inner: true };
-            let versions = self.versions_doc(field.versions);
-            let _ = writeln!(out, "/// In `{}`. {versions}.", field.name);
+            let part = if field.is_array { "An element of" } else { "The content of" };
+            let versions = self.versions_doc(field.versions).to_lowercase();
+            let _ = writeln!(out, "/// {part} `{}`, {versions}.", field.name);
             self.subject(&subject, Form::Owned, out);
             if self.message.borrowed && borrows(fields) {
                 let _ = writeln!(
@@ -264,37 +265,31 @@ impl<'a> Generator<'a> {
 
     fn write(&self, subject: &Subject<'_>, out: &mut String) {
         let mut body = String::new();
-        for field in subject.fields {
-            let path = self.path(subject, field);
-            let condition = subject.versions.condition(field.versions);
-            let mut refusal = String::new();
-            if condition.is_some() && !field.is_ignorable {
-                let is_set = self.is_set(subject, field);
-                refusal = format!("w.at(\"{path}\").not_in_version({is_set}, version)?;");
-            }
-            match (condition, field.tag) {
-                (None, None) => body.push_str(&self.write_field(subject, field)),
-                (Some(condition), None) => {
-                    let _ = write!(body, "if {condition} {{ {} }}", self.write_field(subject, field));
-                    if !refusal.is_empty() {
-                        let _ = write!(body, " else {{ {refusal} }}");
-                    }
+        let untagged: Vec<&Field> = subject.fields.iter().filter(|field| field.tag.is_none()).collect();
+        for group in untagged.chunk_by(|a, b| a.versions == b.versions) {
+            let write: String = group.iter().map(|field| self.write_field(subject, field)).collect();
+            let refuse: String = group.iter().map(|field| self.refuse_field(subject, field)).collect();
+            match (subject.versions.condition(group[0].versions), refuse.is_empty()) {
+                (None, _) => body.push_str(&write),
+                (Some(condition), true) => _ = write!(body, "if {condition} {{ {write} }}"),
+                (Some(condition), false) => {
+                    _ = write!(body, "if {condition} {{ {write} }} else {{ {refuse} }}")
                 }
-                // Written below; here only whether it can be.
-                (Some(condition), Some(_)) if !refusal.is_empty() => {
-                    let _ = write!(body, "if {} {{ {refusal} }}", negated(&condition));
-                }
-                (_, Some(_)) => {}
             }
-            if !body.ends_with('\n') {
-                body.push('\n');
+        }
+        // Tagged fields are written last; here only whether they can be.
+        for field in subject.fields.iter().filter(|field| field.tag.is_some()) {
+            let refuse = self.refuse_field(subject, field);
+            if let (Some(condition), false) = (subject.versions.condition(field.versions), refuse.is_empty())
+            {
+                let _ = write!(body, "if {} {{ {refuse} }}", negated(&condition));
             }
         }
         if let Some(flexible) = self.flexible_part(subject.versions) {
             let mut tagged: Vec<&Field> = subject.fields.iter().filter(|field| field.tag.is_some()).collect();
             tagged.sort_by_key(|field| field.tag);
             if tagged.is_empty() {
-                body.push_str("w.no_tagged_fields();\n");
+                body.push_str("w.no_tagged_fields();");
             } else {
                 let mut fields = String::from("let fields = w.begin_tagged_fields();\n");
                 for field in tagged {
@@ -373,6 +368,15 @@ impl<'a> Generator<'a> {
                 }
             },
         }
+    }
+
+    /// The statement that makes it an error if a field is set that is not there; none if that loses nothing.
+    fn refuse_field(&self, subject: &Subject<'_>, field: &Field) -> String {
+        if field.is_ignorable {
+            return String::new();
+        }
+        let is_set = self.is_set(subject, field);
+        format!("w.at(\"{}\").not_in_version({is_set}, version)?;", self.path(subject, field))
     }
 
     /// Whether the field holds something that would be lost.
@@ -548,16 +552,16 @@ impl<'a> Generator<'a> {
             let _ = write!(doc, "; tag {tag}");
         }
         match (field.default.as_deref(), field.nullable) {
-            (Some("null") | None, _) => {}
-            (Some(default), _) => {
-                let _ = write!(doc, "; default {default}");
-            }
+            (None, None) | (Some("null"), _) => {}
+            (None, Some(_)) => doc.push_str("; by default empty, not null"),
+            (Some(default), _) => _ = write!(doc, "; default {default}"),
         }
         doc
     }
 
     fn versions_doc(&self, versions: Versions) -> String {
         match (versions.low, versions.high) {
+            _ if versions == self.schema.versions => "All versions".to_owned(),
             (low, high) if high == self.schema.versions.high => format!("Versions {low} and later"),
             (low, high) if low == high => format!("Version {low}"),
             (low, high) => format!("Versions {low} to {high}"),

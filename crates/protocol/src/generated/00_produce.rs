@@ -46,7 +46,6 @@ impl WriteTo for ProduceRequest {
         w.i32(self.timeout_ms);
         w.at("ProduceRequest.topic_data").array(version, &self.topic_data)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -189,7 +188,7 @@ impl Request for ProduceRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topic_data`. Versions 0 and later.
+    /// An element of `topic_data`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TopicData {
         /// Versions 0 to 12.
@@ -230,7 +229,6 @@ pub mod request {
             }
             w.at("ProduceRequest.TopicData.partition_data").array(version, &self.partition_data)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -262,7 +260,7 @@ pub mod request {
         }
     }
 
-    /// In `partition_data`. Versions 0 and later.
+    /// An element of `partition_data`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PartitionData {
         /// All versions.
@@ -287,7 +285,6 @@ pub mod request {
             w.i32(self.index);
             w.at("ProduceRequest.PartitionData.records").nullable_bytes(self.records.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -317,7 +314,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `responses`. Versions 0 and later.
+    /// An element of `responses`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Response {
         /// Versions 0 to 12.
@@ -358,7 +355,6 @@ pub mod response {
             }
             w.at("ProduceResponse.Response.partition_responses").array(version, &self.partition_responses)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -390,7 +386,7 @@ pub mod response {
         }
     }
 
-    /// In `partition_responses`. Versions 0 and later.
+    /// An element of `partition_responses`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PartitionResponse {
         /// All versions.
@@ -480,8 +476,6 @@ pub mod response {
             if version >= 8 {
                 w.at("ProduceResponse.PartitionResponse.record_errors")
                     .array(version, &self.record_errors)?;
-            }
-            if version >= 8 {
                 w.at("ProduceResponse.PartitionResponse.error_message")
                     .nullable_string(self.error_message.as_deref())?;
             }
@@ -562,7 +556,7 @@ pub mod response {
         }
     }
 
-    /// In `record_errors`. Versions 8 and later.
+    /// An element of `record_errors`, versions 8 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RecordError {
         /// All versions.
@@ -590,7 +584,6 @@ pub mod response {
             w.at("ProduceResponse.RecordError.batch_index_error_message")
                 .nullable_string(self.batch_index_error_message.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -617,7 +610,7 @@ pub mod response {
         }
     }
 
-    /// In `current_leader`. Versions 10 and later.
+    /// The content of `current_leader`, versions 10 and later.
     #[derive(Clone, Debug, PartialEq)]
     pub struct CurrentLeader {
         /// All versions; default -1.
@@ -648,12 +641,11 @@ pub mod response {
             w.i32(self.leader_id);
             w.i32(self.leader_epoch);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `node_endpoints`. Versions 10 and later.
+    /// An element of `node_endpoints`, versions 10 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct NodeEndpoint {
         /// All versions.
@@ -686,7 +678,6 @@ pub mod response {
             w.i32(self.port);
             w.at("ProduceResponse.NodeEndpoint.rack").nullable_string(self.rack.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -92,10 +92,6 @@ impl WriteTo for FetchRequest {
         } else {
             w.at("FetchRequest.replica_id").not_in_version(self.replica_id != -1, version)?;
         }
-        if version < 15 {
-            w.at("FetchRequest.replica_state")
-                .not_in_version(self.replica_state != request::ReplicaState::default(), version)?;
-        }
         w.i32(self.max_wait_ms);
         w.i32(self.min_bytes);
         if version >= 3 {
@@ -106,8 +102,6 @@ impl WriteTo for FetchRequest {
         }
         if version >= 7 {
             w.i32(self.session_id);
-        }
-        if version >= 7 {
             w.i32(self.session_epoch);
         }
         w.at("FetchRequest.topics").array(version, &self.topics)?;
@@ -119,6 +113,10 @@ impl WriteTo for FetchRequest {
         }
         if version >= 11 {
             w.at("FetchRequest.rack_id").string(&self.rack_id)?;
+        }
+        if version < 15 {
+            w.at("FetchRequest.replica_state")
+                .not_in_version(self.replica_state != request::ReplicaState::default(), version)?;
         }
         if w.is_flexible() {
             let fields = w.begin_tagged_fields();
@@ -191,8 +189,6 @@ impl WriteTo for FetchResponse {
         }
         if version >= 7 {
             w.error_code(self.error_code);
-        }
-        if version >= 7 {
             w.i32(self.session_id);
         } else {
             w.at("FetchResponse.session_id").not_in_version(self.session_id != 0, version)?;
@@ -270,7 +266,7 @@ impl Request for FetchRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `replica_state`. Versions 15 and later.
+    /// The content of `replica_state`, versions 15 and later.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ReplicaState {
         /// All versions; default -1.
@@ -301,12 +297,11 @@ pub mod request {
             w.i32(self.replica_id);
             w.i64(self.replica_epoch);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// Versions 0 to 12.
@@ -343,12 +338,11 @@ pub mod request {
             }
             w.at("FetchRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -460,7 +454,7 @@ pub mod request {
         }
     }
 
-    /// In `forgotten_topics_data`. Versions 7 and later.
+    /// An element of `forgotten_topics_data`, versions 7 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ForgottenTopicsData {
         /// Versions 7 to 12.
@@ -501,7 +495,6 @@ pub mod request {
             }
             w.at("FetchRequest.ForgottenTopicsData.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -511,7 +504,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `responses`. Versions 0 and later.
+    /// An element of `responses`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Response {
         /// Versions 0 to 12.
@@ -552,7 +545,6 @@ pub mod response {
             }
             w.at("FetchResponse.Response.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -584,7 +576,7 @@ pub mod response {
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -603,7 +595,7 @@ pub mod response {
         pub current_leader: CurrentLeader,
         /// Versions 12 and later; tag 2.
         pub snapshot_id: SnapshotId,
-        /// Versions 4 and later; may be null.
+        /// Versions 4 and later; may be null; by default empty, not null.
         pub aborted_transactions: Option<Vec<AbortedTransaction>>,
         /// Versions 11 and later; default -1.
         pub preferred_read_replica: i32,
@@ -685,6 +677,17 @@ pub mod response {
             if version >= 5 {
                 w.i64(self.log_start_offset);
             }
+            if version >= 4 {
+                w.at("FetchResponse.Partition.aborted_transactions")
+                    .nullable_array(version, self.aborted_transactions.as_deref())?;
+            }
+            if version >= 11 {
+                w.i32(self.preferred_read_replica);
+            } else {
+                w.at("FetchResponse.Partition.preferred_read_replica")
+                    .not_in_version(self.preferred_read_replica != -1, version)?;
+            }
+            w.at("FetchResponse.Partition.records").nullable_bytes(self.records.as_deref())?;
             if version < 12 {
                 w.at("FetchResponse.Partition.diverging_epoch")
                     .not_in_version(self.diverging_epoch != DivergingEpoch::default(), version)?;
@@ -697,17 +700,6 @@ pub mod response {
                 w.at("FetchResponse.Partition.snapshot_id")
                     .not_in_version(self.snapshot_id != SnapshotId::default(), version)?;
             }
-            if version >= 4 {
-                w.at("FetchResponse.Partition.aborted_transactions")
-                    .nullable_array(version, self.aborted_transactions.as_deref())?;
-            }
-            if version >= 11 {
-                w.i32(self.preferred_read_replica);
-            } else {
-                w.at("FetchResponse.Partition.preferred_read_replica")
-                    .not_in_version(self.preferred_read_replica != -1, version)?;
-            }
-            w.at("FetchResponse.Partition.records").nullable_bytes(self.records.as_deref())?;
             if w.is_flexible() {
                 let fields = w.begin_tagged_fields();
                 if self.diverging_epoch != DivergingEpoch::default() {
@@ -749,7 +741,7 @@ pub mod response {
         pub current_leader: CurrentLeader,
         /// Versions 12 and later; tag 2.
         pub snapshot_id: SnapshotId,
-        /// Versions 4 and later; may be null.
+        /// Versions 4 and later; may be null; by default empty, not null.
         pub aborted_transactions: Option<Vec<AbortedTransaction>>,
         /// Versions 11 and later; default -1.
         pub preferred_read_replica: i32,
@@ -802,7 +794,7 @@ pub mod response {
         }
     }
 
-    /// In `diverging_epoch`. Versions 12 and later.
+    /// The content of `diverging_epoch`, versions 12 and later.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DivergingEpoch {
         /// All versions; default -1.
@@ -833,12 +825,11 @@ pub mod response {
             w.i32(self.epoch);
             w.i64(self.end_offset);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `current_leader`. Versions 12 and later.
+    /// The content of `current_leader`, versions 12 and later.
     #[derive(Clone, Debug, PartialEq)]
     pub struct CurrentLeader {
         /// All versions; default -1.
@@ -869,12 +860,11 @@ pub mod response {
             w.i32(self.leader_id);
             w.i32(self.leader_epoch);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `snapshot_id`. Versions 12 and later.
+    /// The content of `snapshot_id`, versions 12 and later.
     #[derive(Clone, Debug, PartialEq)]
     pub struct SnapshotId {
         /// All versions; default -1.
@@ -905,12 +895,11 @@ pub mod response {
             w.i64(self.end_offset);
             w.i32(self.epoch);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `aborted_transactions`. Versions 4 and later.
+    /// An element of `aborted_transactions`, versions 4 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct AbortedTransaction {
         /// All versions.
@@ -935,12 +924,11 @@ pub mod response {
             w.i64(self.producer_id);
             w.i64(self.first_offset);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `node_endpoints`. Versions 16 and later.
+    /// An element of `node_endpoints`, versions 16 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct NodeEndpoint {
         /// All versions.
@@ -973,7 +961,6 @@ pub mod response {
             w.i32(self.port);
             w.at("FetchResponse.NodeEndpoint.rack").nullable_string(self.rack.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -43,7 +43,6 @@ impl WriteTo for ListOffsetsRequest {
             w.i32(self.timeout_ms);
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -84,7 +83,6 @@ impl WriteTo for ListOffsetsResponse {
         }
         w.at("ListOffsetsResponse.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -102,7 +100,7 @@ impl Request for ListOffsetsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -127,12 +125,11 @@ pub mod request {
             w.at("ListOffsetsRequest.Topic.name").string(&self.name)?;
             w.at("ListOffsetsRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -186,7 +183,6 @@ pub mod request {
                     .not_in_version(self.max_num_offsets != 1, version)?;
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -196,7 +192,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -221,12 +217,11 @@ pub mod response {
             w.at("ListOffsetsResponse.Topic.name").string(&self.name)?;
             w.at("ListOffsetsResponse.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -296,13 +291,10 @@ pub mod response {
             }
             if version >= 1 {
                 w.i64(self.timestamp);
+                w.i64(self.offset);
             } else {
                 w.at("ListOffsetsResponse.Partition.timestamp")
                     .not_in_version(self.timestamp != -1, version)?;
-            }
-            if version >= 1 {
-                w.i64(self.offset);
-            } else {
                 w.at("ListOffsetsResponse.Partition.offset").not_in_version(self.offset != -1, version)?;
             }
             if version >= 4 {
@@ -312,7 +304,6 @@ pub mod response {
                     .not_in_version(self.leader_epoch != -1, version)?;
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -7,7 +7,7 @@ use super::prelude::*;
 /// The request of Metadata, versions 0 to 13.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetadataRequest {
-    /// All versions; may be null in versions 1 and later.
+    /// All versions; may be null in versions 1 and later; by default empty, not null.
     pub topics: Option<Vec<request::Topic>>,
     /// Versions 4 and later; default true.
     pub allow_auto_topic_creation: bool,
@@ -83,7 +83,6 @@ impl WriteTo for MetadataRequest {
                 .not_in_version(self.include_topic_authorized_operations, version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -181,7 +180,6 @@ impl WriteTo for MetadataResponse {
                 .not_in_version(self.cluster_authorized_operations != i32::MIN, version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -248,12 +246,12 @@ impl Request for MetadataRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Topic {
         /// Versions 10 and later.
         pub topic_id: Uuid,
-        /// All versions; may be null in versions 10 and later.
+        /// All versions; may be null in versions 10 and later; by default empty, not null.
         pub name: Option<String>,
     }
 
@@ -293,7 +291,6 @@ pub mod request {
                 w.at("MetadataRequest.Topic.name").non_null_string(self.name.as_deref())?;
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -303,7 +300,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `brokers`. Versions 0 and later.
+    /// An element of `brokers`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Broker {
         /// All versions.
@@ -342,7 +339,6 @@ pub mod response {
                 w.at("MetadataResponse.Broker.rack").nullable_string(self.rack.as_deref())?;
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -373,12 +369,12 @@ pub mod response {
         }
     }
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Topic {
         /// All versions.
         pub error_code: ErrorCode,
-        /// All versions; may be null in versions 12 and later.
+        /// All versions; may be null in versions 12 and later; by default empty, not null.
         pub name: Option<String>,
         /// Versions 10 and later.
         pub topic_id: Uuid,
@@ -456,7 +452,6 @@ pub mod response {
                     .not_in_version(self.topic_authorized_operations != i32::MIN, version)?;
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -466,7 +461,7 @@ pub mod response {
     pub struct TopicView<'a> {
         /// All versions.
         pub error_code: ErrorCode,
-        /// All versions; may be null in versions 12 and later.
+        /// All versions; may be null in versions 12 and later; by default empty, not null.
         pub name: Option<&'a str>,
         /// Versions 10 and later.
         pub topic_id: Uuid,
@@ -509,7 +504,7 @@ pub mod response {
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -580,7 +575,6 @@ pub mod response {
                 w.at("MetadataResponse.Partition.offline_replicas").array(version, &self.offline_replicas)?;
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }

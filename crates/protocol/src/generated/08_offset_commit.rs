@@ -70,8 +70,6 @@ impl WriteTo for OffsetCommitRequest {
         w.at("OffsetCommitRequest.group_id").string(&self.group_id)?;
         if version >= 1 {
             w.i32(self.generation_id_or_member_epoch);
-        }
-        if version >= 1 {
             w.at("OffsetCommitRequest.member_id").string(&self.member_id)?;
         }
         if version >= 7 {
@@ -86,7 +84,6 @@ impl WriteTo for OffsetCommitRequest {
         }
         w.at("OffsetCommitRequest.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -127,7 +124,6 @@ impl WriteTo for OffsetCommitResponse {
         }
         w.at("OffsetCommitResponse.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -145,7 +141,7 @@ impl Request for OffsetCommitRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// Versions 0 to 9.
@@ -186,12 +182,11 @@ pub mod request {
             }
             w.at("OffsetCommitRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -202,7 +197,7 @@ pub mod request {
         pub committed_leader_epoch: i32,
         /// Version 1; default -1.
         pub commit_timestamp: i64,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub committed_metadata: Option<String>,
     }
 
@@ -258,7 +253,6 @@ pub mod request {
             w.at("OffsetCommitRequest.Partition.committed_metadata")
                 .nullable_string(self.committed_metadata.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -268,7 +262,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// Versions 0 to 9.
@@ -309,12 +303,11 @@ pub mod response {
             }
             w.at("OffsetCommitResponse.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -339,7 +332,6 @@ pub mod response {
             w.i32(self.partition_index);
             w.error_code(self.error_code);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

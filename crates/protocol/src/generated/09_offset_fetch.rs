@@ -9,7 +9,7 @@ use super::prelude::*;
 pub struct OffsetFetchRequest {
     /// Versions 0 to 7.
     pub group_id: String,
-    /// Versions 0 to 7; may be null in versions 2 to 7.
+    /// Versions 0 to 7; may be null in versions 2 to 7; by default empty, not null.
     pub topics: Option<Vec<request::OffsetFetchTopic>>,
     /// Versions 8 and later.
     pub groups: Vec<request::Group>,
@@ -56,16 +56,13 @@ impl WriteTo for OffsetFetchRequest {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         if version <= 7 {
             w.at("OffsetFetchRequest.group_id").string(&self.group_id)?;
-        } else {
-            w.at("OffsetFetchRequest.group_id").not_in_version(!self.group_id.is_empty(), version)?;
-        }
-        if version <= 7 {
             if version >= 2 {
                 w.at("OffsetFetchRequest.topics").nullable_array(version, self.topics.as_deref())?;
             } else {
                 w.at("OffsetFetchRequest.topics").non_null_array(version, self.topics.as_deref())?;
             }
         } else {
+            w.at("OffsetFetchRequest.group_id").not_in_version(!self.group_id.is_empty(), version)?;
             w.at("OffsetFetchRequest.topics")
                 .not_in_version(self.topics.as_ref().is_some_and(|value| !value.is_empty()), version)?;
         }
@@ -80,7 +77,6 @@ impl WriteTo for OffsetFetchRequest {
             w.at("OffsetFetchRequest.require_stable").not_in_version(self.require_stable, version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -151,7 +147,6 @@ impl WriteTo for OffsetFetchResponse {
             w.at("OffsetFetchResponse.groups").not_in_version(!self.groups.is_empty(), version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -169,7 +164,7 @@ impl Request for OffsetFetchRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 to 7.
+    /// An element of `topics`, versions 0 to 7.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct OffsetFetchTopic {
         /// All versions.
@@ -197,12 +192,11 @@ pub mod request {
             w.at("OffsetFetchRequest.OffsetFetchTopic.partition_indexes")
                 .array(version, &self.partition_indexes)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `groups`. Versions 8 and later.
+    /// An element of `groups`, versions 8 and later.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Group {
         /// All versions.
@@ -211,7 +205,7 @@ pub mod request {
         pub member_id: Option<String>,
         /// Versions 9 and later; default -1.
         pub member_epoch: i32,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub topics: Option<Vec<GroupTopic>>,
     }
 
@@ -247,18 +241,15 @@ pub mod request {
             w.at("OffsetFetchRequest.Group.group_id").string(&self.group_id)?;
             if version >= 9 {
                 w.at("OffsetFetchRequest.Group.member_id").nullable_string(self.member_id.as_deref())?;
-            }
-            if version >= 9 {
                 w.i32(self.member_epoch);
             }
             w.at("OffsetFetchRequest.Group.topics").nullable_array(version, self.topics.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topics`. Versions 8 and later.
+    /// An element of `topics`, versions 8 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GroupTopic {
         /// Versions 8 to 9.
@@ -300,7 +291,6 @@ pub mod request {
             w.at("OffsetFetchRequest.GroupTopic.partition_indexes")
                 .array(version, &self.partition_indexes)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -310,7 +300,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 to 7.
+    /// An element of `topics`, versions 0 to 7.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct OffsetFetchTopic {
         /// All versions.
@@ -335,12 +325,11 @@ pub mod response {
             w.at("OffsetFetchResponse.OffsetFetchTopic.name").string(&self.name)?;
             w.at("OffsetFetchResponse.OffsetFetchTopic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 to 7.
+    /// An element of `partitions`, versions 0 to 7.
     #[derive(Clone, Debug, PartialEq)]
     pub struct OffsetFetchTopicPartition {
         /// All versions.
@@ -349,7 +338,7 @@ pub mod response {
         pub committed_offset: i64,
         /// Versions 5 to 7; default -1.
         pub committed_leader_epoch: i32,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub metadata: Option<String>,
         /// All versions.
         pub error_code: ErrorCode,
@@ -400,12 +389,11 @@ pub mod response {
                 .nullable_string(self.metadata.as_deref())?;
             w.error_code(self.error_code);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `groups`. Versions 8 and later.
+    /// An element of `groups`, versions 8 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Group {
         /// All versions.
@@ -434,12 +422,11 @@ pub mod response {
             w.at("OffsetFetchResponse.Group.topics").array(version, &self.topics)?;
             w.error_code(self.error_code);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topics`. Versions 8 and later.
+    /// An element of `topics`, versions 8 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GroupTopic {
         /// Versions 8 to 9.
@@ -480,12 +467,11 @@ pub mod response {
             }
             w.at("OffsetFetchResponse.GroupTopic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 8 and later.
+    /// An element of `partitions`, versions 8 and later.
     #[derive(Clone, Debug, PartialEq)]
     pub struct GroupTopicPartition {
         /// All versions.
@@ -494,7 +480,7 @@ pub mod response {
         pub committed_offset: i64,
         /// All versions; default -1.
         pub committed_leader_epoch: i32,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub metadata: Option<String>,
         /// All versions.
         pub error_code: ErrorCode,
@@ -537,7 +523,6 @@ pub mod response {
                 .nullable_string(self.metadata.as_deref())?;
             w.error_code(self.error_code);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

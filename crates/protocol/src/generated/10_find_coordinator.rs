@@ -50,7 +50,6 @@ impl WriteTo for FindCoordinatorRequest {
                 .not_in_version(!self.coordinator_keys.is_empty(), version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -67,7 +66,7 @@ pub struct FindCoordinatorResponse {
     pub throttle_time_ms: i32,
     /// Versions 0 to 3.
     pub error_code: ErrorCode,
-    /// Versions 1 to 3; may be null.
+    /// Versions 1 to 3; may be null; by default empty, not null.
     pub error_message: Option<String>,
     /// Versions 0 to 3.
     pub node_id: i32,
@@ -140,17 +139,11 @@ impl WriteTo for FindCoordinatorResponse {
         }
         if version <= 3 {
             w.i32(self.node_id);
-        } else {
-            w.at("FindCoordinatorResponse.node_id").not_in_version(self.node_id != 0, version)?;
-        }
-        if version <= 3 {
             w.at("FindCoordinatorResponse.host").string(&self.host)?;
-        } else {
-            w.at("FindCoordinatorResponse.host").not_in_version(!self.host.is_empty(), version)?;
-        }
-        if version <= 3 {
             w.i32(self.port);
         } else {
+            w.at("FindCoordinatorResponse.node_id").not_in_version(self.node_id != 0, version)?;
+            w.at("FindCoordinatorResponse.host").not_in_version(!self.host.is_empty(), version)?;
             w.at("FindCoordinatorResponse.port").not_in_version(self.port != 0, version)?;
         }
         if version >= 4 {
@@ -160,7 +153,6 @@ impl WriteTo for FindCoordinatorResponse {
                 .not_in_version(!self.coordinators.is_empty(), version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -178,7 +170,7 @@ impl Request for FindCoordinatorRequest {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `coordinators`. Versions 4 and later.
+    /// An element of `coordinators`, versions 4 and later.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Coordinator {
         /// All versions.
@@ -191,7 +183,7 @@ pub mod response {
         pub port: i32,
         /// All versions.
         pub error_code: ErrorCode,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub error_message: Option<String>,
     }
 
@@ -233,7 +225,6 @@ pub mod response {
             w.at("FindCoordinatorResponse.Coordinator.error_message")
                 .nullable_string(self.error_message.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

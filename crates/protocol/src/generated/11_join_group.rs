@@ -85,7 +85,6 @@ impl WriteTo for JoinGroupRequest {
             w.at("JoinGroupRequest.reason").nullable_string(self.reason.as_deref())?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -106,7 +105,7 @@ pub struct JoinGroupResponse {
     pub generation_id: i32,
     /// Versions 7 and later; may be null.
     pub protocol_type: Option<String>,
-    /// All versions; may be null in versions 7 and later.
+    /// All versions; may be null in versions 7 and later; by default empty, not null.
     pub protocol_name: Option<String>,
     /// All versions.
     pub leader: String,
@@ -192,7 +191,6 @@ impl WriteTo for JoinGroupResponse {
         w.at("JoinGroupResponse.member_id").string(&self.member_id)?;
         w.at("JoinGroupResponse.members").array(version, &self.members)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -210,7 +208,7 @@ impl Request for JoinGroupRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `protocols`. Versions 0 and later.
+    /// An element of `protocols`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Protocol {
         /// All versions.
@@ -235,7 +233,6 @@ pub mod request {
             w.at("JoinGroupRequest.Protocol.name").string(&self.name)?;
             w.at("JoinGroupRequest.Protocol.metadata").bytes(&self.metadata)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -245,7 +242,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `members`. Versions 0 and later.
+    /// An element of `members`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Member {
         /// All versions.
@@ -281,7 +278,6 @@ pub mod response {
             }
             w.at("JoinGroupResponse.Member.metadata").bytes(&self.metadata)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -46,7 +46,6 @@ impl WriteTo for HeartbeatRequest {
                 .not_in_version(self.group_instance_id.is_some(), version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -87,7 +86,6 @@ impl WriteTo for HeartbeatResponse {
         }
         w.error_code(self.error_code);
         w.no_tagged_fields();
-
         Ok(())
     }
 }

@@ -49,7 +49,6 @@ impl WriteTo for LeaveGroupRequest {
             w.at("LeaveGroupRequest.members").not_in_version(!self.members.is_empty(), version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -102,7 +101,6 @@ impl WriteTo for LeaveGroupResponse {
             w.at("LeaveGroupResponse.members").not_in_version(!self.members.is_empty(), version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -120,7 +118,7 @@ impl Request for LeaveGroupRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `members`. Versions 3 and later.
+    /// An element of `members`, versions 3 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Member {
         /// All versions.
@@ -156,7 +154,6 @@ pub mod request {
                 w.at("LeaveGroupRequest.Member.reason").nullable_string(self.reason.as_deref())?;
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -166,12 +163,12 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `members`. Versions 3 and later.
+    /// An element of `members`, versions 3 and later.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Member {
         /// All versions.
         pub member_id: String,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub group_instance_id: Option<String>,
         /// All versions.
         pub error_code: ErrorCode,
@@ -206,7 +203,6 @@ pub mod response {
                 .nullable_string(self.group_instance_id.as_deref())?;
             w.error_code(self.error_code);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -64,13 +64,10 @@ impl WriteTo for SyncGroupRequest {
         }
         if version >= 5 {
             w.at("SyncGroupRequest.protocol_type").nullable_string(self.protocol_type.as_deref())?;
-        }
-        if version >= 5 {
             w.at("SyncGroupRequest.protocol_name").nullable_string(self.protocol_name.as_deref())?;
         }
         w.at("SyncGroupRequest.assignments").array(version, &self.assignments)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -129,13 +126,10 @@ impl WriteTo for SyncGroupResponse {
         w.error_code(self.error_code);
         if version >= 5 {
             w.at("SyncGroupResponse.protocol_type").nullable_string(self.protocol_type.as_deref())?;
-        }
-        if version >= 5 {
             w.at("SyncGroupResponse.protocol_name").nullable_string(self.protocol_name.as_deref())?;
         }
         w.at("SyncGroupResponse.assignment").bytes(&self.assignment)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -153,7 +147,7 @@ impl Request for SyncGroupRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `assignments`. Versions 0 and later.
+    /// An element of `assignments`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Assignment {
         /// All versions.
@@ -178,7 +172,6 @@ pub mod request {
             w.at("SyncGroupRequest.Assignment.member_id").string(&self.member_id)?;
             w.at("SyncGroupRequest.Assignment.assignment").bytes(&self.assignment)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -38,7 +38,6 @@ impl WriteTo for DescribeGroupsRequest {
                 .not_in_version(self.include_authorized_operations, version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -79,7 +78,6 @@ impl WriteTo for DescribeGroupsResponse {
         }
         w.at("DescribeGroupsResponse.groups").array(version, &self.groups)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -97,7 +95,7 @@ impl Request for DescribeGroupsRequest {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `groups`. Versions 0 and later.
+    /// An element of `groups`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Group {
         /// All versions.
@@ -180,12 +178,11 @@ pub mod response {
                     .not_in_version(self.authorized_operations != i32::MIN, version)?;
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `members`. Versions 0 and later.
+    /// An element of `members`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Member {
         /// All versions.
@@ -233,7 +230,6 @@ pub mod response {
             w.at("DescribeGroupsResponse.Member.member_metadata").bytes(&self.member_metadata)?;
             w.at("DescribeGroupsResponse.Member.member_assignment").bytes(&self.member_assignment)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

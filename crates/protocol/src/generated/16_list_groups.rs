@@ -46,7 +46,6 @@ impl WriteTo for ListGroupsRequest {
             w.at("ListGroupsRequest.types_filter").not_in_version(!self.types_filter.is_empty(), version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -91,7 +90,6 @@ impl WriteTo for ListGroupsResponse {
         w.error_code(self.error_code);
         w.at("ListGroupsResponse.groups").array(version, &self.groups)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -109,7 +107,7 @@ impl Request for ListGroupsRequest {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `groups`. Versions 0 and later.
+    /// An element of `groups`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Group {
         /// All versions.
@@ -154,7 +152,6 @@ pub mod response {
                 w.at("ListGroupsResponse.Group.group_type").string(&self.group_type)?;
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }

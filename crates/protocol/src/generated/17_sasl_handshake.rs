@@ -20,7 +20,6 @@ impl ReadFrom<'_> for SaslHandshakeRequest {
 impl WriteTo for SaslHandshakeRequest {
     fn write_to(&self, w: &mut Writer<'_>, _version: i16) -> Result<(), EncodeError> {
         w.at("SaslHandshakeRequest.mechanism").string(&self.mechanism)?;
-
         Ok(())
     }
 }
@@ -52,7 +51,6 @@ impl WriteTo for SaslHandshakeResponse {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.error_code(self.error_code);
         w.at("SaslHandshakeResponse.mechanisms").array(version, &self.mechanisms)?;
-
         Ok(())
     }
 }

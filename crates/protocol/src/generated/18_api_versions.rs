@@ -36,12 +36,9 @@ impl WriteTo for ApiVersionsRequest {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         if version >= 3 {
             w.at("ApiVersionsRequest.client_software_name").string(&self.client_software_name)?;
-        }
-        if version >= 3 {
             w.at("ApiVersionsRequest.client_software_version").string(&self.client_software_version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -170,7 +167,7 @@ impl Request for ApiVersionsRequest {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `api_keys`. Versions 0 and later.
+    /// An element of `api_keys`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ApiKey {
         /// All versions.
@@ -199,12 +196,11 @@ pub mod response {
             w.i16(self.min_version);
             w.i16(self.max_version);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `supported_features`. Versions 3 and later.
+    /// An element of `supported_features`, versions 3 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SupportedFeature {
         /// All versions.
@@ -233,12 +229,11 @@ pub mod response {
             w.i16(self.min_version);
             w.i16(self.max_version);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `finalized_features`. Versions 3 and later.
+    /// An element of `finalized_features`, versions 3 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct FinalizedFeature {
         /// All versions.
@@ -267,7 +262,6 @@ pub mod response {
             w.i16(self.max_version_level);
             w.i16(self.min_version_level);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -47,7 +47,6 @@ impl WriteTo for CreateTopicsRequest {
             w.at("CreateTopicsRequest.validate_only").not_in_version(self.validate_only, version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -88,7 +87,6 @@ impl WriteTo for CreateTopicsResponse {
         }
         w.at("CreateTopicsResponse.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -106,7 +104,7 @@ impl Request for CreateTopicsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -143,12 +141,11 @@ pub mod request {
             w.at("CreateTopicsRequest.Topic.assignments").array(version, &self.assignments)?;
             w.at("CreateTopicsRequest.Topic.configs").array(version, &self.configs)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `assignments`. Versions 0 and later.
+    /// An element of `assignments`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Assignment {
         /// All versions.
@@ -173,17 +170,16 @@ pub mod request {
             w.i32(self.partition_index);
             w.at("CreateTopicsRequest.Assignment.broker_ids").array(version, &self.broker_ids)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `configs`. Versions 0 and later.
+    /// An element of `configs`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Config {
         /// All versions.
         pub name: String,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub value: Option<String>,
     }
 
@@ -209,7 +205,6 @@ pub mod request {
             w.at("CreateTopicsRequest.Config.name").string(&self.name)?;
             w.at("CreateTopicsRequest.Config.value").nullable_string(self.value.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -219,7 +214,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -228,7 +223,7 @@ pub mod response {
         pub topic_id: Uuid,
         /// All versions.
         pub error_code: ErrorCode,
-        /// Versions 1 and later; may be null.
+        /// Versions 1 and later; may be null; by default empty, not null.
         pub error_message: Option<String>,
         /// Versions 5 and later; tag 0.
         pub topic_config_error_code: ErrorCode,
@@ -236,7 +231,7 @@ pub mod response {
         pub num_partitions: i32,
         /// Versions 5 and later; default -1.
         pub replication_factor: i16,
-        /// Versions 5 and later; may be null.
+        /// Versions 5 and later; may be null; by default empty, not null.
         pub configs: Option<Vec<Config>>,
     }
 
@@ -315,11 +310,7 @@ pub mod response {
             }
             if version >= 5 {
                 w.i32(self.num_partitions);
-            }
-            if version >= 5 {
                 w.i16(self.replication_factor);
-            }
-            if version >= 5 {
                 w.at("CreateTopicsResponse.Topic.configs")
                     .nullable_array(version, self.configs.as_deref())?;
             }
@@ -335,12 +326,12 @@ pub mod response {
         }
     }
 
-    /// In `configs`. Versions 5 and later.
+    /// An element of `configs`, versions 5 and later.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Config {
         /// All versions.
         pub name: String,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub value: Option<String>,
         /// All versions.
         pub read_only: bool,
@@ -384,7 +375,6 @@ pub mod response {
             w.i8(self.config_source);
             w.bool(self.is_sensitive);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

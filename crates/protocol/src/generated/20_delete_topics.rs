@@ -47,7 +47,6 @@ impl WriteTo for DeleteTopicsRequest {
         }
         w.i32(self.timeout_ms);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -88,7 +87,6 @@ impl WriteTo for DeleteTopicsResponse {
         }
         w.at("DeleteTopicsResponse.responses").array(version, &self.responses)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -106,7 +104,7 @@ impl Request for DeleteTopicsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 6 and later.
+    /// An element of `topics`, versions 6 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions; may be null.
@@ -131,7 +129,6 @@ pub mod request {
             w.at("DeleteTopicsRequest.Topic.name").nullable_string(self.name.as_deref())?;
             w.uuid(self.topic_id);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -141,10 +138,10 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `responses`. Versions 0 and later.
+    /// An element of `responses`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Response {
-        /// All versions; may be null in versions 6 and later.
+        /// All versions; may be null in versions 6 and later; by default empty, not null.
         pub name: Option<String>,
         /// Versions 6 and later.
         pub topic_id: Uuid,
@@ -206,7 +203,6 @@ pub mod response {
                     .nullable_string(self.error_message.as_deref())?;
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }

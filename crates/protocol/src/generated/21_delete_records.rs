@@ -29,7 +29,6 @@ impl WriteTo for DeleteRecordsRequest {
         w.at("DeleteRecordsRequest.topics").array(version, &self.topics)?;
         w.i32(self.timeout_ms);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -64,7 +63,6 @@ impl WriteTo for DeleteRecordsResponse {
         w.i32(self.throttle_time_ms);
         w.at("DeleteRecordsResponse.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -82,7 +80,7 @@ impl Request for DeleteRecordsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -107,12 +105,11 @@ pub mod request {
             w.at("DeleteRecordsRequest.Topic.name").string(&self.name)?;
             w.at("DeleteRecordsRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -137,7 +134,6 @@ pub mod request {
             w.i32(self.partition_index);
             w.i64(self.offset);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -147,7 +143,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -172,12 +168,11 @@ pub mod response {
             w.at("DeleteRecordsResponse.Topic.name").string(&self.name)?;
             w.at("DeleteRecordsResponse.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -206,7 +201,6 @@ pub mod response {
             w.i64(self.low_watermark);
             w.error_code(self.error_code);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

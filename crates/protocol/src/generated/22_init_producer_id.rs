@@ -7,7 +7,7 @@ use super::prelude::*;
 /// The request of InitProducerId, versions 0 to 6.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InitProducerIdRequest {
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub transactional_id: Option<String>,
     /// All versions.
     pub transaction_timeout_ms: i32,
@@ -63,28 +63,21 @@ impl WriteTo for InitProducerIdRequest {
         w.i32(self.transaction_timeout_ms);
         if version >= 3 {
             w.i64(self.producer_id);
-        } else {
-            w.at("InitProducerIdRequest.producer_id").not_in_version(self.producer_id != -1, version)?;
-        }
-        if version >= 3 {
             w.i16(self.producer_epoch);
         } else {
+            w.at("InitProducerIdRequest.producer_id").not_in_version(self.producer_id != -1, version)?;
             w.at("InitProducerIdRequest.producer_epoch")
                 .not_in_version(self.producer_epoch != -1, version)?;
         }
         if version >= 6 {
             w.bool(self.enable2_pc);
-        } else {
-            w.at("InitProducerIdRequest.enable2_pc").not_in_version(self.enable2_pc, version)?;
-        }
-        if version >= 6 {
             w.bool(self.keep_prepared_txn);
         } else {
+            w.at("InitProducerIdRequest.enable2_pc").not_in_version(self.enable2_pc, version)?;
             w.at("InitProducerIdRequest.keep_prepared_txn")
                 .not_in_version(self.keep_prepared_txn, version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -155,18 +148,14 @@ impl WriteTo for InitProducerIdResponse {
         w.i16(self.producer_epoch);
         if version >= 6 {
             w.i64(self.ongoing_txn_producer_id);
+            w.i16(self.ongoing_txn_producer_epoch);
         } else {
             w.at("InitProducerIdResponse.ongoing_txn_producer_id")
                 .not_in_version(self.ongoing_txn_producer_id != -1, version)?;
-        }
-        if version >= 6 {
-            w.i16(self.ongoing_txn_producer_epoch);
-        } else {
             w.at("InitProducerIdResponse.ongoing_txn_producer_epoch")
                 .not_in_version(self.ongoing_txn_producer_epoch != -1, version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }

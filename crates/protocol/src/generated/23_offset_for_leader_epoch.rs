@@ -37,7 +37,6 @@ impl WriteTo for OffsetForLeaderEpochRequest {
         }
         w.at("OffsetForLeaderEpochRequest.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -78,7 +77,6 @@ impl WriteTo for OffsetForLeaderEpochResponse {
         }
         w.at("OffsetForLeaderEpochResponse.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -96,7 +94,7 @@ impl Request for OffsetForLeaderEpochRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -121,12 +119,11 @@ pub mod request {
             w.at("OffsetForLeaderEpochRequest.Topic.topic").string(&self.topic)?;
             w.at("OffsetForLeaderEpochRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -167,7 +164,6 @@ pub mod request {
             }
             w.i32(self.leader_epoch);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -177,7 +173,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -202,12 +198,11 @@ pub mod response {
             w.at("OffsetForLeaderEpochResponse.Topic.topic").string(&self.topic)?;
             w.at("OffsetForLeaderEpochResponse.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -252,7 +247,6 @@ pub mod response {
             }
             w.i64(self.end_offset);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -64,31 +64,21 @@ impl WriteTo for AddPartitionsToTxnRequest {
         if version <= 3 {
             w.at("AddPartitionsToTxnRequest.v3_and_below_transactional_id")
                 .string(&self.v3_and_below_transactional_id)?;
-        } else {
-            w.at("AddPartitionsToTxnRequest.v3_and_below_transactional_id")
-                .not_in_version(!self.v3_and_below_transactional_id.is_empty(), version)?;
-        }
-        if version <= 3 {
             w.i64(self.v3_and_below_producer_id);
-        } else {
-            w.at("AddPartitionsToTxnRequest.v3_and_below_producer_id")
-                .not_in_version(self.v3_and_below_producer_id != 0, version)?;
-        }
-        if version <= 3 {
             w.i16(self.v3_and_below_producer_epoch);
-        } else {
-            w.at("AddPartitionsToTxnRequest.v3_and_below_producer_epoch")
-                .not_in_version(self.v3_and_below_producer_epoch != 0, version)?;
-        }
-        if version <= 3 {
             w.at("AddPartitionsToTxnRequest.v3_and_below_topics")
                 .array(version, &self.v3_and_below_topics)?;
         } else {
+            w.at("AddPartitionsToTxnRequest.v3_and_below_transactional_id")
+                .not_in_version(!self.v3_and_below_transactional_id.is_empty(), version)?;
+            w.at("AddPartitionsToTxnRequest.v3_and_below_producer_id")
+                .not_in_version(self.v3_and_below_producer_id != 0, version)?;
+            w.at("AddPartitionsToTxnRequest.v3_and_below_producer_epoch")
+                .not_in_version(self.v3_and_below_producer_epoch != 0, version)?;
             w.at("AddPartitionsToTxnRequest.v3_and_below_topics")
                 .not_in_version(!self.v3_and_below_topics.is_empty(), version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -141,8 +131,6 @@ impl WriteTo for AddPartitionsToTxnResponse {
         w.i32(self.throttle_time_ms);
         if version >= 4 {
             w.error_code(self.error_code);
-        }
-        if version >= 4 {
             w.at("AddPartitionsToTxnResponse.results_by_transaction")
                 .array(version, &self.results_by_transaction)?;
         } else {
@@ -157,7 +145,6 @@ impl WriteTo for AddPartitionsToTxnResponse {
                 .not_in_version(!self.results_by_topic_v3_and_below.is_empty(), version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -175,7 +162,7 @@ impl Request for AddPartitionsToTxnRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `transactions`. Versions 4 and later.
+    /// An element of `transactions`, versions 4 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Transaction {
         /// All versions.
@@ -212,12 +199,11 @@ pub mod request {
             w.bool(self.verify_only);
             w.at("AddPartitionsToTxnRequest.Transaction.topics").array(version, &self.topics)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topics`. Versions 4 and later.
+    /// An element of `topics`, versions 4 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -242,12 +228,11 @@ pub mod request {
             w.at("AddPartitionsToTxnRequest.Topic.name").string(&self.name)?;
             w.at("AddPartitionsToTxnRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `v3_and_below_topics`. Versions 0 to 3.
+    /// An element of `v3_and_below_topics`, versions 0 to 3.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct V3AndBelowTopic {
         /// All versions.
@@ -272,7 +257,6 @@ pub mod request {
             w.at("AddPartitionsToTxnRequest.V3AndBelowTopic.name").string(&self.name)?;
             w.at("AddPartitionsToTxnRequest.V3AndBelowTopic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -282,7 +266,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `results_by_transaction`. Versions 4 and later.
+    /// An element of `results_by_transaction`, versions 4 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ResultsByTransaction {
         /// All versions.
@@ -313,12 +297,11 @@ pub mod response {
             w.at("AddPartitionsToTxnResponse.ResultsByTransaction.topic_results")
                 .array(version, &self.topic_results)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topic_results`. Versions 4 and later.
+    /// An element of `topic_results`, versions 4 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TopicResult {
         /// All versions.
@@ -346,12 +329,11 @@ pub mod response {
             w.at("AddPartitionsToTxnResponse.TopicResult.results_by_partition")
                 .array(version, &self.results_by_partition)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `results_by_partition`. Versions 4 and later.
+    /// An element of `results_by_partition`, versions 4 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TopicResultResultsByPartition {
         /// All versions.
@@ -380,12 +362,11 @@ pub mod response {
             w.i32(self.partition_index);
             w.error_code(self.partition_error_code);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `results_by_topic_v3_and_below`. Versions 0 to 3.
+    /// An element of `results_by_topic_v3_and_below`, versions 0 to 3.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ResultsByTopicV3AndBelow {
         /// All versions.
@@ -413,12 +394,11 @@ pub mod response {
             w.at("AddPartitionsToTxnResponse.ResultsByTopicV3AndBelow.results_by_partition")
                 .array(version, &self.results_by_partition)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `results_by_partition`. Versions 0 to 3.
+    /// An element of `results_by_partition`, versions 0 to 3.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ResultsByTopicV3AndBelowResultsByPartition {
         /// All versions.
@@ -442,7 +422,6 @@ partition_error_code: r.at("AddPartitionsToTxnResponse.ResultsByTopicV3AndBelowR
             w.i32(self.partition_index);
             w.error_code(self.partition_error_code);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -37,7 +37,6 @@ impl WriteTo for AddOffsetsToTxnRequest {
         w.i16(self.producer_epoch);
         w.at("AddOffsetsToTxnRequest.group_id").string(&self.group_id)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -72,7 +71,6 @@ impl WriteTo for AddOffsetsToTxnResponse {
         w.i32(self.throttle_time_ms);
         w.error_code(self.error_code);
         w.no_tagged_fields();
-
         Ok(())
     }
 }

@@ -37,7 +37,6 @@ impl WriteTo for EndTxnRequest {
         w.i16(self.producer_epoch);
         w.bool(self.committed);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -84,12 +83,9 @@ impl WriteTo for EndTxnResponse {
         w.error_code(self.error_code);
         if version >= 5 {
             w.i64(self.producer_id);
-        }
-        if version >= 5 {
             w.i16(self.producer_epoch);
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }

@@ -23,7 +23,6 @@ impl WriteTo for WriteTxnMarkersRequest {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("WriteTxnMarkersRequest.markers").array(version, &self.markers)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -52,7 +51,6 @@ impl WriteTo for WriteTxnMarkersResponse {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("WriteTxnMarkersResponse.markers").array(version, &self.markers)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -70,7 +68,7 @@ impl Request for WriteTxnMarkersRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `markers`. Versions 0 and later.
+    /// An element of `markers`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Marker {
         /// All versions.
@@ -117,12 +115,11 @@ pub mod request {
                 w.i8(self.transaction_version);
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -147,7 +144,6 @@ pub mod request {
             w.at("WriteTxnMarkersRequest.Topic.name").string(&self.name)?;
             w.at("WriteTxnMarkersRequest.Topic.partition_indexes").array(version, &self.partition_indexes)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -157,7 +153,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `markers`. Versions 0 and later.
+    /// An element of `markers`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Marker {
         /// All versions.
@@ -182,12 +178,11 @@ pub mod response {
             w.i64(self.producer_id);
             w.at("WriteTxnMarkersResponse.Marker.topics").array(version, &self.topics)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -212,12 +207,11 @@ pub mod response {
             w.at("WriteTxnMarkersResponse.Topic.name").string(&self.name)?;
             w.at("WriteTxnMarkersResponse.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -242,7 +236,6 @@ pub mod response {
             w.i32(self.partition_index);
             w.error_code(self.error_code);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

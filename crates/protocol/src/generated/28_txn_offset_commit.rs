@@ -77,24 +77,17 @@ impl WriteTo for TxnOffsetCommitRequest {
         w.i16(self.producer_epoch);
         if version >= 3 {
             w.i32(self.generation_id);
-        } else {
-            w.at("TxnOffsetCommitRequest.generation_id").not_in_version(self.generation_id != -1, version)?;
-        }
-        if version >= 3 {
             w.at("TxnOffsetCommitRequest.member_id").string(&self.member_id)?;
-        } else {
-            w.at("TxnOffsetCommitRequest.member_id").not_in_version(!self.member_id.is_empty(), version)?;
-        }
-        if version >= 3 {
             w.at("TxnOffsetCommitRequest.group_instance_id")
                 .nullable_string(self.group_instance_id.as_deref())?;
         } else {
+            w.at("TxnOffsetCommitRequest.generation_id").not_in_version(self.generation_id != -1, version)?;
+            w.at("TxnOffsetCommitRequest.member_id").not_in_version(!self.member_id.is_empty(), version)?;
             w.at("TxnOffsetCommitRequest.group_instance_id")
                 .not_in_version(self.group_instance_id.is_some(), version)?;
         }
         w.at("TxnOffsetCommitRequest.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -129,7 +122,6 @@ impl WriteTo for TxnOffsetCommitResponse {
         w.i32(self.throttle_time_ms);
         w.at("TxnOffsetCommitResponse.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -147,7 +139,7 @@ impl Request for TxnOffsetCommitRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -172,12 +164,11 @@ pub mod request {
             w.at("TxnOffsetCommitRequest.Topic.name").string(&self.name)?;
             w.at("TxnOffsetCommitRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -186,7 +177,7 @@ pub mod request {
         pub committed_offset: i64,
         /// Versions 2 and later; default -1.
         pub committed_leader_epoch: i32,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub committed_metadata: Option<String>,
     }
 
@@ -230,7 +221,6 @@ pub mod request {
             w.at("TxnOffsetCommitRequest.Partition.committed_metadata")
                 .nullable_string(self.committed_metadata.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -240,7 +230,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -265,12 +255,11 @@ pub mod response {
             w.at("TxnOffsetCommitResponse.Topic.name").string(&self.name)?;
             w.at("TxnOffsetCommitResponse.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -295,7 +284,6 @@ pub mod response {
             w.i32(self.partition_index);
             w.error_code(self.error_code);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -9,13 +9,13 @@ use super::prelude::*;
 pub struct DescribeAclsRequest {
     /// All versions.
     pub resource_type_filter: i8,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub resource_name_filter: Option<String>,
     /// Versions 1 and later; default 3.
     pub pattern_type_filter: i8,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub principal_filter: Option<String>,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub host_filter: Option<String>,
     /// All versions.
     pub operation: i8,
@@ -73,7 +73,6 @@ impl WriteTo for DescribeAclsRequest {
         w.i8(self.operation);
         w.i8(self.permission_type);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -90,7 +89,7 @@ pub struct DescribeAclsResponse {
     pub throttle_time_ms: i32,
     /// All versions.
     pub error_code: ErrorCode,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub error_message: Option<String>,
     /// All versions.
     pub resources: Vec<response::Resource>,
@@ -127,7 +126,6 @@ impl WriteTo for DescribeAclsResponse {
         w.at("DescribeAclsResponse.error_message").nullable_string(self.error_message.as_deref())?;
         w.at("DescribeAclsResponse.resources").array(version, &self.resources)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -145,7 +143,7 @@ impl Request for DescribeAclsRequest {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `resources`. Versions 0 and later.
+    /// An element of `resources`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Resource {
         /// All versions.
@@ -193,12 +191,11 @@ pub mod response {
             }
             w.at("DescribeAclsResponse.Resource.acls").array(version, &self.acls)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `acls`. Versions 0 and later.
+    /// An element of `acls`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Acl {
         /// All versions.
@@ -231,7 +228,6 @@ pub mod response {
             w.i8(self.operation);
             w.i8(self.permission_type);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

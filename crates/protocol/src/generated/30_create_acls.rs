@@ -23,7 +23,6 @@ impl WriteTo for CreateAclsRequest {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("CreateAclsRequest.creations").array(version, &self.creations)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -58,7 +57,6 @@ impl WriteTo for CreateAclsResponse {
         w.i32(self.throttle_time_ms);
         w.at("CreateAclsResponse.results").array(version, &self.results)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -76,7 +74,7 @@ impl Request for CreateAclsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `creations`. Versions 0 and later.
+    /// An element of `creations`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Creation {
         /// All versions.
@@ -144,7 +142,6 @@ pub mod request {
             w.i8(self.operation);
             w.i8(self.permission_type);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -154,12 +151,12 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `results`. Versions 0 and later.
+    /// An element of `results`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct CreateAclsResult {
         /// All versions.
         pub error_code: ErrorCode,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub error_message: Option<String>,
     }
 
@@ -186,7 +183,6 @@ pub mod response {
             w.at("CreateAclsResponse.CreateAclsResult.error_message")
                 .nullable_string(self.error_message.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -23,7 +23,6 @@ impl WriteTo for DeleteAclsRequest {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("DeleteAclsRequest.filters").array(version, &self.filters)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -58,7 +57,6 @@ impl WriteTo for DeleteAclsResponse {
         w.i32(self.throttle_time_ms);
         w.at("DeleteAclsResponse.filter_results").array(version, &self.filter_results)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -76,18 +74,18 @@ impl Request for DeleteAclsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `filters`. Versions 0 and later.
+    /// An element of `filters`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Filter {
         /// All versions.
         pub resource_type_filter: i8,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub resource_name_filter: Option<String>,
         /// Versions 1 and later; default 3.
         pub pattern_type_filter: i8,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub principal_filter: Option<String>,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub host_filter: Option<String>,
         /// All versions.
         pub operation: i8,
@@ -148,7 +146,6 @@ pub mod request {
             w.i8(self.operation);
             w.i8(self.permission_type);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -158,12 +155,12 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `filter_results`. Versions 0 and later.
+    /// An element of `filter_results`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct FilterResult {
         /// All versions.
         pub error_code: ErrorCode,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub error_message: Option<String>,
         /// All versions.
         pub matching_acls: Vec<MatchingAcl>,
@@ -198,17 +195,16 @@ pub mod response {
                 .nullable_string(self.error_message.as_deref())?;
             w.at("DeleteAclsResponse.FilterResult.matching_acls").array(version, &self.matching_acls)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `matching_acls`. Versions 0 and later.
+    /// An element of `matching_acls`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct MatchingAcl {
         /// All versions.
         pub error_code: ErrorCode,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub error_message: Option<String>,
         /// All versions.
         pub resource_type: i8,
@@ -282,7 +278,6 @@ pub mod response {
             w.i8(self.operation);
             w.i8(self.permission_type);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -50,7 +50,6 @@ impl WriteTo for DescribeConfigsRequest {
                 .not_in_version(self.include_documentation, version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -85,7 +84,6 @@ impl WriteTo for DescribeConfigsResponse {
         w.i32(self.throttle_time_ms);
         w.at("DescribeConfigsResponse.results").array(version, &self.results)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -103,14 +101,14 @@ impl Request for DescribeConfigsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `resources`. Versions 0 and later.
+    /// An element of `resources`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Resource {
         /// All versions.
         pub resource_type: i8,
         /// All versions.
         pub resource_name: String,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub configuration_keys: Option<Vec<String>>,
     }
 
@@ -141,7 +139,6 @@ pub mod request {
             w.at("DescribeConfigsRequest.Resource.configuration_keys")
                 .nullable_array(version, self.configuration_keys.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -151,12 +148,12 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `results`. Versions 0 and later.
+    /// An element of `results`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DescribeConfigsResult {
         /// All versions.
         pub error_code: ErrorCode,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub error_message: Option<String>,
         /// All versions.
         pub resource_type: i8,
@@ -206,17 +203,16 @@ pub mod response {
                 .string(&self.resource_name)?;
             w.at("DescribeConfigsResponse.DescribeConfigsResult.configs").array(version, &self.configs)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `configs`. Versions 0 and later.
+    /// An element of `configs`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Config {
         /// All versions.
         pub name: String,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub value: Option<String>,
         /// All versions.
         pub read_only: bool,
@@ -230,7 +226,7 @@ pub mod response {
         pub synonyms: Vec<Synonym>,
         /// Versions 3 and later.
         pub config_type: i8,
-        /// Versions 3 and later; may be null.
+        /// Versions 3 and later; may be null; by default empty, not null.
         pub documentation: Option<String>,
     }
 
@@ -307,23 +303,20 @@ pub mod response {
             }
             if version >= 3 {
                 w.i8(self.config_type);
-            }
-            if version >= 3 {
                 w.at("DescribeConfigsResponse.Config.documentation")
                     .nullable_string(self.documentation.as_deref())?;
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `synonyms`. Versions 1 and later.
+    /// An element of `synonyms`, versions 1 and later.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Synonym {
         /// All versions.
         pub name: String,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub value: Option<String>,
         /// All versions.
         pub source: i8,
@@ -353,7 +346,6 @@ pub mod response {
             w.at("DescribeConfigsResponse.Synonym.value").nullable_string(self.value.as_deref())?;
             w.i8(self.source);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -29,7 +29,6 @@ impl WriteTo for AlterConfigsRequest {
         w.at("AlterConfigsRequest.resources").array(version, &self.resources)?;
         w.bool(self.validate_only);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -64,7 +63,6 @@ impl WriteTo for AlterConfigsResponse {
         w.i32(self.throttle_time_ms);
         w.at("AlterConfigsResponse.responses").array(version, &self.responses)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -82,7 +80,7 @@ impl Request for AlterConfigsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `resources`. Versions 0 and later.
+    /// An element of `resources`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Resource {
         /// All versions.
@@ -111,17 +109,16 @@ pub mod request {
             w.at("AlterConfigsRequest.Resource.resource_name").string(&self.resource_name)?;
             w.at("AlterConfigsRequest.Resource.configs").array(version, &self.configs)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `configs`. Versions 0 and later.
+    /// An element of `configs`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Config {
         /// All versions.
         pub name: String,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub value: Option<String>,
     }
 
@@ -147,7 +144,6 @@ pub mod request {
             w.at("AlterConfigsRequest.Config.name").string(&self.name)?;
             w.at("AlterConfigsRequest.Config.value").nullable_string(self.value.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -157,12 +153,12 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `responses`. Versions 0 and later.
+    /// An element of `responses`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Response {
         /// All versions.
         pub error_code: ErrorCode,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub error_message: Option<String>,
         /// All versions.
         pub resource_type: i8,
@@ -202,7 +198,6 @@ pub mod response {
             w.i8(self.resource_type);
             w.at("AlterConfigsResponse.Response.resource_name").string(&self.resource_name)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

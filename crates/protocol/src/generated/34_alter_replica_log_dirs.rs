@@ -23,7 +23,6 @@ impl WriteTo for AlterReplicaLogDirsRequest {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("AlterReplicaLogDirsRequest.dirs").array(version, &self.dirs)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -58,7 +57,6 @@ impl WriteTo for AlterReplicaLogDirsResponse {
         w.i32(self.throttle_time_ms);
         w.at("AlterReplicaLogDirsResponse.results").array(version, &self.results)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -76,7 +74,7 @@ impl Request for AlterReplicaLogDirsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `dirs`. Versions 0 and later.
+    /// An element of `dirs`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Dir {
         /// All versions.
@@ -101,12 +99,11 @@ pub mod request {
             w.at("AlterReplicaLogDirsRequest.Dir.path").string(&self.path)?;
             w.at("AlterReplicaLogDirsRequest.Dir.topics").array(version, &self.topics)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -131,7 +128,6 @@ pub mod request {
             w.at("AlterReplicaLogDirsRequest.Topic.name").string(&self.name)?;
             w.at("AlterReplicaLogDirsRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -141,7 +137,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `results`. Versions 0 and later.
+    /// An element of `results`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct AlterReplicaLogDirsResult {
         /// All versions.
@@ -172,12 +168,11 @@ pub mod response {
             w.at("AlterReplicaLogDirsResponse.AlterReplicaLogDirsResult.partitions")
                 .array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -202,7 +197,6 @@ pub mod response {
             w.i32(self.partition_index);
             w.error_code(self.error_code);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -7,7 +7,7 @@ use super::prelude::*;
 /// The request of DescribeLogDirs, versions 0 to 5.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DescribeLogDirsRequest {
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub topics: Option<Vec<request::Topic>>,
 }
 
@@ -29,7 +29,6 @@ impl WriteTo for DescribeLogDirsRequest {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("DescribeLogDirsRequest.topics").nullable_array(version, self.topics.as_deref())?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -74,7 +73,6 @@ impl WriteTo for DescribeLogDirsResponse {
         }
         w.at("DescribeLogDirsResponse.results").array(version, &self.results)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -92,7 +90,7 @@ impl Request for DescribeLogDirsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -117,7 +115,6 @@ pub mod request {
             w.at("DescribeLogDirsRequest.Topic.topic").string(&self.topic)?;
             w.at("DescribeLogDirsRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -127,7 +124,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `results`. Versions 0 and later.
+    /// An element of `results`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DescribeLogDirsResult {
         /// All versions.
@@ -191,20 +188,17 @@ pub mod response {
             w.at("DescribeLogDirsResponse.DescribeLogDirsResult.topics").array(version, &self.topics)?;
             if version >= 4 {
                 w.i64(self.total_bytes);
-            }
-            if version >= 4 {
                 w.i64(self.usable_bytes);
             }
             if version >= 5 {
                 w.bool(self.is_cordoned);
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -229,12 +223,11 @@ pub mod response {
             w.at("DescribeLogDirsResponse.Topic.name").string(&self.name)?;
             w.at("DescribeLogDirsResponse.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -267,7 +260,6 @@ pub mod response {
             w.i64(self.offset_lag);
             w.bool(self.is_future_key);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

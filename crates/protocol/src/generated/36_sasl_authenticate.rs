@@ -23,7 +23,6 @@ impl WriteTo for SaslAuthenticateRequest {
     fn write_to(&self, w: &mut Writer<'_>, _version: i16) -> Result<(), EncodeError> {
         w.at("SaslAuthenticateRequest.auth_bytes").bytes(&self.auth_bytes)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -38,7 +37,7 @@ message!(SaslAuthenticateRequest, REQUEST_VERSIONS, ApiKey::SaslAuthenticate);
 pub struct SaslAuthenticateResponse {
     /// All versions.
     pub error_code: ErrorCode,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub error_message: Option<String>,
     /// All versions.
     pub auth_bytes: Vec<u8>,
@@ -83,7 +82,6 @@ impl WriteTo for SaslAuthenticateResponse {
             w.i64(self.session_lifetime_ms);
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }

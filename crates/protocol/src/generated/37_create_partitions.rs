@@ -33,7 +33,6 @@ impl WriteTo for CreatePartitionsRequest {
         w.i32(self.timeout_ms);
         w.bool(self.validate_only);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -68,7 +67,6 @@ impl WriteTo for CreatePartitionsResponse {
         w.i32(self.throttle_time_ms);
         w.at("CreatePartitionsResponse.results").array(version, &self.results)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -86,14 +84,14 @@ impl Request for CreatePartitionsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Topic {
         /// All versions.
         pub name: String,
         /// All versions.
         pub count: i32,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub assignments: Option<Vec<Assignment>>,
     }
 
@@ -122,12 +120,11 @@ pub mod request {
             w.at("CreatePartitionsRequest.Topic.assignments")
                 .nullable_array(version, self.assignments.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `assignments`. Versions 0 and later.
+    /// An element of `assignments`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Assignment {
         /// All versions.
@@ -147,7 +144,6 @@ pub mod request {
         fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
             w.at("CreatePartitionsRequest.Assignment.broker_ids").array(version, &self.broker_ids)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -157,7 +153,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `results`. Versions 0 and later.
+    /// An element of `results`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct CreatePartitionsResult {
         /// All versions.
@@ -191,7 +187,6 @@ pub mod response {
             w.at("CreatePartitionsResponse.CreatePartitionsResult.error_message")
                 .nullable_string(self.error_message.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

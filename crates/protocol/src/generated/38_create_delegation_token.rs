@@ -7,9 +7,9 @@ use super::prelude::*;
 /// The request of CreateDelegationToken, versions 0 to 3.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateDelegationTokenRequest {
-    /// Versions 3 and later; may be null.
+    /// Versions 3 and later; may be null; by default empty, not null.
     pub owner_principal_type: Option<String>,
-    /// Versions 3 and later; may be null.
+    /// Versions 3 and later; may be null; by default empty, not null.
     pub owner_principal_name: Option<String>,
     /// All versions.
     pub renewers: Vec<request::Renewer>,
@@ -54,16 +54,13 @@ impl WriteTo for CreateDelegationTokenRequest {
         if version >= 3 {
             w.at("CreateDelegationTokenRequest.owner_principal_type")
                 .nullable_string(self.owner_principal_type.as_deref())?;
+            w.at("CreateDelegationTokenRequest.owner_principal_name")
+                .nullable_string(self.owner_principal_name.as_deref())?;
         } else {
             w.at("CreateDelegationTokenRequest.owner_principal_type").not_in_version(
                 self.owner_principal_type.as_ref().is_some_and(|value| !value.is_empty()),
                 version,
             )?;
-        }
-        if version >= 3 {
-            w.at("CreateDelegationTokenRequest.owner_principal_name")
-                .nullable_string(self.owner_principal_name.as_deref())?;
-        } else {
             w.at("CreateDelegationTokenRequest.owner_principal_name").not_in_version(
                 self.owner_principal_name.as_ref().is_some_and(|value| !value.is_empty()),
                 version,
@@ -72,7 +69,6 @@ impl WriteTo for CreateDelegationTokenRequest {
         w.at("CreateDelegationTokenRequest.renewers").array(version, &self.renewers)?;
         w.i64(self.max_lifetime_ms);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -145,14 +141,11 @@ impl WriteTo for CreateDelegationTokenResponse {
         if version >= 3 {
             w.at("CreateDelegationTokenResponse.token_requester_principal_type")
                 .string(&self.token_requester_principal_type)?;
-        } else {
-            w.at("CreateDelegationTokenResponse.token_requester_principal_type")
-                .not_in_version(!self.token_requester_principal_type.is_empty(), version)?;
-        }
-        if version >= 3 {
             w.at("CreateDelegationTokenResponse.token_requester_principal_name")
                 .string(&self.token_requester_principal_name)?;
         } else {
+            w.at("CreateDelegationTokenResponse.token_requester_principal_type")
+                .not_in_version(!self.token_requester_principal_type.is_empty(), version)?;
             w.at("CreateDelegationTokenResponse.token_requester_principal_name")
                 .not_in_version(!self.token_requester_principal_name.is_empty(), version)?;
         }
@@ -163,7 +156,6 @@ impl WriteTo for CreateDelegationTokenResponse {
         w.at("CreateDelegationTokenResponse.hmac").bytes(&self.hmac)?;
         w.i32(self.throttle_time_ms);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -181,7 +173,7 @@ impl Request for CreateDelegationTokenRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `renewers`. Versions 0 and later.
+    /// An element of `renewers`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Renewer {
         /// All versions.
@@ -206,7 +198,6 @@ pub mod request {
             w.at("CreateDelegationTokenRequest.Renewer.principal_type").string(&self.principal_type)?;
             w.at("CreateDelegationTokenRequest.Renewer.principal_name").string(&self.principal_name)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -29,7 +29,6 @@ impl WriteTo for RenewDelegationTokenRequest {
         w.at("RenewDelegationTokenRequest.hmac").bytes(&self.hmac)?;
         w.i64(self.renew_period_ms);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -68,7 +67,6 @@ impl WriteTo for RenewDelegationTokenResponse {
         w.i64(self.expiry_timestamp_ms);
         w.i32(self.throttle_time_ms);
         w.no_tagged_fields();
-
         Ok(())
     }
 }

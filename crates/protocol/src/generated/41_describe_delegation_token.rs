@@ -7,7 +7,7 @@ use super::prelude::*;
 /// The request of DescribeDelegationToken, versions 0 to 3.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DescribeDelegationTokenRequest {
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub owners: Option<Vec<request::Owner>>,
 }
 
@@ -29,7 +29,6 @@ impl WriteTo for DescribeDelegationTokenRequest {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("DescribeDelegationTokenRequest.owners").nullable_array(version, self.owners.as_deref())?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -68,7 +67,6 @@ impl WriteTo for DescribeDelegationTokenResponse {
         w.at("DescribeDelegationTokenResponse.tokens").array(version, &self.tokens)?;
         w.i32(self.throttle_time_ms);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -86,7 +84,7 @@ impl Request for DescribeDelegationTokenRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `owners`. Versions 0 and later.
+    /// An element of `owners`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Owner {
         /// All versions.
@@ -111,7 +109,6 @@ pub mod request {
             w.at("DescribeDelegationTokenRequest.Owner.principal_type").string(&self.principal_type)?;
             w.at("DescribeDelegationTokenRequest.Owner.principal_name").string(&self.principal_name)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -121,7 +118,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `tokens`. Versions 0 and later.
+    /// An element of `tokens`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Token {
         /// All versions.
@@ -180,14 +177,11 @@ pub mod response {
             if version >= 3 {
                 w.at("DescribeDelegationTokenResponse.Token.token_requester_principal_type")
                     .string(&self.token_requester_principal_type)?;
-            } else {
-                w.at("DescribeDelegationTokenResponse.Token.token_requester_principal_type")
-                    .not_in_version(!self.token_requester_principal_type.is_empty(), version)?;
-            }
-            if version >= 3 {
                 w.at("DescribeDelegationTokenResponse.Token.token_requester_principal_name")
                     .string(&self.token_requester_principal_name)?;
             } else {
+                w.at("DescribeDelegationTokenResponse.Token.token_requester_principal_type")
+                    .not_in_version(!self.token_requester_principal_type.is_empty(), version)?;
                 w.at("DescribeDelegationTokenResponse.Token.token_requester_principal_name")
                     .not_in_version(!self.token_requester_principal_name.is_empty(), version)?;
             }
@@ -198,12 +192,11 @@ pub mod response {
             w.at("DescribeDelegationTokenResponse.Token.hmac").bytes(&self.hmac)?;
             w.at("DescribeDelegationTokenResponse.Token.renewers").array(version, &self.renewers)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `renewers`. Versions 0 and later.
+    /// An element of `renewers`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Renewer {
         /// All versions.
@@ -228,7 +221,6 @@ pub mod response {
             w.at("DescribeDelegationTokenResponse.Renewer.principal_type").string(&self.principal_type)?;
             w.at("DescribeDelegationTokenResponse.Renewer.principal_name").string(&self.principal_name)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

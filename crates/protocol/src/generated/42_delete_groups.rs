@@ -23,7 +23,6 @@ impl WriteTo for DeleteGroupsRequest {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("DeleteGroupsRequest.groups_names").array(version, &self.groups_names)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -58,7 +57,6 @@ impl WriteTo for DeleteGroupsResponse {
         w.i32(self.throttle_time_ms);
         w.at("DeleteGroupsResponse.results").array(version, &self.results)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -76,7 +74,7 @@ impl Request for DeleteGroupsRequest {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `results`. Versions 0 and later.
+    /// An element of `results`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct DeleteGroupsResult {
         /// All versions.
@@ -101,7 +99,6 @@ pub mod response {
             w.at("DeleteGroupsResponse.DeleteGroupsResult.group_id").string(&self.group_id)?;
             w.error_code(self.error_code);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -9,7 +9,7 @@ use super::prelude::*;
 pub struct ElectLeadersRequest {
     /// Versions 1 and later.
     pub election_type: i8,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub topic_partitions: Option<Vec<request::TopicPartition>>,
     /// All versions; default 60000.
     pub timeout_ms: i32,
@@ -44,7 +44,6 @@ impl WriteTo for ElectLeadersRequest {
             .nullable_array(version, self.topic_partitions.as_deref())?;
         w.i32(self.timeout_ms);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -92,7 +91,6 @@ impl WriteTo for ElectLeadersResponse {
         w.at("ElectLeadersResponse.replica_election_results")
             .array(version, &self.replica_election_results)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -110,7 +108,7 @@ impl Request for ElectLeadersRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topic_partitions`. Versions 0 and later.
+    /// An element of `topic_partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TopicPartition {
         /// All versions.
@@ -135,7 +133,6 @@ pub mod request {
             w.at("ElectLeadersRequest.TopicPartition.topic").string(&self.topic)?;
             w.at("ElectLeadersRequest.TopicPartition.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -145,7 +142,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `replica_election_results`. Versions 0 and later.
+    /// An element of `replica_election_results`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ReplicaElectionResult {
         /// All versions.
@@ -173,19 +170,18 @@ pub mod response {
             w.at("ElectLeadersResponse.ReplicaElectionResult.partition_result")
                 .array(version, &self.partition_result)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partition_result`. Versions 0 and later.
+    /// An element of `partition_result`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PartitionResult {
         /// All versions.
         pub partition_id: i32,
         /// All versions.
         pub error_code: ErrorCode,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub error_message: Option<String>,
     }
 
@@ -216,7 +212,6 @@ pub mod response {
             w.at("ElectLeadersResponse.PartitionResult.error_message")
                 .nullable_string(self.error_message.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

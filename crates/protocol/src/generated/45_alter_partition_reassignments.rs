@@ -48,7 +48,6 @@ impl WriteTo for AlterPartitionReassignmentsRequest {
         }
         w.at("AlterPartitionReassignmentsRequest.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -67,7 +66,7 @@ pub struct AlterPartitionReassignmentsResponse {
     pub allow_replication_factor_change: bool,
     /// All versions.
     pub error_code: ErrorCode,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub error_message: Option<String>,
     /// All versions.
     pub responses: Vec<response::Response>,
@@ -114,7 +113,6 @@ impl WriteTo for AlterPartitionReassignmentsResponse {
             .nullable_string(self.error_message.as_deref())?;
         w.at("AlterPartitionReassignmentsResponse.responses").array(version, &self.responses)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -132,7 +130,7 @@ impl Request for AlterPartitionReassignmentsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -157,12 +155,11 @@ pub mod request {
             w.at("AlterPartitionReassignmentsRequest.Topic.name").string(&self.name)?;
             w.at("AlterPartitionReassignmentsRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -192,7 +189,6 @@ pub mod request {
             w.at("AlterPartitionReassignmentsRequest.Partition.replicas")
                 .nullable_array(version, self.replicas.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -202,7 +198,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `responses`. Versions 0 and later.
+    /// An element of `responses`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Response {
         /// All versions.
@@ -228,19 +224,18 @@ pub mod response {
             w.at("AlterPartitionReassignmentsResponse.Response.partitions")
                 .array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Partition {
         /// All versions.
         pub partition_index: i32,
         /// All versions.
         pub error_code: ErrorCode,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub error_message: Option<String>,
     }
 
@@ -273,7 +268,6 @@ pub mod response {
             w.at("AlterPartitionReassignmentsResponse.Partition.error_message")
                 .nullable_string(self.error_message.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

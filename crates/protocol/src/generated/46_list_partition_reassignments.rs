@@ -35,7 +35,6 @@ impl WriteTo for ListPartitionReassignmentsRequest {
         w.i32(self.timeout_ms);
         w.at("ListPartitionReassignmentsRequest.topics").nullable_array(version, self.topics.as_deref())?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -52,7 +51,7 @@ pub struct ListPartitionReassignmentsResponse {
     pub throttle_time_ms: i32,
     /// All versions.
     pub error_code: ErrorCode,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub error_message: Option<String>,
     /// All versions.
     pub topics: Vec<response::Topic>,
@@ -90,7 +89,6 @@ impl WriteTo for ListPartitionReassignmentsResponse {
             .nullable_string(self.error_message.as_deref())?;
         w.at("ListPartitionReassignmentsResponse.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -108,7 +106,7 @@ impl Request for ListPartitionReassignmentsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -136,7 +134,6 @@ pub mod request {
             w.at("ListPartitionReassignmentsRequest.Topic.partition_indexes")
                 .array(version, &self.partition_indexes)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -146,7 +143,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -171,12 +168,11 @@ pub mod response {
             w.at("ListPartitionReassignmentsResponse.Topic.name").string(&self.name)?;
             w.at("ListPartitionReassignmentsResponse.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -217,7 +213,6 @@ pub mod response {
             w.at("ListPartitionReassignmentsResponse.Partition.removing_replicas")
                 .array(version, &self.removing_replicas)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

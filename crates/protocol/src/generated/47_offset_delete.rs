@@ -26,7 +26,6 @@ impl WriteTo for OffsetDeleteRequest {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("OffsetDeleteRequest.group_id").string(&self.group_id)?;
         w.at("OffsetDeleteRequest.topics").array(version, &self.topics)?;
-
         Ok(())
     }
 }
@@ -62,7 +61,6 @@ impl WriteTo for OffsetDeleteResponse {
         w.error_code(self.error_code);
         w.i32(self.throttle_time_ms);
         w.at("OffsetDeleteResponse.topics").array(version, &self.topics)?;
-
         Ok(())
     }
 }
@@ -80,7 +78,7 @@ impl Request for OffsetDeleteRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -102,12 +100,11 @@ pub mod request {
         fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
             w.at("OffsetDeleteRequest.Topic.name").string(&self.name)?;
             w.at("OffsetDeleteRequest.Topic.partitions").array(version, &self.partitions)?;
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -123,7 +120,6 @@ pub mod request {
     impl WriteTo for Partition {
         fn write_to(&self, w: &mut Writer<'_>, _version: i16) -> Result<(), EncodeError> {
             w.i32(self.partition_index);
-
             Ok(())
         }
     }
@@ -133,7 +129,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -155,12 +151,11 @@ pub mod response {
         fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
             w.at("OffsetDeleteResponse.Topic.name").string(&self.name)?;
             w.at("OffsetDeleteResponse.Topic.partitions").array(version, &self.partitions)?;
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -182,7 +177,6 @@ pub mod response {
         fn write_to(&self, w: &mut Writer<'_>, _version: i16) -> Result<(), EncodeError> {
             w.i32(self.partition_index);
             w.error_code(self.error_code);
-
             Ok(())
         }
     }

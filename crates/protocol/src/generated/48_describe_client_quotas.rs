@@ -29,7 +29,6 @@ impl WriteTo for DescribeClientQuotasRequest {
         w.at("DescribeClientQuotasRequest.components").array(version, &self.components)?;
         w.bool(self.strict);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -46,9 +45,9 @@ pub struct DescribeClientQuotasResponse {
     pub throttle_time_ms: i32,
     /// All versions.
     pub error_code: ErrorCode,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub error_message: Option<String>,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub entries: Option<Vec<response::Entry>>,
 }
 
@@ -83,7 +82,6 @@ impl WriteTo for DescribeClientQuotasResponse {
         w.at("DescribeClientQuotasResponse.error_message").nullable_string(self.error_message.as_deref())?;
         w.at("DescribeClientQuotasResponse.entries").nullable_array(version, self.entries.as_deref())?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -101,14 +99,14 @@ impl Request for DescribeClientQuotasRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `components`. Versions 0 and later.
+    /// An element of `components`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Component {
         /// All versions.
         pub entity_type: String,
         /// All versions.
         pub match_type: i8,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub r#match: Option<String>,
     }
 
@@ -136,7 +134,6 @@ pub mod request {
             w.i8(self.match_type);
             w.at("DescribeClientQuotasRequest.Component.match").nullable_string(self.r#match.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -146,7 +143,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `entries`. Versions 0 and later.
+    /// An element of `entries`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Entry {
         /// All versions.
@@ -171,17 +168,16 @@ pub mod response {
             w.at("DescribeClientQuotasResponse.Entry.entity").array(version, &self.entity)?;
             w.at("DescribeClientQuotasResponse.Entry.values").array(version, &self.values)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `entity`. Versions 0 and later.
+    /// An element of `entity`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Entity {
         /// All versions.
         pub entity_type: String,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub entity_name: Option<String>,
     }
 
@@ -208,12 +204,11 @@ pub mod response {
             w.at("DescribeClientQuotasResponse.Entity.entity_name")
                 .nullable_string(self.entity_name.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `values`. Versions 0 and later.
+    /// An element of `values`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Value {
         /// All versions.
@@ -238,7 +233,6 @@ pub mod response {
             w.at("DescribeClientQuotasResponse.Value.key").string(&self.key)?;
             w.f64(self.value);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -29,7 +29,6 @@ impl WriteTo for AlterClientQuotasRequest {
         w.at("AlterClientQuotasRequest.entries").array(version, &self.entries)?;
         w.bool(self.validate_only);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -64,7 +63,6 @@ impl WriteTo for AlterClientQuotasResponse {
         w.i32(self.throttle_time_ms);
         w.at("AlterClientQuotasResponse.entries").array(version, &self.entries)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -82,7 +80,7 @@ impl Request for AlterClientQuotasRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `entries`. Versions 0 and later.
+    /// An element of `entries`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Entry {
         /// All versions.
@@ -107,17 +105,16 @@ pub mod request {
             w.at("AlterClientQuotasRequest.Entry.entity").array(version, &self.entity)?;
             w.at("AlterClientQuotasRequest.Entry.ops").array(version, &self.ops)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `entity`. Versions 0 and later.
+    /// An element of `entity`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Entity {
         /// All versions.
         pub entity_type: String,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub entity_name: Option<String>,
     }
 
@@ -144,12 +141,11 @@ pub mod request {
             w.at("AlterClientQuotasRequest.Entity.entity_name")
                 .nullable_string(self.entity_name.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `ops`. Versions 0 and later.
+    /// An element of `ops`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Op {
         /// All versions.
@@ -178,7 +174,6 @@ pub mod request {
             w.f64(self.value);
             w.bool(self.remove);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -188,12 +183,12 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `entries`. Versions 0 and later.
+    /// An element of `entries`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Entry {
         /// All versions.
         pub error_code: ErrorCode,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub error_message: Option<String>,
         /// All versions.
         pub entity: Vec<Entity>,
@@ -224,17 +219,16 @@ pub mod response {
                 .nullable_string(self.error_message.as_deref())?;
             w.at("AlterClientQuotasResponse.Entry.entity").array(version, &self.entity)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `entity`. Versions 0 and later.
+    /// An element of `entity`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Entity {
         /// All versions.
         pub entity_type: String,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub entity_name: Option<String>,
     }
 
@@ -261,7 +255,6 @@ pub mod response {
             w.at("AlterClientQuotasResponse.Entity.entity_name")
                 .nullable_string(self.entity_name.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

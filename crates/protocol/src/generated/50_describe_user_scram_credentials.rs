@@ -7,7 +7,7 @@ use super::prelude::*;
 /// The request of DescribeUserScramCredentials, versions 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DescribeUserScramCredentialsRequest {
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub users: Option<Vec<request::User>>,
 }
 
@@ -30,7 +30,6 @@ impl WriteTo for DescribeUserScramCredentialsRequest {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("DescribeUserScramCredentialsRequest.users").nullable_array(version, self.users.as_deref())?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -47,7 +46,7 @@ pub struct DescribeUserScramCredentialsResponse {
     pub throttle_time_ms: i32,
     /// All versions.
     pub error_code: ErrorCode,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub error_message: Option<String>,
     /// All versions.
     pub results: Vec<response::DescribeUserScramCredentialsResult>,
@@ -85,7 +84,6 @@ impl WriteTo for DescribeUserScramCredentialsResponse {
             .nullable_string(self.error_message.as_deref())?;
         w.at("DescribeUserScramCredentialsResponse.results").array(version, &self.results)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -103,7 +101,7 @@ impl Request for DescribeUserScramCredentialsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `users`. Versions 0 and later.
+    /// An element of `users`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct User {
         /// All versions.
@@ -122,7 +120,6 @@ pub mod request {
         fn write_to(&self, w: &mut Writer<'_>, _version: i16) -> Result<(), EncodeError> {
             w.at("DescribeUserScramCredentialsRequest.User.name").string(&self.name)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -132,14 +129,14 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `results`. Versions 0 and later.
+    /// An element of `results`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DescribeUserScramCredentialsResult {
         /// All versions.
         pub user: String,
         /// All versions.
         pub error_code: ErrorCode,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub error_message: Option<String>,
         /// All versions.
         pub credential_infos: Vec<CredentialInfo>,
@@ -178,12 +175,11 @@ credential_infos: r.at("DescribeUserScramCredentialsResponse.DescribeUserScramCr
             w.at("DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult.credential_infos")
                 .array(version, &self.credential_infos)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `credential_infos`. Versions 0 and later.
+    /// An element of `credential_infos`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct CredentialInfo {
         /// All versions.
@@ -208,7 +204,6 @@ credential_infos: r.at("DescribeUserScramCredentialsResponse.DescribeUserScramCr
             w.i8(self.mechanism);
             w.i32(self.iterations);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

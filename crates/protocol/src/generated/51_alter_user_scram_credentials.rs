@@ -29,7 +29,6 @@ impl WriteTo for AlterUserScramCredentialsRequest {
         w.at("AlterUserScramCredentialsRequest.deletions").array(version, &self.deletions)?;
         w.at("AlterUserScramCredentialsRequest.upsertions").array(version, &self.upsertions)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -64,7 +63,6 @@ impl WriteTo for AlterUserScramCredentialsResponse {
         w.i32(self.throttle_time_ms);
         w.at("AlterUserScramCredentialsResponse.results").array(version, &self.results)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -82,7 +80,7 @@ impl Request for AlterUserScramCredentialsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `deletions`. Versions 0 and later.
+    /// An element of `deletions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Deletion {
         /// All versions.
@@ -107,12 +105,11 @@ pub mod request {
             w.at("AlterUserScramCredentialsRequest.Deletion.name").string(&self.name)?;
             w.i8(self.mechanism);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `upsertions`. Versions 0 and later.
+    /// An element of `upsertions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Upsertion {
         /// All versions.
@@ -152,7 +149,6 @@ pub mod request {
             w.at("AlterUserScramCredentialsRequest.Upsertion.salted_password")
                 .bytes(&self.salted_password)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -162,14 +158,14 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `results`. Versions 0 and later.
+    /// An element of `results`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct AlterUserScramCredentialsResult {
         /// All versions.
         pub user: String,
         /// All versions.
         pub error_code: ErrorCode,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub error_message: Option<String>,
     }
 
@@ -205,7 +201,6 @@ pub mod response {
             w.at("AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult.error_message")
                 .nullable_string(self.error_message.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -23,7 +23,6 @@ impl WriteTo for DescribeQuorumRequest {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("DescribeQuorumRequest.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -38,7 +37,7 @@ message!(DescribeQuorumRequest, REQUEST_VERSIONS, ApiKey::DescribeQuorum);
 pub struct DescribeQuorumResponse {
     /// All versions.
     pub error_code: ErrorCode,
-    /// Versions 2 and later; may be null.
+    /// Versions 2 and later; may be null; by default empty, not null.
     pub error_message: Option<String>,
     /// All versions.
     pub topics: Vec<response::Topic>,
@@ -91,7 +90,6 @@ impl WriteTo for DescribeQuorumResponse {
             w.at("DescribeQuorumResponse.nodes").not_in_version(!self.nodes.is_empty(), version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -109,7 +107,7 @@ impl Request for DescribeQuorumRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -134,12 +132,11 @@ pub mod request {
             w.at("DescribeQuorumRequest.Topic.topic_name").string(&self.topic_name)?;
             w.at("DescribeQuorumRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -159,7 +156,6 @@ pub mod request {
         fn write_to(&self, w: &mut Writer<'_>, _version: i16) -> Result<(), EncodeError> {
             w.i32(self.partition_index);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -169,7 +165,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -194,19 +190,18 @@ pub mod response {
             w.at("DescribeQuorumResponse.Topic.topic_name").string(&self.topic_name)?;
             w.at("DescribeQuorumResponse.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Partition {
         /// All versions.
         pub partition_index: i32,
         /// All versions.
         pub error_code: ErrorCode,
-        /// Versions 2 and later; may be null.
+        /// Versions 2 and later; may be null; by default empty, not null.
         pub error_message: Option<String>,
         /// All versions.
         pub leader_id: i32,
@@ -270,12 +265,11 @@ pub mod response {
             w.at("DescribeQuorumResponse.Partition.current_voters").array(version, &self.current_voters)?;
             w.at("DescribeQuorumResponse.Partition.observers").array(version, &self.observers)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `current_voters`. Versions 0 and later.
+    /// An element of `current_voters`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct CurrentVoter {
         /// All versions.
@@ -340,17 +334,14 @@ pub mod response {
             w.i64(self.log_end_offset);
             if version >= 1 {
                 w.i64(self.last_fetch_timestamp);
-            }
-            if version >= 1 {
                 w.i64(self.last_caught_up_timestamp);
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `observers`. Versions 0 and later.
+    /// An element of `observers`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Observer {
         /// All versions.
@@ -415,17 +406,14 @@ pub mod response {
             w.i64(self.log_end_offset);
             if version >= 1 {
                 w.i64(self.last_fetch_timestamp);
-            }
-            if version >= 1 {
                 w.i64(self.last_caught_up_timestamp);
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `nodes`. Versions 2 and later.
+    /// An element of `nodes`, versions 2 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Node {
         /// All versions.
@@ -450,12 +438,11 @@ pub mod response {
             w.i32(self.node_id);
             w.at("DescribeQuorumResponse.Node.listeners").array(version, &self.listeners)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `listeners`. Versions 2 and later.
+    /// An element of `listeners`, versions 2 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Listener {
         /// All versions.
@@ -484,7 +471,6 @@ pub mod response {
             w.at("DescribeQuorumResponse.Listener.host").string(&self.host)?;
             w.u16(self.port);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -47,7 +47,6 @@ impl WriteTo for UpdateFeaturesRequest {
             w.at("UpdateFeaturesRequest.validate_only").not_in_version(self.validate_only, version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -64,7 +63,7 @@ pub struct UpdateFeaturesResponse {
     pub throttle_time_ms: i32,
     /// All versions.
     pub error_code: ErrorCode,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub error_message: Option<String>,
     /// Versions 0 to 1.
     pub results: Vec<response::UpdateFeaturesResult>,
@@ -107,7 +106,6 @@ impl WriteTo for UpdateFeaturesResponse {
             w.at("UpdateFeaturesResponse.results").array(version, &self.results)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -125,7 +123,7 @@ impl Request for UpdateFeaturesRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `feature_updates`. Versions 0 and later.
+    /// An element of `feature_updates`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct FeatureUpdate {
         /// All versions.
@@ -182,7 +180,6 @@ pub mod request {
                     .not_in_version(self.allow_downgrade, version)?;
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -192,14 +189,14 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `results`. Versions 0 to 1.
+    /// An element of `results`, versions 0 to 1.
     #[derive(Clone, Debug, PartialEq)]
     pub struct UpdateFeaturesResult {
         /// All versions.
         pub feature: String,
         /// All versions.
         pub error_code: ErrorCode,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub error_message: Option<String>,
     }
 
@@ -230,7 +227,6 @@ pub mod response {
             w.at("UpdateFeaturesResponse.UpdateFeaturesResult.error_message")
                 .nullable_string(self.error_message.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

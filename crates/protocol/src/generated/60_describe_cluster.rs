@@ -54,7 +54,6 @@ impl WriteTo for DescribeClusterRequest {
                 .not_in_version(self.include_fenced_brokers, version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -138,7 +137,6 @@ impl WriteTo for DescribeClusterResponse {
         w.at("DescribeClusterResponse.brokers").array(version, &self.brokers)?;
         w.i32(self.cluster_authorized_operations);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -156,7 +154,7 @@ impl Request for DescribeClusterRequest {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `brokers`. Versions 0 and later.
+    /// An element of `brokers`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Broker {
         /// All versions.
@@ -201,7 +199,6 @@ pub mod response {
                 w.at("DescribeClusterResponse.Broker.is_fenced").not_in_version(self.is_fenced, version)?;
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }

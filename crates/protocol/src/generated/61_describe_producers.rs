@@ -23,7 +23,6 @@ impl WriteTo for DescribeProducersRequest {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("DescribeProducersRequest.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -58,7 +57,6 @@ impl WriteTo for DescribeProducersResponse {
         w.i32(self.throttle_time_ms);
         w.at("DescribeProducersResponse.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -76,7 +74,7 @@ impl Request for DescribeProducersRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -102,7 +100,6 @@ pub mod request {
             w.at("DescribeProducersRequest.Topic.partition_indexes")
                 .array(version, &self.partition_indexes)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -112,7 +109,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -137,12 +134,11 @@ pub mod response {
             w.at("DescribeProducersResponse.Topic.name").string(&self.name)?;
             w.at("DescribeProducersResponse.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -179,12 +175,11 @@ pub mod response {
             w.at("DescribeProducersResponse.Partition.active_producers")
                 .array(version, &self.active_producers)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `active_producers`. Versions 0 and later.
+    /// An element of `active_producers`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ActiveProducer {
         /// All versions.
@@ -242,7 +237,6 @@ pub mod response {
             w.i32(self.coordinator_epoch);
             w.i64(self.current_txn_start_offset);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -23,7 +23,6 @@ impl WriteTo for UnregisterBrokerRequest {
     fn write_to(&self, w: &mut Writer<'_>, _version: i16) -> Result<(), EncodeError> {
         w.i32(self.broker_id);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -40,7 +39,7 @@ pub struct UnregisterBrokerResponse {
     pub throttle_time_ms: i32,
     /// All versions.
     pub error_code: ErrorCode,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub error_message: Option<String>,
 }
 
@@ -68,7 +67,6 @@ impl WriteTo for UnregisterBrokerResponse {
         w.error_code(self.error_code);
         w.at("UnregisterBrokerResponse.error_message").nullable_string(self.error_message.as_deref())?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }

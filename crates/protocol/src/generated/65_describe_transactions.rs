@@ -24,7 +24,6 @@ impl WriteTo for DescribeTransactionsRequest {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("DescribeTransactionsRequest.transactional_ids").array(version, &self.transactional_ids)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -59,7 +58,6 @@ impl WriteTo for DescribeTransactionsResponse {
         w.i32(self.throttle_time_ms);
         w.at("DescribeTransactionsResponse.transaction_states").array(version, &self.transaction_states)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -77,7 +75,7 @@ impl Request for DescribeTransactionsRequest {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `transaction_states`. Versions 0 and later.
+    /// An element of `transaction_states`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TransactionState {
         /// All versions.
@@ -136,12 +134,11 @@ pub mod response {
             w.i16(self.producer_epoch);
             w.at("DescribeTransactionsResponse.TransactionState.topics").array(version, &self.topics)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -166,7 +163,6 @@ pub mod response {
             w.at("DescribeTransactionsResponse.Topic.topic").string(&self.topic)?;
             w.at("DescribeTransactionsResponse.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -67,7 +67,6 @@ impl WriteTo for ListTransactionsRequest {
                 .not_in_version(self.transactional_id_pattern.is_some(), version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -110,7 +109,6 @@ impl WriteTo for ListTransactionsResponse {
         w.at("ListTransactionsResponse.unknown_state_filters").array(version, &self.unknown_state_filters)?;
         w.at("ListTransactionsResponse.transaction_states").array(version, &self.transaction_states)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -128,7 +126,7 @@ impl Request for ListTransactionsRequest {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `transaction_states`. Versions 0 and later.
+    /// An element of `transaction_states`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TransactionState {
         /// All versions.
@@ -163,7 +161,6 @@ pub mod response {
             w.at("ListTransactionsResponse.TransactionState.transaction_state")
                 .string(&self.transaction_state)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

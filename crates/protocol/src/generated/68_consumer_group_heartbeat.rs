@@ -95,7 +95,6 @@ impl WriteTo for ConsumerGroupHeartbeatRequest {
         w.at("ConsumerGroupHeartbeatRequest.topic_partitions")
             .nullable_array(version, self.topic_partitions.as_deref())?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -151,7 +150,6 @@ impl WriteTo for ConsumerGroupHeartbeatResponse {
         w.i32(self.heartbeat_interval_ms);
         w.nullable_struct(version, self.assignment.as_ref())?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -169,7 +167,7 @@ impl Request for ConsumerGroupHeartbeatRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topic_partitions`. Versions 0 and later.
+    /// An element of `topic_partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TopicPartition {
         /// All versions.
@@ -195,7 +193,6 @@ pub mod request {
             w.at("ConsumerGroupHeartbeatRequest.TopicPartition.partitions")
                 .array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -205,7 +202,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `assignment`. Versions 0 and later.
+    /// The content of `assignment`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Assignment {
         /// All versions.
@@ -229,12 +226,11 @@ pub mod response {
             w.at("ConsumerGroupHeartbeatResponse.Assignment.topic_partitions")
                 .array(version, &self.topic_partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topic_partitions`. Versions 0 and later.
+    /// An element of `topic_partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TopicPartition {
         /// All versions.
@@ -262,7 +258,6 @@ pub mod response {
             w.at("ConsumerGroupHeartbeatResponse.TopicPartition.partitions")
                 .array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -31,7 +31,6 @@ impl WriteTo for ConsumerGroupDescribeRequest {
         w.at("ConsumerGroupDescribeRequest.group_ids").array(version, &self.group_ids)?;
         w.bool(self.include_authorized_operations);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -66,7 +65,6 @@ impl WriteTo for ConsumerGroupDescribeResponse {
         w.i32(self.throttle_time_ms);
         w.at("ConsumerGroupDescribeResponse.groups").array(version, &self.groups)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -84,7 +82,7 @@ impl Request for ConsumerGroupDescribeRequest {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `groups`. Versions 0 and later.
+    /// An element of `groups`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Group {
         /// All versions.
@@ -156,12 +154,11 @@ pub mod response {
             w.at("ConsumerGroupDescribeResponse.Group.members").array(version, &self.members)?;
             w.i32(self.authorized_operations);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `members`. Versions 0 and later.
+    /// An element of `members`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Member {
         /// All versions.
@@ -253,12 +250,11 @@ pub mod response {
                 w.i8(self.member_type);
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `assignment`. Versions 0 and later.
+    /// The content of `assignment`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Assignment {
         /// All versions.
@@ -282,12 +278,11 @@ pub mod response {
             w.at("ConsumerGroupDescribeResponse.Assignment.topic_partitions")
                 .array(version, &self.topic_partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topic_partitions`. Versions 0 and later.
+    /// An element of `topic_partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TopicPartition {
         /// All versions.
@@ -317,12 +312,11 @@ pub mod response {
             w.at("ConsumerGroupDescribeResponse.TopicPartition.partitions")
                 .array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `target_assignment`. Versions 0 and later.
+    /// The content of `target_assignment`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TargetAssignment {
         /// All versions.
@@ -346,7 +340,6 @@ pub mod response {
             w.at("ConsumerGroupDescribeResponse.TargetAssignment.topic_partitions")
                 .array(version, &self.topic_partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -24,7 +24,6 @@ impl WriteTo for GetTelemetrySubscriptionsRequest {
     fn write_to(&self, w: &mut Writer<'_>, _version: i16) -> Result<(), EncodeError> {
         w.uuid(self.client_instance_id);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -91,7 +90,6 @@ impl WriteTo for GetTelemetrySubscriptionsResponse {
         w.at("GetTelemetrySubscriptionsResponse.requested_metrics")
             .array(version, &self.requested_metrics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }

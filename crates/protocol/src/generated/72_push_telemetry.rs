@@ -41,7 +41,6 @@ impl WriteTo for PushTelemetryRequest {
         w.i8(self.compression_type);
         w.at("PushTelemetryRequest.metrics").bytes(&self.metrics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -76,7 +75,6 @@ impl WriteTo for PushTelemetryResponse {
         w.i32(self.throttle_time_ms);
         w.error_code(self.error_code);
         w.no_tagged_fields();
-
         Ok(())
     }
 }

@@ -34,7 +34,6 @@ impl WriteTo for ListConfigResourcesRequest {
                 .not_in_version(!self.resource_types.is_empty(), version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -73,7 +72,6 @@ impl WriteTo for ListConfigResourcesResponse {
         w.error_code(self.error_code);
         w.at("ListConfigResourcesResponse.config_resources").array(version, &self.config_resources)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -91,7 +89,7 @@ impl Request for ListConfigResourcesRequest {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `config_resources`. Versions 0 and later.
+    /// An element of `config_resources`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ConfigResource {
         /// All versions.
@@ -128,7 +126,6 @@ pub mod response {
                 w.i8(self.resource_type);
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -41,7 +41,6 @@ impl WriteTo for DescribeTopicPartitionsRequest {
         w.i32(self.response_partition_limit);
         w.nullable_struct(version, self.cursor.as_ref())?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -80,7 +79,6 @@ impl WriteTo for DescribeTopicPartitionsResponse {
         w.at("DescribeTopicPartitionsResponse.topics").array(version, &self.topics)?;
         w.nullable_struct(version, self.next_cursor.as_ref())?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -98,7 +96,7 @@ impl Request for DescribeTopicPartitionsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -117,12 +115,11 @@ pub mod request {
         fn write_to(&self, w: &mut Writer<'_>, _version: i16) -> Result<(), EncodeError> {
             w.at("DescribeTopicPartitionsRequest.Topic.name").string(&self.name)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `cursor`. Versions 0 and later.
+    /// The content of `cursor`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Cursor {
         /// All versions.
@@ -147,7 +144,6 @@ pub mod request {
             w.at("DescribeTopicPartitionsRequest.Cursor.topic_name").string(&self.topic_name)?;
             w.i32(self.partition_index);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -157,12 +153,12 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Topic {
         /// All versions.
         pub error_code: ErrorCode,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub name: Option<String>,
         /// All versions.
         pub topic_id: Uuid,
@@ -213,12 +209,11 @@ pub mod response {
             w.at("DescribeTopicPartitionsResponse.Topic.partitions").array(version, &self.partitions)?;
             w.i32(self.topic_authorized_operations);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -299,12 +294,11 @@ pub mod response {
             w.at("DescribeTopicPartitionsResponse.Partition.offline_replicas")
                 .array(version, &self.offline_replicas)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `next_cursor`. Versions 0 and later.
+    /// The content of `next_cursor`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct NextCursor {
         /// All versions.
@@ -329,7 +323,6 @@ pub mod response {
             w.at("DescribeTopicPartitionsResponse.NextCursor.topic_name").string(&self.topic_name)?;
             w.i32(self.partition_index);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -44,7 +44,6 @@ impl WriteTo for ShareGroupHeartbeatRequest {
         w.at("ShareGroupHeartbeatRequest.subscribed_topic_names")
             .nullable_array(version, self.subscribed_topic_names.as_deref())?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -99,7 +98,6 @@ impl WriteTo for ShareGroupHeartbeatResponse {
         w.i32(self.heartbeat_interval_ms);
         w.nullable_struct(version, self.assignment.as_ref())?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -117,7 +115,7 @@ impl Request for ShareGroupHeartbeatRequest {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `assignment`. Versions 1 and later.
+    /// The content of `assignment`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Assignment {
         /// All versions.
@@ -141,12 +139,11 @@ pub mod response {
             w.at("ShareGroupHeartbeatResponse.Assignment.topic_partitions")
                 .array(version, &self.topic_partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topic_partitions`. Versions 1 and later.
+    /// An element of `topic_partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TopicPartition {
         /// All versions.
@@ -171,7 +168,6 @@ pub mod response {
             w.uuid(self.topic_id);
             w.at("ShareGroupHeartbeatResponse.TopicPartition.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

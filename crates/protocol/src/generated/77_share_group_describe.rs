@@ -31,7 +31,6 @@ impl WriteTo for ShareGroupDescribeRequest {
         w.at("ShareGroupDescribeRequest.group_ids").array(version, &self.group_ids)?;
         w.bool(self.include_authorized_operations);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -66,7 +65,6 @@ impl WriteTo for ShareGroupDescribeResponse {
         w.i32(self.throttle_time_ms);
         w.at("ShareGroupDescribeResponse.groups").array(version, &self.groups)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -84,7 +82,7 @@ impl Request for ShareGroupDescribeRequest {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `groups`. Versions 1 and later.
+    /// An element of `groups`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Group {
         /// All versions.
@@ -156,12 +154,11 @@ pub mod response {
             w.at("ShareGroupDescribeResponse.Group.members").array(version, &self.members)?;
             w.i32(self.authorized_operations);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `members`. Versions 1 and later.
+    /// An element of `members`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Member {
         /// All versions.
@@ -209,12 +206,11 @@ pub mod response {
                 .array(version, &self.subscribed_topic_names)?;
             self.assignment.write_to(w, version)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `assignment`. Versions 1 and later.
+    /// The content of `assignment`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Assignment {
         /// All versions.
@@ -238,12 +234,11 @@ pub mod response {
             w.at("ShareGroupDescribeResponse.Assignment.topic_partitions")
                 .array(version, &self.topic_partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topic_partitions`. Versions 1 and later.
+    /// An element of `topic_partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TopicPartition {
         /// All versions.
@@ -272,7 +267,6 @@ pub mod response {
             w.at("ShareGroupDescribeResponse.TopicPartition.topic_name").string(&self.topic_name)?;
             w.at("ShareGroupDescribeResponse.TopicPartition.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -9,7 +9,7 @@ use super::prelude::*;
 pub struct ShareFetchRequest {
     /// All versions; may be null.
     pub group_id: Option<String>,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub member_id: Option<String>,
     /// All versions.
     pub share_session_epoch: i32,
@@ -89,8 +89,6 @@ impl WriteTo for ShareFetchRequest {
         w.i32(self.batch_size);
         if version >= 2 {
             w.i8(self.share_acquire_mode);
-        }
-        if version >= 2 {
             w.bool(self.is_renew_ack);
         } else {
             w.at("ShareFetchRequest.is_renew_ack").not_in_version(self.is_renew_ack, version)?;
@@ -98,7 +96,6 @@ impl WriteTo for ShareFetchRequest {
         w.at("ShareFetchRequest.topics").array(version, &self.topics)?;
         w.at("ShareFetchRequest.forgotten_topics_data").array(version, &self.forgotten_topics_data)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -149,7 +146,6 @@ impl WriteTo for ShareFetchResponse {
         w.at("ShareFetchResponse.responses").array(version, &self.responses)?;
         w.at("ShareFetchResponse.node_endpoints").array(version, &self.node_endpoints)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -167,7 +163,7 @@ impl Request for ShareFetchRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 1 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -192,12 +188,11 @@ pub mod request {
             w.uuid(self.topic_id);
             w.at("ShareFetchRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 1 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -225,12 +220,11 @@ pub mod request {
             w.at("ShareFetchRequest.Partition.acknowledgement_batches")
                 .array(version, &self.acknowledgement_batches)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `acknowledgement_batches`. Versions 1 and later.
+    /// An element of `acknowledgement_batches`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct AcknowledgementBatch {
         /// All versions.
@@ -262,12 +256,11 @@ pub mod request {
             w.at("ShareFetchRequest.AcknowledgementBatch.acknowledge_types")
                 .array(version, &self.acknowledge_types)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `forgotten_topics_data`. Versions 1 and later.
+    /// An element of `forgotten_topics_data`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ForgottenTopicsData {
         /// All versions.
@@ -292,7 +285,6 @@ pub mod request {
             w.uuid(self.topic_id);
             w.at("ShareFetchRequest.ForgottenTopicsData.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -302,7 +294,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `responses`. Versions 1 and later.
+    /// An element of `responses`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Response {
         /// All versions.
@@ -327,12 +319,11 @@ pub mod response {
             w.uuid(self.topic_id);
             w.at("ShareFetchResponse.Response.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 1 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -387,12 +378,11 @@ pub mod response {
             w.at("ShareFetchResponse.Partition.records").bytes(&self.records)?;
             w.at("ShareFetchResponse.Partition.acquired_records").array(version, &self.acquired_records)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `current_leader`. Versions 1 and later.
+    /// The content of `current_leader`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct CurrentLeader {
         /// All versions.
@@ -417,12 +407,11 @@ pub mod response {
             w.i32(self.leader_id);
             w.i32(self.leader_epoch);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `acquired_records`. Versions 1 and later.
+    /// An element of `acquired_records`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct AcquiredRecord {
         /// All versions.
@@ -451,12 +440,11 @@ pub mod response {
             w.i64(self.last_offset);
             w.i16(self.delivery_count);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `node_endpoints`. Versions 1 and later.
+    /// An element of `node_endpoints`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct NodeEndpoint {
         /// All versions.
@@ -489,7 +477,6 @@ pub mod response {
             w.i32(self.port);
             w.at("ShareFetchResponse.NodeEndpoint.rack").nullable_string(self.rack.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -9,7 +9,7 @@ use super::prelude::*;
 pub struct ShareAcknowledgeRequest {
     /// All versions; may be null.
     pub group_id: Option<String>,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub member_id: Option<String>,
     /// All versions.
     pub share_session_epoch: i32,
@@ -61,7 +61,6 @@ impl WriteTo for ShareAcknowledgeRequest {
         }
         w.at("ShareAcknowledgeRequest.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -118,7 +117,6 @@ impl WriteTo for ShareAcknowledgeResponse {
         w.at("ShareAcknowledgeResponse.responses").array(version, &self.responses)?;
         w.at("ShareAcknowledgeResponse.node_endpoints").array(version, &self.node_endpoints)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -136,7 +134,7 @@ impl Request for ShareAcknowledgeRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 1 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -161,12 +159,11 @@ pub mod request {
             w.uuid(self.topic_id);
             w.at("ShareAcknowledgeRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 1 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -194,12 +191,11 @@ pub mod request {
             w.at("ShareAcknowledgeRequest.Partition.acknowledgement_batches")
                 .array(version, &self.acknowledgement_batches)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `acknowledgement_batches`. Versions 1 and later.
+    /// An element of `acknowledgement_batches`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct AcknowledgementBatch {
         /// All versions.
@@ -231,7 +227,6 @@ pub mod request {
             w.at("ShareAcknowledgeRequest.AcknowledgementBatch.acknowledge_types")
                 .array(version, &self.acknowledge_types)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -241,7 +236,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `responses`. Versions 1 and later.
+    /// An element of `responses`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Response {
         /// All versions.
@@ -266,12 +261,11 @@ pub mod response {
             w.uuid(self.topic_id);
             w.at("ShareAcknowledgeResponse.Response.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 1 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -305,12 +299,11 @@ pub mod response {
                 .nullable_string(self.error_message.as_deref())?;
             self.current_leader.write_to(w, version)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `current_leader`. Versions 1 and later.
+    /// The content of `current_leader`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct CurrentLeader {
         /// All versions.
@@ -335,12 +328,11 @@ pub mod response {
             w.i32(self.leader_id);
             w.i32(self.leader_epoch);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `node_endpoints`. Versions 1 and later.
+    /// An element of `node_endpoints`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct NodeEndpoint {
         /// All versions.
@@ -373,7 +365,6 @@ pub mod response {
             w.i32(self.port);
             w.at("ShareAcknowledgeResponse.NodeEndpoint.rack").nullable_string(self.rack.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

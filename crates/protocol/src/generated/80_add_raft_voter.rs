@@ -7,7 +7,7 @@ use super::prelude::*;
 /// The request of AddRaftVoter, versions 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddRaftVoterRequest {
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub cluster_id: Option<String>,
     /// All versions.
     pub timeout_ms: i32,
@@ -67,7 +67,6 @@ impl WriteTo for AddRaftVoterRequest {
                 .not_in_version(!self.ack_when_committed, version)?;
         }
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -84,7 +83,7 @@ pub struct AddRaftVoterResponse {
     pub throttle_time_ms: i32,
     /// All versions.
     pub error_code: ErrorCode,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub error_message: Option<String>,
 }
 
@@ -112,7 +111,6 @@ impl WriteTo for AddRaftVoterResponse {
         w.error_code(self.error_code);
         w.at("AddRaftVoterResponse.error_message").nullable_string(self.error_message.as_deref())?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -130,7 +128,7 @@ impl Request for AddRaftVoterRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `listeners`. Versions 0 and later.
+    /// An element of `listeners`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Listener {
         /// All versions.
@@ -159,7 +157,6 @@ pub mod request {
             w.at("AddRaftVoterRequest.Listener.host").string(&self.host)?;
             w.u16(self.port);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -7,7 +7,7 @@ use super::prelude::*;
 /// The request of RemoveRaftVoter, versions 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoveRaftVoterRequest {
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub cluster_id: Option<String>,
     /// All versions.
     pub voter_id: i32,
@@ -39,7 +39,6 @@ impl WriteTo for RemoveRaftVoterRequest {
         w.i32(self.voter_id);
         w.uuid(self.voter_directory_id);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -56,7 +55,7 @@ pub struct RemoveRaftVoterResponse {
     pub throttle_time_ms: i32,
     /// All versions.
     pub error_code: ErrorCode,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub error_message: Option<String>,
 }
 
@@ -84,7 +83,6 @@ impl WriteTo for RemoveRaftVoterResponse {
         w.error_code(self.error_code);
         w.at("RemoveRaftVoterResponse.error_message").nullable_string(self.error_message.as_deref())?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }

@@ -29,7 +29,6 @@ impl WriteTo for InitializeShareGroupStateRequest {
         w.at("InitializeShareGroupStateRequest.group_id").string(&self.group_id)?;
         w.at("InitializeShareGroupStateRequest.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -58,7 +57,6 @@ impl WriteTo for InitializeShareGroupStateResponse {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("InitializeShareGroupStateResponse.results").array(version, &self.results)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -76,7 +74,7 @@ impl Request for InitializeShareGroupStateRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -101,12 +99,11 @@ pub mod request {
             w.uuid(self.topic_id);
             w.at("InitializeShareGroupStateRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -135,7 +132,6 @@ pub mod request {
             w.i32(self.state_epoch);
             w.i64(self.start_offset);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -145,7 +141,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `results`. Versions 0 and later.
+    /// An element of `results`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct InitializeShareGroupStateResult {
         /// All versions.
@@ -175,12 +171,11 @@ pub mod response {
             w.at("InitializeShareGroupStateResponse.InitializeShareGroupStateResult.partitions")
                 .array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -212,7 +207,6 @@ pub mod response {
             w.at("InitializeShareGroupStateResponse.Partition.error_message")
                 .nullable_string(self.error_message.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

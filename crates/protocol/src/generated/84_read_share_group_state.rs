@@ -29,7 +29,6 @@ impl WriteTo for ReadShareGroupStateRequest {
         w.at("ReadShareGroupStateRequest.group_id").string(&self.group_id)?;
         w.at("ReadShareGroupStateRequest.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -58,7 +57,6 @@ impl WriteTo for ReadShareGroupStateResponse {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("ReadShareGroupStateResponse.results").array(version, &self.results)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -76,7 +74,7 @@ impl Request for ReadShareGroupStateRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -101,12 +99,11 @@ pub mod request {
             w.uuid(self.topic_id);
             w.at("ReadShareGroupStateRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -131,7 +128,6 @@ pub mod request {
             w.i32(self.partition);
             w.i32(self.leader_epoch);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -141,7 +137,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `results`. Versions 0 and later.
+    /// An element of `results`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ReadShareGroupStateResult {
         /// All versions.
@@ -169,12 +165,11 @@ pub mod response {
             w.at("ReadShareGroupStateResponse.ReadShareGroupStateResult.partitions")
                 .array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -219,12 +214,11 @@ pub mod response {
             w.at("ReadShareGroupStateResponse.Partition.state_batches")
                 .array(version, &self.state_batches)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `state_batches`. Versions 0 and later.
+    /// An element of `state_batches`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct StateBatch {
         /// All versions.
@@ -257,7 +251,6 @@ pub mod response {
             w.i8(self.delivery_state);
             w.i16(self.delivery_count);
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -29,7 +29,6 @@ impl WriteTo for WriteShareGroupStateRequest {
         w.at("WriteShareGroupStateRequest.group_id").string(&self.group_id)?;
         w.at("WriteShareGroupStateRequest.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -58,7 +57,6 @@ impl WriteTo for WriteShareGroupStateResponse {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("WriteShareGroupStateResponse.results").array(version, &self.results)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -76,7 +74,7 @@ impl Request for WriteShareGroupStateRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -101,12 +99,11 @@ pub mod request {
             w.uuid(self.topic_id);
             w.at("WriteShareGroupStateRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -167,12 +164,11 @@ pub mod request {
             w.at("WriteShareGroupStateRequest.Partition.state_batches")
                 .array(version, &self.state_batches)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `state_batches`. Versions 0 and later.
+    /// An element of `state_batches`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct StateBatch {
         /// All versions.
@@ -205,7 +201,6 @@ pub mod request {
             w.i8(self.delivery_state);
             w.i16(self.delivery_count);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -215,7 +210,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `results`. Versions 0 and later.
+    /// An element of `results`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct WriteShareGroupStateResult {
         /// All versions.
@@ -243,12 +238,11 @@ pub mod response {
             w.at("WriteShareGroupStateResponse.WriteShareGroupStateResult.partitions")
                 .array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -280,7 +274,6 @@ pub mod response {
             w.at("WriteShareGroupStateResponse.Partition.error_message")
                 .nullable_string(self.error_message.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

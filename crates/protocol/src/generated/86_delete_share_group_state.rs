@@ -29,7 +29,6 @@ impl WriteTo for DeleteShareGroupStateRequest {
         w.at("DeleteShareGroupStateRequest.group_id").string(&self.group_id)?;
         w.at("DeleteShareGroupStateRequest.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -58,7 +57,6 @@ impl WriteTo for DeleteShareGroupStateResponse {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("DeleteShareGroupStateResponse.results").array(version, &self.results)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -76,7 +74,7 @@ impl Request for DeleteShareGroupStateRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -101,12 +99,11 @@ pub mod request {
             w.uuid(self.topic_id);
             w.at("DeleteShareGroupStateRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -125,7 +122,6 @@ pub mod request {
         fn write_to(&self, w: &mut Writer<'_>, _version: i16) -> Result<(), EncodeError> {
             w.i32(self.partition);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -135,7 +131,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `results`. Versions 0 and later.
+    /// An element of `results`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct DeleteShareGroupStateResult {
         /// All versions.
@@ -165,12 +161,11 @@ pub mod response {
             w.at("DeleteShareGroupStateResponse.DeleteShareGroupStateResult.partitions")
                 .array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -202,7 +197,6 @@ pub mod response {
             w.at("DeleteShareGroupStateResponse.Partition.error_message")
                 .nullable_string(self.error_message.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

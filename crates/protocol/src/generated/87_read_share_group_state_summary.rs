@@ -29,7 +29,6 @@ impl WriteTo for ReadShareGroupStateSummaryRequest {
         w.at("ReadShareGroupStateSummaryRequest.group_id").string(&self.group_id)?;
         w.at("ReadShareGroupStateSummaryRequest.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -58,7 +57,6 @@ impl WriteTo for ReadShareGroupStateSummaryResponse {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("ReadShareGroupStateSummaryResponse.results").array(version, &self.results)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -76,7 +74,7 @@ impl Request for ReadShareGroupStateSummaryRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -101,12 +99,11 @@ pub mod request {
             w.uuid(self.topic_id);
             w.at("ReadShareGroupStateSummaryRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -131,7 +128,6 @@ pub mod request {
             w.i32(self.partition);
             w.i32(self.leader_epoch);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -141,7 +137,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `results`. Versions 0 and later.
+    /// An element of `results`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ReadShareGroupStateSummaryResult {
         /// All versions.
@@ -171,12 +167,11 @@ pub mod response {
             w.at("ReadShareGroupStateSummaryResponse.ReadShareGroupStateSummaryResult.partitions")
                 .array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -244,7 +239,6 @@ pub mod response {
                 w.i32(self.delivery_complete_count);
             }
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -123,7 +123,6 @@ impl WriteTo for StreamsGroupHeartbeatRequest {
             .nullable_array(version, self.task_end_offsets.as_deref())?;
         w.bool(self.shutdown_application);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -152,7 +151,7 @@ pub struct StreamsGroupHeartbeatResponse {
     pub acceptable_recovery_lag: i32,
     /// All versions.
     pub task_offset_interval_ms: i32,
-    /// All versions; may be null.
+    /// All versions; may be null; by default empty, not null.
     pub status: Option<Vec<response::Status>>,
     /// All versions; may be null.
     pub active_tasks: Option<Vec<response::ActiveTask>>,
@@ -235,7 +234,6 @@ impl WriteTo for StreamsGroupHeartbeatResponse {
         w.at("StreamsGroupHeartbeatResponse.partitions_by_user_endpoint")
             .nullable_array(version, self.partitions_by_user_endpoint.as_deref())?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -253,7 +251,7 @@ impl Request for StreamsGroupHeartbeatRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topology`. Versions 0 and later.
+    /// The content of `topology`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topology {
         /// All versions.
@@ -279,12 +277,11 @@ pub mod request {
             w.at("StreamsGroupHeartbeatRequest.Topology.subtopologies")
                 .array(version, &self.subtopologies)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `subtopologies`. Versions 0 and later.
+    /// An element of `subtopologies`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Subtopology {
         /// All versions.
@@ -347,12 +344,11 @@ pub mod request {
             w.at("StreamsGroupHeartbeatRequest.Subtopology.copartition_groups")
                 .array(version, &self.copartition_groups)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `state_changelog_topics`. Versions 0 and later.
+    /// An element of `state_changelog_topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct StateChangelogTopic {
         /// All versions.
@@ -390,12 +386,11 @@ pub mod request {
             w.at("StreamsGroupHeartbeatRequest.StateChangelogTopic.topic_configs")
                 .array(version, &self.topic_configs)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topic_configs`. Versions 0 and later.
+    /// An element of `topic_configs`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TopicConfig {
         /// All versions.
@@ -420,12 +415,11 @@ pub mod request {
             w.at("StreamsGroupHeartbeatRequest.TopicConfig.key").string(&self.key)?;
             w.at("StreamsGroupHeartbeatRequest.TopicConfig.value").string(&self.value)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `repartition_source_topics`. Versions 0 and later.
+    /// An element of `repartition_source_topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RepartitionSourceTopic {
         /// All versions.
@@ -463,12 +457,11 @@ pub mod request {
             w.at("StreamsGroupHeartbeatRequest.RepartitionSourceTopic.topic_configs")
                 .array(version, &self.topic_configs)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `copartition_groups`. Versions 0 and later.
+    /// An element of `copartition_groups`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct CopartitionGroup {
         /// All versions.
@@ -506,12 +499,11 @@ pub mod request {
             w.at("StreamsGroupHeartbeatRequest.CopartitionGroup.repartition_source_topics")
                 .array(version, &self.repartition_source_topics)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `active_tasks`. Versions 0 and later.
+    /// An element of `active_tasks`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ActiveTask {
         /// All versions.
@@ -536,12 +528,11 @@ pub mod request {
             w.at("StreamsGroupHeartbeatRequest.ActiveTask.subtopology_id").string(&self.subtopology_id)?;
             w.at("StreamsGroupHeartbeatRequest.ActiveTask.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `standby_tasks`. Versions 0 and later.
+    /// An element of `standby_tasks`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct StandbyTask {
         /// All versions.
@@ -566,12 +557,11 @@ pub mod request {
             w.at("StreamsGroupHeartbeatRequest.StandbyTask.subtopology_id").string(&self.subtopology_id)?;
             w.at("StreamsGroupHeartbeatRequest.StandbyTask.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `warmup_tasks`. Versions 0 and later.
+    /// An element of `warmup_tasks`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct WarmupTask {
         /// All versions.
@@ -596,12 +586,11 @@ pub mod request {
             w.at("StreamsGroupHeartbeatRequest.WarmupTask.subtopology_id").string(&self.subtopology_id)?;
             w.at("StreamsGroupHeartbeatRequest.WarmupTask.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `user_endpoint`. Versions 0 and later.
+    /// The content of `user_endpoint`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct UserEndpoint {
         /// All versions.
@@ -626,12 +615,11 @@ pub mod request {
             w.at("StreamsGroupHeartbeatRequest.UserEndpoint.host").string(&self.host)?;
             w.u16(self.port);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `client_tags`. Versions 0 and later.
+    /// An element of `client_tags`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ClientTag {
         /// All versions.
@@ -656,12 +644,11 @@ pub mod request {
             w.at("StreamsGroupHeartbeatRequest.ClientTag.key").string(&self.key)?;
             w.at("StreamsGroupHeartbeatRequest.ClientTag.value").string(&self.value)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `task_offsets`. Versions 0 and later.
+    /// An element of `task_offsets`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TaskOffset {
         /// All versions.
@@ -690,12 +677,11 @@ pub mod request {
             w.i32(self.partition);
             w.i64(self.offset);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `task_end_offsets`. Versions 0 and later.
+    /// An element of `task_end_offsets`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TaskEndOffset {
         /// All versions.
@@ -724,7 +710,6 @@ pub mod request {
             w.i32(self.partition);
             w.i64(self.offset);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -734,7 +719,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `status`. Versions 0 and later.
+    /// An element of `status`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Status {
         /// All versions.
@@ -759,12 +744,11 @@ pub mod response {
             w.i8(self.status_code);
             w.at("StreamsGroupHeartbeatResponse.Status.status_detail").string(&self.status_detail)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `active_tasks`. Versions 0 and later.
+    /// An element of `active_tasks`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ActiveTask {
         /// All versions.
@@ -789,12 +773,11 @@ pub mod response {
             w.at("StreamsGroupHeartbeatResponse.ActiveTask.subtopology_id").string(&self.subtopology_id)?;
             w.at("StreamsGroupHeartbeatResponse.ActiveTask.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `standby_tasks`. Versions 0 and later.
+    /// An element of `standby_tasks`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct StandbyTask {
         /// All versions.
@@ -819,12 +802,11 @@ pub mod response {
             w.at("StreamsGroupHeartbeatResponse.StandbyTask.subtopology_id").string(&self.subtopology_id)?;
             w.at("StreamsGroupHeartbeatResponse.StandbyTask.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `warmup_tasks`. Versions 0 and later.
+    /// An element of `warmup_tasks`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct WarmupTask {
         /// All versions.
@@ -849,12 +831,11 @@ pub mod response {
             w.at("StreamsGroupHeartbeatResponse.WarmupTask.subtopology_id").string(&self.subtopology_id)?;
             w.at("StreamsGroupHeartbeatResponse.WarmupTask.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions_by_user_endpoint`. Versions 0 and later.
+    /// An element of `partitions_by_user_endpoint`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PartitionsByUserEndpoint {
         /// All versions.
@@ -889,12 +870,11 @@ pub mod response {
             w.at("StreamsGroupHeartbeatResponse.PartitionsByUserEndpoint.standby_partitions")
                 .array(version, &self.standby_partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `user_endpoint`. Versions 0 and later.
+    /// The content of `user_endpoint`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct UserEndpoint {
         /// All versions.
@@ -919,12 +899,11 @@ pub mod response {
             w.at("StreamsGroupHeartbeatResponse.UserEndpoint.host").string(&self.host)?;
             w.u16(self.port);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `active_partitions`. Versions 0 and later.
+    /// An element of `active_partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ActivePartition {
         /// All versions.
@@ -952,12 +931,11 @@ pub mod response {
             w.at("StreamsGroupHeartbeatResponse.ActivePartition.partitions")
                 .array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `standby_partitions`. Versions 0 and later.
+    /// An element of `standby_partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct StandbyPartition {
         /// All versions.
@@ -985,7 +963,6 @@ pub mod response {
             w.at("StreamsGroupHeartbeatResponse.StandbyPartition.partitions")
                 .array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

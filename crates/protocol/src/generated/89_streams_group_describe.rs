@@ -31,7 +31,6 @@ impl WriteTo for StreamsGroupDescribeRequest {
         w.at("StreamsGroupDescribeRequest.group_ids").array(version, &self.group_ids)?;
         w.bool(self.include_authorized_operations);
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -66,7 +65,6 @@ impl WriteTo for StreamsGroupDescribeResponse {
         w.i32(self.throttle_time_ms);
         w.at("StreamsGroupDescribeResponse.groups").array(version, &self.groups)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -84,7 +82,7 @@ impl Request for StreamsGroupDescribeRequest {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `groups`. Versions 0 and later.
+    /// An element of `groups`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Group {
         /// All versions.
@@ -156,12 +154,11 @@ pub mod response {
             w.at("StreamsGroupDescribeResponse.Group.members").array(version, &self.members)?;
             w.i32(self.authorized_operations);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topology`. Versions 0 and later.
+    /// The content of `topology`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topology {
         /// All versions.
@@ -189,12 +186,11 @@ pub mod response {
             w.at("StreamsGroupDescribeResponse.Topology.subtopologies")
                 .nullable_array(version, self.subtopologies.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `subtopologies`. Versions 0 and later.
+    /// An element of `subtopologies`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Subtopology {
         /// All versions.
@@ -243,12 +239,11 @@ pub mod response {
             w.at("StreamsGroupDescribeResponse.Subtopology.repartition_source_topics")
                 .array(version, &self.repartition_source_topics)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `state_changelog_topics`. Versions 0 and later.
+    /// An element of `state_changelog_topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct StateChangelogTopic {
         /// All versions.
@@ -286,12 +281,11 @@ pub mod response {
             w.at("StreamsGroupDescribeResponse.StateChangelogTopic.topic_configs")
                 .array(version, &self.topic_configs)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topic_configs`. Versions 0 and later.
+    /// An element of `topic_configs`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TopicConfig {
         /// All versions.
@@ -316,12 +310,11 @@ pub mod response {
             w.at("StreamsGroupDescribeResponse.TopicConfig.key").string(&self.key)?;
             w.at("StreamsGroupDescribeResponse.TopicConfig.value").string(&self.value)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `repartition_source_topics`. Versions 0 and later.
+    /// An element of `repartition_source_topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RepartitionSourceTopic {
         /// All versions.
@@ -359,12 +352,11 @@ pub mod response {
             w.at("StreamsGroupDescribeResponse.RepartitionSourceTopic.topic_configs")
                 .array(version, &self.topic_configs)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `members`. Versions 0 and later.
+    /// An element of `members`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Member {
         /// All versions.
@@ -447,12 +439,11 @@ pub mod response {
             self.target_assignment.write_to(w, version)?;
             w.bool(self.is_classic);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `user_endpoint`. Versions 0 and later.
+    /// The content of `user_endpoint`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct UserEndpoint {
         /// All versions.
@@ -477,12 +468,11 @@ pub mod response {
             w.at("StreamsGroupDescribeResponse.UserEndpoint.host").string(&self.host)?;
             w.u16(self.port);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `client_tags`. Versions 0 and later.
+    /// An element of `client_tags`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ClientTag {
         /// All versions.
@@ -507,12 +497,11 @@ pub mod response {
             w.at("StreamsGroupDescribeResponse.ClientTag.key").string(&self.key)?;
             w.at("StreamsGroupDescribeResponse.ClientTag.value").string(&self.value)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `task_offsets`. Versions 0 and later.
+    /// An element of `task_offsets`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TaskOffset {
         /// All versions.
@@ -541,12 +530,11 @@ pub mod response {
             w.i32(self.partition);
             w.i64(self.offset);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `task_end_offsets`. Versions 0 and later.
+    /// An element of `task_end_offsets`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TaskEndOffset {
         /// All versions.
@@ -575,12 +563,11 @@ pub mod response {
             w.i32(self.partition);
             w.i64(self.offset);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `assignment`. Versions 0 and later.
+    /// The content of `assignment`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Assignment {
         /// All versions.
@@ -614,12 +601,11 @@ pub mod response {
             w.at("StreamsGroupDescribeResponse.Assignment.warmup_tasks")
                 .array(version, &self.warmup_tasks)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `active_tasks`. Versions 0 and later.
+    /// An element of `active_tasks`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ActiveTask {
         /// All versions.
@@ -644,12 +630,11 @@ pub mod response {
             w.at("StreamsGroupDescribeResponse.ActiveTask.subtopology_id").string(&self.subtopology_id)?;
             w.at("StreamsGroupDescribeResponse.ActiveTask.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `standby_tasks`. Versions 0 and later.
+    /// An element of `standby_tasks`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct StandbyTask {
         /// All versions.
@@ -674,12 +659,11 @@ pub mod response {
             w.at("StreamsGroupDescribeResponse.StandbyTask.subtopology_id").string(&self.subtopology_id)?;
             w.at("StreamsGroupDescribeResponse.StandbyTask.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `warmup_tasks`. Versions 0 and later.
+    /// An element of `warmup_tasks`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct WarmupTask {
         /// All versions.
@@ -704,12 +688,11 @@ pub mod response {
             w.at("StreamsGroupDescribeResponse.WarmupTask.subtopology_id").string(&self.subtopology_id)?;
             w.at("StreamsGroupDescribeResponse.WarmupTask.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `target_assignment`. Versions 0 and later.
+    /// The content of `target_assignment`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TargetAssignment {
         /// All versions.
@@ -747,7 +730,6 @@ pub mod response {
             w.at("StreamsGroupDescribeResponse.TargetAssignment.warmup_tasks")
                 .array(version, &self.warmup_tasks)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -23,7 +23,6 @@ impl WriteTo for DescribeShareGroupOffsetsRequest {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("DescribeShareGroupOffsetsRequest.groups").array(version, &self.groups)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -58,7 +57,6 @@ impl WriteTo for DescribeShareGroupOffsetsResponse {
         w.i32(self.throttle_time_ms);
         w.at("DescribeShareGroupOffsetsResponse.groups").array(version, &self.groups)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -76,12 +74,12 @@ impl Request for DescribeShareGroupOffsetsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `groups`. Versions 0 and later.
+    /// An element of `groups`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Group {
         /// All versions.
         pub group_id: String,
-        /// All versions; may be null.
+        /// All versions; may be null; by default empty, not null.
         pub topics: Option<Vec<Topic>>,
     }
 
@@ -108,12 +106,11 @@ pub mod request {
             w.at("DescribeShareGroupOffsetsRequest.Group.topics")
                 .nullable_array(version, self.topics.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -138,7 +135,6 @@ pub mod request {
             w.at("DescribeShareGroupOffsetsRequest.Topic.topic_name").string(&self.topic_name)?;
             w.at("DescribeShareGroupOffsetsRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -148,7 +144,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `groups`. Versions 0 and later.
+    /// An element of `groups`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Group {
         /// All versions.
@@ -184,12 +180,11 @@ pub mod response {
             w.at("DescribeShareGroupOffsetsResponse.Group.error_message")
                 .nullable_string(self.error_message.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -218,12 +213,11 @@ pub mod response {
             w.uuid(self.topic_id);
             w.at("DescribeShareGroupOffsetsResponse.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -286,7 +280,6 @@ pub mod response {
             w.at("DescribeShareGroupOffsetsResponse.Partition.error_message")
                 .nullable_string(self.error_message.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -29,7 +29,6 @@ impl WriteTo for AlterShareGroupOffsetsRequest {
         w.at("AlterShareGroupOffsetsRequest.group_id").string(&self.group_id)?;
         w.at("AlterShareGroupOffsetsRequest.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -73,7 +72,6 @@ impl WriteTo for AlterShareGroupOffsetsResponse {
             .nullable_string(self.error_message.as_deref())?;
         w.at("AlterShareGroupOffsetsResponse.responses").array(version, &self.responses)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -91,7 +89,7 @@ impl Request for AlterShareGroupOffsetsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -116,12 +114,11 @@ pub mod request {
             w.at("AlterShareGroupOffsetsRequest.Topic.topic_name").string(&self.topic_name)?;
             w.at("AlterShareGroupOffsetsRequest.Topic.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -146,7 +143,6 @@ pub mod request {
             w.i32(self.partition_index);
             w.i64(self.start_offset);
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -156,7 +152,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `responses`. Versions 0 and later.
+    /// An element of `responses`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Response {
         /// All versions.
@@ -185,12 +181,11 @@ pub mod response {
             w.uuid(self.topic_id);
             w.at("AlterShareGroupOffsetsResponse.Response.partitions").array(version, &self.partitions)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
 
-    /// In `partitions`. Versions 0 and later.
+    /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
         /// All versions.
@@ -222,7 +217,6 @@ pub mod response {
             w.at("AlterShareGroupOffsetsResponse.Partition.error_message")
                 .nullable_string(self.error_message.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

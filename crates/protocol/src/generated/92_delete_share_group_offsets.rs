@@ -29,7 +29,6 @@ impl WriteTo for DeleteShareGroupOffsetsRequest {
         w.at("DeleteShareGroupOffsetsRequest.group_id").string(&self.group_id)?;
         w.at("DeleteShareGroupOffsetsRequest.topics").array(version, &self.topics)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -73,7 +72,6 @@ impl WriteTo for DeleteShareGroupOffsetsResponse {
             .nullable_string(self.error_message.as_deref())?;
         w.at("DeleteShareGroupOffsetsResponse.responses").array(version, &self.responses)?;
         w.no_tagged_fields();
-
         Ok(())
     }
 }
@@ -91,7 +89,7 @@ impl Request for DeleteShareGroupOffsetsRequest {
 pub mod request {
     use crate::generated::prelude::*;
 
-    /// In `topics`. Versions 0 and later.
+    /// An element of `topics`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Topic {
         /// All versions.
@@ -111,7 +109,6 @@ pub mod request {
         fn write_to(&self, w: &mut Writer<'_>, _version: i16) -> Result<(), EncodeError> {
             w.at("DeleteShareGroupOffsetsRequest.Topic.topic_name").string(&self.topic_name)?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }
@@ -121,7 +118,7 @@ pub mod request {
 pub mod response {
     use crate::generated::prelude::*;
 
-    /// In `responses`. Versions 0 and later.
+    /// An element of `responses`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Response {
         /// All versions.
@@ -157,7 +154,6 @@ pub mod response {
             w.at("DeleteShareGroupOffsetsResponse.Response.error_message")
                 .nullable_string(self.error_message.as_deref())?;
             w.no_tagged_fields();
-
             Ok(())
         }
     }

@@ -26,7 +26,6 @@ impl WriteTo for ConsumerProtocolAssignment {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
         w.at("ConsumerProtocolAssignment.assigned_partitions").array(version, &self.assigned_partitions)?;
         w.at("ConsumerProtocolAssignment.user_data").nullable_bytes(self.user_data.as_deref())?;
-
         Ok(())
     }
 }
@@ -40,7 +39,7 @@ message!(ConsumerProtocolAssignment, DATA_VERSIONS);
 pub mod data {
     use crate::generated::prelude::*;
 
-    /// In `assigned_partitions`. Versions 0 and later.
+    /// An element of `assigned_partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct AssignedPartition {
         /// All versions.
@@ -63,7 +62,6 @@ pub mod data {
             w.at("ConsumerProtocolAssignment.AssignedPartition.topic").string(&self.topic)?;
             w.at("ConsumerProtocolAssignment.AssignedPartition.partitions")
                 .array(version, &self.partitions)?;
-
             Ok(())
         }
     }

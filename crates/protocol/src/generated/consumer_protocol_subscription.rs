@@ -68,7 +68,6 @@ impl WriteTo for ConsumerProtocolSubscription {
         if version >= 3 {
             w.at("ConsumerProtocolSubscription.rack_id").nullable_string(self.rack_id.as_deref())?;
         }
-
         Ok(())
     }
 }
@@ -82,7 +81,7 @@ message!(ConsumerProtocolSubscription, DATA_VERSIONS);
 pub mod data {
     use crate::generated::prelude::*;
 
-    /// In `owned_partitions`. Versions 1 and later.
+    /// An element of `owned_partitions`, versions 1 and later.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct OwnedPartition {
         /// All versions.
@@ -105,7 +104,6 @@ pub mod data {
             w.at("ConsumerProtocolSubscription.OwnedPartition.topic").string(&self.topic)?;
             w.at("ConsumerProtocolSubscription.OwnedPartition.partitions")
                 .array(version, &self.partitions)?;
-
             Ok(())
         }
     }

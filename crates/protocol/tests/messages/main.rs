@@ -1,13 +1,14 @@
 //! Every message in every version, against `schema/`, against the crate `kafka-protocol`, and against hostile bytes.
 //!
 //! [`frames`] makes bodies straight from the schema, knowing nothing of the generated code. [`oracle`] has both crates
-//! read them, compares what they saw, and compares what they write. [`hostile`] damages them, and counts what decoding
+//! read them, compares what they saw, and compares what they write. [`fuzz`] damages them, and counts what decoding
 //! allocates.
 
 mod allocations;
 mod codecs;
 mod frames;
-mod hostile;
+mod fuzz;
+mod layouts;
 mod oracle;
 mod round_trip;
 #[path = "../../../../xtask/src/codegen/schema.rs"]
