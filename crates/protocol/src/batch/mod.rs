@@ -6,17 +6,22 @@
 //!                                   CRC        for writev              response    compress        place
 //! ```
 //!
-//! Read [`layout`] (where what stands), [`chunk`] (the memory), [`builder`], [`sealed`], [`reader`].
+//! Read [`layout`] (where what stands), [`chunk`] (the memory), [`builder`], [`sealed`], [`reader`];
+//! [`legacy`] for the message sets of brokers before 0.11, [`control`] for the markers of transactions.
 
 pub mod builder;
 pub mod chunk;
+pub mod control;
 pub mod layout;
+pub mod legacy;
 pub mod reader;
 pub mod sealed;
 mod varint;
 
 pub use builder::RecordBatchBuilder;
 pub use chunk::ChunkPool;
+pub use control::{ControlRecord, ControlRecordError};
+pub use legacy::{LegacyFormat, LegacyMessage, LegacyRecords, put_message_set};
 pub use reader::{Batch, BatchError, BatchErrorKind, BatchHeader, Batches, RecordBatch, RecordView, Records};
 pub use sealed::{SealOptions, SealedBatch};
 

@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt};
 
 use crc_fast::{CrcAlgorithm, checksum};
 
-use super::{HeaderRef, layout, varint};
+use super::{HeaderRef, LegacyMessage, layout, varint};
 use crate::compress::{Compression, DecompressError, decompress};
 
 /// Walks the batches of a fetch response's records. A batch that is cut off at the end is left out: brokers send as many
@@ -22,7 +22,7 @@ pub enum Batch<'a> {
     /// Format 2.
     V2(RecordBatch<'a>),
     /// A message of format 0 or 1, which may wrap a compressed set of messages.
-    Legacy(&'a [u8]),
+    Legacy(LegacyMessage<'a>),
 }
 
 /// A batch of format 2 with its bytes.
@@ -150,7 +150,10 @@ impl<'a> Batches<'a> {
                 header: BatchHeader::parse(bytes).map_err(|e| error(e.kind))?,
                 bytes,
             }),
-            0 | 1 => Batch::Legacy(bytes),
+            0 | 1 => Batch::Legacy(
+                LegacyMessage::parse(bytes)
+                    .map_err(|e| BatchError { position: e.position + self.position, ..e })?,
+            ),
             magic => return Err(error(BatchErrorKind::Magic(magic))),
         };
         self.position += size;
@@ -433,7 +436,9 @@ mod tests {
         HeaderRef { key: key.as_bytes(), value }
     }
 
-    fn sealed(records: &[(i64, Option<&[u8]>, Option<&[u8]>, Vec<HeaderRef<'_>>)]) -> Vec<u8> {
+    type Fields<'a> = (i64, Option<&'a [u8]>, Option<&'a [u8]>, Vec<HeaderRef<'a>>);
+
+    fn sealed(records: &[Fields<'_>]) -> Vec<u8> {
         let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
         for (timestamp, key, value, headers) in records {
             builder.append(*timestamp, *key, *value, headers);
