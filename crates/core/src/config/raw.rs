@@ -477,4 +477,31 @@ mod tests {
         let error = config.load("my.properties", "acks=1\n\njust words\n").unwrap_err();
         assert_eq!(error.to_string(), "my.properties:3: \"just words\" is no property; write name=value");
     }
+
+    #[test]
+    fn garbage_is_an_error_and_never_more_than_that() {
+        let mut rng = crate::rng::Rng::from_seed(7);
+        let letters: Vec<char> = "=:\\#!\n\t .,-+0x9aZäu\u{0}\u{fffd}".chars().collect();
+        let names: Vec<_> = table::properties().map(|property| property.name).collect();
+        let mut accepted = 0;
+        for _ in 0..1000 {
+            let text: String =
+                (0..rng.below(12)).map(|_| letters[rng.below(letters.len() as u64) as usize]).collect();
+            let name = names[rng.below(names.len() as u64) as usize];
+            let mut config = RawConfig::new(Profile::Rust);
+            accepted += u32::from(config.set(name, &text).is_ok());
+            let _ = config.set(&text, &text);
+            let _ = config.load("f", &format!("{text}{name}={text}\n{text}"));
+            for result in [
+                crate::config::ClientView::new(&config).map(|_| ()),
+                crate::config::ProducerView::new(&config).map(|_| ()),
+                crate::config::ConsumerView::new(&config).map(|_| ()),
+            ] {
+                if let Err(error) = result {
+                    assert!(error.to_string().len() < 1000);
+                }
+            }
+        }
+        assert!(accepted > 50, "texts are accepted where any text goes: {accepted}");
+    }
 }

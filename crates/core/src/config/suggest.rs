@@ -13,8 +13,13 @@ pub fn closest<'a>(written: &str, names: impl Iterator<Item = &'a str> + Clone) 
     let near = || {
         names
             .clone()
-            .map(|name| (distance(&plain, &letters(name)), name))
-            .filter(|(distance, name)| *distance <= (name.len().min(plain.len()) / 4).clamp(1, 4))
+            .filter_map(|name| {
+                let letters = letters(name);
+                let most = (letters.len().min(plain.len()) / 4).clamp(1, 4);
+                let is_near = letters.len().abs_diff(plain.len()) <= most;
+                let distance = is_near.then(|| distance(&plain, &letters))?;
+                (distance <= most).then_some((distance, name))
+            })
             .min_by_key(|(distance, _)| *distance)
             .map(|(_, name)| name)
     };
