@@ -1,10 +1,10 @@
 //! What happens when records come into a log, become visible, or leave it.
 
 use bytes::Bytes;
-use ottla_protocol::time::Instant;
+use ottla_protocol::{batch::reader::BatchHeader, time::Instant};
 
 use crate::{
-    batch::BatchHeader,
+    batch::has_producer_id,
     cluster::{Cluster, Timer},
     connection::{Pending, Waiter},
     topics::TopicIndex,
@@ -24,7 +24,7 @@ impl Cluster {
         let base_offset = state.log.end_offset();
         self.stored_bytes += bytes.len() as u64;
         state.log.append(header, state.leader_epoch, max_timestamp, bytes);
-        if header.has_producer_id() {
+        if has_producer_id(header) {
             state.producers.remember(header, base_offset);
         }
         let end = state.log.end_offset();

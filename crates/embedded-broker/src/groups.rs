@@ -98,6 +98,13 @@ pub(crate) struct Asker<'a> {
     pub client_id: &'a str,
 }
 
+impl Member {
+    /// It waits for an answer of ours, and can't be expected to say anything meanwhile.
+    fn waits(&self) -> bool {
+        self.joining.is_some() || self.syncing.is_some()
+    }
+}
+
 impl GroupState {
     /// As Kafka writes it.
     pub fn name(self) -> &'static str {
@@ -263,8 +270,7 @@ impl Group {
     pub fn handle_timeout(&mut self, now: Instant, answers: &mut GroupAnswers) {
         self.timer = self.timer.filter(|timer| *timer > now);
         self.pending_members.retain(|_, expires| *expires > now);
-        let is_gone =
-            |member: &Member| member.expires <= now && member.joining.is_none() && member.syncing.is_none();
+        let is_gone = |member: &Member| member.expires <= now && !member.waits();
         let gone = self.members.iter().filter(|(_, member)| is_gone(member)).map(|(id, _)| id.clone());
         for id in gone.collect::<Vec<_>>() {
             self.remove(now, &id, answers);
@@ -287,7 +293,7 @@ impl Group {
 
     /// When the group has to be looked at next, if that wasn't arranged for already.
     pub fn next_timer(&mut self) -> Option<Instant> {
-        let expiries = self.members.values().map(|member| member.expires);
+        let expiries = self.members.values().filter(|member| !member.waits()).map(|member| member.expires);
         let next = expiries.chain(self.pending_members.values().copied()).chain([self.deadline]).min()?;
         if next == Instant::FAR_FUTURE || self.timer.is_some_and(|timer| timer <= next) {
             return None;

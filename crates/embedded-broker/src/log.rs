@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use ottla_protocol::batch::reader::BatchHeader;
 
-use crate::batch::BatchHeader;
+use crate::batch::read_header;
 
 /// Batches in order of their offsets, and which leader epoch began where.
 ///
@@ -119,7 +120,7 @@ impl PartitionLog {
 
     /// The headers of all batches, oldest first.
     pub fn headers(&self) -> impl Iterator<Item = BatchHeader> {
-        self.batches.iter().filter_map(|batch| BatchHeader::read(&batch.bytes).ok())
+        self.batches.iter().filter_map(|batch| read_header(&batch.bytes).ok())
     }
 
     /// The largest epoch that is not after `epoch`, and where it ended: what OffsetForLeaderEpoch answers.
@@ -156,7 +157,8 @@ mod tests {
     fn batch(records: i32, leader_epoch: i32, max_timestamp: i64) -> BatchHeader {
         BatchHeader {
             base_offset: 0,
-            leader_epoch,
+            partition_leader_epoch: leader_epoch,
+            crc: 0,
             attributes: 0,
             last_offset_delta: records - 1,
             base_timestamp: max_timestamp,
@@ -164,7 +166,7 @@ mod tests {
             producer_id: -1,
             producer_epoch: -1,
             base_sequence: -1,
-            records,
+            record_count: records,
             size: 100,
         }
     }

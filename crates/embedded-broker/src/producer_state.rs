@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use ottla_protocol::error_code::ErrorCode;
+use ottla_protocol::{batch::reader::BatchHeader, error_code::ErrorCode};
 
-use crate::batch::BatchHeader;
+use crate::batch::{add_to_sequence, has_producer_id, last_sequence};
 
 /// Batches of one producer that are recognised when they come again.
 const REMEMBERED: usize = 5;
@@ -52,14 +52,13 @@ impl ProducerStates {
                 _ => SequenceCheck::Refuse(ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER),
             };
         }
-        let (first, last) = (header.base_sequence, header.last_sequence());
+        let (first, last) = (header.base_sequence, last_sequence(header));
         if let Some(known) =
             state.batches.iter().find(|b| b.base_sequence == first && b.last_sequence == last)
         {
             return SequenceCheck::Duplicate(known.base_offset);
         }
-        let expected =
-            state.batches.back().map_or(0, |batch| crate::batch::add_to_sequence(batch.last_sequence, 1));
+        let expected = state.batches.back().map_or(0, |batch| add_to_sequence(batch.last_sequence, 1));
         if first == expected {
             SequenceCheck::Append
         } else {
@@ -81,14 +80,14 @@ impl ProducerStates {
         if state.batches.len() == REMEMBERED {
             state.batches.pop_front();
         }
-        let (base_sequence, last_sequence) = (header.base_sequence, header.last_sequence());
+        let (base_sequence, last_sequence) = (header.base_sequence, last_sequence(header));
         state.batches.push_back(RememberedBatch { base_sequence, last_sequence, base_offset });
     }
 
     /// Learns everything anew from a log that lost its tail.
     pub fn rebuild(headers: impl Iterator<Item = BatchHeader>) -> Self {
         let mut states = Self::default();
-        for header in headers.filter(BatchHeader::has_producer_id) {
+        for header in headers.filter(has_producer_id) {
             states.remember(&header, header.base_offset);
         }
         states
@@ -107,7 +106,8 @@ mod tests {
     fn batch(producer_epoch: i16, base_sequence: i32, records: i32) -> BatchHeader {
         BatchHeader {
             base_offset: 0,
-            leader_epoch: 0,
+            partition_leader_epoch: 0,
+            crc: 0,
             attributes: 0,
             last_offset_delta: records - 1,
             base_timestamp: 0,
@@ -115,7 +115,7 @@ mod tests {
             producer_id: 7,
             producer_epoch,
             base_sequence,
-            records,
+            record_count: records,
             size: 100,
         }
     }

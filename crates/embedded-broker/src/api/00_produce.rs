@@ -10,6 +10,7 @@ use std::{collections::BTreeMap, ops::Range, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use ottla_protocol::{
+    batch::reader::BatchHeader,
     error_code::ErrorCode,
     generated::produce::{
         ProduceRequestView, ProduceResponse,
@@ -20,7 +21,7 @@ use ottla_protocol::{
 };
 
 use crate::{
-    batch::{self, BatchHeader},
+    batch,
     cluster::{Cluster, Timer},
     connection::{Pending, Request},
     inbox::FrameBytes,
@@ -240,10 +241,10 @@ impl Cluster {
             return Err(Refusal::invalid("Produce requests must have at least one record batch"));
         };
         if self.options.discard {
-            let header = BatchHeader::read(&records.frame.as_slice()[range])?;
-            header.check_content().map_err(Refusal::invalid)?;
+            let header = batch::read_header(&records.frame.as_slice()[range])?;
+            batch::check_content(&header).map_err(Refusal::invalid)?;
             if let Some(state) = self.topics.partition_mut(topic_index, part.partition) {
-                state.log.skip(i64::from(header.records));
+                state.log.skip(i64::from(header.record_count));
             }
             return Ok(Produced::at(part.partition, base_offset, base_offset, -1));
         }
@@ -254,14 +255,14 @@ impl Cluster {
             return Err(ErrorCode::NOT_ENOUGH_REPLICAS.into());
         }
         let log_start_offset = state.log.start_offset();
-        if header.has_producer_id() {
+        if batch::has_producer_id(&header) {
             match state.producers.check(&header) {
                 SequenceCheck::Append => {}
                 SequenceCheck::Refuse(error) => return Err(error.into()),
                 SequenceCheck::Duplicate(offset) => {
                     let mut produced = Produced::at(part.partition, offset, log_start_offset, -1);
                     produced.leader_epoch = leader_epoch;
-                    produced.wait_for = (part.acks == -1).then_some(offset + i64::from(header.records));
+                    produced.wait_for = (part.acks == -1).then_some(offset + i64::from(header.record_count));
                     return Ok(produced);
                 }
             }
@@ -269,14 +270,14 @@ impl Cluster {
         batch::assign(carved.as_mut(), base_offset, leader_epoch);
         let append_time = limits.log_append_time.then(|| self.unix_ms());
         if let Some(now) = append_time {
-            batch::assign_append_time(carved.as_mut(), now);
+            batch::assign_append_time(header, carved.as_mut(), now);
         }
         let max_timestamp = append_time.unwrap_or(header.max_timestamp);
         self.append(topic_index, part.partition, &header, max_timestamp, carved.into_bytes());
         let mut produced =
             Produced::at(part.partition, base_offset, log_start_offset, append_time.unwrap_or(-1));
         produced.leader_epoch = leader_epoch;
-        produced.wait_for = (part.acks == -1).then_some(base_offset + i64::from(header.records));
+        produced.wait_for = (part.acks == -1).then_some(base_offset + i64::from(header.record_count));
         Ok(produced)
     }
 
@@ -364,20 +365,20 @@ fn check(records: &[u8], version: i16, max_message_bytes: usize) -> Result<Batch
     if records.is_empty() {
         return Err(Refusal::invalid("Produce requests must have at least one record batch"));
     }
-    let header = BatchHeader::read(records)?;
+    let header = batch::read_header(records)?;
     if header.size != records.len() {
         return Err(Refusal::invalid("Produce requests must have exactly one record batch per partition"));
     }
-    if header.is_zstd() && version < 7 {
+    if batch::is_zstd(&header) && version < 7 {
         return Err(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE.into());
     }
     if header.size > max_message_bytes {
         return Err(ErrorCode::MESSAGE_TOO_LARGE.into());
     }
-    if !batch::checksum_fits(records) {
+    if !batch::checksum_fits(header, records) {
         return Err(ErrorCode::CORRUPT_MESSAGE.into());
     }
-    header.check_content().map_err(Refusal::invalid)?;
+    batch::check_content(&header).map_err(Refusal::invalid)?;
     Ok(header)
 }
 
