@@ -95,7 +95,9 @@ pub fn producer_settings(view: &ProducerView) -> ProducerSettings {
         batch: BatchLimits {
             max_bytes: view.batch_size,
             max_records: view.batch_num_messages,
-            max_age: message_timeout.map_or(std::time::Duration::MAX, |timeout| timeout / 20),
+            max_age_nanos: message_timeout
+                .and_then(|timeout| u64::try_from((timeout / 20).as_nanos()).ok())
+                .unwrap_or(u64::MAX),
         },
         max_message_bytes: view.message_max_bytes,
         max_request_bytes: view.max_request_size,

@@ -35,8 +35,8 @@ pub struct BatchLimits {
     pub max_bytes: usize,
     /// `batch.num.messages`: records of a batch.
     pub max_records: usize,
-    /// No batch collects for longer than this, so that its records time out close to their own time.
-    pub max_age: std::time::Duration,
+    /// No batch collects for longer than so many nanoseconds, so that its records time out close to their own time.
+    pub max_age_nanos: u64,
 }
 
 /// A batch that still takes records.
@@ -141,7 +141,7 @@ impl Accumulator {
             let upper = payload_bytes + RECORD_OVERHEAD + record.headers.len() * HEADER_OVERHEAD;
             if open.builder.record_count() as usize >= limits.max_records
                 || open.builder.len() + upper > limits.max_bytes
-                || now - open.since > limits.max_age
+                || now.as_nanos().saturating_sub(open.since.as_nanos()) > limits.max_age_nanos
             {
                 state.last_len = open.builder.record_count() as usize;
                 state.full.extend(state.open.take());
