@@ -301,6 +301,7 @@ fn readme_commands(session: &mut Session) -> Result<()> {
 }
 
 fn interop(session: &mut Session) -> Result<()> {
+    install::debian("kcat", "kcat")?;
     session.scripts("tests/interop")
 }
 

@@ -19,7 +19,7 @@ pub struct Check {
 }
 
 /// All of them.
-pub const CHECKS: [Check; 7] = [
+pub const CHECKS: [Check; 8] = [
     Check { what: "crates depend on each other in one direction", run: dependency_rule },
     Check { what: "no clock, thread, socket, file or randomness in the crates without I/O", run: no_io },
     Check { what: "unsafe code is forbidden where it is not needed", run: unsafe_is_forbidden },
@@ -27,6 +27,7 @@ pub const CHECKS: [Check; 7] = [
     Check { what: "every Rust file belongs to a module", run: dead_files },
     Check { what: "links in the documents lead somewhere", run: links },
     Check { what: "files that the documents name are there", run: named_files },
+    Check { what: "every entry under `Not obvious` names a test that exists", run: not_obvious },
 ];
 
 /// Which of our crates a crate may use outside of its tests: left, the crate; right, what it sees.
@@ -215,6 +216,22 @@ fn named_files(root: &Path) -> Result<Vec<String>> {
             if is_path && !root.join(path).exists() {
                 found.push(format!("{page}: {quoted}"));
             }
+        }
+    }
+    Ok(found)
+}
+
+/// The list in ARCHITECTURE.md: each entry ends with a link to a file and the name of a test in it.
+fn not_obvious(root: &Path) -> Result<Vec<String>> {
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md"))?;
+    let (_, list) = text.split_once("\n## Not obvious\n").ok_or("ARCHITECTURE.md has no `Not obvious`")?;
+    let mut found = Vec::new();
+    for entry in list.split("\n- ").skip(1) {
+        let file = link_targets(entry).last().unwrap_or_default();
+        let test = entry.trim_end().trim_end_matches('`').rsplit('`').next().unwrap_or_default();
+        let source = fs::read_to_string(root.join(file)).unwrap_or_default();
+        if !source.contains(&format!("fn {test}(")) {
+            found.push(format!("ARCHITECTURE.md: {file} has no test `{test}`"));
         }
     }
     Ok(found)

@@ -1,1 +1,3 @@
 //! See the crate's description.
+
+#![forbid(unsafe_code)]

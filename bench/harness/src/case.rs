@@ -1,0 +1,113 @@
+//! The work: what is measured.
+
+/// What the client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Produce,
+    Consume,
+    Latency,
+}
+
+/// What it does it against, always in other processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Against {
+    /// Ottla's embedded broker, acknowledging and throwing away.
+    Discard,
+    /// Ottla's embedded broker.
+    Embedded,
+    /// Apache Kafka, with so many brokers.
+    Kafka { brokers: usize },
+}
+
+/// One piece of work that all peers do.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub name: String,
+    pub kind: Kind,
+    pub against: Against,
+    pub size: usize,
+    pub codec: &'static str,
+    pub acks: &'static str,
+    pub partitions: usize,
+    pub replicas: usize,
+    pub messages: u64,
+    /// Partition 0, 1, 2, ... in turn, in place of the client's own partitioner.
+    pub round_robin: bool,
+}
+
+impl Case {
+    /// A line for people.
+    pub fn what(&self) -> String {
+        let against = match self.against {
+            Against::Discard => "the discarding broker".to_owned(),
+            Against::Embedded => "the embedded broker".to_owned(),
+            Against::Kafka { brokers } => format!("{brokers} real brokers"),
+        };
+        let Self { messages, size, codec, acks, partitions, .. } = self;
+        let spread = if self.round_robin { "round robin over" } else { "over" };
+        match self.kind {
+            Kind::Produce => format!(
+                "produce {messages} x {size} B, {codec}, acks={acks}, {spread} {partitions} partitions, to {against}"
+            ),
+            Kind::Consume => {
+                format!("consume {messages} x {size} B, {codec}, {partitions} partitions, from {against}")
+            }
+            Kind::Latency => {
+                format!("{messages} messages of {size} B one at a time, acks={acks}, linger 0, to {against}")
+            }
+        }
+    }
+}
+
+/// All of them, those against the same server side by side.
+pub fn all() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let sizes = [(100, 5_000_000), (1000, 1_500_000)];
+    let codecs = ["none", "lz4", "zstd"];
+    let base = Case {
+        name: String::new(),
+        kind: Kind::Produce,
+        against: Against::Discard,
+        size: 100,
+        codec: "none",
+        acks: "1",
+        partitions: 2,
+        replicas: 1,
+        messages: 5_000_000,
+        round_robin: false,
+    };
+    let kafka = Against::Kafka { brokers: 3 };
+    for (against, end) in [(Against::Discard, "discard"), (kafka, "kafka")] {
+        for (size, messages) in sizes {
+            for codec in codecs {
+                for acks in ["1", "all"] {
+                    let name = format!("produce-{size}-{codec}-acks{acks}-{end}");
+                    let replicas = if end == "kafka" && acks == "all" { 3 } else { 1 };
+                    cases.push(Case { name, against, size, codec, acks, messages, replicas, ..base.clone() });
+                }
+            }
+        }
+        if against == Against::Discard {
+            for partitions in [2, 1000] {
+                let name = format!("partitions-{partitions}");
+                cases.push(Case { name, partitions, round_robin: true, ..base.clone() });
+            }
+        }
+    }
+    for (against, end) in [(kafka, "kafka"), (Against::Embedded, "embedded")] {
+        for (size, messages) in sizes {
+            for codec in codecs {
+                let name = format!("consume-{size}-{codec}-{end}");
+                cases.push(Case { name, kind: Kind::Consume, against, size, codec, messages, ..base.clone() });
+            }
+        }
+    }
+    let (kind, against) = (Kind::Latency, Against::Embedded);
+    cases.push(Case { name: "latency".to_owned(), kind, against, messages: 20_000, ..base.clone() });
+    for codec in ["none", "snappy", "gzip", "lz4", "zstd"] {
+        // The measurement that librdkafka publishes in its INTRODUCTION.md.
+        let (name, against) = (format!("published-{codec}"), Against::Kafka { brokers: 2 });
+        cases.push(Case { name, against, codec, messages: 500_000, ..base.clone() });
+    }
+    cases
+}

@@ -1,0 +1,137 @@
+//! `cargo xtask bench`: Ottla beside its peers, on the same work, in one run.
+//!
+//! [`case`] lists the work, [`peer`] who does it and how it is called, [`server`] what it is done against, [`measure`] runs
+//! one process and reads its CPU time and memory from the kernel, [`record`] keeps every single run under `bench/runs/`,
+//! and [`report`] makes `bench/RESULTS.md` and its picture out of those files.
+
+mod case;
+mod machine;
+mod measure;
+mod peer;
+mod ping;
+mod record;
+mod report;
+mod server;
+
+use std::{env, path::PathBuf, process::ExitCode};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const HELP: &str = "\
+cargo xtask bench [OPTIONS]
+
+  --only TEXT,...     cases whose name contains one of these (see --list)
+  --peers NAME,...    only these peers (see --list)
+  --runs N            runs of every peer in every case, interleaved (default 5)
+  --scale FACTOR      that many times the usual number of messages (default 1)
+  --no-keep           print, but write neither bench/runs/ nor bench/RESULTS.md
+  --list              the cases and the peers
+  --report            only write bench/RESULTS.md again, from bench/runs/
+
+Every peer is a process of its own that does its work once. CPU is the user and system time of that whole process as the
+kernel counted it, divided by the messages; messages per second is from the first message to the last acknowledgement
+or record, by the peer's own clock; memory is the largest resident size. Building takes some minutes the first time, and
+needs Go and a JDK for two of the peers; a peer that can't be built is left out, and the output says why.
+";
+
+/// What the command line asks for.
+struct Options {
+    only: Vec<String>,
+    peers: Vec<String>,
+    runs: usize,
+    scale: f64,
+    keep: bool,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let mut options = Options { only: Vec::new(), peers: Vec::new(), runs: 5, scale: 1.0, keep: true };
+    let mut args = env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or(format!("{arg} needs a value"));
+        match arg.as_str() {
+            "--only" => options.only = value()?.split(',').map(str::to_owned).collect(),
+            "--peers" => options.peers = value()?.split(',').map(str::to_owned).collect(),
+            "--runs" => options.runs = value()?.parse()?,
+            "--scale" => options.scale = value()?.parse()?,
+            "--no-keep" => options.keep = false,
+            "--list" => return list(),
+            "--report" => return report::write(),
+            "--help" | "-h" => {
+                print!("{HELP}");
+                return Ok(());
+            }
+            ping::SERVER => return ping::serve(),
+            ping::CLIENT => return ping::measure(&value()?, args.next().ok_or("how many?")?.parse()?),
+            other => return Err(format!("`{other}`?\n\n{HELP}").into()),
+        }
+    }
+    bench(&options)
+}
+
+fn list() -> Result<()> {
+    case::all().iter().for_each(|case| println!("{:36} {}", case.name, case.what()));
+    println!();
+    peer::PEERS.iter().for_each(|peer| println!("{:36} {}", peer.name, peer.what));
+    Ok(())
+}
+
+fn bench(options: &Options) -> Result<()> {
+    let mut cases = case::all();
+    if !options.only.is_empty() {
+        cases.retain(|case| options.only.iter().any(|text| case.name.contains(text)));
+    }
+    if let Some(name) = options.peers.iter().find(|name| !peer::PEERS.iter().any(|peer| peer.name == **name)) {
+        return Err(format!("there is no peer {name}, see --list").into());
+    }
+    if cases.is_empty() || options.runs == 0 {
+        return Err("there is nothing to do, see --list".into());
+    }
+    for case in &mut cases {
+        case.messages = ((case.messages as f64 * options.scale) as u64).max(1);
+    }
+    let wanted: Vec<_> = peer::PEERS
+        .iter()
+        .filter(|peer| options.peers.is_empty() || options.peers.iter().any(|name| name == peer.name))
+        .filter(|peer| cases.iter().any(|case| peer.does(case)))
+        .collect();
+    let peers = peer::build(&wanted)?;
+    server::build()?;
+    let mut record = record::Record::new(options.keep)?;
+    let mut server = None;
+    for case in &cases {
+        println!("\n{}: {}", case.name, case.what());
+        let doing: Vec<_> = peers.iter().filter(|peer| peer.does(case)).collect();
+        server::Server::prepare(&mut server, case)?;
+        let server = server.as_ref().ok_or("no server")?;
+        server.fill(case)?;
+        for run in 1..=options.runs {
+            for peer in &doing {
+                let outcome = server.topic(case).and_then(|topic| peer.run(case, server, &topic));
+                record.add(case, peer.name, run, outcome)?;
+            }
+        }
+        record.summary(case);
+        server.empty(case)?;
+    }
+    drop(server);
+    if options.keep {
+        report::write()?;
+    }
+    Ok(())
+}
+
+/// The folder `bench/` of the repository.
+fn folder() -> PathBuf {
+    let harness = env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    harness.parent().map_or_else(|| PathBuf::from("."), |folder| folder.to_path_buf())
+}

@@ -1,0 +1,360 @@
+//! Who is measured, how it is built, and how it is called.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+use crate::{
+    Result,
+    case::{Case, Kind},
+    folder, machine, measure, ping,
+    server::Server,
+};
+
+/// A client, or one way of using a client.
+pub struct Peer {
+    pub name: &'static str,
+    pub what: &'static str,
+    made: Made,
+    /// Which work it is shown in.
+    kinds: &'static [Kind],
+    /// Further arguments when it produces.
+    producing: &'static [&'static str],
+    /// Further arguments when it consumes.
+    consuming: &'static [&'static str],
+    /// Further arguments when it sends one message at a time.
+    one_at_a_time: &'static [&'static str],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Made {
+    Cargo(&'static str),
+    Go,
+    Java,
+    /// The harness itself.
+    Here,
+}
+
+const ALL: &[Kind] = &[Kind::Produce, Kind::Consume, Kind::Latency];
+const SENDING: &[Kind] = &[Kind::Produce, Kind::Latency];
+const LINGER_0: &[&str] = &["--set", "linger.ms=0"];
+/// The Java client and its descendants have batches of 16 KiB unless told otherwise; librdkafka, franz-go and Ottla have
+/// a megabyte. Told otherwise they use less CPU, so that is how they are compared.
+const LARGE_BATCHES: &[&str] = &["--set", "batch.size=1000000"];
+
+/// All of them. Ottla first, then by age.
+pub const PEERS: [Peer; 10] = [
+    Peer {
+        name: "ottla",
+        what: "Ottla, the Rust API",
+        made: Made::Cargo("peer-ottla"),
+        kinds: ALL,
+        producing: &[],
+        consuming: &[],
+        one_at_a_time: &["--set", "linger.ms=0", "--set", "broker.linger.ms=0"],
+    },
+    Peer {
+        name: "librdkafka",
+        what: "librdkafka: rd_kafka_produce with F_COPY and a delivery report callback",
+        made: Made::Cargo("peer-librdkafka"),
+        kinds: SENDING,
+        producing: &[],
+        consuming: &[],
+        one_at_a_time: LINGER_0,
+    },
+    Peer {
+        name: "librdkafka-group",
+        what: "librdkafka: rd_kafka_consumer_poll, its group consumer, with partitions assigned by hand",
+        made: Made::Cargo("peer-librdkafka"),
+        kinds: &[Kind::Consume],
+        producing: &[],
+        consuming: &["--mode", "group"],
+        one_at_a_time: &[],
+    },
+    Peer {
+        name: "librdkafka-callback",
+        what: "librdkafka: rd_kafka_consume_callback_queue",
+        made: Made::Cargo("peer-librdkafka"),
+        kinds: &[Kind::Consume],
+        producing: &[],
+        consuming: &["--mode", "callback"],
+        one_at_a_time: &[],
+    },
+    Peer {
+        name: "librdkafka-batch",
+        what: "librdkafka: rd_kafka_consume_batch_queue, 1000 at a time",
+        made: Made::Cargo("peer-librdkafka"),
+        kinds: &[Kind::Consume],
+        producing: &[],
+        consuming: &["--mode", "batch"],
+        one_at_a_time: &[],
+    },
+    Peer {
+        name: "franz-go",
+        what: "franz-go, Go: Produce with a promise and pooled records; PollFetches",
+        made: Made::Go,
+        kinds: ALL,
+        producing: &[],
+        consuming: &[],
+        one_at_a_time: &[],
+    },
+    Peer {
+        name: "java",
+        what: "kafka-clients, Java: send with a callback, batch.size=1000000; poll",
+        made: Made::Java,
+        kinds: ALL,
+        producing: LARGE_BATCHES,
+        consuming: &[],
+        one_at_a_time: &[],
+    },
+    Peer {
+        name: "confluent-kafka",
+        what: "the crate confluent-kafka: send with a callback, batch.size=1000000; poll",
+        made: Made::Cargo("peer-confluent-kafka"),
+        kinds: ALL,
+        producing: LARGE_BATCHES,
+        consuming: &[],
+        one_at_a_time: LINGER_0,
+    },
+    Peer {
+        name: "krafka",
+        what: "the crate krafka: enqueue, batch_size(1000000); poll",
+        made: Made::Cargo("peer-krafka"),
+        kinds: ALL,
+        producing: &["--set", "batch_size=1000000"],
+        consuming: &[],
+        one_at_a_time: &["--set", "linger_ms=0"],
+    },
+    Peer {
+        name: "tcp",
+        what: "no Kafka at all: as many bytes to and fro over one TCP connection, the floor of the latency case",
+        made: Made::Here,
+        kinds: &[Kind::Latency],
+        producing: &[],
+        consuming: &[],
+        one_at_a_time: &[],
+    },
+];
+
+/// A run that ended as it should.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub version: String,
+    pub cpu_nanoseconds_per_message: f64,
+    pub messages_per_second: Option<f64>,
+    pub max_resident_mib: f64,
+    pub user_seconds: f64,
+    pub system_seconds: f64,
+    /// Microseconds: median, 99th, 99.9th percentile.
+    pub latency: Option<[f64; 3]>,
+    pub messages: u64,
+}
+
+impl Peer {
+    pub fn does(&self, case: &Case) -> bool {
+        self.kinds.contains(&case.kind)
+    }
+
+    /// Does the work of the case once.
+    pub fn run(&self, case: &Case, server: &Server, topic: &str) -> Result<Outcome> {
+        let messages = case.messages;
+        let used = if self.made == Made::Here {
+            ping::run(messages)?
+        } else {
+            measure::run(&mut self.command(case, server, topic)?)?
+        };
+        let last = used.stdout.lines().last().unwrap_or_default();
+        let said: Value = serde_json::from_str(last).unwrap_or(Value::Null);
+        if !used.success || said.is_null() {
+            let reason = used.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+            return Err(format!("failed: {reason}").into());
+        }
+        let (done, errors) = (said["messages"].as_u64().unwrap_or(0), said["errors"].as_u64().unwrap_or(0));
+        if errors > 0 || done < messages {
+            return Err(format!("{done} of {messages} messages, {errors} errors").into());
+        }
+        let sent = if case.kind == Kind::Latency { messages + messages / 10 } else { done };
+        let bytes = said["bytes"].as_u64().unwrap_or(0);
+        if case.kind == Kind::Consume && bytes != done * case.size as u64 {
+            return Err(format!("{bytes} bytes in {done} messages").into());
+        }
+        let percentile = |name: &str| said[name].as_f64();
+        Ok(Outcome {
+            version: said["version"].as_str().unwrap_or("unknown").to_owned(),
+            cpu_nanoseconds_per_message: (used.user + used.system) * 1e9 / sent as f64,
+            messages_per_second: said["seconds"].as_f64().map(|seconds| done as f64 / seconds),
+            max_resident_mib: used.max_resident as f64 / 1024.0,
+            user_seconds: used.user,
+            system_seconds: used.system,
+            latency: percentile("p50_us")
+                .and_then(|p50| Some([p50, percentile("p99_us")?, percentile("p999_us")?])),
+            messages: done,
+        })
+    }
+
+    fn command(&self, case: &Case, server: &Server, topic: &str) -> Result<Command> {
+        let mut command = self.program()?;
+        let job = match case.kind {
+            Kind::Produce => "produce",
+            Kind::Consume => "consume",
+            Kind::Latency => "latency",
+        };
+        command.arg(job).args(["--bootstrap", &server.bootstrap(), "--topic", topic]);
+        command.args(["--messages", &case.messages.to_string(), "--partitions", &case.partitions.to_string()]);
+        command.args(["--size", &case.size.to_string(), "--codec", case.codec, "--acks", case.acks]);
+        command.arg("--payloads").arg(payloads(case.size)?);
+        command.args(["--spread", if case.round_robin { "round-robin" } else { "own" }]);
+        command.args(match case.kind {
+            Kind::Produce => self.producing,
+            Kind::Consume => self.consuming,
+            Kind::Latency => self.one_at_a_time,
+        });
+        Ok(command)
+    }
+
+    fn program(&self) -> Result<Command> {
+        Ok(match self.made {
+            Made::Cargo(package) => Command::new(target().join("release").join(package)),
+            Made::Go => Command::new(target().join("franz-go")),
+            Made::Java => {
+                let mut java = Command::new("java");
+                let class_path = format!("{}:{}/*", target().join("java").display(), machine::kafka_jars()?);
+                java.arg("-cp").arg(class_path).arg("Peer");
+                java
+            }
+            Made::Here => return Err("the harness does this itself".into()),
+        })
+    }
+}
+
+/// Creates or deletes a topic, with the quickest program that can.
+pub fn topic(job: &str, bootstrap: &str, topic: &str, partitions: usize, replicas: usize) -> Result<()> {
+    let mut command = Command::new(target().join("franz-go"));
+    command.args([job, "--bootstrap", bootstrap, "--topic", topic]);
+    command.args(["--partitions", &partitions.to_string(), "--replicas", &replicas.to_string()]);
+    let used = measure::run(&mut command)?;
+    if used.success { Ok(()) } else { Err(format!("cannot {job} topic {topic}: {}", used.stderr).into()) }
+}
+
+/// Produces the records that a consumer is going to be measured with.
+pub fn fill(case: &Case, server: &Server, topic: &str) -> Result<()> {
+    let by = PEERS.iter().find(|peer| peer.name == "librdkafka").ok_or("librdkafka is no peer any more")?;
+    let acks = "all";
+    by.run(&Case { kind: Kind::Produce, acks, ..case.clone() }, server, topic)?;
+    Ok(())
+}
+
+/// Builds the peers; gives those that could be built.
+pub fn build(wanted: &[&'static Peer]) -> Result<Vec<&'static Peer>> {
+    let mut built: Vec<(Made, bool)> = Vec::new();
+    // These two are always needed: one creates topics, the other fills them.
+    for made in wanted.iter().map(|peer| peer.made).chain([Made::Go, Made::Cargo("peer-librdkafka")]) {
+        if built.iter().any(|(known, _)| *known == made) {
+            continue;
+        }
+        let answer = match made {
+            Made::Cargo(package) => cargo(package),
+            Made::Go => go(),
+            Made::Java => java(),
+            Made::Here => Ok(()),
+        };
+        if let Err(error) = &answer {
+            println!("LEFT OUT, because it could not be built: {made:?}: {error}");
+        }
+        built.push((made, answer.is_ok()));
+    }
+    let peers: Vec<_> = wanted.iter().copied().filter(|peer| built.contains(&(peer.made, true))).collect();
+    for made in [Made::Go, Made::Cargo("peer-librdkafka")] {
+        if !built.contains(&(made, true)) {
+            return Err("without franz-go and librdkafka there are neither topics nor records".into());
+        }
+    }
+    if peers.is_empty() { Err("no peer could be built".into()) } else { Ok(peers) }
+}
+
+fn cargo(package: &str) -> Result<()> {
+    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.args(["build", "--quiet", "--release", "--package", package]).current_dir(folder());
+    succeed(&mut build)
+}
+
+fn go() -> Result<()> {
+    let mut build = Command::new("go");
+    build.args(["build", "-trimpath", "-o"]).arg(target().join("franz-go")).arg(".");
+    succeed(build.current_dir(folder().join("peers/franz-go")))
+}
+
+fn java() -> Result<()> {
+    let mut compile = Command::new("javac");
+    compile.arg("-cp").arg(format!("{}/*", machine::kafka_jars()?)).arg("-d").arg(target().join("java"));
+    succeed(compile.arg(folder().join("peers/java/Peer.java")))
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().map_err(|error| format!("{program}: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{program}: {status}").into()) }
+}
+
+/// Where the peers are built.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| folder().join("target"), PathBuf::from)
+}
+
+/// A file of 2 MiB with payloads of this size: JSON as events look, with numbers that differ. Longer than a batch, so that
+/// no codec finds a payload of the same batch again.
+fn payloads(size: usize) -> Result<PathBuf> {
+    let path = target().join(format!("payloads-{size}"));
+    if !path.exists() {
+        fs::create_dir_all(target())?;
+        fs::write(&path, payload_text(size, (2 << 20) / size))?;
+    }
+    Ok(Path::new(&path).to_path_buf())
+}
+
+fn payload_text(size: usize, count: usize) -> Vec<u8> {
+    const KINDS: [&str; 8] = ["order", "payment", "refund", "login", "logout", "search", "view", "shipment"];
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move || {
+        // xorshift64: the same file on every machine.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut text = Vec::with_capacity(size * count);
+    for _ in 0..count {
+        let mut payload = String::new();
+        while payload.len() < size {
+            let kind = KINDS[(random() % 8) as usize];
+            payload += &format!(
+                "{{\"type\":\"{kind}\",\"user\":{},\"amount\":{}.{:02},\"session\":\"{:08x}\",\"ok\":{}}}",
+                random() % 1_000_000,
+                random() % 1_000,
+                random() % 100,
+                random() as u32,
+                random() % 10 != 0
+            );
+        }
+        payload.truncate(size);
+        text.extend_from_slice(payload.as_bytes());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_have_their_size_and_differ() {
+        let text = payload_text(100, 50);
+        assert_eq!(text.len(), 5000);
+        let payloads: std::collections::BTreeSet<_> = text.chunks(100).collect();
+        assert_eq!(payloads.len(), 50);
+    }
+}

@@ -1,0 +1,387 @@
+//! `bench/RESULTS.md` and `bench/cpu.svg`, out of the files in `bench/runs/`.
+//!
+//! A case is shown from the newest file that has it, with all its peers from that same file: figures of different runs
+//! don't stand side by side.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write,
+    fs,
+};
+
+use serde_json::Value;
+
+use crate::{Result, case, folder, peer::PEERS};
+
+/// Writes both.
+pub fn write() -> Result<()> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder().join("runs"))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let value: Value = serde_json::from_str(&fs::read_to_string(&path)?).map_err(|error| format!("{name}: {error}"))?;
+            files.push((name, value));
+        }
+    }
+    files.sort_by(|a, b| a.0.cmp(&b.0));
+    let measured = Measured::of(&files);
+    fs::write(folder().join("cpu.svg"), picture(&measured))?;
+    fs::write(folder().join("RESULTS.md"), page(&measured, &files))?;
+    println!("\nwrote bench/RESULTS.md and bench/cpu.svg");
+    Ok(())
+}
+
+/// Smallest, middle and largest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Spread {
+    min: f64,
+    median: f64,
+    max: f64,
+}
+
+impl Spread {
+    fn of(mut figures: Vec<f64>) -> Option<Self> {
+        figures.sort_by(f64::total_cmp);
+        let (min, max) = (*figures.first()?, *figures.last()?);
+        let middle = figures.len() / 2;
+        let median = if figures.len() % 2 == 1 { figures[middle] } else { (figures[middle - 1] + figures[middle]) / 2.0 };
+        Some(Self { min, median, max })
+    }
+
+    fn text(self, digits: usize) -> String {
+        let number = |value: f64| grouped(value, digits);
+        format!("{} ({} to {})", number(self.median), number(self.min), number(self.max))
+    }
+}
+
+/// The runs of one peer in one case.
+struct Runs<'a> {
+    rows: Vec<&'a Value>,
+}
+
+impl Runs<'_> {
+    fn spread(&self, figure: &str) -> Option<Spread> {
+        Spread::of(self.rows.iter().filter_map(|row| row.pointer(figure)?.as_f64()).collect())
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.rows.iter().find_map(|row| row["failed"].as_str())
+    }
+}
+
+/// The newest runs of every case.
+struct Measured<'a> {
+    cases: BTreeMap<&'a str, (usize, Vec<&'a Value>)>,
+}
+
+impl<'a> Measured<'a> {
+    fn of(files: &'a [(String, Value)]) -> Self {
+        let mut cases: BTreeMap<&str, (usize, Vec<&Value>)> = BTreeMap::new();
+        for (at, (_, file)) in files.iter().enumerate() {
+            for row in file["runs"].as_array().into_iter().flatten() {
+                let entry = cases.entry(row["case"].as_str().unwrap_or_default()).or_default();
+                if entry.0 != at {
+                    *entry = (at, Vec::new());
+                }
+                entry.1.push(row);
+            }
+        }
+        Self { cases }
+    }
+
+    fn runs(&self, case: &str, peer: &str) -> Runs<'a> {
+        let rows = self.cases.get(case).map(|(_, rows)| rows.as_slice()).unwrap_or_default();
+        Runs { rows: rows.iter().copied().filter(|row| row["peer"] == peer).collect() }
+    }
+
+    fn median(&self, case: &str, peer: &str, figure: &str) -> Option<f64> {
+        Some(self.runs(case, peer).spread(figure)?.median)
+    }
+
+    /// The names of the measured cases that begin so, in the order of the case table.
+    fn named(&self, start: &str) -> Vec<String> {
+        let names = case::all().into_iter().map(|case| case.name);
+        names.filter(|name| name.starts_with(start) && self.cases.contains_key(name.as_str())).collect()
+    }
+
+    /// Peers that have a row in any of these cases.
+    fn peers(&self, cases: &[String]) -> Vec<&'static str> {
+        let names = PEERS.iter().map(|peer| peer.name);
+        names.filter(|peer| cases.iter().any(|case| !self.runs(case, peer).rows.is_empty())).collect()
+    }
+}
+
+const CPU: &str = "/cpu_ns_per_message";
+const RATE: &str = "/messages_per_second";
+const MEMORY: &str = "/max_resident_mib";
+const LATENCY: &str = "/latency_us/0";
+
+fn page(measured: &Measured<'_>, files: &[(String, Value)]) -> String {
+    let mut out = String::from(
+        "# Results\n\n\
+         <!-- Written by `cargo xtask bench`. `cargo xtask bench --report` writes it again from bench/runs/. -->\n\n\
+         Every peer is a process of its own and does the same work; the runs of a case are interleaved. CPU is the user and \
+         system time of the whole process, start-up included, divided by the messages. Client and servers share the machine: \
+         messages per second compare within a row, not with other machines. Every single run is under `runs/`.\n\n\
+         ![CPU per message](cpu.svg)\n",
+    );
+    targets(&mut out, measured);
+    let groups = [
+        ("Producing", "produce-"),
+        ("Partitions: 2 and 1000, in turn", "partitions-"),
+        ("Consuming", "consume-"),
+        ("librdkafka's published measurement: 500,000 x 100 B, two real brokers, two partitions", "published-"),
+    ];
+    for (title, start) in groups {
+        let cases = measured.named(start);
+        if cases.is_empty() {
+            continue;
+        }
+        let _ = write!(out, "\n## {title}\n");
+        for (what, figure, digits) in [
+            ("CPU nanoseconds per message, median", CPU, 0),
+            ("Messages per second, median", RATE, 0),
+            ("Peak resident memory in MiB, median", MEMORY, 0),
+        ] {
+            table(&mut out, measured, &cases, what, figure, digits);
+        }
+    }
+    latency(&mut out, measured);
+    details(&mut out, measured);
+    sources(&mut out, measured, files);
+    out
+}
+
+fn table(out: &mut String, measured: &Measured<'_>, cases: &[String], what: &str, figure: &str, digits: usize) {
+    let peers = measured.peers(cases);
+    let _ = write!(out, "\n{what}:\n\n| case | {} |\n|---|{}\n", peers.join(" | "), "---:|".repeat(peers.len()));
+    for case in cases {
+        let cells = peers.iter().map(|peer| {
+            let runs = measured.runs(case, peer);
+            match runs.spread(figure) {
+                Some(spread) => grouped(spread.median, digits),
+                None if runs.failure().is_some() => "failed".to_owned(),
+                None => String::new(),
+            }
+        });
+        let _ = writeln!(out, "| {case} | {} |", cells.collect::<Vec<_>>().join(" | "));
+    }
+}
+
+fn latency(out: &mut String, measured: &Measured<'_>) {
+    let cases = measured.named("latency");
+    if cases.is_empty() {
+        return;
+    }
+    out.push_str(
+        "\n## One message at a time\n\nFrom the call to the acknowledgement, linger 0, acks=1, the embedded broker in another \
+         process; `tcp` is a bare request and answer of the same sizes. Microseconds, median of the runs (smallest to largest):\n\n\
+         | peer | p50 | p99 | p99.9 | CPU microseconds per message |\n|---|---:|---:|---:|---:|\n",
+    );
+    for peer in measured.peers(&cases) {
+        let runs = measured.runs("latency", peer);
+        let figure = |at: &str| runs.spread(at).map_or_else(|| "failed".to_owned(), |spread| spread.text(1));
+        let cpu = runs.spread(CPU).map_or_else(String::new, |spread| grouped(spread.median / 1000.0, 1));
+        let _ = writeln!(
+            out,
+            "| {peer} | {} | {} | {} | {cpu} |",
+            figure(LATENCY),
+            figure("/latency_us/1"),
+            figure("/latency_us/2")
+        );
+    }
+}
+
+/// What the project has promised itself, and what was measured.
+fn targets(out: &mut String, measured: &Measured<'_>) {
+    let ours = |case: &str, figure: &str| measured.median(case, "ottla", figure);
+    let ratio = |case: &str, peer: &str| Some(ours(case, CPU)? / measured.median(case, peer, CPU)?);
+    let best = |case: &str| {
+        let peers = PEERS.iter().map(|peer| peer.name).filter(|name| *name != "ottla");
+        let figures = peers.filter_map(|peer| measured.median(case, peer, CPU));
+        Some(ours(case, CPU)? / figures.min_by(f64::total_cmp)?)
+    };
+    let produce = "produce-100-none-acks1-discard";
+    let consume =
+        if measured.cases.contains_key("consume-100-none-embedded") { "consume-100-none-embedded" } else { "consume-100-none-kafka" };
+    let partitions = || Some(ours("partitions-1000", CPU)? / ours("partitions-2", CPU)?);
+    let rows = [
+        ("produce 100 B, none, acks=1, discarding broker: CPU ns per message", 80.0, ours(produce, CPU)),
+        ("the same, of librdkafka's", 0.25, ratio(produce, "librdkafka")),
+        ("consume 100 B, none: CPU ns per message", 50.0, ours(consume, CPU)),
+        ("the same, of librdkafka's group consumer's", 0.2, ratio(consume, "librdkafka-group")),
+        ("produce 1000 B, none, acks=1: of franz-go's", 1.0 / 3.0, ratio("produce-1000-none-acks1-discard", "franz-go")),
+        ("produce 100 B, lz4, acks=1: of the best peer's", 0.7, best("produce-100-lz4-acks1-discard")),
+        ("produce 100 B, zstd, acks=1: of the best peer's", 0.7, best("produce-100-zstd-acks1-discard")),
+        ("produce 1000 B, lz4, acks=1: of the best peer's", 0.7, best("produce-1000-lz4-acks1-discard")),
+        ("produce 1000 B, zstd, acks=1: of the best peer's", 0.7, best("produce-1000-zstd-acks1-discard")),
+        ("one message at a time, median: of a TCP ping-pong's", 2.5, (|| {
+            Some(ours("latency", LATENCY)? / measured.median("latency", "tcp", LATENCY)?)
+        })()),
+        ("peak resident memory while producing 5 million messages, MiB", 64.0, ours(produce, MEMORY)),
+        ("1000 partitions in turn, CPU: of 2 partitions'", 1.5, partitions()),
+    ];
+    out.push_str("\n## What it must reach\n\n| what | at most | measured | |\n|---|---:|---:|---|\n");
+    for (what, limit, measured) in rows {
+        let digits = if limit < 10.0 { 2 } else { 0 };
+        let (figure, verdict) = match measured {
+            Some(figure) => (grouped(figure, digits), if figure <= limit { "reached" } else { "**not reached**" }),
+            None => ("".to_owned(), "not measured"),
+        };
+        let _ = writeln!(out, "| {what} | {} | {figure} | {verdict} |", grouped(limit, digits));
+    }
+}
+
+fn details(out: &mut String, measured: &Measured<'_>) {
+    out.push_str("\n## Every case, with its spread\n\nMedian of the runs (smallest to largest).\n");
+    for case in measured.named("") {
+        let (_, rows) = &measured.cases[case.as_str()];
+        let what = rows.first().and_then(|row| row["what"].as_str()).unwrap_or_default();
+        let _ = write!(
+            out,
+            "\n**{case}**: {what}\n\n| peer | version | runs | CPU ns per message | messages per second | peak MiB |\n\
+             |---|---|---:|---:|---:|---:|\n"
+        );
+        for peer in measured.peers(std::slice::from_ref(&case)) {
+            let runs = measured.runs(&case, peer);
+            let good = runs.rows.iter().filter(|row| row["failed"].is_null()).count();
+            let version = runs.rows.iter().find_map(|row| row["version"].as_str()).unwrap_or_default();
+            let text = |figure| runs.spread(figure).map_or_else(String::new, |spread: Spread| spread.text(0));
+            let _ = write!(out, "| {peer} | {version} | {good} | {} | {} | {} |", text(CPU), text(RATE), text(MEMORY));
+            match runs.failure() {
+                Some(failure) => {
+                    let _ = writeln!(out, " {} failed: {}", runs.rows.len() - good, failure.replace('|', "/"));
+                }
+                None => out.push('\n'),
+            }
+        }
+    }
+}
+
+fn sources(out: &mut String, measured: &Measured<'_>, files: &[(String, Value)]) {
+    out.push_str("\n## Where and when\n\n");
+    for (at, (name, file)) in files.iter().enumerate() {
+        let cases: Vec<_> = measured.cases.iter().filter(|(_, (from, _))| *from == at).map(|(case, _)| *case).collect();
+        if cases.is_empty() {
+            continue;
+        }
+        let machine = &file["machine"];
+        let text = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
+        let changed = if file["changed_since"] == true { ", with changes since" } else { "" };
+        let _ = writeln!(
+            out,
+            "- `runs/{name}`, commit {}{changed}: {}, {} cores, {}, Linux {}, {}, {}, {}. Cases: {}.",
+            text(&file["commit"]),
+            text(&machine["cpu"]),
+            machine["cores"],
+            text(&machine["memory"]),
+            text(&machine["kernel"]),
+            text(&machine["rustc"]),
+            text(&machine["go"]),
+            text(&machine["java"]),
+            cases.join(", ")
+        );
+    }
+    out.push_str("\nThe peers:\n\n");
+    for peer in &PEERS {
+        let _ = writeln!(out, "- **{}**: {}", peer.name, peer.what);
+    }
+}
+
+/// Horizontal bars, a group per case.
+fn picture(measured: &Measured<'_>) -> String {
+    const CASES: [&str; 6] = [
+        "produce-100-none-acks1-discard",
+        "produce-100-lz4-acks1-discard",
+        "produce-100-zstd-acks1-discard",
+        "produce-1000-none-acks1-discard",
+        "consume-100-none-embedded",
+        "consume-100-none-kafka",
+    ];
+    let mut bars = Vec::new();
+    for case in CASES {
+        let mut of_case: Vec<(&str, f64)> =
+            PEERS.iter().filter_map(|peer| Some((peer.name, measured.median(case, peer.name, CPU)?))).collect();
+        of_case.sort_by(|a, b| a.1.total_cmp(&b.1));
+        if !of_case.is_empty() {
+            bars.push((case, of_case));
+        }
+    }
+    let (left, width, line) = (150.0, 760.0, 18.0);
+    let mut y = 30.0;
+    let mut body = String::new();
+    for (case, of_case) in &bars {
+        let largest = of_case.iter().map(|bar| bar.1).fold(1.0, f64::max);
+        let _ = writeln!(body, "<text x=\"10\" y=\"{:.0}\" font-weight=\"bold\">{case}</text>", y + 13.0);
+        y += line + 2.0;
+        for (peer, figure) in of_case {
+            let length = figure / largest * (width - left - 90.0);
+            let colour = if *peer == "ottla" { "#c2410c" } else { "#94a3b8" };
+            let _ = writeln!(
+                body,
+                "<text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"end\">{peer}</text>\
+                 <rect x=\"{left:.0}\" y=\"{:.0}\" width=\"{length:.1}\" height=\"13\" fill=\"{colour}\"/>\
+                 <text x=\"{:.1}\" y=\"{:.0}\">{figure:.0}</text>",
+                left - 6.0,
+                y + 11.0,
+                y,
+                left + length + 5.0,
+                y + 11.0
+            );
+            y += line;
+        }
+        y += 10.0;
+    }
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {y:.0}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
+         <text x=\"10\" y=\"18\" font-size=\"14\">CPU nanoseconds per message (median): less is better; a scale per group</text>\n\
+         {body}</svg>\n"
+    )
+}
+
+/// Thousands apart from each other.
+fn grouped(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    let (whole, fraction) = text.split_once('.').map_or((text.as_str(), None), |(whole, rest)| (whole, Some(rest)));
+    let mut out = String::new();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at) % 3 == 0 && digit.is_ascii_digit() {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    fraction.map_or(out.clone(), |fraction| format!("{out}.{fraction}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!(grouped(1_234_567.0, 0), "1,234,567");
+        assert_eq!(grouped(12.345, 2), "12.35");
+        assert_eq!(grouped(999.0, 0), "999");
+    }
+
+    #[test]
+    fn a_spread_of_two_has_its_median_between_them() {
+        assert_eq!(Spread::of(vec![3.0, 1.0]), Some(Spread { min: 1.0, median: 2.0, max: 3.0 }));
+        assert_eq!(Spread::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn a_case_is_shown_from_the_newest_file_alone() {
+        let file = |peer: &str, cpu: f64| {
+            json!({"runs": [{"case": "partitions-2", "peer": peer, "cpu_ns_per_message": cpu}]})
+        };
+        let files = [("a".to_owned(), file("ottla", 1.0)), ("b".to_owned(), file("java", 2.0))];
+        let measured = Measured::of(&files);
+        assert_eq!(measured.median("partitions-2", "ottla", CPU), None);
+        assert_eq!(measured.median("partitions-2", "java", CPU), Some(2.0));
+    }
+}

@@ -1,0 +1,145 @@
+//! What the clients talk to, in processes of its own: Ottla's embedded broker, or Apache Kafka.
+
+use std::{
+    cell::Cell,
+    env,
+    io::{BufRead, BufReader},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
+
+use crate::{
+    Result,
+    case::{Against, Case, Kind},
+    folder, peer,
+};
+
+/// A running cluster. It is gone when this is dropped.
+pub struct Server {
+    against: Against,
+    bootstrap: String,
+    running: Running,
+    /// Topics that were made so far, for their names.
+    topics: Cell<usize>,
+}
+
+enum Running {
+    /// It ends when its standard input does.
+    Embedded(Child),
+    Kafka(PathBuf),
+}
+
+impl Server {
+    /// Makes sure that the server of this case runs, and no other one.
+    pub fn prepare(current: &mut Option<Self>, case: &Case) -> Result<()> {
+        // The embedded broker keeps what it was given in memory, so that every case starts a new one.
+        let fits = |server: &Self| server.against == case.against && case.against != Against::Embedded;
+        if !current.as_ref().is_some_and(fits) {
+            *current = None;
+            *current = Some(Self::start(case.against)?);
+        }
+        Ok(())
+    }
+
+    fn start(against: Against) -> Result<Self> {
+        let (running, bootstrap) = match against {
+            Against::Kafka { brokers } => {
+                let data = env::temp_dir().join(format!("ottla-bench-kafka-{}", std::process::id()));
+                kafka(&data, &["start", &brokers.to_string(), "--heap", "1g"])?;
+                let bootstrap = kafka(&data, &["bootstrap"])?;
+                (Running::Kafka(data), bootstrap.trim().to_owned())
+            }
+            Against::Discard | Against::Embedded => {
+                let mut serve = Command::new(own_target().join("release/examples/serve"));
+                serve.args(["3", "0"]);
+                if against == Against::Discard {
+                    serve.arg("discard");
+                }
+                let mut child = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+                let mut bootstrap = String::new();
+                BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut bootstrap)?;
+                (Running::Embedded(child), bootstrap.trim().to_owned())
+            }
+        };
+        Ok(Self { against, bootstrap, running, topics: Cell::new(0) })
+    }
+
+    pub fn bootstrap(&self) -> String {
+        self.bootstrap.clone()
+    }
+
+    /// For a case that consumes: makes its topic and fills it.
+    pub fn fill(&self, case: &Case) -> Result<()> {
+        if case.kind == Kind::Consume {
+            peer::topic("create", &self.bootstrap, &case.name, case.partitions, case.replicas)?;
+            peer::fill(case, self, &case.name)?;
+        }
+        Ok(())
+    }
+
+    /// The topic for the next run: the filled one, or a new one. Older ones are deleted, so that disks don't fill up.
+    pub fn topic(&self, case: &Case) -> Result<String> {
+        if case.kind == Kind::Consume {
+            return Ok(case.name.clone());
+        }
+        self.empty(case)?;
+        let number = self.topics.get() + 1;
+        self.topics.set(number);
+        let topic = format!("{}-{number}", case.name);
+        peer::topic("create", &self.bootstrap, &topic, case.partitions, case.replicas)?;
+        Ok(topic)
+    }
+
+    /// Deletes the case's last topic.
+    pub fn empty(&self, case: &Case) -> Result<()> {
+        let topic = match (case.kind, self.topics.get()) {
+            (Kind::Consume, _) => case.name.clone(),
+            (_, 0) => return Ok(()),
+            (_, number) => format!("{}-{number}", case.name),
+        };
+        peer::topic("delete", &self.bootstrap, &topic, 0, 0)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        match &mut self.running {
+            Running::Embedded(child) => {
+                drop(child.stdin.take());
+                let _ = child.wait();
+            }
+            Running::Kafka(data) => {
+                let _ = kafka(data, &["destroy"]);
+            }
+        }
+    }
+}
+
+/// Builds the embedded broker's server, with the settings of Ottla's own release build.
+pub fn build() -> Result<()> {
+    let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.args(["build", "--quiet", "--release", "--package", "ottla-embedded-broker", "--example", "serve"]);
+    let status = build.current_dir(repository()).env("CARGO_TARGET_DIR", own_target()).status()?;
+    if status.success() { Ok(()) } else { Err("the embedded broker can't be built".into()) }
+}
+
+/// `cargo xtask kafka`.
+pub fn kafka(data: &std::path::Path, args: &[&str]) -> Result<String> {
+    let mut xtask = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    xtask.args(["run", "--quiet", "--package", "xtask", "--", "kafka", "--data"]).arg(data).args(args);
+    xtask.current_dir(repository()).env("CARGO_TARGET_DIR", own_target());
+    let done = xtask.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
+    if !done.status.success() {
+        return Err(format!("cargo xtask kafka {}: {}", args.join(" "), done.status).into());
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+fn repository() -> PathBuf {
+    folder().join("..")
+}
+
+/// The two workspaces don't share a target folder, which would build everything twice over.
+fn own_target() -> PathBuf {
+    env::var_os("OTTLA_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from)
+}

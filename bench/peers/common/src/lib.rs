@@ -1,0 +1,124 @@
+//! What the Rust peers have in common: the command line, the payloads, and the JSON line at the end.
+//!
+//! A peer is one process that does one job: `produce`, `consume` or `latency`. All peers, in whatever language, take the
+//! same arguments, do the same work (each received payload is looked at: its length and its first byte) and print one
+//! line of JSON. CPU time and memory are measured from outside, over the whole life of the process.
+
+#![forbid(unsafe_code)]
+
+use std::{
+    collections::HashMap,
+    env, fs,
+    time::{Duration, Instant},
+};
+
+/// The job, as it stands on the command line: `peer JOB --name value ...`.
+#[derive(Debug)]
+pub struct Job {
+    pub kind: String,
+    values: HashMap<String, String>,
+    /// `--set name=value`: further properties of the client, in its own words.
+    pub properties: Vec<(String, String)>,
+}
+
+impl Job {
+    pub fn from_args() -> Self {
+        let mut args = env::args().skip(1);
+        let kind = args.next().expect("usage: peer produce|consume|latency --name value ...");
+        let mut values = HashMap::new();
+        let mut properties = Vec::new();
+        while let Some(name) = args.next() {
+            let name = name.strip_prefix("--").expect("a name starts with --").to_owned();
+            let value = args.next().expect("a name is followed by its value");
+            if name == "set" {
+                let (name, value) = value.split_once('=').expect("--set name=value");
+                properties.push((name.to_owned(), value.to_owned()));
+            } else {
+                values.insert(name, value);
+            }
+        }
+        Self { kind, values, properties }
+    }
+
+    pub fn text(&self, name: &str) -> &str {
+        self.values.get(name).unwrap_or_else(|| panic!("--{name} is missing"))
+    }
+
+    pub fn optional(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str)
+    }
+
+    pub fn number(&self, name: &str) -> u64 {
+        self.text(name).parse().unwrap_or_else(|_| panic!("--{name} is no number"))
+    }
+
+    /// Partition 0, 1, 2, ... in turn, in place of the client's own partitioner.
+    pub fn round_robin(&self) -> bool {
+        self.optional("spread") == Some("round-robin")
+    }
+
+    pub fn payloads(&self) -> Payloads {
+        let bytes = fs::read(self.text("payloads")).expect("the payload file can be read");
+        let size = self.number("size") as usize;
+        assert!(size > 0 && bytes.len() >= size, "the payload file is too short");
+        Payloads { bytes, size, next: 0 }
+    }
+}
+
+/// Payloads of one size, one after the other in a file, taken in turn.
+#[derive(Debug)]
+pub struct Payloads {
+    bytes: Vec<u8>,
+    size: usize,
+    next: usize,
+}
+
+impl Payloads {
+    #[inline]
+    pub fn next_payload(&mut self) -> &[u8] {
+        if self.next + self.size > self.bytes.len() {
+            self.next = 0;
+        }
+        let start = self.next;
+        self.next += self.size;
+        &self.bytes[start..self.next]
+    }
+}
+
+/// What was received: enough to see that nothing is missing, and that every payload was looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Received {
+    pub messages: u64,
+    pub bytes: u64,
+    pub check: u64,
+}
+
+impl Received {
+    #[inline]
+    pub fn add(&mut self, payload: &[u8]) {
+        self.messages += 1;
+        self.bytes += payload.len() as u64;
+        self.check = self.check.wrapping_add(u64::from(payload.first().copied().unwrap_or(0)));
+    }
+}
+
+/// The line at the end of a job over many messages.
+pub fn report(version: &str, began: Instant, messages: u64, errors: u64, bytes: u64) {
+    let seconds = began.elapsed().as_secs_f64();
+    println!(
+        "{{\"version\":\"{version}\",\"messages\":{messages},\"errors\":{errors},\"bytes\":{bytes},\"seconds\":{seconds:.6}}}"
+    );
+}
+
+/// The line at the end of a job that sends one message at a time: percentiles in microseconds.
+pub fn report_latency(version: &str, mut times: Vec<Duration>) {
+    times.sort();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_nanos() as f64 / 1000.0;
+    println!(
+        "{{\"version\":\"{version}\",\"messages\":{},\"errors\":0,\"p50_us\":{:.1},\"p99_us\":{:.1},\"p999_us\":{:.1}}}",
+        times.len(),
+        at(0.5),
+        at(0.99),
+        at(0.999)
+    );
+}

@@ -1,0 +1,232 @@
+// franz-go: the same jobs as the other peers. It is also the harness's hand for topics, because it starts quickly:
+// `franz-go create|delete --bootstrap ... --topic ... --partitions N --replicas N`.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+var values = map[string]string{}
+
+func number(name string) int {
+	n, err := strconv.Atoi(values[name])
+	check(err)
+	return n
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func main() {
+	for i := 2; i+1 < len(os.Args); i += 2 {
+		values[strings.TrimPrefix(os.Args[i], "--")] = os.Args[i+1]
+	}
+	switch os.Args[1] {
+	case "produce":
+		produce()
+	case "latency":
+		latency()
+	case "consume":
+		consume()
+	case "create":
+		create()
+	case "delete":
+		remove()
+	default:
+		check(fmt.Errorf("there is no job %s", os.Args[1]))
+	}
+}
+
+func client(options ...kgo.Opt) *kgo.Client {
+	options = append(options, kgo.SeedBrokers(strings.Split(values["bootstrap"], ",")...))
+	c, err := kgo.NewClient(options...)
+	check(err)
+	return c
+}
+
+func producer(options ...kgo.Opt) *kgo.Client {
+	codecs := map[string]kgo.CompressionCodec{
+		"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
+		"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
+	}
+	acks := kgo.AllISRAcks()
+	if values["acks"] == "1" {
+		acks = kgo.LeaderAck()
+	}
+	options = append(options,
+		kgo.DefaultProduceTopic(values["topic"]),
+		kgo.ProducerBatchCompression(codecs[values["codec"]]),
+		kgo.RequiredAcks(acks),
+		kgo.DisableIdempotentWrite(),
+		// Without idempotence its default is one request at a time; the other clients have five or more.
+		kgo.MaxProduceRequestsInflightPerBroker(5),
+		kgo.MaxBufferedRecords(100_000), // librdkafka's queue; ten times its own default
+	)
+	if values["spread"] == "round-robin" {
+		options = append(options, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	}
+	return client(options...)
+}
+
+func payloads() func() []byte {
+	bytes, err := os.ReadFile(values["payloads"])
+	check(err)
+	size, next := number("size"), 0
+	return func() []byte {
+		if next+size > len(bytes) {
+			next = 0
+		}
+		next += size
+		return bytes[next-size : next]
+	}
+}
+
+func version() string {
+	info, _ := debug.ReadBuildInfo()
+	for _, module := range info.Deps {
+		if module.Path == "github.com/twmb/franz-go" {
+			return strings.TrimPrefix(module.Version, "v")
+		}
+	}
+	return "unknown"
+}
+
+func report(began time.Time, messages, errors, bytes int64) {
+	fmt.Printf("{\"version\":%q,\"messages\":%d,\"errors\":%d,\"bytes\":%d,\"seconds\":%.6f}\n",
+		version(), messages, errors, bytes, time.Since(began).Seconds())
+}
+
+func produce() {
+	c := producer()
+	next, messages, partitions := payloads(), number("messages"), number("partitions")
+	var delivered, errors atomic.Int64
+	done := func(_ *kgo.Record, err error) {
+		delivered.Add(1)
+		if err != nil {
+			errors.Add(1)
+		}
+	}
+	// Records come from a pool and go back to it on delivery, as its documentation advises.
+	pool := sync.Pool{New: func() any { return new(kgo.Record) }}
+	recycle := func(record *kgo.Record, err error) {
+		done(record, err)
+		*record = kgo.Record{}
+		pool.Put(record)
+	}
+	ctx, began := context.Background(), time.Now()
+	for i := 0; i < messages; i++ {
+		record := pool.Get().(*kgo.Record)
+		record.Value = next()
+		record.Partition = int32(i % partitions)
+		c.Produce(ctx, record, recycle)
+	}
+	check(c.Flush(ctx))
+	report(began, delivered.Load(), errors.Load(), 0)
+}
+
+func latency() {
+	c := producer(kgo.ProducerLinger(0))
+	next, messages := payloads(), number("messages")
+	var times []time.Duration
+	for i := 0; i < messages+messages/10; i++ {
+		began := time.Now()
+		check(c.ProduceSync(context.Background(), &kgo.Record{Value: next()}).FirstErr())
+		if i >= messages/10 {
+			times = append(times, time.Since(began))
+		}
+	}
+	sort.Slice(times, func(a, b int) bool { return times[a] < times[b] })
+	at := func(share float64) float64 { return float64(times[int(float64(len(times)-1)*share)].Nanoseconds()) / 1000 }
+	fmt.Printf("{\"version\":%q,\"messages\":%d,\"errors\":0,\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f}\n",
+		version(), len(times), at(0.5), at(0.99), at(0.999))
+}
+
+func consume() {
+	partitions := map[int32]kgo.Offset{}
+	for partition := 0; partition < number("partitions"); partition++ {
+		partitions[int32(partition)] = kgo.NewOffset().AtStart()
+	}
+	c := client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{values["topic"]: partitions}))
+	var received, bytes, sum int64
+	began, messages := time.Now(), int64(number("messages"))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for received < messages && ctx.Err() == nil {
+		fetches := c.PollFetches(ctx)
+		fetches.EachError(func(_ string, _ int32, err error) { fmt.Fprintln(os.Stderr, err) })
+		fetches.EachRecord(func(record *kgo.Record) {
+			received++
+			bytes += int64(len(record.Value))
+			if len(record.Value) > 0 {
+				sum += int64(record.Value[0])
+			}
+		})
+	}
+	report(began, received, 0, bytes)
+}
+
+func create() {
+	request := kmsg.NewPtrCreateTopicsRequest()
+	request.TimeoutMillis = 30_000
+	topic := kmsg.NewCreateTopicsRequestTopic()
+	topic.Topic, topic.NumPartitions = values["topic"], int32(number("partitions"))
+	topic.ReplicationFactor = int16(number("replicas"))
+	request.Topics = append(request.Topics, topic)
+	response, err := request.RequestWith(context.Background(), client())
+	check(err)
+	for _, topic := range response.Topics {
+		check(kerr.ErrorForCode(topic.ErrorCode))
+	}
+	// Until every partition has a leader, clients would measure waiting.
+	for began := time.Now(); time.Since(began) < 30*time.Second; time.Sleep(20 * time.Millisecond) {
+		if ready() {
+			return
+		}
+	}
+	check(fmt.Errorf("topic %s has no leaders", values["topic"]))
+}
+
+func ready() bool {
+	request := kmsg.NewPtrMetadataRequest()
+	topic := kmsg.NewMetadataRequestTopic()
+	topic.Topic = kmsg.StringPtr(values["topic"])
+	request.Topics = append(request.Topics, topic)
+	response, err := request.RequestWith(context.Background(), client())
+	if err != nil || len(response.Topics) != 1 || len(response.Topics[0].Partitions) != number("partitions") {
+		return false
+	}
+	for _, partition := range response.Topics[0].Partitions {
+		if partition.ErrorCode != 0 || partition.Leader < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func remove() {
+	request := kmsg.NewPtrDeleteTopicsRequest()
+	request.TimeoutMillis = 30_000
+	request.TopicNames = []string{values["topic"]}
+	topic := kmsg.NewDeleteTopicsRequestTopic()
+	topic.Topic = kmsg.StringPtr(values["topic"])
+	request.Topics = append(request.Topics, topic)
+	_, err := request.RequestWith(context.Background(), client())
+	check(err)
+}

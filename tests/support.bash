@@ -1,0 +1,36 @@
+# What the scripts in tests/interop and tests/kafka share. `cargo xtask test` sets OTTLA (the program), OTTLA_KAFKA_JARS,
+# and for tests/kafka OTTLA_BOOTSTRAP and OTTLA_KAFKA_DATA; to run one by hand, set them and call it with bash.
+set -euo pipefail
+: "${OTTLA:?the path of the program ottla}"
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+work=$(mktemp -d)
+started=()
+trap 'for process in "${started[@]}"; do kill "$process" 2>/dev/null || true; done; rm -rf "$work"' EXIT
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+# Starts `ottla broker` with three brokers on free ports; OTTLA_BOOTSTRAP is theirs from then on.
+embedded_brokers() {
+  "$OTTLA" broker --brokers 3 --port 0 "$@" > "$work/brokers" 2> "$work/brokers.errors" &
+  started+=($!)
+  for _ in $(seq 100); do
+    if grep -q '^bootstrap.servers=' "$work/brokers"; then
+      OTTLA_BOOTSTRAP=$(sed -n 's/^bootstrap.servers=//p' "$work/brokers")
+      return
+    fi
+    sleep 0.1
+  done
+  fail "the embedded brokers did not start: $(cat "$work/brokers.errors")"
+}
+
+# kafka CLASS ARGS...: a tool of Apache Kafka.
+kafka() { cargo xtask kafka run "$@"; }
+
+# records_in TOPIC: how many offsets its partitions have used, counted by Kafka's own tool.
+records_in() {
+  kafka org.apache.kafka.tools.GetOffsetShell --bootstrap-server "$OTTLA_BOOTSTRAP" --topic "$1" |
+    awk -F: '{ sum += $3 } END { print sum + 0 }'
+}
+
+# equal WHAT EXPECTED FOUND
+equal() { [ "$2" = "$3" ] || fail "$1: expected $2, found $3"; echo "$1: $3"; }
