@@ -23,6 +23,8 @@ Runs these steps, or only some of them, and ends with `N passed, M failed`:
 
 ";
 
+const BENCH: &str = "bench/Cargo.toml";
+
 /// Set for everything below us, so that a test that runs the tests is an error and not a loop.
 const INSIDE: &str = "OTTLA_XTASK_TEST";
 
@@ -170,6 +172,24 @@ impl Session {
         command
     }
 
+    /// Runs `cargo test` and adds its tests up.
+    fn tests(&mut self, command: &mut Command) -> Result<()> {
+        let done = shell::run(self.prepare(command), Duration::from_secs(40 * 60), true)?;
+        let summary = Summary::of(&done.output);
+        self.passed += summary.passed;
+        self.failures.extend(summary.failed.iter().map(|name| format!("test {name}")));
+        if summary.ignored > 0 {
+            self.fail(&format!("{} tests are ignored: a test runs or it isn't there", summary.ignored));
+        }
+        if !done.success && summary.failed.is_empty() {
+            self.fail(&format!("cargo test ({})", done.ending));
+        }
+        if done.success && summary.passed == 0 {
+            self.fail("cargo test ran no test");
+        }
+        Ok(())
+    }
+
     /// Runs the scripts of a folder, each of which is a test.
     fn scripts(&mut self, folder: &str) -> Result<()> {
         let mut scripts: Vec<PathBuf> = match fs::read_dir(root().join(folder)) {
@@ -205,7 +225,8 @@ impl Session {
 }
 
 fn format(session: &mut Session) -> Result<()> {
-    session.one("rustfmt", cargo().args(["fmt", "--all", "--check"]), 5)
+    session.one("rustfmt", cargo().args(["fmt", "--all", "--check"]), 5)?;
+    session.one("rustfmt of bench/", cargo().args(["fmt", "--all", "--check", "--manifest-path", BENCH]), 5)
 }
 
 fn tidy(session: &mut Session) -> Result<()> {
@@ -252,22 +273,9 @@ fn unit(session: &mut Session) -> Result<()> {
     if session.kafka.is_none() {
         println!("    without brokers: the tests that need Apache Kafka do nothing");
     }
-    let mut test = cargo();
-    test.args(["test", "--workspace", "--no-fail-fast"]);
-    let done = shell::run(session.prepare(&mut test), Duration::from_secs(40 * 60), true)?;
-    let summary = Summary::of(&done.output);
-    session.passed += summary.passed;
-    session.failures.extend(summary.failed.iter().map(|name| format!("test {name}")));
-    if summary.ignored > 0 {
-        session.fail(&format!("{} tests are ignored: a test runs or it isn't there", summary.ignored));
-    }
-    if !done.success && summary.failed.is_empty() {
-        session.fail(&format!("cargo test ({})", done.ending));
-    }
-    if done.success && summary.passed == 0 {
-        session.fail("cargo test ran no test");
-    }
-    Ok(())
+    session.tests(cargo().args(["test", "--workspace", "--no-fail-fast"]))?;
+    // Of the bench only the harness: the peers take minutes to build, and are measured, not tested.
+    session.tests(cargo().args(["test", "--package", "harness", "--manifest-path", BENCH]))
 }
 
 fn documents(session: &mut Session) -> Result<()> {

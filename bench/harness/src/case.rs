@@ -98,7 +98,15 @@ pub fn all() -> Vec<Case> {
         for (size, messages) in sizes {
             for codec in codecs {
                 let name = format!("consume-{size}-{codec}-{end}");
-                cases.push(Case { name, kind: Kind::Consume, against, size, codec, messages, ..base.clone() });
+                cases.push(Case {
+                    name,
+                    kind: Kind::Consume,
+                    against,
+                    size,
+                    codec,
+                    messages,
+                    ..base.clone()
+                });
             }
         }
     }

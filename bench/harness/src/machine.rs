@@ -32,7 +32,10 @@ pub fn load() -> f64 {
 /// The commit, and whether something was changed since (the runs themselves and the results aside).
 pub fn commit() -> (String, bool) {
     let commit = said("git", &["rev-parse", "--short=12", "HEAD"]);
-    let changed = said("git", &["status", "--porcelain", "--", ".", ":!/bench/runs", ":!/bench/RESULTS.md", ":!/bench/*.svg"]);
+    let changed = said(
+        "git",
+        &["status", "--porcelain", "--", ".", ":!/bench/runs", ":!/bench/RESULTS.md", ":!/bench/*.svg"],
+    );
     (commit, !changed.is_empty())
 }
 

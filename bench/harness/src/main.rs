@@ -90,7 +90,8 @@ fn bench(options: &Options) -> Result<()> {
     if !options.only.is_empty() {
         cases.retain(|case| options.only.iter().any(|text| case.name.contains(text)));
     }
-    if let Some(name) = options.peers.iter().find(|name| !peer::PEERS.iter().any(|peer| peer.name == **name)) {
+    if let Some(name) = options.peers.iter().find(|name| !peer::PEERS.iter().any(|peer| peer.name == **name))
+    {
         return Err(format!("there is no peer {name}, see --list").into());
     }
     if cases.is_empty() || options.runs == 0 {
@@ -132,6 +133,7 @@ fn bench(options: &Options) -> Result<()> {
 
 /// The folder `bench/` of the repository.
 fn folder() -> PathBuf {
-    let harness = env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    let harness =
+        env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     harness.parent().map_or_else(|| PathBuf::from("."), |folder| folder.to_path_buf())
 }

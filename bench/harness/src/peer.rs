@@ -170,7 +170,8 @@ impl Peer {
         let last = used.stdout.lines().last().unwrap_or_default();
         let said: Value = serde_json::from_str(last).unwrap_or(Value::Null);
         if !used.success || said.is_null() {
-            let reason = used.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+            let reason =
+                used.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
             return Err(format!("failed: {reason}").into());
         }
         let (done, errors) = (said["messages"].as_u64().unwrap_or(0), said["errors"].as_u64().unwrap_or(0));
@@ -204,7 +205,12 @@ impl Peer {
             Kind::Latency => "latency",
         };
         command.arg(job).args(["--bootstrap", &server.bootstrap(), "--topic", topic]);
-        command.args(["--messages", &case.messages.to_string(), "--partitions", &case.partitions.to_string()]);
+        command.args([
+            "--messages",
+            &case.messages.to_string(),
+            "--partitions",
+            &case.partitions.to_string(),
+        ]);
         command.args(["--size", &case.size.to_string(), "--codec", case.codec, "--acks", case.acks]);
         command.arg("--payloads").arg(payloads(case.size)?);
         command.args(["--spread", if case.round_robin { "round-robin" } else { "own" }]);

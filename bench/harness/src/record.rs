@@ -32,7 +32,8 @@ impl Record {
         let mut row = json!({"case": case.name, "what": case.what(), "peer": peer, "run": run, "load": machine::load()});
         match outcome {
             Ok(outcome) => {
-                let rate = outcome.messages_per_second.map_or(String::new(), |rate| format!("{rate:12.0} msg/s"));
+                let rate =
+                    outcome.messages_per_second.map_or(String::new(), |rate| format!("{rate:12.0} msg/s"));
                 let latency = outcome.latency.map_or(String::new(), |[p50, p99, p999]| {
                     format!("  p50 {p50:.1} us, p99 {p99:.1} us, p99.9 {p999:.1} us")
                 });
@@ -43,7 +44,8 @@ impl Record {
                 row["version"] = json!(outcome.version);
                 row["messages"] = json!(outcome.messages);
                 row["cpu_ns_per_message"] = rounded(outcome.cpu_nanoseconds_per_message);
-                row["messages_per_second"] = outcome.messages_per_second.map_or(Value::Null, |it| json!(it.round()));
+                row["messages_per_second"] =
+                    outcome.messages_per_second.map_or(Value::Null, |it| json!(it.round()));
                 row["max_resident_mib"] = rounded(outcome.max_resident_mib);
                 row["user_s"] = json!(outcome.user_seconds);
                 row["system_s"] = json!(outcome.system_seconds);

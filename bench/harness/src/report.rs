@@ -3,11 +3,7 @@
 //! A case is shown from the newest file that has it, with all its peers from that same file: figures of different runs
 //! don't stand side by side.
 
-use std::{
-    collections::BTreeMap,
-    fmt::Write,
-    fs,
-};
+use std::{collections::BTreeMap, fmt::Write, fs};
 
 use serde_json::Value;
 
@@ -20,7 +16,8 @@ pub fn write() -> Result<()> {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "json") {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let value: Value = serde_json::from_str(&fs::read_to_string(&path)?).map_err(|error| format!("{name}: {error}"))?;
+            let value: Value = serde_json::from_str(&fs::read_to_string(&path)?)
+                .map_err(|error| format!("{name}: {error}"))?;
             files.push((name, value));
         }
     }
@@ -45,7 +42,11 @@ impl Spread {
         figures.sort_by(f64::total_cmp);
         let (min, max) = (*figures.first()?, *figures.last()?);
         let middle = figures.len() / 2;
-        let median = if figures.len() % 2 == 1 { figures[middle] } else { (figures[middle - 1] + figures[middle]) / 2.0 };
+        let median = if figures.len() % 2 == 1 {
+            figures[middle]
+        } else {
+            (figures[middle - 1] + figures[middle]) / 2.0
+        };
         Some(Self { min, median, max })
     }
 
@@ -131,7 +132,10 @@ fn page(measured: &Measured<'_>, files: &[(String, Value)]) -> String {
         ("Producing", "produce-"),
         ("Partitions: 2 and 1000, in turn", "partitions-"),
         ("Consuming", "consume-"),
-        ("librdkafka's published measurement: 500,000 x 100 B, two real brokers, two partitions", "published-"),
+        (
+            "librdkafka's published measurement: 500,000 x 100 B, two real brokers, two partitions",
+            "published-",
+        ),
     ];
     for (title, start) in groups {
         let cases = measured.named(start);
@@ -153,9 +157,17 @@ fn page(measured: &Measured<'_>, files: &[(String, Value)]) -> String {
     out
 }
 
-fn table(out: &mut String, measured: &Measured<'_>, cases: &[String], what: &str, figure: &str, digits: usize) {
+fn table(
+    out: &mut String,
+    measured: &Measured<'_>,
+    cases: &[String],
+    what: &str,
+    figure: &str,
+    digits: usize,
+) {
     let peers = measured.peers(cases);
-    let _ = write!(out, "\n{what}:\n\n| case | {} |\n|---|{}\n", peers.join(" | "), "---:|".repeat(peers.len()));
+    let _ =
+        write!(out, "\n{what}:\n\n| case | {} |\n|---|{}\n", peers.join(" | "), "---:|".repeat(peers.len()));
     for case in cases {
         let cells = peers.iter().map(|peer| {
             let runs = measured.runs(case, peer);
@@ -203,22 +215,31 @@ fn targets(out: &mut String, measured: &Measured<'_>) {
         Some(ours(case, CPU)? / figures.min_by(f64::total_cmp)?)
     };
     let produce = "produce-100-none-acks1-discard";
-    let consume =
-        if measured.cases.contains_key("consume-100-none-embedded") { "consume-100-none-embedded" } else { "consume-100-none-kafka" };
+    let consume = if measured.cases.contains_key("consume-100-none-embedded") {
+        "consume-100-none-embedded"
+    } else {
+        "consume-100-none-kafka"
+    };
     let partitions = || Some(ours("partitions-1000", CPU)? / ours("partitions-2", CPU)?);
     let rows = [
         ("produce 100 B, none, acks=1, discarding broker: CPU ns per message", 80.0, ours(produce, CPU)),
         ("the same, of librdkafka's", 0.25, ratio(produce, "librdkafka")),
         ("consume 100 B, none: CPU ns per message", 50.0, ours(consume, CPU)),
         ("the same, of librdkafka's group consumer's", 0.2, ratio(consume, "librdkafka-group")),
-        ("produce 1000 B, none, acks=1: of franz-go's", 1.0 / 3.0, ratio("produce-1000-none-acks1-discard", "franz-go")),
+        (
+            "produce 1000 B, none, acks=1: of franz-go's",
+            1.0 / 3.0,
+            ratio("produce-1000-none-acks1-discard", "franz-go"),
+        ),
         ("produce 100 B, lz4, acks=1: of the best peer's", 0.7, best("produce-100-lz4-acks1-discard")),
         ("produce 100 B, zstd, acks=1: of the best peer's", 0.7, best("produce-100-zstd-acks1-discard")),
         ("produce 1000 B, lz4, acks=1: of the best peer's", 0.7, best("produce-1000-lz4-acks1-discard")),
         ("produce 1000 B, zstd, acks=1: of the best peer's", 0.7, best("produce-1000-zstd-acks1-discard")),
-        ("one message at a time, median: of a TCP ping-pong's", 2.5, (|| {
-            Some(ours("latency", LATENCY)? / measured.median("latency", "tcp", LATENCY)?)
-        })()),
+        (
+            "one message at a time, median: of a TCP ping-pong's",
+            2.5,
+            (|| Some(ours("latency", LATENCY)? / measured.median("latency", "tcp", LATENCY)?))(),
+        ),
         ("peak resident memory while producing 5 million messages, MiB", 64.0, ours(produce, MEMORY)),
         ("1000 partitions in turn, CPU: of 2 partitions'", 1.5, partitions()),
     ];
@@ -226,7 +247,9 @@ fn targets(out: &mut String, measured: &Measured<'_>) {
     for (what, limit, measured) in rows {
         let digits = if limit < 10.0 { 2 } else { 0 };
         let (figure, verdict) = match measured {
-            Some(figure) => (grouped(figure, digits), if figure <= limit { "reached" } else { "**not reached**" }),
+            Some(figure) => {
+                (grouped(figure, digits), if figure <= limit { "reached" } else { "**not reached**" })
+            }
             None => ("".to_owned(), "not measured"),
         };
         let _ = writeln!(out, "| {what} | {} | {figure} | {verdict} |", grouped(limit, digits));
@@ -248,10 +271,17 @@ fn details(out: &mut String, measured: &Measured<'_>) {
             let good = runs.rows.iter().filter(|row| row["failed"].is_null()).count();
             let version = runs.rows.iter().find_map(|row| row["version"].as_str()).unwrap_or_default();
             let text = |figure| runs.spread(figure).map_or_else(String::new, |spread: Spread| spread.text(0));
-            let _ = write!(out, "| {peer} | {version} | {good} | {} | {} | {} |", text(CPU), text(RATE), text(MEMORY));
+            let _ = write!(
+                out,
+                "| {peer} | {version} | {good} | {} | {} | {} |",
+                text(CPU),
+                text(RATE),
+                text(MEMORY)
+            );
             match runs.failure() {
                 Some(failure) => {
-                    let _ = writeln!(out, " {} failed: {}", runs.rows.len() - good, failure.replace('|', "/"));
+                    let _ =
+                        writeln!(out, " {} failed: {}", runs.rows.len() - good, failure.replace('|', "/"));
                 }
                 None => out.push('\n'),
             }
@@ -262,7 +292,8 @@ fn details(out: &mut String, measured: &Measured<'_>) {
 fn sources(out: &mut String, measured: &Measured<'_>, files: &[(String, Value)]) {
     out.push_str("\n## Where and when\n\n");
     for (at, (name, file)) in files.iter().enumerate() {
-        let cases: Vec<_> = measured.cases.iter().filter(|(_, (from, _))| *from == at).map(|(case, _)| *case).collect();
+        let cases: Vec<_> =
+            measured.cases.iter().filter(|(_, (from, _))| *from == at).map(|(case, _)| *case).collect();
         if cases.is_empty() {
             continue;
         }
@@ -301,8 +332,10 @@ fn picture(measured: &Measured<'_>) -> String {
     ];
     let mut bars = Vec::new();
     for case in CASES {
-        let mut of_case: Vec<(&str, f64)> =
-            PEERS.iter().filter_map(|peer| Some((peer.name, measured.median(case, peer.name, CPU)?))).collect();
+        let mut of_case: Vec<(&str, f64)> = PEERS
+            .iter()
+            .filter_map(|peer| Some((peer.name, measured.median(case, peer.name, CPU)?)))
+            .collect();
         of_case.sort_by(|a, b| a.1.total_cmp(&b.1));
         if !of_case.is_empty() {
             bars.push((case, of_case));
@@ -344,7 +377,8 @@ fn picture(measured: &Measured<'_>) -> String {
 /// Thousands apart from each other.
 fn grouped(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$}");
-    let (whole, fraction) = text.split_once('.').map_or((text.as_str(), None), |(whole, rest)| (whole, Some(rest)));
+    let (whole, fraction) =
+        text.split_once('.').map_or((text.as_str(), None), |(whole, rest)| (whole, Some(rest)));
     let mut out = String::new();
     for (at, digit) in whole.chars().enumerate() {
         if at > 0 && (whole.len() - at) % 3 == 0 && digit.is_ascii_digit() {
@@ -376,9 +410,7 @@ mod tests {
 
     #[test]
     fn a_case_is_shown_from_the_newest_file_alone() {
-        let file = |peer: &str, cpu: f64| {
-            json!({"runs": [{"case": "partitions-2", "peer": peer, "cpu_ns_per_message": cpu}]})
-        };
+        let file = |peer: &str, cpu: f64| json!({"runs": [{"case": "partitions-2", "peer": peer, "cpu_ns_per_message": cpu}]});
         let files = [("a".to_owned(), file("ottla", 1.0)), ("b".to_owned(), file("java", 2.0))];
         let measured = Measured::of(&files);
         assert_eq!(measured.median("partitions-2", "ottla", CPU), None);

@@ -70,7 +70,8 @@ async fn produce(job: &Job, one_at_a_time: bool) {
         let payload = payloads.next_payload();
         let record = if round_robin {
             let partition = (number % partitions) as i32;
-            ProducerRecord::with_partition_key(topic.to_owned(), Some(partition), None, Some(payload)).expect("a record")
+            ProducerRecord::with_partition_key(topic.to_owned(), Some(partition), None, Some(payload))
+                .expect("a record")
         } else {
             ProducerRecord::new(topic.to_owned(), Some(payload))
         };
@@ -100,8 +101,9 @@ async fn consume(job: &Job) {
         ByteArrayDeserializer::default(),
     )
     .expect("a consumer");
-    let partitions: Vec<_> =
-        (0..job.number("partitions") as i32).map(|it| TopicPartition::new(job.text("topic").to_owned(), it)).collect();
+    let partitions: Vec<_> = (0..job.number("partitions") as i32)
+        .map(|it| TopicPartition::new(job.text("topic").to_owned(), it))
+        .collect();
     let messages = job.number("messages");
     let began = Instant::now();
     consumer.assign(partitions.clone()).await.expect("assigned");

@@ -1,6 +1,9 @@
 //! krafka: `enqueue` for every record, and the handles awaited in order behind it, a bounded number at a time.
 
-use std::{collections::VecDeque, time::{Duration, Instant}};
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use krafka::{Kafka, Record, consumer::AutoOffsetReset, producer::Acks, protocol::Compression};
@@ -82,7 +85,10 @@ async fn consume(job: &Job, kafka: &Kafka) {
     let consumer = builder.build().await.expect("a consumer");
     let messages = job.number("messages");
     let began = Instant::now();
-    consumer.assign(job.text("topic"), (0..job.number("partitions") as i32).collect()).await.expect("assigned");
+    consumer
+        .assign(job.text("topic"), (0..job.number("partitions") as i32).collect())
+        .await
+        .expect("assigned");
     let mut received = Received::default();
     while received.messages < messages && began.elapsed() < Duration::from_secs(60) {
         for record in consumer.poll(Duration::from_secs(1)).await.expect("records") {

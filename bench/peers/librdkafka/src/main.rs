@@ -20,7 +20,11 @@ struct Delivered {
     errors: u64,
 }
 
-unsafe extern "C" fn on_delivery(_: *mut rd_kafka_t, message: *const rd_kafka_message_t, opaque: *mut c_void) {
+unsafe extern "C" fn on_delivery(
+    _: *mut rd_kafka_t,
+    message: *const rd_kafka_message_t,
+    opaque: *mut c_void,
+) {
     // SAFETY: the opaque is the `Delivered` that outlives the client; librdkafka calls back inside rd_kafka_poll.
     unsafe {
         let delivered = &mut *opaque.cast::<Delivered>();
@@ -63,7 +67,12 @@ unsafe fn version() -> String {
     unsafe { CStr::from_ptr(rd_kafka_version_str()).to_string_lossy().into_owned() }
 }
 
-unsafe fn client(job: &Job, kind: rd_kafka_type_t, own: &[(&str, &str)], delivered: *mut Delivered) -> *mut rd_kafka_t {
+unsafe fn client(
+    job: &Job,
+    kind: rd_kafka_type_t,
+    own: &[(&str, &str)],
+    delivered: *mut Delivered,
+) -> *mut rd_kafka_t {
     let mut error: [c_char; 512] = [0; 512];
     // SAFETY: see main.
     unsafe {
@@ -71,7 +80,8 @@ unsafe fn client(job: &Job, kind: rd_kafka_type_t, own: &[(&str, &str)], deliver
         let given = job.properties.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in own.iter().copied().chain(given) {
             let (name, value) = (CString::new(name).unwrap(), CString::new(value).unwrap());
-            let result = rd_kafka_conf_set(conf, name.as_ptr(), value.as_ptr(), error.as_mut_ptr(), error.len());
+            let result =
+                rd_kafka_conf_set(conf, name.as_ptr(), value.as_ptr(), error.as_mut_ptr(), error.len());
             assert!(result as i32 == 0, "{name:?}: {:?}", CStr::from_ptr(error.as_ptr()));
         }
         if !delivered.is_null() {
@@ -205,7 +215,12 @@ unsafe fn consume(job: &Job) {
             let mut batch = vec![ptr::null_mut::<rd_kafka_message_t>(); 1000];
             while received.messages < messages && began.elapsed() < patience {
                 if mode == "callback" {
-                    rd_kafka_consume_callback_queue(queue, 1000, Some(on_message), (&raw mut received).cast());
+                    rd_kafka_consume_callback_queue(
+                        queue,
+                        1000,
+                        Some(on_message),
+                        (&raw mut received).cast(),
+                    );
                 } else {
                     let count = rd_kafka_consume_batch_queue(queue, 1000, batch.as_mut_ptr(), batch.len());
                     for &message in &batch[..count.max(0) as usize] {

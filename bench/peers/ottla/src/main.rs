@@ -27,15 +27,20 @@ fn main() {
 fn config(job: &Job, own: &[(&str, &str)]) -> Config {
     let mut config = Config::new();
     let given = job.properties.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    for (name, value) in own.iter().copied().chain([("bootstrap.servers", job.text("bootstrap"))]).chain(given) {
+    for (name, value) in
+        own.iter().copied().chain([("bootstrap.servers", job.text("bootstrap"))]).chain(given)
+    {
         config.set(name, value).unwrap_or_else(|error| panic!("{error}"));
     }
     config
 }
 
 fn producer_config(job: &Job) -> Config {
-    let own =
-        [("compression.codec", job.text("codec")), ("acks", job.text("acks")), ("enable.idempotence", "false")];
+    let own = [
+        ("compression.codec", job.text("codec")),
+        ("acks", job.text("acks")),
+        ("enable.idempotence", "false"),
+    ];
     config(job, &own)
 }
 
@@ -51,7 +56,8 @@ fn produce(job: &Job) {
             counted.1.fetch_add(count, Relaxed);
         }
     };
-    let producer = Producer::builder(&producer_config(job)).on_delivery(on_delivery).build().expect("a producer");
+    let producer =
+        Producer::builder(&producer_config(job)).on_delivery(on_delivery).build().expect("a producer");
     let topic = producer.topic(job.text("topic"));
     let round_robin = job.round_robin();
     let began = Instant::now();
@@ -74,7 +80,8 @@ fn latency(job: &Job) {
     let mut times = Vec::new();
     for number in 0..messages + messages / 10 {
         let began = Instant::now();
-        let delivery = topic.send_tracked(Record::new().value(payloads.next_payload()).partition(0)).expect("taken");
+        let delivery =
+            topic.send_tracked(Record::new().value(payloads.next_payload()).partition(0)).expect("taken");
         delivery.wait(A_WHILE).expect("acknowledged");
         if number >= messages / 10 {
             times.push(began.elapsed());
