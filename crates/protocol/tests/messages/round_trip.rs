@@ -2,10 +2,14 @@
 
 use ottla_protocol::{
     api::ApiKey,
+    error_code::ErrorCode,
     generated::{
         fetch::FetchResponseView,
         metadata::MetadataResponseView,
-        produce::{ProduceRequestView, ProduceResponseView},
+        produce::{
+            ProduceRequestView, ProduceResponse, ProduceResponseView,
+            response::{PartitionResponse, Response},
+        },
     },
     primitive::{DecodeErrorKind, EncodeErrorKind, Reader},
 };
@@ -101,6 +105,45 @@ fn a_value_that_another_version_can_not_carry_is_an_error_and_leaves_nothing_beh
         }
     }
     assert!(written > 1000 && refused > 100, "{written} written, {refused} refused");
+}
+
+#[test]
+fn unknown_tagged_fields_are_skipped_in_every_flexible_version() {
+    let mut random = Random(7);
+    let schemas = schemas();
+    let mut versions = 0;
+    for (index, codec) in codecs().into_iter().enumerate() {
+        let schema = &schemas[index / 2];
+        let fields = &schema.messages[index % 2].fields;
+        for version in codec.api.versions().filter(|version| codec.api.is_flexible(*version)) {
+            versions += 1;
+            let plain = dense_body(fields, schema, version, &mut random);
+            let mut tagged = plain.clone();
+            assert_eq!(tagged.pop(), Some(0), "a body without tagged fields ends with their number");
+            tagged.extend([2, 100, 3, 0xff, 0xff, 0xff, 0xff, 0x7f, 0]);
+            let mut reader = Reader::new(&tagged);
+            assert_eq!(
+                (codec.rewrite)(&mut reader, version, version),
+                Ok(Ok(plain)),
+                "{} v{version}",
+                codec.api
+            );
+            assert_eq!(reader.finish(), Ok(()));
+        }
+    }
+    assert!(versions > 200);
+}
+
+#[test]
+fn unknown_error_codes_are_carried() {
+    let partition = PartitionResponse { error_code: ErrorCode(12_345), ..Default::default() };
+    let topic = Response { partition_responses: vec![partition], ..Default::default() };
+    let response = ProduceResponse { responses: vec![topic], ..Default::default() };
+    for version in ApiKey::Produce.versions() {
+        let mut bytes = Vec::new();
+        response.encode(version, &mut bytes).unwrap();
+        assert_eq!(ProduceResponse::decode(&mut Reader::new(&bytes), version).as_ref(), Ok(&response));
+    }
 }
 
 #[test]
