@@ -7,18 +7,17 @@ use super::{
     chunk::ChunkChain,
     chunk::ChunkPool,
     layout,
-    sealed::{SealOptions, SealedBatch},
+    sealed::{SealError, SealOptions, SealedBatch},
     varint,
 };
-use crate::compress::CompressError;
 
 /// A batch of format 2 that takes records.
 #[derive(Debug)]
 pub struct RecordBatchBuilder {
-    chain: ChunkChain,
-    record_count: u32,
-    base_timestamp: i64,
-    max_timestamp: i64,
+    pub(super) chain: ChunkChain,
+    pub(super) record_count: u32,
+    pub(super) base_timestamp: i64,
+    pub(super) max_timestamp: i64,
 }
 
 /// Values from this size on are referenced instead of copied, where they come as [`Bytes`].
@@ -113,10 +112,16 @@ impl RecordBatchBuilder {
         self.put_headers(headers);
     }
 
-    /// Fills the header, compresses, and computes the checksum.
-    pub fn seal(self, options: &SealOptions) -> Result<SealedBatch, CompressError> {
-        let Self { chain, record_count, base_timestamp, max_timestamp } = self;
-        SealedBatch::new(chain, record_count, base_timestamp, max_timestamp, options)
+    /// Compresses, fills the header, and computes the checksum.
+    pub fn seal(self, options: &SealOptions) -> Result<SealedBatch, Box<SealError>> {
+        SealedBatch::new(self, options)
+    }
+
+    /// Makes room for the header, if that has not been done yet.
+    pub(super) fn reserve_header(&mut self) {
+        if self.chain.len() == 0 {
+            self.chain.put(&[0; layout::RECORDS]);
+        }
     }
 
     /// Notes the timestamp, makes room for the header before the first record, and measures the record.
@@ -130,7 +135,7 @@ impl RecordBatchBuilder {
     ) -> Sizes {
         if self.record_count == 0 {
             self.base_timestamp = timestamp;
-            self.chain.put(&[0; layout::RECORDS]);
+            self.reserve_header();
         }
         self.max_timestamp = self.max_timestamp.max(timestamp);
         let delta = timestamp.wrapping_sub(self.base_timestamp);

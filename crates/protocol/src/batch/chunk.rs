@@ -27,9 +27,29 @@ pub struct ChunkPool {
 
 #[derive(Default)]
 struct Stock {
-    small: Vec<Box<[u8]>>,
-    large: Vec<Box<[u8]>>,
+    small: Idle,
+    large: Idle,
     in_use_bytes: usize,
+}
+
+/// Chunks of one size that nobody uses, the last one used on top.
+#[derive(Default)]
+struct Idle {
+    chunks: Vec<Box<[u8]>>,
+    /// How few there were since the last call of [`ChunkPool::trim`].
+    fewest: usize,
+}
+
+impl Idle {
+    const fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    fn pop(&mut self) -> Option<Box<[u8]>> {
+        let chunk = self.chunks.pop();
+        self.fewest = self.fewest.min(self.chunks.len());
+        chunk
+    }
 }
 
 impl ChunkPool {
@@ -43,11 +63,22 @@ impl ChunkPool {
         self.stock().in_use_bytes
     }
 
-    /// Frees the chunks that nobody uses.
-    pub fn shrink(&self) {
+    /// Bytes of chunks that wait to be used again.
+    pub fn idle_bytes(&self) -> usize {
+        let stock = self.stock();
+        stock.small.len() * SMALL_CHUNK_BYTES + stock.large.len() * CHUNK_BYTES
+    }
+
+    /// Frees the chunks that nobody has used since this was called last. Called now and then, it lets a pool shrink
+    /// that was large once, without taking memory from one that is busy.
+    pub fn trim(&self) {
         let mut stock = self.stock();
-        stock.small = Vec::new();
-        stock.large = Vec::new();
+        let Stock { small, large, .. } = &mut *stock;
+        for idle in [small, large] {
+            // The chunks at the bottom of the stack are the ones that were not taken.
+            drop(idle.chunks.drain(..idle.fewest.min(idle.chunks.len())));
+            idle.fewest = idle.chunks.len();
+        }
     }
 
     fn take(&self, small: bool) -> Chunk {
@@ -68,7 +99,7 @@ impl ChunkPool {
             stock.in_use_bytes -= size;
             let idle = if size == SMALL_CHUNK_BYTES { &mut stock.small } else { &mut stock.large };
             if idle.len() < MAX_IDLE {
-                idle.push(chunk.bytes);
+                idle.chunks.push(chunk.bytes);
             }
         }
     }
@@ -93,8 +124,6 @@ pub(super) enum Segment {
     Chunk(Chunk),
     /// A large value that is referenced instead of copied.
     External(Bytes),
-    /// Memory of its own: compressed records.
-    Owned(Vec<u8>),
 }
 
 impl Segment {
@@ -102,7 +131,6 @@ impl Segment {
         match self {
             Self::Chunk(chunk) => &chunk.bytes[..chunk.filled],
             Self::External(bytes) => bytes,
-            Self::Owned(bytes) => bytes,
         }
     }
 }
@@ -119,15 +147,6 @@ impl ChunkChain {
         Self { pool: pool.clone(), segments: Vec::new(), len: 0 }
     }
 
-    /// A chain of one segment.
-    pub(super) fn of(pool: &ChunkPool, bytes: Vec<u8>) -> Self {
-        Self { pool: pool.clone(), len: bytes.len(), segments: vec![Segment::Owned(bytes)] }
-    }
-
-    pub(super) const fn pool(&self) -> &ChunkPool {
-        &self.pool
-    }
-
     pub(super) const fn len(&self) -> usize {
         self.len
     }
@@ -140,7 +159,6 @@ impl ChunkChain {
     pub(super) fn head_mut(&mut self) -> &mut [u8] {
         match self.segments.first_mut() {
             Some(Segment::Chunk(chunk)) => &mut chunk.bytes[..chunk.filled],
-            Some(Segment::Owned(bytes)) => bytes,
             Some(Segment::External(_)) | None => &mut [],
         }
     }
@@ -180,19 +198,32 @@ impl ChunkChain {
         self.segments.push(Segment::External(bytes));
     }
 
+    /// Returns all chunks, and takes others for `parts`, which are mostly the same ones.
+    pub(super) fn replace(&mut self, parts: &[&[u8]]) {
+        self.clear();
+        parts.iter().for_each(|part| self.put(part));
+    }
+
     fn grow(&mut self) {
-        let chunk = self.pool.take(self.segments.is_empty());
+        // What stands between large values that are referenced is short.
+        let is_small = !matches!(self.segments.last(), Some(Segment::Chunk(_)));
+        let chunk = self.pool.take(is_small);
         self.segments.push(Segment::Chunk(chunk));
+    }
+
+    fn clear(&mut self) {
+        self.len = 0;
+        let chunks = self.segments.drain(..).filter_map(|segment| match segment {
+            Segment::Chunk(chunk) => Some(chunk),
+            Segment::External(_) => None,
+        });
+        self.pool.give_back(chunks);
     }
 }
 
 impl Drop for ChunkChain {
     fn drop(&mut self) {
-        let chunks = self.segments.drain(..).filter_map(|segment| match segment {
-            Segment::Chunk(chunk) => Some(chunk),
-            Segment::External(_) | Segment::Owned(_) => None,
-        });
-        self.pool.give_back(chunks);
+        self.clear();
     }
 }
 
@@ -239,6 +270,35 @@ mod tests {
         assert_eq!(pool.in_use_bytes(), 0);
         let mut chain = ChunkChain::new(&pool);
         chain.put(&[2; 40_000]);
-        assert_eq!(pool.stock().large.len(), 0, "the idle chunks were taken");
+        assert_eq!(pool.idle_bytes(), 0, "the idle chunks were taken");
+    }
+
+    #[test]
+    fn trimming_frees_what_was_not_used_in_between() {
+        let pool = ChunkPool::new();
+        let fill = |bytes: usize| {
+            let mut chain = ChunkChain::new(&pool);
+            chain.put(&vec![1; bytes]);
+            chain
+        };
+        drop(fill(SMALL_CHUNK_BYTES + 10 * CHUNK_BYTES));
+        pool.trim();
+        assert_eq!(pool.idle_bytes(), SMALL_CHUNK_BYTES + 10 * CHUNK_BYTES, "all of it was used");
+        drop(fill(SMALL_CHUNK_BYTES + 3 * CHUNK_BYTES));
+        pool.trim();
+        assert_eq!(pool.idle_bytes(), SMALL_CHUNK_BYTES + 3 * CHUNK_BYTES);
+        pool.trim();
+        assert_eq!(pool.idle_bytes(), 0);
+    }
+
+    #[test]
+    fn what_stands_between_references_takes_small_chunks() {
+        let pool = ChunkPool::new();
+        let mut chain = ChunkChain::new(&pool);
+        for _ in 0..5 {
+            chain.put(b"head");
+            chain.put_external(Bytes::from_static(b"large value"));
+        }
+        assert_eq!(pool.in_use_bytes(), 5 * SMALL_CHUNK_BYTES);
     }
 }

@@ -23,7 +23,7 @@ pub use chunk::ChunkPool;
 pub use control::{ControlRecord, ControlRecordError};
 pub use legacy::{LegacyFormat, LegacyMessage, LegacyRecords, put_message_set};
 pub use reader::{Batch, BatchError, BatchErrorKind, BatchHeader, Batches, RecordBatch, RecordView, Records};
-pub use sealed::{SealOptions, SealedBatch};
+pub use sealed::{MessageSetError, SealError, SealErrorKind, SealOptions, SealedBatch};
 
 use std::borrow::Cow;
 

@@ -1,12 +1,15 @@
 //! A batch whose bytes are final.
 
+use std::{cell::RefCell, fmt};
+
 use crc_fast::{CrcAlgorithm, Digest};
 
 use super::{
-    RecordBatchBuilder,
+    BatchError, LegacyFormat, RecordBatchBuilder,
     chunk::{ChunkChain, ChunkPool},
     layout,
-    reader::{BatchHeader, RecordBatch, Records},
+    legacy::put_message_set,
+    reader::{BatchHeader, RecordBatch, RecordView, Records},
 };
 use crate::compress::{CompressError, Compression, compress};
 
@@ -25,6 +28,8 @@ pub struct SealOptions {
     pub base_sequence: i32,
     /// The batch belongs to a transaction.
     pub is_transactional: bool,
+    /// The batch holds a marker of the broker's.
+    pub is_control: bool,
 }
 
 impl Default for SealOptions {
@@ -36,6 +41,7 @@ impl Default for SealOptions {
             producer_epoch: -1,
             base_sequence: -1,
             is_transactional: false,
+            is_control: false,
         }
     }
 }
@@ -49,30 +55,59 @@ pub struct SealedBatch {
     max_timestamp: i64,
 }
 
+/// A batch that could not be sealed.
+#[derive(Debug)]
+pub struct SealError {
+    /// Why.
+    pub kind: SealErrorKind,
+    /// The batch as it was.
+    pub builder: RecordBatchBuilder,
+}
+
+/// Why a batch could not be sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SealErrorKind {
+    /// The codec failed, or has no such level.
+    Compress(CompressError),
+    /// The batch has more bytes than its header can say.
+    TooLarge(usize),
+}
+
+thread_local! {
+    /// What a codec writes, before it is known to be smaller and how much it is.
+    static COMPRESSED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What [`COMPRESSED`] may keep between batches.
+const LARGEST_KEPT: usize = 4 << 20;
+
 impl SealedBatch {
     pub(super) fn new(
-        mut chain: ChunkChain,
-        record_count: u32,
-        base_timestamp: i64,
-        max_timestamp: i64,
+        mut builder: RecordBatchBuilder,
         options: &SealOptions,
-    ) -> Result<Self, CompressError> {
-        if chain.len() == 0 {
-            chain.put(&[0; layout::RECORDS]);
+    ) -> Result<Self, Box<SealError>> {
+        builder.reserve_header();
+        if i32::try_from(builder.len()).is_err() {
+            return Err(Box::new(SealError { kind: SealErrorKind::TooLarge(builder.len()), builder }));
         }
-        let mut attributes = if options.is_transactional { layout::TRANSACTIONAL } else { 0 };
+        let mut attributes = 0;
+        if options.is_transactional {
+            attributes |= layout::TRANSACTIONAL;
+        }
+        if options.is_control {
+            attributes |= layout::CONTROL;
+        }
         if options.compression != Compression::None {
-            let mut compressed = vec![0; layout::RECORDS];
-            let first = chain.segments().next().map(|segment| &segment[layout::RECORDS..]);
-            let records = first.into_iter().chain(chain.segments().skip(1));
-            compress(options.compression, options.level, records, &mut compressed)?;
-            // What does not shrink is sent as it is: the reader saves the work.
-            if compressed.len() < chain.len() {
-                attributes |= i16::from(options.compression.id());
-                compressed.shrink_to_fit();
-                chain = ChunkChain::of(chain.pool(), compressed);
+            match compressed(&mut builder, options) {
+                Ok(true) => attributes |= i16::from(options.compression.id()),
+                Ok(false) => {}
+                Err(error) => {
+                    return Err(Box::new(SealError { kind: SealErrorKind::Compress(error), builder }));
+                }
             }
         }
+        let RecordBatchBuilder { mut chain, record_count, base_timestamp, max_timestamp } = builder;
         let length = (chain.len() - layout::LENGTH_PREFIX) as i32;
         let head = chain.head_mut();
         put(head, layout::BASE_OFFSET, &0i64.to_be_bytes());
@@ -137,25 +172,106 @@ impl SealedBatch {
         bytes
     }
 
+    /// Calls `each` with every record, in order, uncompressing them first if need be.
+    pub fn for_each_record(&self, mut each: impl FnMut(RecordView<'_>)) -> Result<(), BatchError> {
+        let bytes = self.to_vec();
+        let header = BatchHeader::parse(&bytes)?;
+        let records = RecordBatch::new(header, &bytes).records(usize::MAX)?;
+        for record in Records::new(&header, &records) {
+            each(record?);
+        }
+        Ok(())
+    }
+
     /// Two batches, the first with `at` records; `None` if there are no two parts.
     pub fn split(&self, at: u32, pool: &ChunkPool, options: &SealOptions) -> Option<(Self, Self)> {
         if at == 0 || at >= self.record_count {
             return None;
         }
-        let bytes = self.to_vec();
-        let header = BatchHeader::parse(&bytes).ok()?;
-        let batch = RecordBatch::new(header, &bytes);
-        let records = batch.records(usize::MAX).ok()?;
         let mut parts = [RecordBatchBuilder::new(pool), RecordBatchBuilder::new(pool)];
-        for (index, record) in Records::new(&header, records.as_ref()).enumerate() {
-            let record = record.ok()?;
+        self.for_each_record(|record| {
+            let part = usize::from(parts[0].record_count() == at);
             let headers: Vec<_> = record.headers().collect();
-            let part = usize::from(index >= at as usize);
             parts[part].append(record.timestamp, record.key, record.value, &headers);
-        }
+        })
+        .ok()?;
         let [first, second] = parts;
         Some((first.seal(options).ok()?, second.seal(options).ok()?))
     }
+
+    /// The records as a message set, for brokers before 0.11. These formats have no headers, format 0 has no timestamps, and
+    /// what zstd should compress is left as it is.
+    pub fn to_message_set(
+        &self,
+        format: LegacyFormat,
+        options: &SealOptions,
+    ) -> Result<Vec<u8>, MessageSetError> {
+        let bytes = self.to_vec();
+        let header = BatchHeader::parse(&bytes).map_err(MessageSetError::Batch)?;
+        let batch = RecordBatch::new(header, &bytes);
+        let raw = batch.records(usize::MAX).map_err(MessageSetError::Batch)?;
+        let records: Result<Vec<_>, _> = Records::new(&header, &raw).collect();
+        let records = records.map_err(MessageSetError::Batch)?;
+        let codec = match options.compression {
+            Compression::Zstd => Compression::None,
+            codec => codec,
+        };
+        let mut out = Vec::new();
+        put_message_set(format, codec, options.level, records.into_iter(), &mut out)
+            .map_err(MessageSetError::Compress)?;
+        Ok(out)
+    }
+}
+
+/// Why a batch could not be turned into a message set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MessageSetError {
+    /// The batch can't be read back.
+    Batch(BatchError),
+    /// The set can't be compressed.
+    Compress(CompressError),
+}
+
+impl fmt::Display for MessageSetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Batch(error) => error.fmt(f),
+            Self::Compress(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for MessageSetError {}
+
+impl fmt::Display for SealError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            SealErrorKind::Compress(error) => error.fmt(f),
+            SealErrorKind::TooLarge(len) => write!(f, "a batch of {len} bytes; 2147483647 is the most"),
+        }
+    }
+}
+
+impl std::error::Error for SealError {}
+
+/// Puts compressed records in place of those in the chain, and says so; false if that would not make it smaller: the
+/// reader is saved the work then.
+fn compressed(builder: &mut RecordBatchBuilder, options: &SealOptions) -> Result<bool, CompressError> {
+    COMPRESSED.with_borrow_mut(|out| {
+        out.clear();
+        let first = builder.chain.segments().next().and_then(|segment| segment.get(layout::RECORDS..));
+        let records = first.into_iter().chain(builder.chain.segments().skip(1));
+        compress(options.compression, options.level, records, out)?;
+        let is_smaller = out.len() < builder.chain.len() - layout::RECORDS;
+        if is_smaller {
+            builder.chain.replace(&[&[0; layout::RECORDS], out]);
+        }
+        if out.capacity() > LARGEST_KEPT {
+            *out = Vec::new();
+        }
+        Ok(is_smaller)
+    })
 }
 
 fn put(head: &mut [u8], at: usize, bytes: &[u8]) {
