@@ -1,0 +1,180 @@
+//! Where a scenario runs.
+
+use std::{
+    env,
+    sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
+};
+
+use ottla::{Config, Producer};
+use ottla_embedded_broker::{ClusterOptions, Control, EmbeddedCluster};
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::create_topics::{
+        CreateTopicsRequest,
+        request::{Config as TopicConfig, Topic},
+    },
+};
+
+use crate::{
+    raw::{self, LoggedBatch, LoggedRecord, RawClient},
+    reports::Reports,
+};
+
+/// Longer than anything takes that works, on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Brokers to run a scenario on.
+#[derive(Debug)]
+pub struct Backend {
+    brokers: Brokers,
+}
+
+#[derive(Debug)]
+enum Brokers {
+    Embedded(EmbeddedCluster),
+    ApacheKafka(String),
+}
+
+impl Backend {
+    /// Three embedded brokers behind TCP ports of this machine, for this scenario alone.
+    pub fn embedded() -> Self {
+        Self::embedded_with(|_| {})
+    }
+
+    /// Embedded brokers that are set up in another way.
+    pub fn embedded_with(change: impl FnOnce(&mut ClusterOptions)) -> Self {
+        let mut options = ClusterOptions::default();
+        change(&mut options);
+        let cluster = EmbeddedCluster::start(options).expect("embedded brokers can listen");
+        Self { brokers: Brokers::Embedded(cluster) }
+    }
+
+    /// The brokers that `OTTLA_BOOTSTRAP` names, which all scenarios share.
+    pub fn apache_kafka() -> Option<Self> {
+        let servers = env::var("OTTLA_BOOTSTRAP").ok().filter(|servers| !servers.is_empty())?;
+        Some(Self { brokers: Brokers::ApacheKafka(servers) })
+    }
+
+    /// For `bootstrap.servers`.
+    pub fn bootstrap_servers(&self) -> String {
+        match &self.brokers {
+            Brokers::Embedded(cluster) => cluster.bootstrap_servers(),
+            Brokers::ApacheKafka(servers) => servers.clone(),
+        }
+    }
+
+    /// Power over the embedded brokers; other brokers can't be broken at will.
+    pub fn control<R>(&self, act: impl FnOnce(&mut Control<'_>) -> R) -> R {
+        match &self.brokers {
+            Brokers::Embedded(cluster) => cluster.control(act),
+            Brokers::ApacheKafka(_) => panic!("list this scenario in run_on_embedded!"),
+        }
+    }
+
+    /// A configuration with these brokers and properties.
+    pub fn config(&self, properties: &[(&str, &str)]) -> Config {
+        config(&self.bootstrap_servers(), properties)
+    }
+
+    /// A producer with these properties.
+    pub fn producer(&self, properties: &[(&str, &str)]) -> Producer {
+        Producer::new(&self.config(properties)).expect("the producer's configuration is right")
+    }
+
+    /// A producer whose delivery reports are collected.
+    pub fn producer_with_reports(&self, properties: &[(&str, &str)]) -> (Producer, Reports) {
+        Reports::of(&self.config(properties))
+    }
+
+    /// A new topic of a name that nobody else uses.
+    pub fn topic(&self, partitions: i32) -> String {
+        self.topic_with(partitions, &[])
+    }
+
+    /// A new topic with a configuration.
+    pub fn topic_with(&self, partitions: i32, configs: &[(&str, &str)]) -> String {
+        let name = unused_topic_name();
+        let topic = Topic {
+            name: name.clone(),
+            num_partitions: partitions,
+            replication_factor: 3,
+            configs: configs
+                .iter()
+                .map(|(name, value)| TopicConfig {
+                    name: (*name).to_owned(),
+                    value: Some((*value).to_owned()),
+                })
+                .collect(),
+            ..Default::default()
+        };
+        let request = CreateTopicsRequest { topics: vec![topic], timeout_ms: 30_000, ..Default::default() };
+        let answer = RawClient::connect(&self.bootstrap_servers()).controller().call(5, &request);
+        assert_eq!(answer.topics[0].error_code, ErrorCode::NONE, "{:?}", answer.topics[0].error_message);
+        let known = || raw::leaders(&self.bootstrap_servers(), &name).len() == partitions as usize;
+        assert!(eventually(known), "{name} has leaders");
+        name
+    }
+
+    /// The batches of a partition, as they lie in the broker's log.
+    pub fn batches(&self, topic: &str, partition: i32) -> Vec<LoggedBatch> {
+        raw::read_log(&self.bootstrap_servers(), topic, partition)
+    }
+
+    /// The records of a partition.
+    pub fn records(&self, topic: &str, partition: i32) -> Vec<LoggedRecord> {
+        self.batches(topic, partition).into_iter().flat_map(|batch| batch.records).collect()
+    }
+
+    /// The records' values, as text.
+    pub fn values(&self, topic: &str, partition: i32) -> Vec<String> {
+        self.records(topic, partition).iter().map(LoggedRecord::text).collect()
+    }
+
+    /// Checks that the numbers `0..count` are in the topic, each once, and ascend in each partition.
+    pub fn assert_complete_and_in_order(&self, topic: &str, partitions: i32, count: usize) {
+        let mut seen = vec![0u32; count];
+        for partition in 0..partitions {
+            let mut last = None;
+            for value in self.values(topic, partition) {
+                let number: usize = value.split(' ').next().unwrap_or("").parse().expect("a number");
+                seen[number] += 1;
+                assert!(last < Some(number), "{number} comes after {last:?} in {topic} [{partition}]");
+                last = Some(number);
+            }
+        }
+        let lost: Vec<usize> = (0..count).filter(|n| seen[*n] == 0).collect();
+        let doubled: Vec<usize> = (0..count).filter(|n| seen[*n] > 1).collect();
+        assert!(lost.is_empty() && doubled.is_empty(), "lost {lost:?}, doubled {doubled:?}");
+    }
+}
+
+/// A configuration with these servers and properties.
+pub fn config(servers: &str, properties: &[(&str, &str)]) -> Config {
+    let mut config = Config::new();
+    config.set("bootstrap.servers", servers).expect("servers");
+    for (name, value) in properties {
+        config.set(name, value).unwrap_or_else(|error| panic!("{name}={value}: {error}"));
+    }
+    config
+}
+
+/// A topic name that nobody else uses, on brokers that outlive this process too.
+pub fn unused_topic_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    format!("scenario-{}-{number}", since_1970.as_nanos() / 1000 % 1_000_000_000_000)
+}
+
+/// Waits until something holds; false if it doesn't for [`PATIENCE`].
+pub fn eventually(mut holds: impl FnMut() -> bool) -> bool {
+    let began = Instant::now();
+    while !holds() {
+        if began.elapsed() > PATIENCE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    true
+}

@@ -1,0 +1,3 @@
+//! Behaviours of the client, one file per subject. See the crate's documentation for how they are run.
+
+mod produce;
