@@ -11,6 +11,7 @@ fail() { echo "FAILED: $*" >&2; exit 1; }
 
 # Starts `ottla broker` with three brokers on free ports; OTTLA_BOOTSTRAP is theirs from then on.
 embedded_brokers() {
+  touch "$work/brokers"
   "$OTTLA" broker --brokers 3 --port 0 "$@" > "$work/brokers" 2> "$work/brokers.errors" &
   started+=($!)
   for _ in $(seq 100); do

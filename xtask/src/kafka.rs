@@ -228,7 +228,7 @@ impl Cluster {
                 started.push((id, self.launch(id)?));
             }
         }
-        let end = Instant::now() + Duration::from_secs(120);
+        let end = Instant::now() + Duration::from_secs(240);
         for (id, mut child) in started {
             while !fs::read_to_string(self.log(id)).is_ok_and(|log| log.contains("Kafka Server started")) {
                 if let Some(status) = child.try_wait()? {
@@ -240,7 +240,7 @@ impl Cluster {
                 }
                 if Instant::now() > end {
                     return Err(format!(
-                        "broker {id} is not ready after 120 s, see {}",
+                        "broker {id} is not ready after 240 s, see {}",
                         self.log(id).display()
                     )
                     .into());
