@@ -17,17 +17,30 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod admin;
 mod config;
+mod consumer;
 mod producer;
 mod start;
 mod wait;
 
+pub use admin::Admin;
 pub use config::Config;
+pub use consumer::Consumer;
 pub use ottla_core::config::table as properties;
 pub use ottla_core::{
+    admin::{
+        describe::{BrokerDescription, ClusterDescription, PartitionDescription, TopicDescription},
+        topics::{NewTopic, TopicResults},
+    },
     config::ConfigError,
     error::{Culprit, Error, ErrorContext, ErrorKind, Result},
     event::Event,
+    fetch::{
+        deliver::{ConsumerEvent, FetchedRecords, Message, MessageRef, Records},
+        offsets::{ListedOffset, OffsetSpec},
+        position::Offset,
+    },
     produce::{
         partitioner::{PartitionChoice, Partitioner},
         record::{Record, SendError},
@@ -35,5 +48,8 @@ pub use ottla_core::{
         sender::Purge,
     },
 };
-pub use ottla_protocol::error_code::ErrorCode;
+pub use ottla_protocol::{
+    batch::{HeaderRef, Headers},
+    error_code::ErrorCode,
+};
 pub use producer::{Delivery, Producer, ProducerBuilder, RecordMetadata, Topic};

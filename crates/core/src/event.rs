@@ -52,6 +52,11 @@ impl EventQueue {
         self.state.lock().events.pop_front()
     }
 
+    /// True if no event waits.
+    pub fn is_empty(&self) -> bool {
+        self.state.lock().events.is_empty()
+    }
+
     /// Asks to be woken by the next event.
     pub fn register(&self, waker: &Waker) {
         let mut state = self.state.lock();

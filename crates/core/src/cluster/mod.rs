@@ -30,7 +30,7 @@ use self::{
     metadata::Metadata,
 };
 use crate::{
-    admin::AdminCalls,
+    admin::{AdminCalls, AdminOutput},
     backoff::Backoff,
     broker::connection::Response,
     error::{Error, ErrorKind},
@@ -145,11 +145,17 @@ pub(crate) enum Purpose {
 }
 
 /// A request with all that is needed to send it anywhere.
-pub(crate) struct RoutedRequest {
+pub struct RoutedRequest {
     pub(crate) api: ApiKey,
     pub(crate) versions: std::ops::RangeInclusive<i16>,
     pub(crate) timeout: Duration,
     pub(crate) encode: EncodeBody,
+}
+
+impl std::fmt::Debug for RoutedRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RoutedRequest").field("api", &self.api).finish_non_exhaustive()
+    }
 }
 
 /// The brokers that there is an owner for.
@@ -237,6 +243,7 @@ impl ClusterCore {
                 at: None,
                 backoff: Backoff::new(settings.fast_refresh, settings.fast_refresh_max),
             },
+            admin: AdminCalls::new(settings.request_timeout, settings.fast_refresh),
             settings,
             commands,
             events,
@@ -253,7 +260,6 @@ impl ClusterCore {
                 next_expiry: Instant::ZERO,
             }),
             fetch: consumer.map(FetchCoordinator::new),
-            admin: AdminCalls::default(),
             outputs: VecDeque::new(),
             closing: false,
             rng,
@@ -288,7 +294,7 @@ impl ClusterCore {
             }
             ToCluster::Fetch(reply) => {
                 if let Some(fetch) = &mut self.fetch {
-                    fetch.handle_reply(now, from, reply);
+                    fetch.handle_reply(now, reply);
                 }
             }
         }
@@ -391,8 +397,13 @@ impl ClusterCore {
             self.route(now, Route::Any, request, Purpose::ProducerId);
         }
         self.admin.advance(now, &self.metadata);
-        while let Some((id, route, request)) = self.admin.poll_request() {
-            self.route(now, route, request, Purpose::Admin(id));
+        while let Some(output) = self.admin.poll_output() {
+            match output {
+                AdminOutput::RefreshMetadata => self.refresh_now(now),
+                AdminOutput::Request(id, route, request) => {
+                    self.route(now, route, request, Purpose::Admin(id))
+                }
+            }
         }
         if !self.requests.waiting.is_empty() && !self.brokers.any_up() {
             self.find_a_broker(now);
@@ -412,7 +423,6 @@ impl ClusterCore {
                     self.mail(key, ToBroker::Fetch(mail));
                 }
             }
-            Output::ToBroker(key, mail) => self.mail(key, ToBroker::Fetch(mail)),
             Output::Request(id, route, request) => self.route(now, route, request, Purpose::Fetch(id)),
         }
     }
@@ -424,10 +434,15 @@ impl ClusterCore {
         self.brokers.candidate = None;
         self.brokers.failures_since_up = 0;
         self.brokers.all_down_told = false;
-        for (_, route, request, purpose) in std::mem::take(&mut self.requests.waiting) {
+        self.send_waiting();
+    }
+
+    /// Sends the requests that waited for a broker, as far as there is one now.
+    fn send_waiting(&mut self) {
+        for (deadline, route, request, purpose) in std::mem::take(&mut self.requests.waiting) {
             match self.target(route) {
                 Some(key) => self.send(key, request, purpose),
-                None => self.requests.waiting.push_back((Instant::FAR_FUTURE, route, request, purpose)),
+                None => self.requests.waiting.push_back((deadline, route, request, purpose)),
             }
         }
     }
@@ -498,6 +513,7 @@ impl ClusterCore {
         if let Some(fetch) = &self.fetch {
             fetch.wanted_topics(&mut names);
         }
+        self.admin.wanted_topics(&mut names);
         self.refresh.under_way = true;
         let auto_create = self.settings.auto_create_topics;
         let encode: EncodeBody = Box::new(move |version, out| {
@@ -545,6 +561,8 @@ impl ClusterCore {
         if let Some(fetch) = &mut self.fetch {
             incomplete |= fetch.handle_metadata(now, &self.metadata, &errors);
         }
+        incomplete |= self.admin.handle_metadata(now, &self.metadata, &errors);
+        self.send_waiting();
         if std::mem::take(&mut self.refresh.again) {
             return self.request_metadata(now);
         }

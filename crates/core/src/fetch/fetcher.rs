@@ -1,47 +1,552 @@
-//! The receiving half of a broker.
-use super::{FetchMail, FetchReply, shared::ConsumerShared};
+//! The receiving half of a broker's owner: the partitions that the broker leads, its fetch session, and the one fetch
+//! in flight.
+//!
+//! The next fetch is sent as soon as the answer to the last one is queued, while the application still reads: unless a
+//! partition has enough in the queue already. Then nothing is fetched at all until half of that is consumed, which the
+//! application's thread tells; a long poll without the full partition would only keep it waiting.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fmt,
+    sync::{Arc, atomic::Ordering},
+};
+
+use ottla_protocol::{
+    api::ApiKey,
+    error_code::ErrorCode,
+    generated::fetch::{FetchResponseView, response::PartitionView},
+    primitive::Reader,
+    uuid::Uuid,
+};
+
+use super::{
+    FetchMail, FetchReply,
+    decode::{Damage, DecodeOptions, decode},
+    deliver::{ConsumerEvent, FetchBuffer, FetchedRecords},
+    partition::PartitionConsumer,
+    queue::Item,
+    request::{Asked, FIRST_WITH_SESSIONS, FIRST_WITH_TOPIC_IDS, FetchRequestBuilder},
+    session::{FetchSession, ForgottenPartition, SessionVerdict},
+    shared::ConsumerShared,
+};
 use crate::{
     broker::{
         buffer::BufferPool,
         connection::{Connection, Response},
+        inflight::RequestTag,
     },
-    error::Error,
-    machine::Instant,
+    config::IsolationLevel,
+    error::{Error, ErrorKind},
+    machine::{Instant, earliest},
     rng::Rng,
     wake::WakeHandle,
 };
-use std::sync::Arc;
 
-/// The receiving half of a broker.
-#[derive(Debug)]
-pub struct Fetcher;
-/// What it tells.
+/// The receiving half of one broker.
+pub struct Fetcher {
+    shared: Arc<ConsumerShared>,
+    buffers: BufferPool,
+    wake: WakeHandle,
+    topics: BTreeMap<Arc<str>, TopicSlots>,
+    ids: BTreeMap<Uuid, Arc<str>>,
+    partitions: usize,
+    session: FetchSession,
+    in_flight: bool,
+    /// Turns the order of partitions from request to request, so that none is always last.
+    turn: usize,
+    /// Nothing is fetched before, because the broker said so or refused a request.
+    resting_until: Option<Instant>,
+    unsupported_told: bool,
+    outputs: VecDeque<FetcherOutput>,
+    rng: Rng,
+}
+
+/// What the fetcher tells its broker's owner.
 #[derive(Debug)]
 pub enum FetcherOutput {
-    /// Mail.
+    /// Mail for the cluster's owner.
     ToCluster(FetchReply),
-    /// Refresh.
+    /// The leader of a partition is not who it was thought to be.
     RefreshMetadata(Arc<str>),
-    /// Garbage.
+    /// The broker's answer can't be understood: drop the connection.
     Misbehaved(Error),
 }
+
+#[derive(Debug, Default)]
+struct TopicSlots {
+    id: Uuid,
+    partitions: BTreeMap<i32, Slot>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    partition: Box<PartitionConsumer>,
+    /// What the broker was asked last, and in which generation of the session.
+    known: Option<(u64, Asked)>,
+    retry_at: Option<Instant>,
+    /// Larger than `max.partition.fetch.bytes` where an old broker needs that to send a whole batch.
+    max_bytes: i32,
+    /// How often the batch at the current offset was damaged.
+    damaged: u32,
+    /// The error that was told last, so that it is told once.
+    told: Option<ErrorKind>,
+}
+
+/// So often a damaged batch is fetched before it is given up: bytes may have been damaged on their way.
+const ATTEMPTS_AT_DAMAGED_BATCH: u32 = 3;
+
 impl Fetcher {
-    pub(crate) fn new(_: Arc<ConsumerShared>, _: BufferPool, _: WakeHandle, _: Rng) -> Self {
-        Self
+    /// A fetcher without partitions; `wake` makes the broker's owner run.
+    pub fn new(shared: Arc<ConsumerShared>, buffers: BufferPool, wake: WakeHandle, rng: Rng) -> Self {
+        Self {
+            shared,
+            buffers,
+            wake,
+            topics: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            partitions: 0,
+            session: FetchSession::default(),
+            in_flight: false,
+            turn: 0,
+            resting_until: None,
+            unsupported_told: false,
+            outputs: VecDeque::new(),
+            rng,
+        }
     }
-    pub(crate) fn handle_mail(&mut self, _: Instant, _: FetchMail) {}
-    pub(crate) fn handle_connected(&mut self, _: Instant) {}
-    pub(crate) fn handle_response(&mut self, _: Instant, _: Response, _: &str) {}
-    pub(crate) fn handle_lost(&mut self, _: Instant, _: &Error) {}
-    pub(crate) fn handle_timeout(&mut self, _: Instant) {}
-    pub(crate) fn poll_timeout(&self, _: &Connection) -> Option<Instant> {
-        None
+
+    /// Mail from the cluster's owner.
+    pub fn handle_mail(&mut self, _now: Instant, mail: FetchMail) {
+        match mail {
+            FetchMail::Adopt(partition) => self.adopt(partition),
+            FetchMail::Release { topic, partition } => {
+                if let Some(slot) = self.remove(&topic, partition) {
+                    self.reply(FetchReply::Released(slot.partition));
+                }
+            }
+        }
     }
-    pub(crate) fn wants_connection(&self) -> bool {
-        false
+
+    /// There is a new connection, and no session on it yet.
+    pub fn handle_connected(&mut self, _now: Instant) {
+        self.session.restart();
     }
-    pub(crate) fn pump(&mut self, _: Instant, _: &mut Connection) {}
-    pub(crate) fn poll_output(&mut self) -> Option<FetcherOutput> {
-        None
+
+    /// An answer to a fetch.
+    pub fn handle_response(&mut self, now: Instant, response: Response, peer: &str) {
+        self.in_flight = false;
+        let version = response.request.version;
+        let (body, len) = (response.body, response.frame.len);
+        let buffer = Arc::new(FetchBuffer::new(response.frame.bytes, self.buffers.clone()));
+        let answer = match FetchResponseView::decode(&mut Reader::new(&buffer.bytes()[body..len]), version) {
+            Ok(answer) => answer,
+            Err(error) => {
+                self.session.restart();
+                let error =
+                    Error::new(ErrorKind::BadResponse, error.to_string()).with_api("Fetch").with_peer(peer);
+                self.outputs.push_back(FetcherOutput::Misbehaved(error));
+                return;
+            }
+        };
+        if answer.throttle_time_ms > 0 {
+            self.rest(now + std::time::Duration::from_millis(answer.throttle_time_ms.unsigned_abs().into()));
+        }
+        let generation = self.session.generation();
+        if version >= FIRST_WITH_SESSIONS {
+            match self.session.handle_answer(answer.error_code, answer.session_id) {
+                SessionVerdict::Good => {}
+                SessionVerdict::Restart => return,
+                SessionVerdict::Refused(code) => {
+                    let error = Error::broker(code, None).with_api("Fetch").with_peer(peer);
+                    self.shared.tell(error);
+                    self.rest(now + self.shared.settings.fetch_error_backoff);
+                    return;
+                }
+            }
+        }
+        let settings = &self.shared.settings;
+        let mut options = DecodeOptions {
+            check_crcs: settings.check_crcs,
+            read_committed: settings.isolation_level == IsolationLevel::ReadCommitted,
+            max_batch_bytes: settings.max_batch_bytes,
+            decompressed_room: settings.prefetch.bytes,
+            buffers: self.buffers.clone(),
+        };
+        let mut items = Vec::with_capacity(answer.responses.len());
+        for topic in &answer.responses {
+            let name = if version >= FIRST_WITH_TOPIC_IDS {
+                self.ids.get(&topic.topic_id).cloned()
+            } else {
+                self.topics.get_key_value(topic.topic).map(|(name, _)| Arc::clone(name))
+            };
+            let Some(name) = name else { continue };
+            for partition in &topic.partitions {
+                self.handle_partition(
+                    now,
+                    &name,
+                    partition,
+                    generation,
+                    &buffer,
+                    &mut options,
+                    peer,
+                    &mut items,
+                );
+            }
+        }
+        if !items.is_empty() {
+            self.shared.queue.push(items);
+        }
+    }
+
+    /// The fetch in flight was lost with its connection.
+    pub fn handle_lost(&mut self, _now: Instant, _error: &Error) {
+        self.in_flight = false;
+        self.session.restart();
+    }
+
+    /// Fires what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.resting_until.is_some_and(|until| until <= now) {
+            self.resting_until = None;
+        }
+        for slot in self.slots_mut() {
+            if slot.retry_at.is_some_and(|at| at <= now) {
+                slot.retry_at = None;
+            }
+        }
+    }
+
+    /// When to call [`Fetcher::handle_timeout`].
+    pub fn poll_timeout(&self, connection: &Connection) -> Option<Instant> {
+        if self.in_flight || !connection.is_ready() {
+            return None;
+        }
+        let retry = self.slots().filter_map(|slot| slot.retry_at).min();
+        earliest(self.resting_until, retry)
+    }
+
+    /// True if there is something to fetch, so that a connection is wanted.
+    pub fn wants_connection(&self) -> bool {
+        self.in_flight
+            || self.slots().any(|slot| !slot.partition.handle.is_paused() && !slot.partition.is_stale())
+    }
+
+    /// Sends the next fetch, unless one is in flight or there is enough in the queue.
+    pub fn pump(&mut self, now: Instant, connection: &mut Connection) {
+        if self.in_flight || self.partitions == 0 || self.resting_until.is_some() || !connection.is_ready() {
+            return;
+        }
+        let Some(wanted) = self.choose() else { return };
+        let Some(newest) = connection.versions().pick_any(ApiKey::Fetch) else {
+            if !std::mem::replace(&mut self.unsupported_told, true) {
+                let error = Error::new(ErrorKind::UnsupportedVersion, "").with_api("Fetch");
+                self.shared.tell(error.with_peer(connection.name()));
+            }
+            return;
+        };
+        let room = self.shared.queue.room(&self.wake);
+        if room == 0 {
+            return;
+        }
+        // A request names all topics by id, or none.
+        let by_id = newest >= FIRST_WITH_TOPIC_IDS && self.topics.values().all(|topic| !topic.id.is_zero());
+        let version = if by_id { newest } else { newest.min(FIRST_WITH_TOPIC_IDS - 1) };
+        self.session.use_topic_ids(by_id);
+        if version < FIRST_WITH_SESSIONS {
+            self.session.restart();
+        }
+        let settings = &self.shared.settings;
+        let share = room / self.shared.fetchers.load(Ordering::Relaxed).max(1);
+        let max_bytes = settings.fetch_max_bytes.min(i32::try_from(share).unwrap_or(i32::MAX)).max(1);
+        let timeout = settings.answer_timeout + settings.fetch_wait_max;
+        let head = if version < FIRST_WITH_SESSIONS { (0, -1) } else { self.session.head() };
+        let mut builder = FetchRequestBuilder::new(settings, head, max_bytes);
+        self.fill(&mut builder, &wanted);
+        let request = builder.finish();
+        let sent = connection.send(now, ApiKey::Fetch, version, RequestTag::Fetch, timeout, |out| {
+            request.encode(version, out)
+        });
+        match sent {
+            Ok(()) => self.in_flight = true,
+            Err(error) => {
+                self.session.restart();
+                self.rest(now + self.shared.settings.fetch_error_backoff);
+                self.shared.tell(error);
+            }
+        }
+    }
+
+    /// What the broker's owner has to know.
+    pub fn poll_output(&mut self) -> Option<FetcherOutput> {
+        self.outputs.pop_front()
+    }
+
+    fn adopt(&mut self, partition: Box<PartitionConsumer>) {
+        let topic = Arc::clone(partition.handle.topic());
+        let number = partition.handle.partition();
+        self.remove(&topic, number);
+        partition.handle.set_fetcher(Some(self.wake.clone()));
+        if self.partitions == 0 {
+            self.shared.fetchers.fetch_add(1, Ordering::Relaxed);
+        }
+        self.partitions += 1;
+        let slots = self.topics.entry(Arc::clone(&topic)).or_default();
+        if slots.id != partition.topic_id {
+            // The topic was made anew, or its id became known only now.
+            self.ids.remove(&slots.id);
+            slots.id = partition.topic_id;
+            self.session.restart();
+        }
+        if !slots.id.is_zero() {
+            self.ids.insert(slots.id, topic);
+        }
+        let max_bytes = self.shared.settings.partition_fetch_max_bytes;
+        let slot = Slot { partition, known: None, retry_at: None, max_bytes, damaged: 0, told: None };
+        slots.partitions.insert(number, slot);
+    }
+
+    fn remove(&mut self, topic: &str, partition: i32) -> Option<Slot> {
+        let slots = self.topics.get_mut(topic)?;
+        let slot = slots.partitions.remove(&partition)?;
+        if slot.known.is_some_and(|(generation, _)| generation == self.session.generation()) {
+            let topic = Arc::clone(slot.partition.handle.topic());
+            self.session.forget(ForgottenPartition { topic, topic_id: slots.id, partition });
+        }
+        if slots.partitions.is_empty() {
+            self.ids.remove(&slots.id);
+            self.topics.remove(topic);
+        }
+        self.partitions -= 1;
+        if self.partitions == 0 {
+            self.shared.fetchers.fetch_sub(1, Ordering::Relaxed);
+        }
+        slot.partition.handle.set_fetcher(None);
+        Some(slot)
+    }
+
+    /// The partitions to fetch, or `None` if there is none or one of them has enough in the queue.
+    fn choose(&self) -> Option<Vec<(Arc<str>, i32)>> {
+        let limits = self.shared.queue.limits();
+        let mut wanted = Vec::with_capacity(self.partitions);
+        for (topic, slots) in &self.topics {
+            for (partition, slot) in &slots.partitions {
+                let handle = &slot.partition.handle;
+                if slot.retry_at.is_some() || handle.is_paused() || slot.partition.is_stale() {
+                    continue;
+                }
+                if !handle.has_room(limits) {
+                    return None;
+                }
+                wanted.push((Arc::clone(topic), *partition));
+            }
+        }
+        (!wanted.is_empty()).then_some(wanted)
+    }
+
+    /// Names in a request what changed since the last one; everything if the session is new.
+    fn fill(&mut self, builder: &mut FetchRequestBuilder, wanted: &[(Arc<str>, i32)]) {
+        let generation = self.session.generation();
+        let mut forgotten = self.session.take_forgotten();
+        let mut next_wanted = wanted.iter().peekable();
+        let mut asked_for = Vec::new();
+        for (topic, slots) in &mut self.topics {
+            for (number, slot) in &mut slots.partitions {
+                let known = slot.known.filter(|(known, _)| *known == generation).map(|(_, asked)| asked);
+                if next_wanted.next_if(|next| (&next.0, next.1) == (topic, *number)).is_some() {
+                    let asked = Asked {
+                        offset: slot.partition.offset,
+                        leader_epoch: slot.partition.leader_epoch,
+                        max_bytes: slot.max_bytes,
+                    };
+                    slot.known = Some((generation, asked));
+                    if known != Some(asked) {
+                        asked_for.push((topic, slots.id, *number, asked));
+                        forgotten.retain(|gone| (&gone.topic, gone.partition) != (topic, *number));
+                    }
+                } else if known.is_some() {
+                    slot.known = None;
+                    let (topic, topic_id) = (Arc::clone(topic), slots.id);
+                    forgotten.push(ForgottenPartition { topic, topic_id, partition: *number });
+                }
+            }
+        }
+        if !asked_for.is_empty() {
+            // Begin with another topic each time; the partitions of a topic stay together.
+            self.turn = self.turn.wrapping_add(1);
+            let start = self.turn % asked_for.len();
+            let boundary =
+                (start..asked_for.len()).find(|i| *i == 0 || asked_for[*i].0 != asked_for[*i - 1].0);
+            asked_for.rotate_left(boundary.unwrap_or(0));
+        }
+        for (topic, topic_id, number, asked) in asked_for {
+            builder.add(topic, topic_id, number, asked);
+        }
+        if !self.session.is_full() {
+            builder.forget(forgotten);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what one answer's partitions have in common")]
+    fn handle_partition(
+        &mut self,
+        now: Instant,
+        topic: &Arc<str>,
+        answer: &PartitionView<'_>,
+        generation: u64,
+        buffer: &Arc<FetchBuffer>,
+        options: &mut DecodeOptions,
+        peer: &str,
+        items: &mut Vec<Item>,
+    ) {
+        let number = answer.partition_index;
+        let Some(slot) = self.topics.get_mut(topic).and_then(|slots| slots.partitions.get_mut(&number))
+        else {
+            return;
+        };
+        // An answer to what was asked before the partition started anew says nothing.
+        let offset = slot.partition.offset;
+        let answers_it =
+            slot.known.is_some_and(|(known, asked)| known == generation && asked.offset == offset);
+        if !answers_it || slot.partition.is_stale() {
+            return;
+        }
+        if answer.error_code != ErrorCode::NONE {
+            return self.handle_partition_error(now, topic, number, answer.error_code, peer);
+        }
+        slot.told = None;
+        let handle = &slot.partition.handle;
+        handle.set_watermarks(answer.log_start_offset, answer.high_watermark);
+        let end = if options.read_committed && answer.last_stable_offset >= 0 {
+            answer.last_stable_offset
+        } else {
+            answer.high_watermark
+        };
+        let mut decoded =
+            decode(buffer, answer.records, offset, answer.aborted_transactions.as_deref(), options);
+        if decoded.next_offset > offset {
+            slot.damaged = 0;
+            slot.max_bytes = self.shared.settings.partition_fetch_max_bytes;
+        }
+        let damage = decoded.damage.take();
+        slot.partition.offset = decoded.next_offset;
+        let version = slot.partition.version;
+        if decoded.next_offset > offset {
+            items.push(Item::Records(FetchedRecords::new(Arc::clone(handle), version, decoded)));
+        } else if decoded.cut_off && damage.is_none() {
+            // A broker before 0.10.1 cuts a batch that is larger than what it was asked for.
+            slot.max_bytes = slot.max_bytes.saturating_mul(2);
+        }
+        let error = damage.and_then(|damage| slot.handle_damage(now, damage, &self.shared.settings));
+        if let Some(error) = error {
+            let error = error.with_partition(&**topic, number).with_peer(peer);
+            let event = ConsumerEvent::Error(error);
+            items.push(Item::Note { handle: Arc::clone(&slot.partition.handle), version, event });
+        }
+        let reached = slot.partition.offset;
+        if self.shared.settings.partition_eof && reached >= end && slot.partition.end_told != reached {
+            slot.partition.end_told = reached;
+            let event = ConsumerEvent::EndOfPartition {
+                topic: Arc::clone(topic),
+                partition: number,
+                offset: reached,
+            };
+            items.push(Item::Note { handle: Arc::clone(&slot.partition.handle), version, event });
+        }
+    }
+
+    fn handle_partition_error(
+        &mut self,
+        now: Instant,
+        topic: &Arc<str>,
+        number: i32,
+        code: ErrorCode,
+        peer: &str,
+    ) {
+        if code == ErrorCode::OFFSET_OUT_OF_RANGE {
+            if let Some(slot) = self.remove(topic, number) {
+                self.reply(FetchReply::OutOfRange(slot.partition));
+            }
+            return;
+        }
+        if code.invalidates_metadata() {
+            if let Some(slot) = self.remove(topic, number) {
+                self.outputs.push_back(FetcherOutput::RefreshMetadata(Arc::clone(topic)));
+                self.reply(FetchReply::NotLeader(slot.partition));
+            }
+            return;
+        }
+        let wait = self.rng.jitter(self.shared.settings.fetch_error_backoff, 20);
+        let Some(slot) = self.topics.get_mut(topic).and_then(|slots| slots.partitions.get_mut(&number))
+        else {
+            return;
+        };
+        slot.retry_at = Some(now + wait);
+        let kind = ErrorKind::Broker(code);
+        // What passes by itself is not worth a word.
+        if !code.is_retriable() && slot.told.replace(kind) != Some(kind) {
+            let error = Error::broker(code, None).with_api("Fetch").with_peer(peer);
+            self.shared.tell_of(&slot.partition.handle, slot.partition.version, error);
+        }
+    }
+
+    fn rest(&mut self, until: Instant) {
+        self.resting_until = Some(self.resting_until.map_or(until, |known| known.max(until)));
+    }
+
+    fn reply(&mut self, reply: FetchReply) {
+        self.outputs.push_back(FetcherOutput::ToCluster(reply));
+    }
+
+    fn slots(&self) -> impl Iterator<Item = &Slot> {
+        self.topics.values().flat_map(|topic| topic.partitions.values())
+    }
+
+    fn slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        self.topics.values_mut().flat_map(|topic| topic.partitions.values_mut())
+    }
+}
+
+impl Slot {
+    /// A batch is damaged: fetch it again after a while, and go on behind it when that does not help.
+    fn handle_damage(
+        &mut self,
+        now: Instant,
+        damage: Damage,
+        settings: &super::shared::ConsumerSettings,
+    ) -> Option<Error> {
+        self.damaged += 1;
+        let first = self.damaged == 1;
+        let wait = settings.fetch_error_backoff;
+        let Damage { offset, next_offset, reason } = damage;
+        if self.damaged < ATTEMPTS_AT_DAMAGED_BATCH {
+            self.retry_at = Some(now + wait);
+            let error = Error::new(ErrorKind::BadBatch, format!("at offset {offset}: {reason}"));
+            return first.then(|| error.with_next_attempt(wait));
+        }
+        self.damaged = 0;
+        self.partition.offset = next_offset.max(self.partition.offset + 1);
+        let detail = format!(
+            "at offset {offset}: {reason}; fetched {ATTEMPTS_AT_DAMAGED_BATCH} times, going on at offset {}",
+            self.partition.offset
+        );
+        Some(Error::new(ErrorKind::BadBatch, detail))
+    }
+}
+
+impl Drop for Fetcher {
+    fn drop(&mut self) {
+        if self.partitions > 0 {
+            self.shared.fetchers.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl fmt::Debug for Fetcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetcher")
+            .field("partitions", &self.partitions)
+            .field("session", &self.session)
+            .field("in_flight", &self.in_flight)
+            .finish_non_exhaustive()
     }
 }

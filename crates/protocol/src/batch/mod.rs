@@ -22,7 +22,9 @@ pub use builder::RecordBatchBuilder;
 pub use chunk::ChunkPool;
 pub use control::{ControlRecord, ControlRecordError};
 pub use legacy::{LegacyFormat, LegacyMessage, LegacyRecords, put_message_set};
-pub use reader::{Batch, BatchError, BatchErrorKind, BatchHeader, Batches, RecordBatch, RecordView, Records};
+pub use reader::{
+    Batch, BatchError, BatchErrorKind, BatchHeader, Batches, Headers, RecordBatch, RecordView, Records,
+};
 pub use sealed::{MessageSetError, SealError, SealErrorKind, SealOptions, SealedBatch};
 
 use std::borrow::Cow;

@@ -88,6 +88,14 @@ pub struct RecordView<'a> {
     header_count: u32,
 }
 
+/// Walks the headers of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headers<'a> {
+    bytes: &'a [u8],
+    position: usize,
+    left: u32,
+}
+
 /// What is wrong with a batch, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchError {
@@ -367,15 +375,41 @@ impl<'a> RecordView<'a> {
     }
 
     /// The headers, in order.
-    pub fn headers(&self) -> impl ExactSizeIterator<Item = HeaderRef<'a>> + use<'a> {
-        let (bytes, mut position) = (self.headers, 0);
-        // They were walked once before the record was handed out, so none is missing here.
-        (0..self.header_count).map(move |_| HeaderRef {
-            key: read_field(bytes, &mut position).flatten().unwrap_or_default(),
-            value: read_field(bytes, &mut position).flatten(),
-        })
+    pub const fn headers(&self) -> Headers<'a> {
+        Headers { bytes: self.headers, position: 0, left: self.header_count }
     }
 }
+
+impl<'a> Headers<'a> {
+    /// Headers again of which the bytes and the number were kept.
+    pub const fn new(bytes: &'a [u8], count: u32) -> Self {
+        Self { bytes, position: 0, left: count }
+    }
+
+    /// The encoded headers.
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+}
+
+impl<'a> Iterator for Headers<'a> {
+    type Item = HeaderRef<'a>;
+
+    fn next(&mut self) -> Option<HeaderRef<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        // They were walked once before the record was handed out, so none is missing here.
+        Some(HeaderRef {
+            key: read_field(self.bytes, &mut self.position).flatten().unwrap_or_default(),
+            value: read_field(self.bytes, &mut self.position).flatten(),
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left as usize, Some(self.left as usize))
+    }
+}
+
+impl ExactSizeIterator for Headers<'_> {}
 
 fn check_headers(bytes: &[u8], count: i64) -> Option<()> {
     // A header takes at least two bytes.

@@ -1,0 +1,268 @@
+//! The admin client: thin over `ottla_core::admin`, which has the behaviour.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use ottla_core::{
+    admin::{
+        AdminCall,
+        describe::{ClusterDescription, WhichTopics, describe},
+        topics::{NewTopic, TopicResults, create_partitions, create_topics, delete_topics},
+    },
+    cluster::command::Command,
+    completion::{Completion, Waiting, completion},
+    config::ClientView,
+    error::{Error, ErrorKind, Result},
+    event::{Event, EventQueue},
+    fetch::offsets::{ListedOffset, OffsetSpec},
+};
+use ottla_net::ClientHandle;
+
+use crate::{
+    config::Config,
+    consumer::offset_query,
+    producer::{check_topic_name, config_error},
+    start,
+    wait::wait_for,
+};
+
+/// Looks at a cluster and changes its topics. Cheap to clone.
+///
+/// Every call has two forms: one that waits, and one with `_async` behind its name that gives a future, which needs no
+/// runtime. Input that can't be meant is an error at once.
+#[derive(Clone, Debug)]
+pub struct Admin {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    client: ClientHandle,
+    events: Arc<EventQueue>,
+}
+
+impl Admin {
+    /// An admin client.
+    pub fn new(config: &Config) -> Result<Self> {
+        let view = ClientView::new(config.raw()).map_err(config_error)?;
+        view.require_servers().map_err(config_error)?;
+        let events = Arc::new(EventQueue::default());
+        let seed = start::seeded_rng().next_u64();
+        // Asking about a topic must not create it.
+        let view = ClientView { allow_auto_create_topics: false, ..view };
+        let client = start::client(&view, None, None, Arc::clone(&events), seed)?;
+        Ok(Self { inner: Arc::new(Inner { client, events }) })
+    }
+
+    /// Creates topics. Each has its own result, in the order in which they were named.
+    pub fn create_topics(&self, topics: &[NewTopic], timeout: Duration) -> Result<TopicResults> {
+        wait(self.create_topics_async(topics, timeout)?, timeout)
+    }
+
+    /// Creates topics. See [`Admin::create_topics`].
+    pub fn create_topics_async(
+        &self,
+        topics: &[NewTopic],
+        timeout: Duration,
+    ) -> Result<impl Future<Output = Result<TopicResults>> + Send + use<>> {
+        topics.iter().try_for_each(check_new_topic)?;
+        check_unique(topics.iter().map(|topic| &*topic.name))?;
+        let topics = topics.to_vec();
+        Ok(self.call(move |done| create_topics(topics, false, timeout, done)))
+    }
+
+    /// Asks whether topics could be created, without creating them.
+    pub fn validate_topics(&self, topics: &[NewTopic], timeout: Duration) -> Result<TopicResults> {
+        topics.iter().try_for_each(check_new_topic)?;
+        check_unique(topics.iter().map(|topic| &*topic.name))?;
+        let topics = topics.to_vec();
+        wait(self.call(move |done| create_topics(topics, true, timeout, done)), timeout)
+    }
+
+    /// Deletes topics. Each has its own result, in the order in which they were named.
+    pub fn delete_topics(&self, topics: &[&str], timeout: Duration) -> Result<TopicResults> {
+        wait(self.delete_topics_async(topics, timeout)?, timeout)
+    }
+
+    /// Deletes topics. See [`Admin::delete_topics`].
+    pub fn delete_topics_async(
+        &self,
+        topics: &[&str],
+        timeout: Duration,
+    ) -> Result<impl Future<Output = Result<TopicResults>> + Send + use<>> {
+        topics.iter().try_for_each(|name| check_topic_name(name))?;
+        check_unique(topics.iter().copied())?;
+        let names = topics.iter().map(ToString::to_string).collect();
+        Ok(self.call(move |done| delete_topics(names, timeout, done)))
+    }
+
+    /// Gives topics more partitions: name, and how many there are to be in all.
+    pub fn create_partitions(&self, topics: &[(&str, i32)], timeout: Duration) -> Result<TopicResults> {
+        wait(self.create_partitions_async(topics, timeout)?, timeout)
+    }
+
+    /// Gives topics more partitions. See [`Admin::create_partitions`].
+    pub fn create_partitions_async(
+        &self,
+        topics: &[(&str, i32)],
+        timeout: Duration,
+    ) -> Result<impl Future<Output = Result<TopicResults>> + Send + use<>> {
+        for (name, count) in topics {
+            check_topic_name(name)?;
+            if *count < 1 {
+                let error = Error::new(
+                    ErrorKind::InvalidArgument,
+                    format!("{count} partitions; at least 1 is needed"),
+                );
+                return Err(error.with_topic(*name));
+            }
+        }
+        check_unique(topics.iter().map(|(name, _)| *name))?;
+        let topics = topics.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+        Ok(self.call(move |done| create_partitions(topics, false, timeout, done)))
+    }
+
+    /// The names of all topics that may be seen.
+    pub fn list_topics(&self, timeout: Duration) -> Result<Vec<String>> {
+        wait(self.list_topics_async(timeout), timeout)?
+    }
+
+    /// The names of all topics that may be seen.
+    pub fn list_topics_async(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<Result<Vec<String>>>> + Send + use<> {
+        let asked = self.call(move |done| describe(WhichTopics::All, timeout, done));
+        async move {
+            let cluster = asked.await?;
+            Ok(cluster.map(|cluster| cluster.topics.into_iter().map(|topic| topic.name).collect()))
+        }
+    }
+
+    /// The cluster with the named topics, or with all of them. A topic that does not exist has an error of its own.
+    pub fn metadata(&self, topics: Option<&[&str]>, timeout: Duration) -> Result<ClusterDescription> {
+        wait(self.metadata_async(topics, timeout)?, timeout)?
+    }
+
+    /// The cluster with topics. See [`Admin::metadata`].
+    pub fn metadata_async(
+        &self,
+        topics: Option<&[&str]>,
+        timeout: Duration,
+    ) -> Result<impl Future<Output = Result<Result<ClusterDescription>>> + Send + use<>> {
+        let which = match topics {
+            None => WhichTopics::All,
+            Some([]) => WhichTopics::None,
+            Some(names) => {
+                names.iter().try_for_each(|name| check_topic_name(name))?;
+                WhichTopics::These(names.iter().map(ToString::to_string).collect())
+            }
+        };
+        Ok(self.call(move |done| describe(which, timeout, done)))
+    }
+
+    /// The cluster's id, controller and brokers.
+    pub fn describe_cluster(&self, timeout: Duration) -> Result<ClusterDescription> {
+        wait(self.describe_cluster_async(timeout), timeout)?
+    }
+
+    /// The cluster's id, controller and brokers.
+    pub fn describe_cluster_async(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<Result<ClusterDescription>>> + Send + use<> {
+        self.call(move |done| describe(WhichTopics::None, timeout, done))
+    }
+
+    /// Asks the partitions' leaders for offsets; the answers come in the order of the questions.
+    pub fn list_offsets(
+        &self,
+        questions: &[(&str, i32, OffsetSpec)],
+        timeout: Duration,
+    ) -> Result<Vec<Result<ListedOffset>>> {
+        wait(self.list_offsets_async(questions, timeout)?, timeout)
+    }
+
+    /// Asks the partitions' leaders for offsets. See [`Admin::list_offsets`].
+    pub fn list_offsets_async(
+        &self,
+        questions: &[(&str, i32, OffsetSpec)],
+        timeout: Duration,
+    ) -> Result<impl Future<Output = Result<Vec<Result<ListedOffset>>>> + Send + use<>> {
+        let query = offset_query(questions, timeout)?;
+        Ok(self.call(move |done| AdminCall::list_offsets(query, done)))
+    }
+
+    /// The oldest event that belongs to no call: connections that failed and the like.
+    pub fn poll_event(&self) -> Option<Event> {
+        self.inner.events.pop()
+    }
+
+    /// Closes: calls under way end with an error.
+    pub fn close(&self, timeout: Duration) -> Result<()> {
+        let closed = self.inner.client.close().is_none_or(|done| wait_for(done, timeout).is_some());
+        if closed {
+            Ok(())
+        } else {
+            Err(Error::new(ErrorKind::TimedOut, "the I/O threads are still closing"))
+        }
+    }
+
+    fn call<T, F>(&self, call: F) -> Answer<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(Completion<T>) -> AdminCall,
+    {
+        let (done, waiting) = completion();
+        self.inner.client.command(Command::Admin(call(done)));
+        Answer(waiting)
+    }
+}
+
+/// The answer to a call, or that there will be none.
+struct Answer<T>(Waiting<T>);
+
+impl<T> Future for Answer<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
+        let answer = Pin::new(&mut self.0).poll(context);
+        answer.map(|answer| answer.ok_or_else(|| Error::new(ErrorKind::Closed, "")))
+    }
+}
+
+/// Waits a moment longer than the client itself does, so that its error is the one that is given.
+fn wait<T>(call: impl Future<Output = Result<T>>, timeout: Duration) -> Result<T> {
+    wait_for(call, timeout.saturating_add(Duration::from_secs(1)))
+        .unwrap_or_else(|| Err(Error::new(ErrorKind::TimedOut, "no answer from the I/O threads")))
+}
+
+fn check_new_topic(topic: &NewTopic) -> Result<()> {
+    check_topic_name(&topic.name)?;
+    let reason = if topic.partitions < 1 && topic.partitions != -1 {
+        format!("{} partitions; give at least 1, or -1 for the broker's default", topic.partitions)
+    } else if topic.replication_factor < 1 && topic.replication_factor != -1 {
+        format!(
+            "a replication factor of {}; give at least 1, or -1 for the broker's default",
+            topic.replication_factor
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(ErrorKind::InvalidArgument, reason).with_topic(&*topic.name))
+}
+
+fn check_unique<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut seen = std::collections::BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(Error::new(ErrorKind::InvalidArgument, "the topic is named twice").with_topic(name));
+        }
+    }
+    Ok(())
+}

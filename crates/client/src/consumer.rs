@@ -1,0 +1,379 @@
+//! The consumer: thin over `ottla_core::fetch`, which has the behaviour.
+
+use std::{
+    future::{Future, poll_fn},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use ottla_core::{
+    cluster::command::Command,
+    completion::completion,
+    config::ConsumerView,
+    error::{Error, ErrorKind, Result},
+    event::{Event, EventQueue},
+    fetch::{
+        FetchCommand,
+        deliver::{ConsumerEvent, Message, Next, RecordCursor, Records},
+        offsets::{ListedOffset, OffsetQuery, OffsetSpec},
+        partition::PrefetchLimits,
+        position::Offset,
+        shared::{ConsumerSettings, ConsumerShared},
+    },
+};
+use ottla_net::ClientHandle;
+use parking_lot::Mutex;
+
+use crate::{
+    config::Config,
+    producer::{check_topic_name, config_error},
+    start,
+    wait::wait_for,
+};
+
+/// Reads records of the partitions that it is assigned. Cheap to clone; all clones read from the same queue.
+///
+/// [`Consumer::poll`] hands out many records at once, as views into the bytes that came from the socket; it is the fast
+/// way. [`Consumer::next`] hands out one record after the other. What a call can't be blamed for comes as an event, with
+/// the records or from [`Consumer::poll_event`].
+#[derive(Clone, Debug)]
+pub struct Consumer {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<ConsumerShared>,
+    client: ClientHandle,
+    events: Arc<EventQueue>,
+    /// What [`Consumer::next`] took from the queue and did not hand out yet.
+    single: Mutex<Single>,
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+struct Single {
+    cursor: RecordCursor,
+    /// Events that came between single records.
+    events: std::collections::VecDeque<ConsumerEvent>,
+}
+
+/// A poll takes no further partition's records when it has this many bytes.
+const ENOUGH_BYTES: usize = 1 << 20;
+/// Events between single records beyond this are dropped, oldest first, when nobody asks for them.
+const MAX_EVENTS: usize = 1000;
+
+impl Consumer {
+    /// A consumer without partitions.
+    pub fn new(config: &Config) -> Result<Self> {
+        let view = ConsumerView::new(config.raw()).map_err(config_error)?;
+        view.client.require_servers().map_err(config_error)?;
+        let shared = Arc::new(ConsumerShared::new(settings(&view)));
+        let events = Arc::new(EventQueue::default());
+        let seed = start::seeded_rng().next_u64();
+        let client = start::client(&view.client, None, Some(Arc::clone(&shared)), Arc::clone(&events), seed)?;
+        let warnings = view.client.warnings;
+        Ok(Self { inner: Arc::new(Inner { shared, client, events, single: Mutex::default(), warnings }) })
+    }
+
+    /// Reads these partitions from here on, and no others. Partitions that it read already start again, too.
+    pub fn assign(&self, partitions: &[(impl AsRef<str>, i32, Offset)]) -> Result<()> {
+        let list = check_places(partitions)?;
+        self.inner.shared.assign(&list).into_iter().for_each(|command| self.command(command));
+        Ok(())
+    }
+
+    /// Reads these partitions, too.
+    pub fn incremental_assign(&self, partitions: &[(impl AsRef<str>, i32, Offset)]) -> Result<()> {
+        let list = check_places(partitions)?;
+        self.command(self.inner.shared.incremental_assign(&list));
+        Ok(())
+    }
+
+    /// Reads these partitions no more.
+    pub fn incremental_unassign(&self, partitions: &[(impl AsRef<str>, i32)]) -> Result<()> {
+        let list: Vec<(Arc<str>, i32)> =
+            partitions.iter().map(|(t, p)| (Arc::from(t.as_ref()), *p)).collect();
+        self.command(self.inner.shared.incremental_unassign(&list)?);
+        Ok(())
+    }
+
+    /// What it reads.
+    pub fn assignment(&self) -> Vec<(String, i32)> {
+        self.inner
+            .shared
+            .assignment()
+            .into_iter()
+            .map(|(topic, partition)| (topic.to_string(), partition))
+            .collect()
+    }
+
+    /// Records and events, as soon as there is one, or nothing when the time is over. Positions then stand behind the
+    /// records.
+    pub fn poll(&self, timeout: Duration) -> Result<Records> {
+        wait_for(self.poll_async(), timeout).unwrap_or_else(|| Ok(Records::default()))
+    }
+
+    /// Records and events, as soon as there is one.
+    pub fn poll_async(&self) -> impl Future<Output = Result<Records>> + Send + use<> {
+        let consumer = self.clone();
+        poll_fn(move |context| consumer.poll_records(context))
+    }
+
+    /// The next record, or `None` when the time is over. An error of a partition is the call's error; it goes on with
+    /// the next call. Everything else waits at [`Consumer::poll_event`].
+    pub fn next(&self, timeout: Duration) -> Result<Option<Message>> {
+        match wait_for(self.recv(), timeout) {
+            Some(result) => result.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The next record, as soon as there is one. See [`Consumer::next`].
+    pub fn recv(&self) -> impl Future<Output = Result<Message>> + Send + use<> {
+        let consumer = self.clone();
+        poll_fn(move |context| consumer.poll_next(context))
+    }
+
+    /// The oldest event that neither [`Consumer::poll`] nor [`Consumer::next`] handed out.
+    pub fn poll_event(&self) -> Option<ConsumerEvent> {
+        let kept = self.inner.single.lock().events.pop_front();
+        kept.or_else(|| self.inner.events.pop().map(consumer_event))
+    }
+
+    /// Goes on from another place: nothing that was fetched before comes any more. Waits until the place's offset is
+    /// known and answers it; with a timeout of zero it does not wait, and answers an offset only where it was given.
+    pub fn seek(&self, topic: &str, partition: i32, from: Offset, timeout: Duration) -> Result<Option<i64>> {
+        check_place(topic, partition, from)?;
+        if timeout.is_zero() {
+            self.command(self.inner.shared.seek(topic, partition, from, None)?);
+            return Ok(if let Offset::At(offset) = from { Some(offset) } else { None });
+        }
+        let (done, waiting) = completion();
+        self.command(self.inner.shared.seek(topic, partition, from, Some(done))?);
+        match wait_for(waiting, timeout) {
+            Some(Some(result)) => result.map(Some),
+            Some(None) => Err(Error::new(ErrorKind::State, "the partition was assigned anew meanwhile")),
+            None => Err(Error::new(ErrorKind::TimedOut, "the offset is not known yet; the seek goes on")),
+        }
+        .map_err(|error| error.with_partition(topic, partition))
+    }
+
+    /// Nothing of these partitions is handed out from now on. What is fetched of them already is kept.
+    pub fn pause(&self, partitions: &[(&str, i32)]) -> Result<()> {
+        self.inner.shared.pause(partitions)
+    }
+
+    /// Hands these partitions out again, beginning with what was fetched before.
+    pub fn resume(&self, partitions: &[(&str, i32)]) -> Result<()> {
+        self.inner.shared.resume(partitions)
+    }
+
+    /// The offset behind the last record that was handed out, or where the first one will be looked for; `None` while
+    /// that is not known.
+    pub fn position(&self, topic: &str, partition: i32) -> Option<i64> {
+        self.inner.shared.partition(topic, partition).ok()?.position()
+    }
+
+    /// The lowest and the highest offset of a partition, asked from its leader. It need not be assigned.
+    pub fn watermarks(&self, topic: &str, partition: i32, timeout: Duration) -> Result<(i64, i64)> {
+        let questions = [(topic, partition, OffsetSpec::Earliest), (topic, partition, OffsetSpec::Latest)];
+        let mut answers = self.list_offsets(&questions, timeout)?.into_iter();
+        let mut next =
+            || answers.next().unwrap_or_else(|| Err(Error::new(ErrorKind::Bug, "an answer is missing")));
+        Ok((next()?.offset, next()?.offset))
+    }
+
+    /// The lowest and the highest offset as the last fetch told them, without asking anybody.
+    pub fn cached_watermarks(&self, topic: &str, partition: i32) -> Option<(i64, i64)> {
+        self.inner.shared.partition(topic, partition).ok()?.watermarks()
+    }
+
+    /// Asks the leaders for offsets; the answers come in the order of the questions.
+    pub fn list_offsets(
+        &self,
+        questions: &[(&str, i32, OffsetSpec)],
+        timeout: Duration,
+    ) -> Result<Vec<Result<ListedOffset>>> {
+        let asked = self.list_offsets_async(questions, timeout)?;
+        // The client itself gives up after `timeout`; the answer then needs a moment to come here.
+        wait_for(asked, timeout + Duration::from_secs(1))
+            .unwrap_or_else(|| Err(Error::new(ErrorKind::TimedOut, "no answer from the I/O threads")))
+    }
+
+    /// Asks the leaders for offsets. Bad input is an error at once.
+    pub fn list_offsets_async(
+        &self,
+        questions: &[(&str, i32, OffsetSpec)],
+        timeout: Duration,
+    ) -> Result<impl Future<Output = Result<Vec<Result<ListedOffset>>>> + Send + use<>> {
+        let query = offset_query(questions, timeout)?;
+        let (done, waiting) = completion();
+        self.command(FetchCommand::ListOffsets(query, done));
+        Ok(async move { waiting.await.ok_or_else(closed) })
+    }
+
+    /// Closes: connections go, and whoever waits gets an error.
+    pub fn close(&self, timeout: Duration) -> Result<()> {
+        self.inner.shared.queue.close();
+        let closed = self.inner.client.close().is_none_or(|done| wait_for(done, timeout).is_some());
+        if closed {
+            Ok(())
+        } else {
+            Err(Error::new(ErrorKind::TimedOut, "the I/O threads are still closing"))
+        }
+    }
+
+    /// What the configuration is odd about, one sentence each.
+    pub fn warnings(&self) -> &[String] {
+        &self.inner.warnings
+    }
+
+    /// How many I/O threads the process's clients share.
+    pub fn io_threads(&self) -> usize {
+        self.inner.client.threads()
+    }
+
+    fn command(&self, command: FetchCommand) {
+        self.inner.client.command(Command::Fetch(command));
+    }
+
+    fn poll_records(&self, context: &mut Context<'_>) -> Poll<Result<Records>> {
+        let queue = &self.inner.shared.queue;
+        loop {
+            let mut records = Records::default();
+            {
+                let mut single = self.inner.single.lock();
+                single.cursor.take(&mut records, queue);
+                single.events.drain(..).for_each(|event| records.push_event(event));
+            }
+            queue.take(ENOUGH_BYTES, &mut records);
+            while let Some(event) = self.inner.events.pop() {
+                records.push_event(consumer_event(event));
+            }
+            if !records.is_empty() {
+                return Poll::Ready(Ok(records));
+            }
+            if self.sleep(context)? {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    fn poll_next(&self, context: &mut Context<'_>) -> Poll<Result<Message>> {
+        let queue = &self.inner.shared.queue;
+        loop {
+            let mut single = self.inner.single.lock();
+            let single = &mut *single;
+            while let Some(next) = single.cursor.next(queue) {
+                match next {
+                    Next::Message(message) => return Poll::Ready(Ok(message)),
+                    Next::Event(ConsumerEvent::Error(error)) => return Poll::Ready(Err(error)),
+                    Next::Event(event) => {
+                        if single.events.len() == MAX_EVENTS {
+                            single.events.pop_front();
+                        }
+                        single.events.push_back(event);
+                    }
+                }
+            }
+            let mut records = Records::default();
+            queue.take_without_position(1, &mut records);
+            let nothing = records.partitions().is_empty() && records.events().is_empty();
+            single.cursor.push(records);
+            if nothing && self.sleep_single(context)? {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Registers to be woken; false if there is something to look at already.
+    fn sleep(&self, context: &Context<'_>) -> Result<bool> {
+        self.inner.events.register(context.waker());
+        if self.inner.shared.queue.register(context.waker()) {
+            // An event may have come before the registration.
+            return Ok(self.inner.events.is_empty());
+        }
+        if self.inner.shared.queue.is_closed() { Err(closed()) } else { Ok(false) }
+    }
+
+    fn sleep_single(&self, context: &Context<'_>) -> Result<bool> {
+        if self.inner.shared.queue.register(context.waker()) {
+            return Ok(true);
+        }
+        if self.inner.shared.queue.is_closed() { Err(closed()) } else { Ok(false) }
+    }
+}
+
+fn settings(view: &ConsumerView) -> ConsumerSettings {
+    ConsumerSettings {
+        fetch_wait_max: view.fetch_wait_max,
+        fetch_min_bytes: view.fetch_min_bytes,
+        fetch_max_bytes: view.fetch_max_bytes,
+        partition_fetch_max_bytes: view.partition_fetch_max_bytes,
+        fetch_error_backoff: view.fetch_error_backoff,
+        prefetch: PrefetchLimits { messages: view.queued_min_messages, bytes: view.queued_max_bytes },
+        auto_offset_reset: view.auto_offset_reset,
+        partition_eof: view.partition_eof,
+        check_crcs: view.check_crcs,
+        isolation_level: view.isolation_level,
+        rack: view.client.client_rack.clone().unwrap_or_default(),
+        answer_timeout: view.client.socket_timeout,
+        retry_backoff: view.client.retry_backoff,
+        max_batch_bytes: view.client.receive_message_max_bytes,
+    }
+}
+
+fn consumer_event(event: Event) -> ConsumerEvent {
+    match event {
+        Event::Error(error) | Event::AllBrokersDown(error) => ConsumerEvent::Error(error),
+        other => ConsumerEvent::Error(Error::new(
+            ErrorKind::Bug,
+            format!("an event without a name here: {other:?}"),
+        )),
+    }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "")
+}
+
+/// A query whose names and numbers make sense.
+pub(crate) fn offset_query(questions: &[(&str, i32, OffsetSpec)], timeout: Duration) -> Result<OffsetQuery> {
+    let questions = questions.iter().map(|(topic, partition, spec)| {
+        check_partition(topic, *partition)?;
+        if matches!(spec, OffsetSpec::Timestamp(ms) if *ms < 0) {
+            let error = Error::new(ErrorKind::InvalidArgument, "a timestamp is at least 0 ms");
+            return Err(error.with_partition(*topic, *partition));
+        }
+        Ok((Arc::from(*topic), *partition, *spec))
+    });
+    Ok(OffsetQuery { questions: questions.collect::<Result<_>>()?, timeout })
+}
+
+fn check_places(partitions: &[(impl AsRef<str>, i32, Offset)]) -> Result<Vec<(Arc<str>, i32, Offset)>> {
+    let checked = partitions.iter().map(|(topic, partition, from)| {
+        check_place(topic.as_ref(), *partition, *from)
+            .map(|()| (Arc::from(topic.as_ref()), *partition, *from))
+    });
+    checked.collect()
+}
+
+fn check_place(topic: &str, partition: i32, from: Offset) -> Result<()> {
+    check_partition(topic, partition)?;
+    match from.invalid() {
+        Some(reason) => Err(Error::new(ErrorKind::InvalidArgument, format!("{reason}: {from:?}"))
+            .with_partition(topic, partition)),
+        None => Ok(()),
+    }
+}
+
+fn check_partition(topic: &str, partition: i32) -> Result<()> {
+    check_topic_name(topic)?;
+    if partition < 0 {
+        let error = Error::new(ErrorKind::InvalidArgument, "a partition's number is at least 0");
+        return Err(error.with_partition(topic, partition));
+    }
+    Ok(())
+}

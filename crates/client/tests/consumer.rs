@@ -1,0 +1,281 @@
+//! The consumer against the embedded broker over TCP.
+
+use std::time::{Duration, Instant};
+
+use ottla::{Config, Consumer, ConsumerEvent, ErrorKind, Offset, OffsetSpec, Producer, Record};
+use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+
+const SECONDS: Duration = Duration::from_secs(10);
+
+struct World {
+    cluster: EmbeddedCluster,
+    config: Config,
+}
+
+impl World {
+    fn start(topic: &str, partitions: i32) -> Self {
+        Self::with(topic, partitions, ClusterOptions::default())
+    }
+
+    fn with(topic: &str, partitions: i32, options: ClusterOptions) -> Self {
+        let cluster = EmbeddedCluster::start(options).expect("a local port is free");
+        cluster.control(|control| control.create_topic(topic, partitions, 3)).expect("the topic is new");
+        let mut config = Config::new();
+        config.set("bootstrap.servers", &cluster.bootstrap_servers()).unwrap();
+        Self { cluster, config }
+    }
+
+    fn set(mut self, name: &str, value: &str) -> Self {
+        self.config.set(name, value).unwrap();
+        self
+    }
+
+    /// Produces `count` records, numbered from `first`, round robin over the partitions.
+    fn produce(&self, topic: &str, partitions: i32, first: u64, count: u64) {
+        let mut config = Config::new();
+        config.set("bootstrap.servers", &self.cluster.bootstrap_servers()).unwrap();
+        let producer = Producer::new(&config).unwrap();
+        let topic = producer.topic(topic);
+        for number in first..first + count {
+            let value = number.to_string();
+            let partition = (number % partitions as u64) as i32;
+            let record =
+                Record::new().key("k").value(&value).partition(partition).timestamp(1000 + number as i64);
+            topic.send_blocking(record, SECONDS).unwrap();
+        }
+        producer.flush(SECONDS).unwrap();
+        producer.close(SECONDS).unwrap();
+    }
+
+    fn consumer(&self) -> Consumer {
+        Consumer::new(&self.config).unwrap()
+    }
+}
+
+/// Reads until `count` records came; `(partition, offset, number)` each, in the order in which they came.
+fn read(consumer: &Consumer, count: usize) -> Vec<(i32, i64, u64)> {
+    let mut seen = Vec::new();
+    let deadline = Instant::now() + SECONDS;
+    while seen.len() < count {
+        assert!(Instant::now() < deadline, "only {} of {count} records came", seen.len());
+        let records = consumer.poll(Duration::from_millis(200)).unwrap();
+        for message in &records {
+            let number = std::str::from_utf8(message.value().unwrap()).unwrap().parse().unwrap();
+            assert_eq!(message.key(), Some(&b"k"[..]));
+            seen.push((message.partition(), message.offset(), number));
+        }
+    }
+    seen
+}
+
+fn nothing_comes(consumer: &Consumer, wait: Duration) {
+    let deadline = Instant::now() + wait;
+    while Instant::now() < deadline {
+        let records = consumer.poll(Duration::from_millis(50)).unwrap();
+        assert_eq!(records.iter().count(), 0, "{records:?}");
+    }
+}
+
+#[test]
+fn every_record_comes_once_and_in_order_per_partition() {
+    let world = World::start("t", 4);
+    world.produce("t", 4, 0, 100_000);
+    let consumer = world.consumer();
+    let all: Vec<(&str, i32, Offset)> = (0..4).map(|p| ("t", p, Offset::Beginning)).collect();
+    consumer.assign(&all).unwrap();
+    let seen = read(&consumer, 100_000);
+    for partition in 0..4 {
+        let of_partition: Vec<(i64, u64)> = seen
+            .iter()
+            .filter(|(p, ..)| *p == partition)
+            .map(|(_, offset, number)| (*offset, *number))
+            .collect();
+        let expected: Vec<(i64, u64)> = (0..25_000).map(|n| (n as i64, n * 4 + partition as u64)).collect();
+        assert!(of_partition == expected, "partition {partition}");
+        assert_eq!(consumer.position("t", partition), Some(25_000));
+    }
+    world.produce("t", 4, 100_000, 4);
+    assert_eq!(read(&consumer, 4).len(), 4, "what is written later comes, too");
+    consumer.close(SECONDS).unwrap();
+    assert_eq!(consumer.poll(SECONDS).unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn it_starts_where_it_is_told_to() {
+    let world = World::start("t", 1).set("auto.offset.reset", "earliest");
+    world.produce("t", 1, 0, 1000);
+    let consumer = world.consumer();
+    for (from, expected) in [
+        (Offset::Beginning, 0),
+        (Offset::At(137), 137),
+        (Offset::Timestamp(1500), 500),
+        (Offset::Tail(10), 990),
+        (Offset::Tail(5000), 0),
+        (Offset::Stored, 0),
+    ] {
+        consumer.assign(&[("t", 0, from)]).unwrap();
+        assert_eq!(read(&consumer, 1)[0].1, expected, "{from:?}");
+    }
+    consumer.assign(&[("t", 0, Offset::End)]).unwrap();
+    while consumer.position("t", 0).is_none() {
+        nothing_comes(&consumer, Duration::from_millis(20));
+    }
+    assert_eq!(consumer.position("t", 0), Some(1000));
+    world.produce("t", 1, 1000, 1);
+    assert_eq!(read(&consumer, 1), [(0, 1000, 1000)]);
+}
+
+#[test]
+fn after_a_seek_nothing_from_before_comes() {
+    let world = World::start("t", 1);
+    world.produce("t", 1, 0, 50_000);
+    let consumer = world.consumer();
+    consumer.assign(&[("t", 0, Offset::Beginning)]).unwrap();
+    read(&consumer, 1);
+    for target in [40_000, 3, 49_999, 20_000] {
+        assert_eq!(consumer.seek("t", 0, Offset::At(target), SECONDS).unwrap(), Some(target));
+        assert_eq!(consumer.position("t", 0), Some(target));
+        let message = consumer.next(SECONDS).unwrap().expect("a record comes");
+        assert_eq!(message.offset(), target);
+        assert_eq!(message.value(), Some(target.to_string().as_bytes()));
+        assert_eq!(consumer.position("t", 0), Some(target + 1));
+    }
+    assert_eq!(consumer.seek("t", 0, Offset::Timestamp(1777), SECONDS).unwrap(), Some(777));
+    assert_eq!(read(&consumer, 1)[0].1, 777);
+    let error = consumer.seek("t", 1, Offset::At(0), SECONDS).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::State, "{error}");
+}
+
+#[test]
+fn a_paused_partition_keeps_what_was_fetched_and_goes_on_without_a_gap() {
+    let world = World::start("t", 2);
+    world.produce("t", 2, 0, 20_000);
+    let consumer = world.consumer();
+    consumer.assign(&[("t", 0, Offset::Beginning), ("t", 1, Offset::Beginning)]).unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..100 {
+        let message = consumer.next(SECONDS).unwrap().expect("a record comes");
+        seen.push((message.partition(), message.offset()));
+    }
+    consumer.pause(&[("t", 0)]).unwrap();
+    let rest: Vec<(i32, i64)> = (0..10_000 - seen.iter().filter(|(p, _)| *p == 1).count())
+        .map(|_| consumer.next(SECONDS).unwrap().expect("the other partition goes on"))
+        .map(|message| (message.partition(), message.offset()))
+        .collect();
+    assert!(rest.iter().all(|(partition, _)| *partition == 1));
+    seen.extend(rest);
+    nothing_comes(&consumer, Duration::from_millis(100));
+    consumer.resume(&[("t", 0)]).unwrap();
+    while seen.len() < 20_000 {
+        for message in &consumer.poll(SECONDS).unwrap() {
+            seen.push((message.partition(), message.offset()));
+        }
+    }
+    for partition in 0..2 {
+        let offsets: Vec<i64> =
+            seen.iter().filter(|(p, _)| *p == partition).map(|(_, offset)| *offset).collect();
+        assert!(offsets == (0..10_000).collect::<Vec<_>>(), "partition {partition}");
+    }
+}
+
+#[test]
+fn the_end_of_a_partition_is_told_once_each_time_it_is_reached() {
+    let world = World::start("t", 1).set("enable.partition.eof", "true");
+    world.produce("t", 1, 0, 10);
+    let consumer = world.consumer();
+    consumer.assign(&[("t", 0, Offset::Beginning)]).unwrap();
+    let mut ends = Vec::new();
+    let mut records = 0;
+    let deadline = Instant::now() + Duration::from_millis(700);
+    let mut produced = false;
+    while Instant::now() < deadline {
+        let batch = consumer.poll(Duration::from_millis(50)).unwrap();
+        records += batch.iter().count();
+        for event in batch.events() {
+            if let ConsumerEvent::EndOfPartition { offset, .. } = event {
+                ends.push(*offset);
+            }
+        }
+        if ends == [10] && !std::mem::replace(&mut produced, true) {
+            world.produce("t", 1, 10, 5);
+        }
+    }
+    assert_eq!((records, ends), (15, vec![10, 15]));
+}
+
+#[test]
+fn watermarks_and_offsets_of_times_come_from_the_leaders() {
+    let world = World::start("t", 3);
+    world.produce("t", 3, 0, 300);
+    let consumer = world.consumer();
+    assert_eq!(consumer.watermarks("t", 1, SECONDS).unwrap(), (0, 100));
+    let questions =
+        [("t", 0, OffsetSpec::Timestamp(1030)), ("t", 2, OffsetSpec::Latest), ("t", 9, OffsetSpec::Earliest)];
+    let answers = consumer.list_offsets(&questions, SECONDS).unwrap();
+    assert_eq!(answers[0].as_ref().unwrap().offset, 10);
+    assert_eq!(answers[1].as_ref().unwrap().offset, 100);
+    assert_eq!(answers[2].as_ref().unwrap_err().kind(), ErrorKind::UnknownPartition);
+}
+
+#[test]
+fn an_offset_out_of_range_is_reset_or_told() {
+    let world = World::start("t", 1).set("auto.offset.reset", "earliest");
+    world.produce("t", 1, 0, 10);
+    let consumer = world.consumer();
+    consumer.assign(&[("t", 0, Offset::At(5000))]).unwrap();
+    assert_eq!(read(&consumer, 1)[0].1, 0);
+    let world = world.set("auto.offset.reset", "error");
+    let consumer = world.consumer();
+    consumer.assign(&[("t", 0, Offset::At(5000))]).unwrap();
+    let error = consumer.next(SECONDS).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OffsetReset, "{error}");
+    assert!(error.to_string().contains("t [0]") && error.to_string().contains("5000"), "{error}");
+}
+
+#[test]
+fn bad_input_is_an_error_at_once_and_an_unknown_topic_an_event() {
+    let world = World::start("t", 1);
+    let consumer = world.consumer();
+    let long = "x".repeat(300);
+    for topic in ["", &long, "a b"] {
+        let error = consumer.assign(&[(topic, 0, Offset::Beginning)]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    }
+    assert!(consumer.assign(&[("t", -1, Offset::Beginning)]).is_err());
+    assert!(consumer.assign(&[("t", 0, Offset::At(-5))]).is_err());
+    assert!(consumer.pause(&[("t", 0)]).is_err());
+    consumer.assign(&[("nowhere", 0, Offset::At(0))]).unwrap();
+    let error = consumer.next(SECONDS).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnknownTopic, "{error}");
+    consumer.assign(&[("t", 7, Offset::At(0))]).unwrap();
+    let error = consumer.next(SECONDS).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnknownPartition, "{error}");
+}
+
+#[test]
+fn reading_goes_on_while_leaders_move_and_connections_break() {
+    let world = World::start("t", 3);
+    world.produce("t", 3, 0, 30_000);
+    let consumer = world.consumer();
+    let all: Vec<(&str, i32, Offset)> = (0..3).map(|p| ("t", p, Offset::Beginning)).collect();
+    consumer.assign(&all).unwrap();
+    let mut seen: Vec<(i32, i64)> = Vec::new();
+    let mut turn = 0;
+    while seen.len() < 30_000 {
+        let message = consumer.next(SECONDS).unwrap_or(None);
+        let Some(message) = message else { panic!("only {} records came", seen.len()) };
+        seen.push((message.partition(), message.offset()));
+        turn += 1;
+        if turn % 5000 == 0 {
+            world.cluster.control(|control| control.rotate_leaders());
+            consumer
+                .seek("t", 0, Offset::At(seen.iter().filter(|(p, _)| *p == 0).count() as i64), SECONDS)
+                .unwrap();
+        }
+    }
+    for partition in 0..3 {
+        let offsets: Vec<i64> =
+            seen.iter().filter(|(p, _)| *p == partition).map(|(_, offset)| *offset).collect();
+        assert!(offsets == (0..10_000).collect::<Vec<_>>(), "partition {partition}");
+    }
+}

@@ -1,0 +1,531 @@
+//! Records in the application's hands: views into the buffers that came from the socket.
+//!
+//! ```text
+//!  Records ──► FetchedRecords (one partition of one fetch) ──► RecordBatch ──► bytes of a shared FetchBuffer
+//!     │ iter()                                                                      ▲
+//!     └──► MessageRef: borrowed            Message: owned, keeps the buffer alive ──┘
+//! ```
+//!
+//! A buffer goes back to its pool when nothing looks into it any more.
+
+use std::{collections::VecDeque, fmt, ops::Range, sync::Arc};
+
+use ottla_protocol::batch::{BatchHeader, Headers, RecordView, Records as RecordWalk};
+
+use super::{decode::Decoded, partition::PartitionHandle, queue::FetchQueue};
+use crate::{broker::buffer::BufferPool, error::Error};
+
+/// Bytes that came from the socket or out of a codec. They return to the pool with the last reference.
+pub struct FetchBuffer {
+    bytes: Vec<u8>,
+    pool: BufferPool,
+}
+
+/// A batch of records that passed all checks, without copying it.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordBatch {
+    buffer: Arc<FetchBuffer>,
+    /// The records' bytes, behind the batch's header.
+    bytes: Range<usize>,
+    header: BatchHeader,
+    /// Records before this offset were not asked for.
+    first_offset: i64,
+}
+
+/// What one fetch brought of one partition.
+pub struct FetchedRecords {
+    pub(crate) handle: Arc<PartitionHandle>,
+    pub(crate) version: u64,
+    pub(crate) batches: Vec<RecordBatch>,
+    pub(crate) messages: usize,
+    pub(crate) bytes: usize,
+    pub(crate) next_offset: i64,
+}
+
+/// What a consumer hands out at once: records of any number of partitions, and events.
+#[derive(Debug, Default)]
+pub struct Records {
+    fetched: Vec<FetchedRecords>,
+    events: Vec<ConsumerEvent>,
+    bytes: usize,
+    /// Told of records that turn out to be damaged.
+    queue: Option<Arc<FetchQueue>>,
+}
+
+/// Something about a partition or about the client that comes between the records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConsumerEvent {
+    /// There is nothing more at the moment (`enable.partition.eof`).
+    EndOfPartition {
+        /// The topic.
+        topic: Arc<str>,
+        /// The partition.
+        partition: i32,
+        /// The offset that the next record will get.
+        offset: i64,
+    },
+    /// Something went wrong. The consumer goes on by itself, unless the error says otherwise.
+    Error(Error),
+}
+
+/// A record, borrowed from [`Records`].
+#[derive(Clone, Copy, Debug)]
+pub struct MessageRef<'a> {
+    fetched: &'a FetchedRecords,
+    batch: &'a RecordBatch,
+    record: RecordView<'a>,
+}
+
+/// A record that keeps the buffer alive in which it is.
+#[derive(Clone)]
+pub struct Message {
+    handle: Arc<PartitionHandle>,
+    buffer: Arc<FetchBuffer>,
+    offset: i64,
+    timestamp: i64,
+    key: Option<Range<usize>>,
+    value: Option<Range<usize>>,
+    headers: Range<usize>,
+    header_count: u32,
+}
+
+/// Walks through the records of [`Records`].
+#[derive(Debug)]
+pub struct MessageIter<'a> {
+    rest: std::slice::Iter<'a, FetchedRecords>,
+    batches: std::slice::Iter<'a, RecordBatch>,
+    current: Option<(&'a FetchedRecords, &'a RecordBatch)>,
+    walk: Option<RecordWalk<'a>>,
+    queue: Option<&'a FetchQueue>,
+}
+
+impl FetchBuffer {
+    /// Takes care of bytes.
+    pub(crate) const fn new(bytes: Vec<u8>, pool: BufferPool) -> Self {
+        Self { bytes, pool }
+    }
+
+    /// All of them, the ones behind the frame's end too.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where `part`, which was borrowed from this buffer, is in it.
+    pub(crate) fn range_of(&self, part: &[u8]) -> Range<usize> {
+        let start = part.as_ptr() as usize - self.bytes.as_ptr() as usize;
+        start..start + part.len()
+    }
+}
+
+impl Drop for FetchBuffer {
+    fn drop(&mut self) {
+        // A small answer's buffer has just its own size: the next large one could not use it.
+        if self.bytes.capacity() >= SMALLEST_POOLED {
+            self.pool.put(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+const SMALLEST_POOLED: usize = 64 * 1024;
+
+impl RecordBatch {
+    /// A batch whose records, without the header, are in `buffer`.
+    pub(crate) const fn new(
+        buffer: Arc<FetchBuffer>,
+        bytes: Range<usize>,
+        header: BatchHeader,
+        first_offset: i64,
+    ) -> Self {
+        Self { buffer, bytes, header, first_offset }
+    }
+
+    fn walk(&self) -> RecordWalk<'_> {
+        RecordWalk::new(&self.header, &self.buffer.bytes[self.bytes.clone()])
+    }
+}
+
+impl FetchedRecords {
+    /// What was decoded of a partition.
+    pub(crate) fn new(handle: Arc<PartitionHandle>, version: u64, decoded: Decoded) -> Self {
+        let Decoded { batches, next_offset, messages, bytes, .. } = decoded;
+        Self { handle, version, batches, messages, bytes, next_offset }
+    }
+
+    /// The topic.
+    pub fn topic(&self) -> &str {
+        self.handle.topic()
+    }
+
+    /// The partition.
+    pub fn partition(&self) -> i32 {
+        self.handle.partition()
+    }
+
+    /// The records.
+    pub fn iter(&self) -> MessageIter<'_> {
+        MessageIter::new(std::slice::from_ref(self), None)
+    }
+}
+
+impl Records {
+    /// True if there is neither a record nor an event.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.fetched.iter().all(|fetched| fetched.messages == 0)
+    }
+
+    /// How many records there are, as their batches say; records before the offset that was asked for count too.
+    pub fn len(&self) -> usize {
+        self.fetched.iter().map(|fetched| fetched.messages).sum()
+    }
+
+    /// The records' bytes.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The records of each partition of each fetch.
+    pub fn partitions(&self) -> &[FetchedRecords] {
+        &self.fetched
+    }
+
+    /// What else is to be said.
+    pub fn events(&self) -> &[ConsumerEvent] {
+        &self.events
+    }
+
+    /// All records.
+    pub fn iter(&self) -> MessageIter<'_> {
+        MessageIter::new(&self.fetched, self.queue.as_deref())
+    }
+
+    pub(crate) fn push(&mut self, queue: &Arc<FetchQueue>, fetched: FetchedRecords) {
+        if self.queue.is_none() {
+            self.queue = Some(Arc::clone(queue));
+        }
+        self.bytes += fetched.bytes;
+        self.fetched.push(fetched);
+    }
+
+    /// Adds an event.
+    pub fn push_event(&mut self, event: ConsumerEvent) {
+        self.events.push(event);
+    }
+}
+
+impl<'a> IntoIterator for &'a Records {
+    type Item = MessageRef<'a>;
+    type IntoIter = MessageIter<'a>;
+
+    fn into_iter(self) -> MessageIter<'a> {
+        self.iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a FetchedRecords {
+    type Item = MessageRef<'a>;
+    type IntoIter = MessageIter<'a>;
+
+    fn into_iter(self) -> MessageIter<'a> {
+        self.iter()
+    }
+}
+
+impl<'a> MessageIter<'a> {
+    fn new(fetched: &'a [FetchedRecords], queue: Option<&'a FetchQueue>) -> Self {
+        let mut iter = Self { rest: fetched.iter(), batches: [].iter(), current: None, walk: None, queue };
+        iter.next_batch();
+        iter
+    }
+
+    /// Goes to the next batch, of the same partition or of the next one; false at the end.
+    #[cold]
+    fn next_batch(&mut self) -> bool {
+        loop {
+            if let (Some(batch), Some((fetched, _))) = (self.batches.next(), self.current) {
+                self.current = Some((fetched, batch));
+                self.walk = Some(batch.walk());
+                return true;
+            }
+            let Some(fetched) = self.rest.next() else {
+                self.walk = None;
+                return false;
+            };
+            let mut batches = fetched.batches.iter();
+            if let Some(first) = batches.next() {
+                self.batches = batches;
+                self.current = Some((fetched, first));
+                self.walk = Some(first.walk());
+                return true;
+            }
+        }
+    }
+
+    #[cold]
+    fn report(&self) {
+        if let (Some(queue), Some((fetched, batch))) = (self.queue, self.current) {
+            queue.report_bad_record(&fetched.handle, fetched.version, batch.header.base_offset);
+        }
+    }
+}
+
+impl<'a> Iterator for MessageIter<'a> {
+    type Item = MessageRef<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<MessageRef<'a>> {
+        loop {
+            match self.walk.as_mut()?.next() {
+                Some(Ok(record)) => {
+                    let (fetched, batch) = self.current?;
+                    if record.offset >= batch.first_offset {
+                        return Some(MessageRef { fetched, batch, record });
+                    }
+                }
+                Some(Err(_)) => self.report(),
+                None => {
+                    self.next_batch();
+                }
+            }
+        }
+    }
+}
+
+impl<'a> MessageRef<'a> {
+    /// The topic.
+    #[inline]
+    pub fn topic(&self) -> &'a str {
+        self.fetched.handle.topic()
+    }
+
+    /// The partition.
+    #[inline]
+    pub fn partition(&self) -> i32 {
+        self.fetched.handle.partition()
+    }
+
+    /// The offset in the partition.
+    #[inline]
+    pub const fn offset(&self) -> i64 {
+        self.record.offset
+    }
+
+    /// The timestamp, in milliseconds since 1970; -1 if there is none.
+    #[inline]
+    pub const fn timestamp(&self) -> i64 {
+        self.record.timestamp
+    }
+
+    /// True if the timestamp is the time at which the broker wrote the record.
+    pub const fn is_log_append_time(&self) -> bool {
+        self.batch.header.is_log_append_time()
+    }
+
+    /// The key.
+    #[inline]
+    pub const fn key(&self) -> Option<&'a [u8]> {
+        self.record.key
+    }
+
+    /// The value.
+    #[inline]
+    pub const fn value(&self) -> Option<&'a [u8]> {
+        self.record.value
+    }
+
+    /// The headers, in the order in which they were written; a key may come more than once.
+    pub const fn headers(&self) -> Headers<'a> {
+        self.record.headers()
+    }
+
+    /// The record with a share in its buffer.
+    pub fn to_message(&self) -> Message {
+        Message::new(&self.fetched.handle, self.batch, &self.record)
+    }
+}
+
+impl Message {
+    fn new(handle: &Arc<PartitionHandle>, batch: &RecordBatch, record: &RecordView<'_>) -> Self {
+        let buffer = &batch.buffer;
+        Self {
+            handle: Arc::clone(handle),
+            buffer: Arc::clone(buffer),
+            offset: record.offset,
+            timestamp: record.timestamp,
+            key: record.key.map(|key| buffer.range_of(key)),
+            value: record.value.map(|value| buffer.range_of(value)),
+            headers: buffer.range_of(record.headers().bytes()),
+            header_count: record.headers().len() as u32,
+        }
+    }
+
+    /// The topic.
+    pub fn topic(&self) -> &str {
+        self.handle.topic()
+    }
+
+    /// The partition.
+    pub fn partition(&self) -> i32 {
+        self.handle.partition()
+    }
+
+    /// The offset in the partition.
+    pub const fn offset(&self) -> i64 {
+        self.offset
+    }
+
+    /// The timestamp, in milliseconds since 1970; -1 if there is none.
+    pub const fn timestamp(&self) -> i64 {
+        self.timestamp
+    }
+
+    /// The key.
+    pub fn key(&self) -> Option<&[u8]> {
+        self.key.clone().map(|range| &self.buffer.bytes[range])
+    }
+
+    /// The value.
+    pub fn value(&self) -> Option<&[u8]> {
+        self.value.clone().map(|range| &self.buffer.bytes[range])
+    }
+
+    /// The headers, in the order in which they were written; a key may come more than once.
+    pub fn headers(&self) -> Headers<'_> {
+        Headers::new(&self.buffer.bytes[self.headers.clone()], self.header_count)
+    }
+}
+
+/// A place in [`Records`] from which single records are taken.
+#[derive(Debug, Default)]
+pub struct RecordCursor {
+    rest: VecDeque<FetchedRecords>,
+    batch: usize,
+    /// Where the next record begins in the batch, and how many are left in it.
+    place: Option<(usize, i32)>,
+    events: VecDeque<ConsumerEvent>,
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub enum Next {
+    /// A record.
+    Message(Message),
+    /// An event.
+    Event(ConsumerEvent),
+}
+
+impl RecordCursor {
+    /// Goes on with these records and events when the ones before are through.
+    pub fn push(&mut self, records: Records) {
+        self.rest.extend(records.fetched);
+        self.events.extend(records.events);
+    }
+
+    /// The next record; then the events that came with the records. What is out of date meanwhile vanishes; what is
+    /// paused meanwhile goes back to `queue`.
+    pub fn next(&mut self, queue: &FetchQueue) -> Option<Next> {
+        while let Some(fetched) = self.rest.front() {
+            if fetched.handle.version() != fetched.version {
+                self.next_partition();
+                continue;
+            }
+            if fetched.handle.is_paused() {
+                if let Some(rest) = self.take_rest() {
+                    queue.set_aside(rest);
+                }
+                continue;
+            }
+            let Some(batch) = fetched.batches.get(self.batch) else {
+                self.next_partition();
+                continue;
+            };
+            let (at, left) = self.place.unwrap_or((batch.bytes.start, batch.header.record_count));
+            let header = BatchHeader { record_count: left, ..batch.header };
+            let mut walk = RecordWalk::new(&header, &batch.buffer.bytes[at..batch.bytes.end]);
+            match walk.next() {
+                Some(Ok(record)) => {
+                    self.place = Some((at + walk.position(), left - 1));
+                    if record.offset >= batch.first_offset {
+                        let message = Message::new(&fetched.handle, batch, &record);
+                        fetched.handle.set_position(record.offset + 1);
+                        return Some(Next::Message(message));
+                    }
+                }
+                outcome => {
+                    if outcome.is_some() {
+                        queue.report_bad_record(&fetched.handle, fetched.version, batch.header.base_offset);
+                    }
+                    self.batch += 1;
+                    self.place = None;
+                }
+            }
+        }
+        self.events.pop_front().map(Next::Event)
+    }
+
+    /// What is left, as records again.
+    pub fn take(&mut self, into: &mut Records, queue: &Arc<FetchQueue>) {
+        while let Some(rest) = self.take_rest() {
+            if rest.handle.version() != rest.version {
+                continue;
+            }
+            if rest.handle.is_paused() {
+                queue.set_aside(rest);
+            } else {
+                rest.handle.set_position(rest.next_offset);
+                into.push(queue, rest);
+            }
+        }
+        self.events.drain(..).for_each(|event| into.push_event(event));
+    }
+
+    fn next_partition(&mut self) {
+        if let Some(done) = self.rest.pop_front()
+            && done.handle.version() == done.version
+        {
+            done.handle.set_position(done.next_offset);
+        }
+        self.batch = 0;
+        self.place = None;
+    }
+
+    /// The first partition's records that were not taken yet.
+    fn take_rest(&mut self) -> Option<FetchedRecords> {
+        let mut fetched = self.rest.pop_front()?;
+        fetched.batches.drain(..self.batch.min(fetched.batches.len()));
+        self.batch = 0;
+        if let (Some((at, left)), Some(batch)) = (self.place.take(), fetched.batches.first_mut()) {
+            batch.bytes.start = at;
+            batch.header.record_count = left;
+        }
+        fetched.messages = fetched.batches.iter().map(|batch| batch.header.record_count as usize).sum();
+        fetched.bytes = fetched.batches.iter().map(|batch| batch.bytes.len()).sum();
+        Some(fetched)
+    }
+}
+
+impl fmt::Debug for FetchBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FetchBuffer({} bytes)", self.bytes.len())
+    }
+}
+
+impl fmt::Debug for FetchedRecords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FetchedRecords")
+            .field("partition", &self.handle)
+            .field("messages", &self.messages)
+            .field("next_offset", &self.next_offset)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message")
+            .field("topic", &self.topic())
+            .field("partition", &self.partition())
+            .field("offset", &self.offset)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,169 @@
+//! What the broker remembers between fetches (KIP-227): after the first request only what changed is sent.
+
+use std::sync::Arc;
+
+use ottla_protocol::{error_code::ErrorCode, uuid::Uuid};
+
+/// One broker's fetch session.
+///
+/// ```text
+///            full request           answer with id          answer
+///   Fresh ───────────────► asked ──────────────────► id, 1 ───────► id, 2 ...
+///     ▲                                                │ session error, connection lost,
+///     └────────────────────────────────────────────────┘ or another request version
+/// ```
+#[derive(Debug, Default)]
+pub(crate) struct FetchSession {
+    id: i32,
+    epoch: i32,
+    generation: u64,
+    with_topic_ids: Option<bool>,
+    forgotten: Vec<ForgottenPartition>,
+}
+
+/// A partition that the broker is to take out of the session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ForgottenPartition {
+    pub(crate) topic: Arc<str>,
+    pub(crate) topic_id: Uuid,
+    pub(crate) partition: i32,
+}
+
+/// What an answer means for the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SessionVerdict {
+    /// Go on.
+    Good,
+    /// The broker forgot the session: ask for everything again, at once.
+    Restart,
+    /// The request as a whole was refused.
+    Refused(ErrorCode),
+}
+
+impl FetchSession {
+    /// A number that changes when the broker's memory does not count any more.
+    pub(crate) const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// True if the next request names every partition.
+    pub(crate) const fn is_full(&self) -> bool {
+        self.id == 0
+    }
+
+    /// The session's id and epoch for the next request.
+    pub(crate) const fn head(&self) -> (i32, i32) {
+        (self.id, self.epoch)
+    }
+
+    /// The next request names topics by id, or by name: a change makes another session.
+    pub(crate) fn use_topic_ids(&mut self, with_topic_ids: bool) {
+        if self.with_topic_ids.is_some_and(|before| before != with_topic_ids) {
+            self.restart();
+        }
+        self.with_topic_ids = Some(with_topic_ids);
+    }
+
+    /// Starts afresh.
+    pub(crate) fn restart(&mut self) {
+        self.id = 0;
+        self.epoch = 0;
+        self.generation += 1;
+        self.forgotten.clear();
+    }
+
+    /// A partition that the broker knows is not fetched any more.
+    pub(crate) fn forget(&mut self, partition: ForgottenPartition) {
+        if !self.is_full() {
+            self.forgotten.push(partition);
+        }
+    }
+
+    /// What is to be forgotten with the next request.
+    pub(crate) fn take_forgotten(&mut self) -> Vec<ForgottenPartition> {
+        std::mem::take(&mut self.forgotten)
+    }
+
+    /// An answer came.
+    pub(crate) fn handle_answer(&mut self, code: ErrorCode, session_id: i32) -> SessionVerdict {
+        match code {
+            ErrorCode::NONE => {
+                if self.is_full() {
+                    // A broker without room for another session answers 0: then every request is a full one.
+                    self.id = session_id.max(0);
+                    self.epoch = i32::from(self.id > 0);
+                    if self.id == 0 {
+                        self.restart();
+                    }
+                } else {
+                    self.epoch = self.epoch.checked_add(1).unwrap_or(1);
+                }
+                SessionVerdict::Good
+            }
+            ErrorCode::FETCH_SESSION_ID_NOT_FOUND
+            | ErrorCode::INVALID_FETCH_SESSION_EPOCH
+            | ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR
+                if !self.is_full() =>
+            {
+                self.restart();
+                SessionVerdict::Restart
+            }
+            code => {
+                self.restart();
+                SessionVerdict::Refused(code)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_epoch_counts_the_requests_of_a_session() {
+        let mut session = FetchSession::default();
+        assert_eq!(session.head(), (0, 0));
+        assert_eq!(session.handle_answer(ErrorCode::NONE, 77), SessionVerdict::Good);
+        assert_eq!(session.head(), (77, 1));
+        session.handle_answer(ErrorCode::NONE, 77);
+        assert_eq!(session.head(), (77, 2));
+        session.epoch = i32::MAX;
+        session.handle_answer(ErrorCode::NONE, 77);
+        assert_eq!(session.head(), (77, 1), "the epoch starts again at 1");
+    }
+
+    #[test]
+    fn a_forgotten_session_starts_afresh() {
+        let mut session = FetchSession::default();
+        session.handle_answer(ErrorCode::NONE, 77);
+        let before = session.generation();
+        let verdict = session.handle_answer(ErrorCode::FETCH_SESSION_ID_NOT_FOUND, 0);
+        assert_eq!(verdict, SessionVerdict::Restart);
+        assert!(session.is_full() && session.generation() != before);
+        assert_eq!(
+            session.handle_answer(ErrorCode::INVALID_FETCH_SESSION_EPOCH, 0),
+            SessionVerdict::Refused(ErrorCode::INVALID_FETCH_SESSION_EPOCH),
+            "a broker that refuses even a new session is not asked in a loop"
+        );
+    }
+
+    #[test]
+    fn a_broker_without_room_for_sessions_is_asked_for_everything_each_time() {
+        let mut session = FetchSession::default();
+        let before = session.generation();
+        session.handle_answer(ErrorCode::NONE, 0);
+        assert!(session.is_full() && session.generation() != before);
+    }
+
+    #[test]
+    fn names_and_ids_do_not_mix_in_one_session() {
+        let mut session = FetchSession::default();
+        session.use_topic_ids(true);
+        session.handle_answer(ErrorCode::NONE, 5);
+        session.use_topic_ids(true);
+        assert_eq!(session.head(), (5, 1));
+        session.use_topic_ids(false);
+        assert_eq!(session.head(), (0, 0));
+    }
+}
