@@ -87,12 +87,10 @@ impl Cluster {
 
     /// Deletes a topic with its records.
     pub(crate) fn delete_topic(&mut self, index: TopicIndex) {
-        let Some(topic) = self.topics.get(index) else { return };
-        for partition in 0..i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX) {
-            self.wake_partition(index, partition);
-        }
-        if let Some(topic) = self.topics.remove(index) {
-            self.stored_bytes -= topic.partitions.iter().map(|partition| partition.log.bytes()).sum::<u64>();
+        for partition in self.topics.remove(index).map(|topic| topic.partitions).unwrap_or_default() {
+            self.stored_bytes -= partition.log.bytes();
+            self.satisfied.extend(partition.fetch_waiters);
+            self.satisfied.extend(partition.produce_waiters);
         }
     }
 

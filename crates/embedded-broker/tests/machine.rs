@@ -5,9 +5,16 @@ mod common;
 use std::time::Duration;
 
 use common::{Batch, World, base_offsets, fetch_request, frame, produce_request, records_of};
-use ottla_embedded_broker::{BrokerId, Cluster, ClusterOptions, Fault, FaultAction, Output, Tail};
+use ottla_embedded_broker::{
+    BrokerId, BrokerRelease, Cluster, ClusterOptions, Fault, FaultAction, Output, Tail,
+};
 use ottla_protocol::{
     api::ApiKey,
+    batch::{
+        Batch as ReadBatch, BatchHeader, Batches, ChunkPool, LegacyFormat, RecordBatchBuilder, Records,
+        SealOptions, layout, put_message_set,
+    },
+    compress::Compression,
     error_code::ErrorCode,
     generated::{
         api_versions::ApiVersionsRequest,
@@ -1044,6 +1051,77 @@ fn an_older_broker_can_be_emulated() {
     assert_eq!(world.call(connection, 4, &MetadataRequest::default()).brokers.len(), 3);
     world.send(connection, 5, &MetadataRequest::default());
     assert!(world.is_closed(connection));
+}
+
+#[test]
+fn clients_of_earlier_times_produce_and_fetch_message_sets() {
+    let releases =
+        [BrokerRelease::V0_8_2, BrokerRelease::V0_9_0, BrokerRelease::V0_10_0, BrokerRelease::V0_10_1];
+    for (release, produce_version, fetch_version) in [
+        (releases[0], 0, 0),
+        (releases[1], 1, 1),
+        (releases[2], 2, 2),
+        (releases[3], 2, 3),
+        (BrokerRelease::V0_11_0, 2, 5),
+    ] {
+        let mut world = World::new(ClusterOptions::default().emulate(release));
+        world.cluster.control().create_topic("t", 1, 1).unwrap();
+        let connection = world.open(1);
+        let format = if produce_version < 2 { LegacyFormat::V0 } else { LegacyFormat::V1 };
+        let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
+        builder.append(500, Some(b"k"), Some(b"v"), &[]);
+        builder.append(501, None, None, &[]);
+        let set = builder.seal(&SealOptions::default()).unwrap();
+        let (header, set) = (BatchHeader::parse(&set.to_vec()).unwrap(), set.to_vec());
+        let mut message_set = Vec::new();
+        let records = Records::new(&header, &set[layout::RECORDS..]).map(Result::unwrap);
+        put_message_set(format, Compression::None, None, records, &mut message_set).unwrap();
+        for base_offset in [0, 2] {
+            let request = produce_request("t", 0, 1, message_set.clone());
+            let answer = world.call(connection, produce_version, &request);
+            let partition = &answer.responses[0].partition_responses[0];
+            assert_eq!((partition.error_code, partition.base_offset), (ErrorCode::NONE, base_offset));
+        }
+        let answer = world.call(connection, fetch_version, &fetch_request("t", &[(0, 0)], 0));
+        let fetched = records_of(&answer, 0);
+        let batches: Vec<_> = Batches::new(&fetched).map(Result::unwrap).collect();
+        if fetch_version >= 4 {
+            assert_eq!(batches.len(), 2);
+            continue;
+        }
+        let messages: Vec<_> = batches
+            .iter()
+            .map(|batch| match batch {
+                ReadBatch::Legacy(message) => *message,
+                ReadBatch::V2(_) => panic!("{release:?} knows no record batches"),
+            })
+            .collect();
+        assert_eq!(messages.iter().map(|m| m.offset).collect::<Vec<_>>(), [0, 1, 2, 3], "{release:?}");
+        assert_eq!(
+            (messages[2].key, messages[2].value, messages[3].value),
+            (Some(&b"k"[..]), Some(&b"v"[..]), None)
+        );
+        let timestamps: Vec<_> = messages.iter().map(|m| m.timestamp).collect();
+        let expected = if fetch_version < 2 { [-1; 4] } else { [500, 501, 500, 501] };
+        assert_eq!(timestamps, expected, "{release:?}");
+        let wanted =
+            list_offsets::request::Partition { timestamp: -1, max_num_offsets: 5, ..Default::default() };
+        let topic = list_offsets::request::Topic { name: "t".to_owned(), partitions: vec![wanted] };
+        let answer =
+            world.call(connection, 0, &ListOffsetsRequest { topics: vec![topic], ..Default::default() });
+        assert_eq!(answer.topics[0].partitions[0].old_style_offsets, [4, 0]);
+    }
+}
+
+#[test]
+fn a_broker_older_than_api_versions_closes_the_connection_when_asked() {
+    let mut world = World::new(ClusterOptions::default().emulate(BrokerRelease::V0_9_0));
+    let connection = world.open(1);
+    world.send(connection, 0, &software());
+    assert!(world.is_closed(connection));
+    let connection = world.open(1);
+    let all = MetadataRequest { topics: Some(Vec::new()), ..Default::default() };
+    assert_eq!(world.call(connection, 0, &all).brokers.len(), 3);
 }
 
 /// A run with everything in it: what came out, in bytes.
