@@ -123,6 +123,37 @@ fn any_other_version_that_is_not_served_closes_the_connection() {
     }
 }
 
+/// Calls a function for every API that always answers, with its request and the versions that are served.
+macro_rules! every_request {
+    ($act:ident $(, $argument:expr)?) => {{
+        use ottla_protocol::generated::*;
+        $act::<fetch::FetchRequest>(4..=18 $(, $argument)?);
+        $act::<list_offsets::ListOffsetsRequest>(1..=11 $(, $argument)?);
+        $act::<metadata::MetadataRequest>(0..=13 $(, $argument)?);
+        $act::<offset_commit::OffsetCommitRequest>(2..=10 $(, $argument)?);
+        $act::<offset_fetch::OffsetFetchRequest>(1..=10 $(, $argument)?);
+        $act::<find_coordinator::FindCoordinatorRequest>(0..=6 $(, $argument)?);
+        $act::<join_group::JoinGroupRequest>(0..=9 $(, $argument)?);
+        $act::<heartbeat::HeartbeatRequest>(0..=4 $(, $argument)?);
+        $act::<leave_group::LeaveGroupRequest>(0..=5 $(, $argument)?);
+        $act::<sync_group::SyncGroupRequest>(0..=5 $(, $argument)?);
+        $act::<describe_groups::DescribeGroupsRequest>(0..=6 $(, $argument)?);
+        $act::<list_groups::ListGroupsRequest>(0..=5 $(, $argument)?);
+        $act::<create_topics::CreateTopicsRequest>(2..=7 $(, $argument)?);
+        $act::<delete_topics::DeleteTopicsRequest>(1..=6 $(, $argument)?);
+        $act::<delete_records::DeleteRecordsRequest>(0..=2 $(, $argument)?);
+        $act::<init_producer_id::InitProducerIdRequest>(0..=5 $(, $argument)?);
+        $act::<offset_for_leader_epoch::OffsetForLeaderEpochRequest>(2..=4 $(, $argument)?);
+        $act::<describe_configs::DescribeConfigsRequest>(1..=4 $(, $argument)?);
+        $act::<create_partitions::CreatePartitionsRequest>(0..=3 $(, $argument)?);
+        $act::<delete_groups::DeleteGroupsRequest>(0..=2 $(, $argument)?);
+        $act::<incremental_alter_configs::IncrementalAlterConfigsRequest>(0..=1 $(, $argument)?);
+        $act::<list_partition_reassignments::ListPartitionReassignmentsRequest>(0..=0 $(, $argument)?);
+        $act::<describe_cluster::DescribeClusterRequest>(0..=2 $(, $argument)?);
+        $act::<describe_topic_partitions::DescribeTopicPartitionsRequest>(0..=0 $(, $argument)?);
+    }};
+}
+
 /// Sends an empty request in every version that is served and expects an answer that decodes to its last byte.
 fn sweep<R: Request>(versions: std::ops::RangeInclusive<i16>) {
     for version in versions {
@@ -136,31 +167,7 @@ fn sweep<R: Request>(versions: std::ops::RangeInclusive<i16>) {
 
 #[test]
 fn every_served_version_of_every_api_is_answered() {
-    use ottla_protocol::generated::*;
-    sweep::<fetch::FetchRequest>(4..=18);
-    sweep::<list_offsets::ListOffsetsRequest>(1..=11);
-    sweep::<metadata::MetadataRequest>(0..=13);
-    sweep::<offset_commit::OffsetCommitRequest>(2..=10);
-    sweep::<offset_fetch::OffsetFetchRequest>(1..=10);
-    sweep::<find_coordinator::FindCoordinatorRequest>(0..=6);
-    sweep::<join_group::JoinGroupRequest>(0..=9);
-    sweep::<heartbeat::HeartbeatRequest>(0..=4);
-    sweep::<leave_group::LeaveGroupRequest>(0..=5);
-    sweep::<sync_group::SyncGroupRequest>(0..=5);
-    sweep::<describe_groups::DescribeGroupsRequest>(0..=6);
-    sweep::<list_groups::ListGroupsRequest>(0..=5);
-    sweep::<create_topics::CreateTopicsRequest>(2..=7);
-    sweep::<delete_topics::DeleteTopicsRequest>(1..=6);
-    sweep::<delete_records::DeleteRecordsRequest>(0..=2);
-    sweep::<init_producer_id::InitProducerIdRequest>(0..=5);
-    sweep::<offset_for_leader_epoch::OffsetForLeaderEpochRequest>(2..=4);
-    sweep::<describe_configs::DescribeConfigsRequest>(1..=4);
-    sweep::<create_partitions::CreatePartitionsRequest>(0..=3);
-    sweep::<delete_groups::DeleteGroupsRequest>(0..=2);
-    sweep::<incremental_alter_configs::IncrementalAlterConfigsRequest>(0..=1);
-    sweep::<list_partition_reassignments::ListPartitionReassignmentsRequest>(0..=0);
-    sweep::<describe_cluster::DescribeClusterRequest>(0..=2);
-    sweep::<describe_topic_partitions::DescribeTopicPartitionsRequest>(0..=0);
+    every_request!(sweep);
 }
 
 #[test]
@@ -1173,19 +1180,23 @@ fn the_same_seed_gives_the_same_bytes_however_the_input_is_cut() {
     assert_ne!(first, eventful_run(8, usize::MAX), "topic ids come from the seed");
 }
 
+/// An empty request in every version that is served.
+fn add_frames<R: Request>(versions: std::ops::RangeInclusive<i16>, frames: &mut Vec<Vec<u8>>) {
+    frames.extend(versions.map(|version| frame(1, version, &R::default())));
+}
+
 #[test]
 fn hostile_frames_never_panic_and_never_stop_the_cluster() {
     let mut world = World::with_topic();
-    let seeds: Vec<Vec<u8>> = vec![
+    let mut seeds: Vec<Vec<u8>> = vec![
         frame(1, 12, &produce_request("t", 0, -1, Batch::of(3).build())),
         frame(1, 13, &produce_request("t", 0, 1, Batch::of(3).build())),
         frame(1, 12, &fetch_request("t", &[(0, 0), (1, 5)], 0)),
         frame(1, 18, &fetch_request("t", &[(0, 0)], 0)),
         frame(1, 12, &MetadataRequest { topics: None, ..Default::default() }),
         frame(1, 4, &software()),
-        frame(1, 6, &ListOffsetsRequest::default()),
-        frame(1, 7, &CreateTopicsRequest::default()),
     ];
+    every_request!(add_frames, &mut seeds);
     let mut random = 88172645463325252u64;
     let mut next = |below: usize| {
         random ^= random << 13;
