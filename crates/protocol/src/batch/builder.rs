@@ -1,5 +1,7 @@
 //! Encodes records straight into the form in which they are sent.
 
+use std::ops::RangeInclusive;
+
 use bytes::Bytes;
 
 use super::{
@@ -49,7 +51,7 @@ impl RecordBatchBuilder {
         self.max_timestamp
     }
 
-    /// Appends a record. The caller keeps the batch below 2 GiB.
+    /// Appends a record. The caller keeps the batch below 2 GiB, or [`Self::seal`] fails.
     #[inline]
     pub fn append(
         &mut self,
@@ -58,37 +60,23 @@ impl RecordBatchBuilder {
         value: Option<&[u8]>,
         headers: &[HeaderRef<'_>],
     ) {
-        let sizes = self.begin(timestamp, key, value.map(<[u8]>::len), headers);
-        let delta = timestamp.wrapping_sub(self.base_timestamp);
-        let index = i64::from(self.record_count);
-        self.record_count += 1;
-        if headers.is_empty()
-            && let Some(out) = self.chain.reserve(sizes.total)
-        {
-            let mut at = varint::put(out, sizes.body as i64);
-            out[at] = 0;
-            at += 1;
-            at += varint::put(&mut out[at..], delta);
-            at += varint::put(&mut out[at..], index);
-            for field in [key, value] {
-                match field {
-                    None => {
-                        out[at] = 1;
-                        at += 1;
-                    }
-                    Some(bytes) => {
-                        at += varint::put(&mut out[at..], bytes.len() as i64);
-                        out[at..at + bytes.len()].copy_from_slice(bytes);
-                        at += bytes.len();
-                    }
-                }
-            }
-            out[at] = 0;
+        if headers.is_empty() && self.append_plain(timestamp, key, value) {
             return;
         }
-        self.put_start(sizes.body, delta, index, key);
-        self.put_bytes(value);
-        self.put_headers(headers);
+        let head = self.begin(timestamp, key, value.map(<[u8]>::len), headers);
+        if let Some(room) = self.chain.reserve(head.size) {
+            let mut out = Out { bytes: room, at: 0 };
+            out.head(&head);
+            out.field(key);
+            out.field(value);
+            out.varint(headers.len() as i64);
+            for header in headers {
+                out.field(Some(header.key));
+                out.field(header.value);
+            }
+        } else {
+            self.append_over_border(&head, key, value, headers);
+        }
     }
 
     /// Appends a record whose value is referenced if it is large.
@@ -102,11 +90,8 @@ impl RecordBatchBuilder {
         if value.len() < REFERENCED_FROM {
             return self.append(timestamp, key, Some(&value), headers);
         }
-        let sizes = self.begin(timestamp, key, Some(value.len()), headers);
-        let delta = timestamp.wrapping_sub(self.base_timestamp);
-        let index = i64::from(self.record_count);
-        self.record_count += 1;
-        self.put_start(sizes.body, delta, index, key);
+        let head = self.begin(timestamp, key, Some(value.len()), headers);
+        self.put_head(&head, key);
         self.put_varint(value.len() as i64);
         self.chain.put_external(value);
         self.put_headers(headers);
@@ -124,38 +109,83 @@ impl RecordBatchBuilder {
         }
     }
 
-    /// Notes the timestamp, makes room for the header before the first record, and measures the record.
-    #[inline]
+    /// Appends a record of the most usual kind: no headers, not the first, and of a size that is known to take two bytes before
+    /// it is known exactly. False if it is of another kind, or the chunk might be too small.
+    #[inline(always)]
+    fn append_plain(&mut self, timestamp: i64, key: Option<&[u8]>, value: Option<&[u8]>) -> bool {
+        let payload = key.map_or(0, <[u8]>::len).wrapping_add(value.map_or(0, <[u8]>::len));
+        let index = i64::from(self.record_count);
+        let timestamp_delta = timestamp.wrapping_sub(self.base_timestamp);
+        let room = self.chain.room();
+        if !TWO_BYTES.contains(&payload) || index == 0 || room.len() < payload + LARGEST_OVERHEAD {
+            return false;
+        }
+        let mut out = Out { bytes: room, at: 2 };
+        // The attributes, which have no meaning yet.
+        out.byte(0);
+        out.varint(timestamp_delta);
+        out.varint(index);
+        out.field(key);
+        out.field(value);
+        // No headers.
+        out.byte(0);
+        let size = out.at;
+        out.at = 0;
+        out.varint(size as i64 - 2);
+        self.chain.advance(size);
+        self.record_count += 1;
+        self.max_timestamp = self.max_timestamp.max(timestamp);
+        true
+    }
+
+    /// Counts the record, makes room for the batch's header before the first one, and measures it.
+    #[inline(always)]
     fn begin(
         &mut self,
         timestamp: i64,
         key: Option<&[u8]>,
         value_len: Option<usize>,
         headers: &[HeaderRef<'_>],
-    ) -> Sizes {
-        if self.record_count == 0 {
+    ) -> Head {
+        let index = i64::from(self.record_count);
+        if index == 0 {
             self.base_timestamp = timestamp;
             self.reserve_header();
         }
+        self.record_count += 1;
         self.max_timestamp = self.max_timestamp.max(timestamp);
-        let delta = timestamp.wrapping_sub(self.base_timestamp);
+        let timestamp_delta = timestamp.wrapping_sub(self.base_timestamp);
         let mut body = 1
-            + varint::size(delta)
-            + varint::size(i64::from(self.record_count))
+            + varint::size(timestamp_delta)
+            + varint::size(index)
             + field_size(key.map(<[u8]>::len))
             + field_size(value_len)
             + varint::size(headers.len() as i64);
         for header in headers {
             body += field_size(Some(header.key.len())) + field_size(header.value.map(<[u8]>::len));
         }
-        Sizes { body, total: varint::size(body as i64) + body }
+        Head { body, size: varint::size(body as i64) + body, timestamp_delta, index }
     }
 
-    fn put_start(&mut self, body: usize, delta: i64, index: i64, key: Option<&[u8]>) {
-        self.put_varint(body as i64);
+    /// What [`Self::append`] does where the chunk has too little room.
+    #[cold]
+    fn append_over_border(
+        &mut self,
+        head: &Head,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: &[HeaderRef<'_>],
+    ) {
+        self.put_head(head, key);
+        self.put_bytes(value);
+        self.put_headers(headers);
+    }
+
+    fn put_head(&mut self, head: &Head, key: Option<&[u8]>) {
+        self.put_varint(head.body as i64);
         self.chain.put(&[0]);
-        self.put_varint(delta);
-        self.put_varint(index);
+        self.put_varint(head.timestamp_delta);
+        self.put_varint(head.index);
         self.put_bytes(key);
     }
 
@@ -184,13 +214,66 @@ impl RecordBatchBuilder {
     }
 }
 
-/// A record's size without and with its own length.
-struct Sizes {
+/// What stands before a record's key.
+struct Head {
+    /// The record's size without the size itself.
     body: usize,
-    total: usize,
+    /// The record's whole size.
+    size: usize,
+    timestamp_delta: i64,
+    index: i64,
 }
 
-#[inline]
+/// A record that is written in one piece, into exactly its size. Its methods are always inlined: left to itself the compiler
+/// calls them where there are many callers, which takes twice the time.
+struct Out<'a> {
+    bytes: &'a mut [u8],
+    at: usize,
+}
+
+impl Out<'_> {
+    #[inline(always)]
+    fn head(&mut self, head: &Head) {
+        self.varint(head.body as i64);
+        // The attributes, which have no meaning yet.
+        self.byte(0);
+        self.varint(head.timestamp_delta);
+        self.varint(head.index);
+    }
+
+    #[inline(always)]
+    fn field(&mut self, field: Option<&[u8]>) {
+        match field {
+            None => self.byte(NULL),
+            Some(bytes) => {
+                self.varint(bytes.len() as i64);
+                self.bytes[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+                self.at += bytes.len();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn varint(&mut self, value: i64) {
+        self.at += varint::put(&mut self.bytes[self.at..], value);
+    }
+
+    #[inline(always)]
+    fn byte(&mut self, byte: u8) {
+        self.bytes[self.at] = byte;
+        self.at += 1;
+    }
+}
+
+/// Bytes of key and value with which a record's size takes two bytes, whatever the rest is.
+const TWO_BYTES: RangeInclusive<usize> = 64..=8191 - LARGEST_OVERHEAD;
+/// The most that a record without headers has besides key and value: size, attributes, timestamp, offset, two lengths and the
+/// number of headers.
+const LARGEST_OVERHEAD: usize = 5 + 1 + 10 + 5 + 5 + 5 + 1;
+/// The length of what is null: -1.
+const NULL: u8 = 1;
+
+#[inline(always)]
 const fn field_size(len: Option<usize>) -> usize {
     match len {
         None => 1,

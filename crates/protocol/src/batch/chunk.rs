@@ -117,6 +117,13 @@ pub(super) struct Chunk {
     pub(super) filled: usize,
 }
 
+impl Chunk {
+    /// A chunk without memory.
+    fn none() -> Self {
+        Self { bytes: Box::default(), filled: 0 }
+    }
+}
+
 /// A piece of a batch.
 #[derive(Debug)]
 pub(super) enum Segment {
@@ -138,64 +145,78 @@ impl Segment {
 /// The bytes of a batch in pieces. Dropping it returns its chunks to the pool.
 pub(super) struct ChunkChain {
     pool: ChunkPool,
-    segments: Vec<Segment>,
-    len: usize,
+    /// The segments that are full.
+    full: Vec<Segment>,
+    /// The chunk that is being filled; without memory if there is none.
+    last: Chunk,
+    full_len: usize,
 }
 
 impl ChunkChain {
     pub(super) fn new(pool: &ChunkPool) -> Self {
-        Self { pool: pool.clone(), segments: Vec::new(), len: 0 }
+        Self { pool: pool.clone(), full: Vec::new(), last: Chunk::none(), full_len: 0 }
     }
 
+    #[inline]
     pub(super) const fn len(&self) -> usize {
-        self.len
+        self.full_len + self.last.filled
     }
 
     pub(super) fn segments(&self) -> impl Iterator<Item = &[u8]> {
-        self.segments.iter().map(Segment::bytes)
+        let last = &self.last.bytes[..self.last.filled];
+        self.full.iter().map(Segment::bytes).chain((!last.is_empty()).then_some(last))
     }
 
     /// The first segment's bytes, where the header is.
     pub(super) fn head_mut(&mut self) -> &mut [u8] {
-        match self.segments.first_mut() {
+        match self.full.first_mut() {
             Some(Segment::Chunk(chunk)) => &mut chunk.bytes[..chunk.filled],
-            Some(Segment::External(_)) | None => &mut [],
+            Some(Segment::External(_)) => &mut [],
+            None => &mut self.last.bytes[..self.last.filled],
         }
     }
 
     /// `count` bytes in one piece at the end, if the last chunk has room for them.
     #[inline]
     pub(super) fn reserve(&mut self, count: usize) -> Option<&mut [u8]> {
-        let Some(Segment::Chunk(chunk)) = self.segments.last_mut() else { return None };
-        let end = chunk.filled + count;
-        let room = chunk.bytes.get_mut(chunk.filled..end)?;
-        chunk.filled = end;
-        self.len += count;
+        let end = self.last.filled + count;
+        let room = self.last.bytes.get_mut(self.last.filled..end)?;
+        self.last.filled = end;
         Some(room)
+    }
+
+    /// What is free of the last chunk. What is written there counts from [`Self::advance`] on.
+    #[inline]
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        &mut self.last.bytes[self.last.filled..]
+    }
+
+    /// Counts bytes that were written to [`Self::room`].
+    #[inline]
+    pub(super) const fn advance(&mut self, count: usize) {
+        self.last.filled += count;
     }
 
     /// Appends bytes, over as many chunks as that takes.
     pub(super) fn put(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            let room = match self.segments.last_mut() {
-                Some(Segment::Chunk(chunk)) if chunk.filled < chunk.bytes.len() => chunk,
-                _ => {
-                    self.grow();
-                    continue;
-                }
-            };
-            let count = bytes.len().min(room.bytes.len() - room.filled);
-            room.bytes[room.filled..room.filled + count].copy_from_slice(&bytes[..count]);
-            room.filled += count;
-            self.len += count;
-            bytes = &bytes[count..];
+            let room = &mut self.last.bytes[self.last.filled..];
+            if room.is_empty() {
+                self.grow();
+                continue;
+            }
+            let (now, later) = bytes.split_at(bytes.len().min(room.len()));
+            room[..now.len()].copy_from_slice(now);
+            self.last.filled += now.len();
+            bytes = later;
         }
     }
 
     /// Appends bytes by reference.
     pub(super) fn put_external(&mut self, bytes: Bytes) {
-        self.len += bytes.len();
-        self.segments.push(Segment::External(bytes));
+        self.close_last();
+        self.full_len += bytes.len();
+        self.full.push(Segment::External(bytes));
     }
 
     /// Returns all chunks, and takes others for `parts`, which are mostly the same ones.
@@ -205,15 +226,24 @@ impl ChunkChain {
     }
 
     fn grow(&mut self) {
+        self.close_last();
         // What stands between large values that are referenced is short.
-        let is_small = !matches!(self.segments.last(), Some(Segment::Chunk(_)));
-        let chunk = self.pool.take(is_small);
-        self.segments.push(Segment::Chunk(chunk));
+        let is_small = !matches!(self.full.last(), Some(Segment::Chunk(_)));
+        self.last = self.pool.take(is_small);
+    }
+
+    fn close_last(&mut self) {
+        let last = std::mem::replace(&mut self.last, Chunk::none());
+        self.full_len += last.filled;
+        if !last.bytes.is_empty() {
+            self.full.push(Segment::Chunk(last));
+        }
     }
 
     fn clear(&mut self) {
-        self.len = 0;
-        let chunks = self.segments.drain(..).filter_map(|segment| match segment {
+        self.close_last();
+        self.full_len = 0;
+        let chunks = self.full.drain(..).filter_map(|segment| match segment {
             Segment::Chunk(chunk) => Some(chunk),
             Segment::External(_) => None,
         });
@@ -239,7 +269,7 @@ impl fmt::Debug for ChunkPool {
 
 impl fmt::Debug for ChunkChain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ChunkChain({} bytes in {} segments)", self.len, self.segments.len())
+        write!(f, "ChunkChain({} bytes in {} segments)", self.len(), self.segments().count())
     }
 }
 

@@ -92,7 +92,6 @@ pub struct RecordView<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers<'a> {
     bytes: &'a [u8],
-    position: usize,
     left: u32,
 }
 
@@ -312,31 +311,28 @@ impl<'a> Records<'a> {
         self.position
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_record(&mut self) -> Option<RecordView<'a>> {
-        let mut position = self.position;
-        let length = usize::try_from(varint::read(self.bytes, &mut position)?).ok()?;
-        let end = position.checked_add(length)?;
-        let body = self.bytes.get(position..end)?;
-        // The attributes byte has no meaning yet.
-        let mut at = 1;
-        let timestamp_delta = varint::read(body, &mut at)?;
-        let offset_delta = varint::read(body, &mut at)?;
-        let key = read_field(body, &mut at)?;
-        let value = read_field(body, &mut at)?;
-        let header_count = varint::read(body, &mut at)?;
-        if header_count != 0 {
-            check_headers(&body[at..], header_count)?;
-        } else if at != body.len() {
-            return None;
+        let mut rest = self.bytes.get(self.position..)?;
+        let length = usize::try_from(varint::take(&mut rest)?).ok()?;
+        let (mut body, rest) = rest.split_at_checked(length)?;
+        // The attributes have no meaning yet.
+        body = body.get(1..)?;
+        let timestamp_delta = varint::take(&mut body)?;
+        let offset_delta = i32::try_from(varint::take(&mut body)?).ok()?;
+        let key = take_field(&mut body)?;
+        let value = take_field(&mut body)?;
+        let header_count = varint::take(&mut body)?;
+        if header_count != 0 || !body.is_empty() {
+            check_headers(body, header_count)?;
         }
-        self.position = end;
+        self.position = self.bytes.len() - rest.len();
         Some(RecordView {
-            offset: self.base_offset.wrapping_add(offset_delta),
+            offset: self.base_offset.wrapping_add(i64::from(offset_delta)),
             timestamp: self.log_append_time.unwrap_or(self.base_timestamp.wrapping_add(timestamp_delta)),
             key,
             value,
-            headers: &body[at..],
+            headers: body,
             header_count: header_count as u32,
         })
     }
@@ -376,14 +372,14 @@ impl<'a> RecordView<'a> {
 
     /// The headers, in order.
     pub const fn headers(&self) -> Headers<'a> {
-        Headers { bytes: self.headers, position: 0, left: self.header_count }
+        Headers { bytes: self.headers, left: self.header_count }
     }
 }
 
 impl<'a> Headers<'a> {
     /// Headers again of which the bytes and the number were kept.
     pub const fn new(bytes: &'a [u8], count: u32) -> Self {
-        Self { bytes, position: 0, left: count }
+        Self { bytes, left: count }
     }
 
     /// The encoded headers.
@@ -399,8 +395,8 @@ impl<'a> Iterator for Headers<'a> {
         self.left = self.left.checked_sub(1)?;
         // They were walked once before the record was handed out, so none is missing here.
         Some(HeaderRef {
-            key: read_field(self.bytes, &mut self.position).flatten().unwrap_or_default(),
-            value: read_field(self.bytes, &mut self.position).flatten(),
+            key: take_field(&mut self.bytes).flatten().unwrap_or_default(),
+            value: take_field(&mut self.bytes).flatten(),
         })
     }
 
@@ -411,30 +407,29 @@ impl<'a> Iterator for Headers<'a> {
 
 impl ExactSizeIterator for Headers<'_> {}
 
-fn check_headers(bytes: &[u8], count: i64) -> Option<()> {
+fn check_headers(mut bytes: &[u8], count: i64) -> Option<()> {
     // A header takes at least two bytes.
     if count < 0 || count > bytes.len() as i64 / 2 {
         return None;
     }
-    let mut at = 0;
     for _ in 0..count {
-        read_field(bytes, &mut at)??;
-        read_field(bytes, &mut at)?;
+        take_field(&mut bytes)??;
+        take_field(&mut bytes)?;
     }
-    (at == bytes.len()).then_some(())
+    bytes.is_empty().then_some(())
 }
 
 /// A length and that many bytes; `Some(None)` is null, `None` is an error.
-#[inline]
-fn read_field<'a>(bytes: &'a [u8], position: &mut usize) -> Option<Option<&'a [u8]>> {
-    let length = varint::read(bytes, position)?;
-    if length == -1 {
-        return Some(None);
+#[inline(always)]
+fn take_field<'a>(bytes: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
+    match varint::take(bytes)? {
+        -1 => Some(None),
+        length => {
+            let (field, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
+            *bytes = rest;
+            Some(Some(field))
+        }
     }
-    let end = position.checked_add(usize::try_from(length).ok()?)?;
-    let field = bytes.get(*position..end)?;
-    *position = end;
-    Some(Some(field))
 }
 
 fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {

@@ -3,18 +3,31 @@
 /// The bytes of `value`: between 1 and 10.
 #[inline]
 pub const fn size(value: i64) -> usize {
-    let bits = 64 - (zigzag(value) | 1).leading_zeros() as usize;
-    bits.div_ceil(7)
+    let zigzag = zigzag(value);
+    // Lengths and deltas are mostly small, and branches that are foreseen cost less than counting bits.
+    match zigzag {
+        0..0x80 => 1,
+        0x80..0x4000 => 2,
+        _ => (64 - zigzag.leading_zeros() as usize).div_ceil(7),
+    }
 }
 
 /// Writes `value` at the start of `out` and answers how many bytes that took. `out` is long enough.
-#[inline]
+#[inline(always)]
 pub fn put(out: &mut [u8], value: i64) -> usize {
-    let mut rest = zigzag(value);
-    if rest < 0x80 {
-        out[0] = rest as u8;
-        return 1;
+    let zigzag = zigzag(value);
+    if zigzag < 0x80 {
+        out[0] = zigzag as u8;
+        1
+    } else if zigzag < 0x4000 {
+        out[..2].copy_from_slice(&[zigzag as u8 | 0x80, (zigzag >> 7) as u8]);
+        2
+    } else {
+        put_long(out, zigzag)
     }
+}
+
+fn put_long(out: &mut [u8], mut rest: u64) -> usize {
     let mut at = 0;
     while rest >= 0x80 {
         out[at] = rest as u8 | 0x80;
@@ -25,32 +38,43 @@ pub fn put(out: &mut [u8], value: i64) -> usize {
     at + 1
 }
 
-/// Reads an integer at `*position` and moves it on; `None` if it does not end or is too long.
-#[inline]
-pub fn read(bytes: &[u8], position: &mut usize) -> Option<i64> {
-    let first = *bytes.get(*position)?;
-    *position += 1;
+/// Takes an integer from the front of `bytes`; `None` if it does not end or is too long.
+// Inlined always: it is read five times per record, and a call costs as much as the reading.
+#[inline(always)]
+pub fn take(bytes: &mut &[u8]) -> Option<i64> {
+    let (&first, rest) = bytes.split_first()?;
     if first < 0x80 {
+        *bytes = rest;
         return Some(unzigzag(u64::from(first)));
     }
-    let mut value = u64::from(first & 0x7f);
-    let mut shift = 7;
-    while shift < 64 {
-        let byte = *bytes.get(*position)?;
-        *position += 1;
+    let (&second, rest) = rest.split_first()?;
+    if second < 0x80 {
+        *bytes = rest;
+        return Some(unzigzag(u64::from(first & 0x7f) | u64::from(second) << 7));
+    }
+    take_long(bytes)
+}
+
+#[cold]
+fn take_long(bytes: &mut &[u8]) -> Option<i64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
         value |= u64::from(byte & 0x7f) << shift;
         if byte < 0x80 {
             return Some(unzigzag(value));
         }
-        shift += 7;
     }
     None
 }
 
+#[inline]
 const fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
+#[inline]
 const fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
@@ -66,12 +90,12 @@ mod tests {
                 let mut out = [0; 10];
                 let written = put(&mut out, value);
                 assert_eq!(written, size(value), "{value}");
-                let mut position = 0;
-                assert_eq!(read(&out[..written], &mut position), Some(value));
-                assert_eq!(position, written);
-                assert_eq!(read(&out[..written - 1], &mut 0), None, "cut short");
+                let mut rest = &out[..];
+                assert_eq!(take(&mut rest), Some(value));
+                assert_eq!(rest.len(), out.len() - written);
+                assert_eq!(take(&mut &out[..written - 1]), None, "cut short");
             }
         }
-        assert_eq!(read(&[0xff; 11], &mut 0), None, "no end");
+        assert_eq!(take(&mut &[0xff; 11][..]), None, "no end");
     }
 }

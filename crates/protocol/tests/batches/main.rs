@@ -5,3 +5,4 @@ mod allocations;
 mod golden;
 mod hostile;
 mod lines;
+mod property;
