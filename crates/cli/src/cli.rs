@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{broker, produce, producer_perf_test, properties};
+use crate::commands::{
+    broker, consume, consumer_perf_test, metadata, offsets, produce, producer_perf_test, properties, topics,
+};
 
 /// Kafka from the command line: measure, produce, consume, look, and a cluster of its own
 ///
@@ -33,7 +35,12 @@ struct Cli {
 #[allow(clippy::large_enum_variant)]
 enum Command {
     ProducerPerfTest(producer_perf_test::ProducerPerfTestOptions),
+    ConsumerPerfTest(consumer_perf_test::ConsumerPerfTestOptions),
     Produce(produce::ProduceOptions),
+    Consume(consume::ConsumeOptions),
+    Topics(topics::TopicsOptions),
+    Offsets(offsets::OffsetsOptions),
+    Metadata(metadata::MetadataOptions),
     Broker(broker::BrokerOptions),
     Properties(properties::PropertiesOptions),
 }
@@ -53,7 +60,12 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
     }
     let outcome = match Cli::parse_from(arguments).command {
         Command::ProducerPerfTest(options) => producer_perf_test::run(&options),
+        Command::ConsumerPerfTest(options) => consumer_perf_test::run(&options),
         Command::Produce(options) => produce::run(&options),
+        Command::Consume(options) => consume::run(&options),
+        Command::Topics(options) => topics::run(&options),
+        Command::Offsets(options) => offsets::run(&options),
+        Command::Metadata(options) => metadata::run(&options),
         Command::Broker(options) => broker::run(&options),
         Command::Properties(options) => properties::run(&options),
     };

@@ -10,6 +10,7 @@ use crate::{
     faults::Fault,
     options::{BrokerId, ClusterOptions},
     producer_state::ProducerStates,
+    releases::BrokerRelease,
     topics::TopicIndex,
 };
 
@@ -314,6 +315,13 @@ impl<'a> Control<'a> {
             if broker.is_none_or(|broker| broker == *id) {
                 state.api_versions.insert(api as i16, (min, max));
             }
+        }
+    }
+
+    /// Lets all brokers serve only what this release did.
+    pub fn emulate(&mut self, release: BrokerRelease) {
+        for broker in self.cluster.brokers.values_mut() {
+            broker.api_versions = release.api_versions();
         }
     }
 

@@ -28,10 +28,7 @@ impl Cluster {
             let message = "Number of partitions was set to an invalid non-positive value.".to_owned();
             return Err((ErrorCode::INVALID_PARTITIONS, message));
         }
-        if partitions > MAX_PARTITIONS {
-            let message = format!("At most {MAX_PARTITIONS} partitions are possible.");
-            return Err((ErrorCode::INVALID_PARTITIONS, message));
-        }
+        self.check_room(usize::try_from(partitions).unwrap_or(usize::MAX))?;
         let alive: Vec<BrokerId> = self.alive_brokers();
         let replicas = match replication_factor {
             -1 => usize::try_from(self.options.replication_factor).unwrap_or(1).clamp(1, alive.len().max(1)),
@@ -50,7 +47,7 @@ impl Cluster {
             );
             return Err((ErrorCode::INVALID_REPLICATION_FACTOR, message));
         }
-        let first = self.topics.in_order().count();
+        let first = self.topics.len();
         let place = |i: i32| {
             let at = first + usize::try_from(i).unwrap_or(0);
             (0..replicas).map(|k| alive[(at + k) % alive.len()]).collect::<Vec<_>>()
@@ -87,12 +84,10 @@ impl Cluster {
 
     /// Deletes a topic with its records.
     pub(crate) fn delete_topic(&mut self, index: TopicIndex) {
-        let Some(topic) = self.topics.get(index) else { return };
-        for partition in 0..i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX) {
-            self.wake_partition(index, partition);
-        }
-        if let Some(topic) = self.topics.remove(index) {
-            self.stored_bytes -= topic.partitions.iter().map(|partition| partition.log.bytes()).sum::<u64>();
+        for partition in self.topics.remove(index).map(|topic| topic.partitions).unwrap_or_default() {
+            self.stored_bytes -= partition.log.bytes();
+            self.satisfied.extend(partition.fetch_waiters);
+            self.satisfied.extend(partition.produce_waiters);
         }
     }
 
@@ -111,19 +106,18 @@ impl Cluster {
         };
         let now = topic.partitions.len();
         let wanted = usize::try_from(count).unwrap_or(0);
-        if wanted <= now || count > MAX_PARTITIONS {
+        if wanted <= now {
             let message = if wanted == now {
                 format!("Topic already has {now} partition(s).")
-            } else if wanted < now {
+            } else {
                 format!(
                     "The topic {} currently has {now} partition(s); {count} would not be an increase.",
                     topic.name
                 )
-            } else {
-                format!("At most {MAX_PARTITIONS} partitions are possible.")
             };
             return Err((ErrorCode::INVALID_PARTITIONS, message));
         }
+        self.check_room(wanted - now)?;
         let alive = self.alive_brokers();
         let replicas = topic.partitions[0].replicas.len();
         if replicas > alive.len() {
@@ -133,8 +127,8 @@ impl Cluster {
         let added: Vec<Partition> = (now..wanted)
             .map(|i| self.new_partition(i, (0..replicas).map(|k| alive[(i + k) % alive.len()]).collect()))
             .collect();
-        if !validate_only && let Some(topic) = self.topics.get_mut(index) {
-            topic.partitions.extend(added);
+        if !validate_only {
+            self.topics.add_partitions(index, added);
         }
         Ok(())
     }
@@ -175,14 +169,17 @@ impl Cluster {
         Partition::new(i32::try_from(index).unwrap_or(i32::MAX), replicas, in_sync)
     }
 
+    fn check_room(&self, more: usize) -> Result<(), Refusal> {
+        if more <= MAX_PARTITIONS.saturating_sub(self.topics.partitions()) {
+            return Ok(());
+        }
+        let message = format!("The cluster can't have more than {MAX_PARTITIONS} partitions.");
+        Err((ErrorCode::INVALID_PARTITIONS, message))
+    }
+
     fn check_assignment(&self, assignment: &[Vec<BrokerId>]) -> Result<(), Refusal> {
         let refuse = |message: String| Err((ErrorCode::INVALID_REPLICA_ASSIGNMENT, message));
-        if assignment.len() > usize::try_from(MAX_PARTITIONS).unwrap_or(usize::MAX) {
-            return Err((
-                ErrorCode::INVALID_PARTITIONS,
-                format!("At most {MAX_PARTITIONS} partitions are possible."),
-            ));
-        }
+        self.check_room(assignment.len())?;
         for replicas in assignment {
             if replicas.is_empty() {
                 return refuse("The manual partition assignment includes an empty replica list.".to_owned());
@@ -210,4 +207,4 @@ impl Cluster {
 }
 
 /// A request of a few bytes must not make the cluster allocate without bounds.
-const MAX_PARTITIONS: i32 = 100_000;
+const MAX_PARTITIONS: usize = 200_000;

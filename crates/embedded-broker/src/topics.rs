@@ -16,6 +16,7 @@ pub(crate) struct Topics {
     entries: Vec<Option<Topic>>,
     by_name: BTreeMap<String, TopicIndex>,
     by_id: BTreeMap<[u8; 16], TopicIndex>,
+    partitions: usize,
 }
 
 /// One topic.
@@ -60,6 +61,7 @@ impl Topics {
         let index = TopicIndex(self.entries.len());
         self.by_name.insert(topic.name.clone(), index);
         self.by_id.insert(topic.id.0, index);
+        self.partitions += topic.partitions.len();
         self.entries.push(Some(topic));
         index
     }
@@ -68,7 +70,27 @@ impl Topics {
         let topic = self.entries.get_mut(index.0)?.take()?;
         self.by_name.remove(&topic.name);
         self.by_id.remove(&topic.id.0);
+        self.partitions -= topic.partitions.len();
         Some(topic)
+    }
+
+    /// How many topics there are.
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// How many partitions all topics have.
+    pub fn partitions(&self) -> usize {
+        self.partitions
+    }
+
+    /// Gives a topic more partitions.
+    pub fn add_partitions(&mut self, index: TopicIndex, partitions: Vec<Partition>) {
+        let count = partitions.len();
+        if let Some(topic) = self.get_mut(index) {
+            topic.partitions.extend(partitions);
+            self.partitions += count;
+        }
     }
 
     pub fn by_name(&self, name: &str) -> Option<TopicIndex> {

@@ -5,9 +5,16 @@ mod common;
 use std::time::Duration;
 
 use common::{Batch, World, base_offsets, fetch_request, frame, produce_request, records_of};
-use ottla_embedded_broker::{BrokerId, Cluster, ClusterOptions, Fault, FaultAction, Output, Tail};
+use ottla_embedded_broker::{
+    BrokerId, BrokerRelease, Cluster, ClusterOptions, Fault, FaultAction, Output, Tail,
+};
 use ottla_protocol::{
     api::ApiKey,
+    batch::{
+        Batch as ReadBatch, BatchHeader, Batches, ChunkPool, LegacyFormat, RecordBatchBuilder, Records,
+        SealOptions, layout, put_message_set,
+    },
+    compress::Compression,
     error_code::ErrorCode,
     generated::{
         api_versions::ApiVersionsRequest,
@@ -116,6 +123,37 @@ fn any_other_version_that_is_not_served_closes_the_connection() {
     }
 }
 
+/// Calls a function for every API that always answers, with its request and the versions that are served.
+macro_rules! every_request {
+    ($act:ident $(, $argument:expr)?) => {{
+        use ottla_protocol::generated::*;
+        $act::<fetch::FetchRequest>(4..=18 $(, $argument)?);
+        $act::<list_offsets::ListOffsetsRequest>(1..=11 $(, $argument)?);
+        $act::<metadata::MetadataRequest>(0..=13 $(, $argument)?);
+        $act::<offset_commit::OffsetCommitRequest>(2..=10 $(, $argument)?);
+        $act::<offset_fetch::OffsetFetchRequest>(1..=10 $(, $argument)?);
+        $act::<find_coordinator::FindCoordinatorRequest>(0..=6 $(, $argument)?);
+        $act::<join_group::JoinGroupRequest>(0..=9 $(, $argument)?);
+        $act::<heartbeat::HeartbeatRequest>(0..=4 $(, $argument)?);
+        $act::<leave_group::LeaveGroupRequest>(0..=5 $(, $argument)?);
+        $act::<sync_group::SyncGroupRequest>(0..=5 $(, $argument)?);
+        $act::<describe_groups::DescribeGroupsRequest>(0..=6 $(, $argument)?);
+        $act::<list_groups::ListGroupsRequest>(0..=5 $(, $argument)?);
+        $act::<create_topics::CreateTopicsRequest>(2..=7 $(, $argument)?);
+        $act::<delete_topics::DeleteTopicsRequest>(1..=6 $(, $argument)?);
+        $act::<delete_records::DeleteRecordsRequest>(0..=2 $(, $argument)?);
+        $act::<init_producer_id::InitProducerIdRequest>(0..=5 $(, $argument)?);
+        $act::<offset_for_leader_epoch::OffsetForLeaderEpochRequest>(2..=4 $(, $argument)?);
+        $act::<describe_configs::DescribeConfigsRequest>(1..=4 $(, $argument)?);
+        $act::<create_partitions::CreatePartitionsRequest>(0..=3 $(, $argument)?);
+        $act::<delete_groups::DeleteGroupsRequest>(0..=2 $(, $argument)?);
+        $act::<incremental_alter_configs::IncrementalAlterConfigsRequest>(0..=1 $(, $argument)?);
+        $act::<list_partition_reassignments::ListPartitionReassignmentsRequest>(0..=0 $(, $argument)?);
+        $act::<describe_cluster::DescribeClusterRequest>(0..=2 $(, $argument)?);
+        $act::<describe_topic_partitions::DescribeTopicPartitionsRequest>(0..=0 $(, $argument)?);
+    }};
+}
+
 /// Sends an empty request in every version that is served and expects an answer that decodes to its last byte.
 fn sweep<R: Request>(versions: std::ops::RangeInclusive<i16>) {
     for version in versions {
@@ -129,31 +167,7 @@ fn sweep<R: Request>(versions: std::ops::RangeInclusive<i16>) {
 
 #[test]
 fn every_served_version_of_every_api_is_answered() {
-    use ottla_protocol::generated::*;
-    sweep::<fetch::FetchRequest>(4..=18);
-    sweep::<list_offsets::ListOffsetsRequest>(1..=11);
-    sweep::<metadata::MetadataRequest>(0..=13);
-    sweep::<offset_commit::OffsetCommitRequest>(2..=10);
-    sweep::<offset_fetch::OffsetFetchRequest>(1..=10);
-    sweep::<find_coordinator::FindCoordinatorRequest>(0..=6);
-    sweep::<join_group::JoinGroupRequest>(0..=9);
-    sweep::<heartbeat::HeartbeatRequest>(0..=4);
-    sweep::<leave_group::LeaveGroupRequest>(0..=5);
-    sweep::<sync_group::SyncGroupRequest>(0..=5);
-    sweep::<describe_groups::DescribeGroupsRequest>(0..=6);
-    sweep::<list_groups::ListGroupsRequest>(0..=5);
-    sweep::<create_topics::CreateTopicsRequest>(2..=7);
-    sweep::<delete_topics::DeleteTopicsRequest>(1..=6);
-    sweep::<delete_records::DeleteRecordsRequest>(0..=2);
-    sweep::<init_producer_id::InitProducerIdRequest>(0..=5);
-    sweep::<offset_for_leader_epoch::OffsetForLeaderEpochRequest>(2..=4);
-    sweep::<describe_configs::DescribeConfigsRequest>(1..=4);
-    sweep::<create_partitions::CreatePartitionsRequest>(0..=3);
-    sweep::<delete_groups::DeleteGroupsRequest>(0..=2);
-    sweep::<incremental_alter_configs::IncrementalAlterConfigsRequest>(0..=1);
-    sweep::<list_partition_reassignments::ListPartitionReassignmentsRequest>(0..=0);
-    sweep::<describe_cluster::DescribeClusterRequest>(0..=2);
-    sweep::<describe_topic_partitions::DescribeTopicPartitionsRequest>(0..=0);
+    every_request!(sweep);
 }
 
 #[test]
@@ -1046,6 +1060,77 @@ fn an_older_broker_can_be_emulated() {
     assert!(world.is_closed(connection));
 }
 
+#[test]
+fn clients_of_earlier_times_produce_and_fetch_message_sets() {
+    let releases =
+        [BrokerRelease::V0_8_2, BrokerRelease::V0_9_0, BrokerRelease::V0_10_0, BrokerRelease::V0_10_1];
+    for (release, produce_version, fetch_version) in [
+        (releases[0], 0, 0),
+        (releases[1], 1, 1),
+        (releases[2], 2, 2),
+        (releases[3], 2, 3),
+        (BrokerRelease::V0_11_0, 2, 5),
+    ] {
+        let mut world = World::new(ClusterOptions::default().emulate(release));
+        world.cluster.control().create_topic("t", 1, 1).unwrap();
+        let connection = world.open(1);
+        let format = if produce_version < 2 { LegacyFormat::V0 } else { LegacyFormat::V1 };
+        let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
+        builder.append(500, Some(b"k"), Some(b"v"), &[]);
+        builder.append(501, None, None, &[]);
+        let set = builder.seal(&SealOptions::default()).unwrap();
+        let (header, set) = (BatchHeader::parse(&set.to_vec()).unwrap(), set.to_vec());
+        let mut message_set = Vec::new();
+        let records = Records::new(&header, &set[layout::RECORDS..]).map(Result::unwrap);
+        put_message_set(format, Compression::None, None, records, &mut message_set).unwrap();
+        for base_offset in [0, 2] {
+            let request = produce_request("t", 0, 1, message_set.clone());
+            let answer = world.call(connection, produce_version, &request);
+            let partition = &answer.responses[0].partition_responses[0];
+            assert_eq!((partition.error_code, partition.base_offset), (ErrorCode::NONE, base_offset));
+        }
+        let answer = world.call(connection, fetch_version, &fetch_request("t", &[(0, 0)], 0));
+        let fetched = records_of(&answer, 0);
+        let batches: Vec<_> = Batches::new(&fetched).map(Result::unwrap).collect();
+        if fetch_version >= 4 {
+            assert_eq!(batches.len(), 2);
+            continue;
+        }
+        let messages: Vec<_> = batches
+            .iter()
+            .map(|batch| match batch {
+                ReadBatch::Legacy(message) => *message,
+                ReadBatch::V2(_) => panic!("{release:?} knows no record batches"),
+            })
+            .collect();
+        assert_eq!(messages.iter().map(|m| m.offset).collect::<Vec<_>>(), [0, 1, 2, 3], "{release:?}");
+        assert_eq!(
+            (messages[2].key, messages[2].value, messages[3].value),
+            (Some(&b"k"[..]), Some(&b"v"[..]), None)
+        );
+        let timestamps: Vec<_> = messages.iter().map(|m| m.timestamp).collect();
+        let expected = if fetch_version < 2 { [-1; 4] } else { [500, 501, 500, 501] };
+        assert_eq!(timestamps, expected, "{release:?}");
+        let wanted =
+            list_offsets::request::Partition { timestamp: -1, max_num_offsets: 5, ..Default::default() };
+        let topic = list_offsets::request::Topic { name: "t".to_owned(), partitions: vec![wanted] };
+        let answer =
+            world.call(connection, 0, &ListOffsetsRequest { topics: vec![topic], ..Default::default() });
+        assert_eq!(answer.topics[0].partitions[0].old_style_offsets, [4, 0]);
+    }
+}
+
+#[test]
+fn a_broker_older_than_api_versions_closes_the_connection_when_asked() {
+    let mut world = World::new(ClusterOptions::default().emulate(BrokerRelease::V0_9_0));
+    let connection = world.open(1);
+    world.send(connection, 0, &software());
+    assert!(world.is_closed(connection));
+    let connection = world.open(1);
+    let all = MetadataRequest { topics: Some(Vec::new()), ..Default::default() };
+    assert_eq!(world.call(connection, 0, &all).brokers.len(), 3);
+}
+
 /// A run with everything in it: what came out, in bytes.
 fn eventful_run(seed: u64, cut: usize) -> Vec<u8> {
     let options = ClusterOptions { seed, replication_lag: MS * 3, ..Default::default() };
@@ -1095,19 +1180,23 @@ fn the_same_seed_gives_the_same_bytes_however_the_input_is_cut() {
     assert_ne!(first, eventful_run(8, usize::MAX), "topic ids come from the seed");
 }
 
+/// An empty request in every version that is served.
+fn add_frames<R: Request>(versions: std::ops::RangeInclusive<i16>, frames: &mut Vec<Vec<u8>>) {
+    frames.extend(versions.map(|version| frame(1, version, &R::default())));
+}
+
 #[test]
 fn hostile_frames_never_panic_and_never_stop_the_cluster() {
     let mut world = World::with_topic();
-    let seeds: Vec<Vec<u8>> = vec![
+    let mut seeds: Vec<Vec<u8>> = vec![
         frame(1, 12, &produce_request("t", 0, -1, Batch::of(3).build())),
         frame(1, 13, &produce_request("t", 0, 1, Batch::of(3).build())),
         frame(1, 12, &fetch_request("t", &[(0, 0), (1, 5)], 0)),
         frame(1, 18, &fetch_request("t", &[(0, 0)], 0)),
         frame(1, 12, &MetadataRequest { topics: None, ..Default::default() }),
         frame(1, 4, &software()),
-        frame(1, 6, &ListOffsetsRequest::default()),
-        frame(1, 7, &CreateTopicsRequest::default()),
     ];
+    every_request!(add_frames, &mut seeds);
     let mut random = 88172645463325252u64;
     let mut next = |below: usize| {
         random ^= random << 13;

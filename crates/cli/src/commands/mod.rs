@@ -1,6 +1,11 @@
 //! The subcommands, one file each: its options, and what it does.
 
 pub mod broker;
+pub mod consume;
+pub mod consumer_perf_test;
+pub mod metadata;
+pub mod offsets;
 pub mod produce;
 pub mod producer_perf_test;
 pub mod properties;
+pub mod topics;

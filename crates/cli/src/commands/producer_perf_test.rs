@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args};
-use ottla::{Config, DeliveryBatch, Producer, Record, SendError, Topic};
+use ottla::{Config, Consumer, DeliveryBatch, Offset, Producer, Record, SendError, Topic};
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
 use crate::client_options::{load, print_warnings, set_pair};
@@ -16,6 +16,7 @@ use crate::perf::latency::{Rate, Stats, Tag};
 use crate::perf::metrics::print_metrics;
 use crate::perf::pace::Pace;
 use crate::perf::payload::Payloads;
+use crate::perf::verify::Verifier;
 use crate::progress::Progress;
 
 /// Measure producing, with the options and the output of Kafka's kafka-producer-perf-test
@@ -122,7 +123,7 @@ pub fn run(options: &ProducerPerfTestOptions) -> Outcome {
     }
     produce(options, &config, &mut payloads)?;
     match &cluster {
-        Some(cluster) => verify(options, cluster),
+        Some(cluster) => verify(options, cluster, &payloads),
         None => Ok(()),
     }
 }
@@ -162,8 +163,8 @@ impl ProducerPerfTestOptions {
             return Ok(Payloads::random(size as usize));
         }
         let Some(file) = &self.payload_file else { return Ok(Payloads::monotonic()) };
-        println!("Reading payloads from: {}", std::path::absolute(file)?.display());
         let payloads = Payloads::file(file, &self.payload_delimiter)?;
+        println!("Reading payloads from: {}", std::path::absolute(file)?.display());
         println!("Number of records read: {}", payloads.len().unwrap_or_default());
         Ok(payloads)
     }
@@ -328,17 +329,39 @@ fn start_cluster(options: &ProducerPerfTestOptions) -> Outcome<EmbeddedCluster> 
     Ok(cluster)
 }
 
-/// Counts what the embedded cluster holds.
-fn verify(options: &ProducerPerfTestOptions, cluster: &EmbeddedCluster) -> Outcome {
-    let written: i64 = (0..options.partitions)
+/// Reads everything back from the embedded cluster.
+fn verify(options: &ProducerPerfTestOptions, cluster: &EmbeddedCluster, payloads: &Payloads) -> Outcome {
+    let written: u64 = (0..options.partitions)
         .filter_map(|partition| cluster.control(|control| control.partition(&options.topic, partition)))
-        .map(|partition| partition.high_watermark)
+        .map(|partition| partition.high_watermark as u64)
         .sum();
-    match written as u64 == options.num_records {
-        true => Ok(()),
-        false => {
-            Err(Failure::Failed(format!("the cluster holds {written} records, not {}", options.num_records)))
+    let mut config = Config::new();
+    config.set("bootstrap.servers", &cluster.bootstrap_servers())?;
+    let consumer = Consumer::new(&config)?;
+    let assignment: Vec<_> =
+        (0..options.partitions).map(|partition| (&options.topic, partition, Offset::Beginning)).collect();
+    consumer.assign(&assignment)?;
+    let start = Instant::now();
+    let mut last_came = start;
+    let mut verifier = Verifier::new(options.num_records, options.partitions as usize, payloads.numbering());
+    while verifier.records() < written && last_came.elapsed() < Duration::from_secs(30) {
+        let before = verifier.records();
+        let records = consumer.poll(Duration::from_millis(500))?;
+        for message in &records {
+            verifier.record(message.partition(), message.value().unwrap_or_default());
         }
+        if verifier.records() > before {
+            last_came = Instant::now();
+        }
+    }
+    let rate = Rate::new(verifier.records(), verifier.bytes(), start.elapsed().as_millis() as u64);
+    consumer.close(Duration::from_secs(10))?;
+    match verifier.verdict() {
+        Ok(verdict) => {
+            println!("verified: {verdict}, {rate}");
+            Ok(())
+        }
+        Err(verdict) => Err(Failure::Failed(format!("verification failed: {verdict}"))),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Produce (0), versions 3 to 13; versions 0 to 2 are advertised but not served, as by Kafka 4.
+//! Produce (0), versions 3 to 13. Versions 0 to 2 are advertised but not served, as by Kafka 4, unless an older release is
+//! emulated: then their message sets are made into record batches.
 //!
 //! Each partition takes exactly one record batch of magic 2, whose header and checksum are checked but whose records are
 //! not looked at. Base offset and leader epoch are written into it and it is appended as it is. Idempotent batches must
@@ -25,6 +26,7 @@ use crate::{
     cluster::{Cluster, Timer},
     connection::{Pending, Request},
     inbox::FrameBytes,
+    message_sets::to_batch,
     options::BrokerId,
     producer_state::SequenceCheck,
     timers::TimerKey,
@@ -249,6 +251,9 @@ impl Cluster {
             return Ok(Produced::at(part.partition, base_offset, base_offset, -1));
         }
         let mut carved = records.carve(range);
+        if request.version < 3 {
+            carved = Carved::Owned(BytesMut::from(&to_batch(carved.as_mut())?[..]));
+        }
         let header = check(carved.as_mut(), request.version, limits.max_message_bytes)?;
         let state = self.topics.partition_mut(topic_index, part.partition).ok_or(unknown)?;
         if part.acks == -1 && state.in_sync.len() < limits.min_insync_replicas {

@@ -1,4 +1,4 @@
-//! Fetch (1), versions 4 to 18.
+//! Fetch (1), versions 4 to 18; 0 to 3, with message sets, where an older release is emulated.
 //!
 //! Answers at once if there are `min_bytes` or an error, else when there are, or after `max_wait_ms`. Sessions (KIP-227)
 //! from version 7 on: only partitions with records or news are in an incremental answer. The first batch found is sent
@@ -11,13 +11,16 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
-use ottla_protocol::{error_code::ErrorCode, generated::fetch::FetchRequest, uuid::Uuid};
+use ottla_protocol::{
+    batch::LegacyFormat, error_code::ErrorCode, generated::fetch::FetchRequest, uuid::Uuid,
+};
 
 pub(crate) use super::fetch_sessions::FetchSessions;
 use super::fetch_sessions::{FetchSession, SessionKey, SessionPartition, TopicName, WantedPartition};
 use crate::{
     cluster::{Cluster, Timer},
     connection::{Pending, Request, Waiter},
+    message_sets::put_batch,
     options::BrokerId,
     timers::TimerKey,
     topics::TopicIndex,
@@ -154,7 +157,8 @@ impl Cluster {
     /// Finds out which partitions are meant, and creates or changes the session.
     fn fetch_scope(&mut self, request: &Request, body: FetchRequest) -> Result<Scope, ErrorCode> {
         let by_id = request.version >= 13;
-        let name = |name: String, id: Uuid| if by_id { TopicName::Id(id.0) } else { TopicName::Name(name) };
+        let name =
+            |name: String, id: Uuid| if by_id { TopicName::Id(id.0) } else { TopicName::Name(name.into()) };
         let mut partitions = Vec::new();
         for topic in body.topics {
             let topic_name = name(topic.topic, topic.topic_id);
@@ -346,6 +350,9 @@ impl Cluster {
             part.bytes += batch.bytes.len();
             part.records.push(batch.bytes.clone());
         }
+        if request.version < 4 {
+            part.make_message_set(request.version);
+        }
         part
     }
 
@@ -368,7 +375,9 @@ impl Cluster {
         let version = request.version;
         let mut writer = request.answer();
         let flexible = version >= 12;
-        put_i32(&mut writer.buffer, request.throttle_ms());
+        if version >= 1 {
+            put_i32(&mut writer.buffer, request.throttle_ms());
+        }
         if version >= 7 {
             put_i16(&mut writer.buffer, error.0);
             put_i32(&mut writer.buffer, session_id);
@@ -428,6 +437,19 @@ impl Cluster {
 }
 
 impl Fetched {
+    /// Puts the records into the form that old clients know.
+    fn make_message_set(&mut self, version: i16) {
+        let format = if version < 2 { LegacyFormat::V0 } else { LegacyFormat::V1 };
+        let mut set = Vec::new();
+        for batch in &self.records {
+            if let Err(error) = put_batch(format, batch, &mut set) {
+                self.error = error;
+            }
+        }
+        self.bytes = set.len();
+        self.records = if set.is_empty() { Vec::new() } else { vec![Bytes::from(set)] };
+    }
+
     /// It has to be said at once.
     fn is_urgent(&self) -> bool {
         self.error != ErrorCode::NONE || self.diverging.is_some() || self.preferred_read_replica >= 0
@@ -443,11 +465,14 @@ impl Fetched {
         put_i32(out, self.key.partition);
         put_i16(out, self.error.0);
         put_i64(out, self.high_watermark);
-        put_i64(out, self.high_watermark);
+        if version >= 4 {
+            put_i64(out, self.high_watermark);
+        }
         if version >= 5 {
             put_i64(out, self.log_start_offset);
         }
         match (read_committed, flexible) {
+            _ if version < 4 => {}
             (true, true) => out.push(1),
             (true, false) => put_i32(out, 0),
             (false, true) => out.push(0),

@@ -1,4 +1,4 @@
-//! ListOffsets (2), versions 1 to 11: earliest (-2), latest (-1), the record with the largest timestamp (-3), the earliest
+//! ListOffsets (2), versions 1 to 11 (0 where an older release is emulated): earliest (-2), latest (-1), the record with the largest timestamp (-3), the earliest
 //! local offset (-4: the same as earliest), the latest tiered offset (-5: none), the earliest offset that waits for
 //! upload (-6: none), or the first record of a timestamp or later.
 
@@ -64,6 +64,20 @@ impl Cluster {
             timestamp if timestamp >= 0 => first_reaching(log, timestamp),
             _ => return Err(ErrorCode::UNSUPPORTED_VERSION),
         };
+        if request.version == 0 {
+            let newest_first = [Some(offset), (wanted.timestamp == LATEST).then_some(log.start_offset())];
+            let most = usize::try_from(wanted.max_num_offsets).unwrap_or(0);
+            return Ok(response::Partition {
+                partition_index: wanted.partition_index,
+                old_style_offsets: newest_first
+                    .into_iter()
+                    .flatten()
+                    .filter(|o| *o >= 0)
+                    .take(most)
+                    .collect(),
+                ..Default::default()
+            });
+        }
         Ok(response::Partition {
             partition_index: wanted.partition_index,
             timestamp,

@@ -1,6 +1,6 @@
 //! Incremental fetch sessions (KIP-227): what a client fetches from a broker, so that it needn't say it each time.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use ottla_protocol::{error_code::ErrorCode, time::Instant};
 
@@ -37,7 +37,7 @@ pub(crate) struct SessionKey {
 /// How a client names a topic.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TopicName {
-    Name(String),
+    Name(Arc<str>),
     Id([u8; 16]),
 }
 
@@ -221,7 +221,7 @@ mod tests {
             last_fetched_epoch: -1,
             max_bytes: 100,
         };
-        (0..n).map(|i| SessionPartition::new(TopicName::Name("t".to_owned()), i, wanted)).collect()
+        (0..n).map(|i| SessionPartition::new(TopicName::Name("t".into()), i, wanted)).collect()
     }
 
     fn at(seconds: u64) -> Instant {

@@ -111,8 +111,8 @@ pub(crate) fn advertised_versions(broker: &Broker, key: i16) -> Option<(i16, i16
 pub(crate) fn served_versions(broker: &Broker, key: i16) -> Option<(i16, i16)> {
     let (min, max) = advertised_versions(broker, key)?;
     // Kafka 4 advertises old versions for the sake of old librdkafka, but doesn't serve them.
-    let min = if key == ApiKey::Produce as i16 { min.max(3) } else { min };
-    Some((min, max))
+    let is_modern = key == ApiKey::Produce as i16 && !broker.api_versions.contains_key(&key);
+    Some((if is_modern { 3 } else { min }, max))
 }
 
 impl Cluster {
