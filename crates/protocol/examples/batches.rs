@@ -29,8 +29,13 @@ fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
                 if codec == Compression::Zstd && magic < 2 {
                     continue;
                 }
-                let name = format!("ottla-v{magic}-{codec}{suffix}.bin");
-                fs::write(folder.join(name), lines::write(magic, codec, &records))?;
+                let highest = codec.levels().map(|levels| *levels.end());
+                for (level, name) in [(None, ""), (highest, "-highest")] {
+                    if name.is_empty() || level.is_some() {
+                        let name = format!("ottla-v{magic}-{codec}{name}{suffix}.bin");
+                        fs::write(folder.join(name), lines::write(magic, codec, level, &records))?;
+                    }
+                }
             }
         }
     }

@@ -14,9 +14,13 @@ use lz4_flex::block::{
 };
 use twox_hash::XxHash32;
 
-use super::{CompressError, Compression, DecompressError, Output, snappy::in_blocks};
+use super::{
+    CompressError, Compression, DecompressError, Output,
+    lz4_high::{self, Chains},
+    snappy::in_blocks,
+};
 
-/// The levels that lz4 knows.
+/// The levels that lz4 knows: up to 2 it is the fast way, from 3 on ever more earlier text is searched.
 pub const LEVELS: RangeInclusive<i32> = 0..=12;
 
 /// What the header's checksum covers.
@@ -48,17 +52,18 @@ const LARGEST_RATIO: usize = 255;
 
 struct Context {
     table: CompressTable,
+    chains: Chains,
     /// A block that is gathered from several pieces.
     block: Vec<u8>,
 }
 
 thread_local! {
     static CONTEXT: RefCell<Context> =
-        RefCell::new(Context { table: CompressTable::large(), block: Vec::new() });
+        RefCell::new(Context { table: CompressTable::large(), chains: Chains::new(), block: Vec::new() });
 }
 
 pub(super) fn compress<'a>(
-    _level: Option<i32>,
+    level: Option<i32>,
     input: impl Iterator<Item = &'a [u8]>,
     out: &mut Vec<u8>,
     checksum: HeaderChecksum,
@@ -72,20 +77,27 @@ pub(super) fn compress<'a>(
     };
     let checksum = header_checksum(covered);
     out.push(checksum);
-    CONTEXT.with_borrow_mut(|Context { table, block }| {
+    let high = level.filter(|level| *level >= lz4_high::FIRST_LEVEL);
+    CONTEXT.with_borrow_mut(|Context { table, chains, block }| {
         in_blocks::<BLOCK, _>(input, block, |block| {
             let at = out.len();
-            out.resize(at + 4 + get_maximum_output_size(block.len()), 0);
-            let length = compress_into_with_table(block, &mut out[at + 4..], table)
-                .map_err(|_| CompressError::Codec { codec: Compression::Lz4, detail: "block failed" })?;
-            let (prefix, length) = if length < block.len() {
-                (length as u32, length)
+            let content = at + 4;
+            if let Some(level) = high {
+                out.extend_from_slice(&[0; 4]);
+                chains.compress(block, level, out);
             } else {
-                out[at + 4..at + 4 + block.len()].copy_from_slice(block);
-                (block.len() as u32 | STORED, block.len())
-            };
-            out[at..at + 4].copy_from_slice(&prefix.to_le_bytes());
-            out.truncate(at + 4 + length);
+                out.resize(content + get_maximum_output_size(block.len()), 0);
+                let length = compress_into_with_table(block, &mut out[content..], table)
+                    .map_err(|_| CompressError::Codec { codec: Compression::Lz4, detail: "block failed" })?;
+                out.truncate(content + length);
+            }
+            let mut prefix = (out.len() - content) as u32;
+            if out.len() - content >= block.len() {
+                out.truncate(content);
+                out.extend_from_slice(block);
+                prefix = block.len() as u32 | STORED;
+            }
+            out[at..content].copy_from_slice(&prefix.to_le_bytes());
             Ok(())
         })
     })?;

@@ -13,6 +13,7 @@
 
 pub mod gzip;
 pub mod lz4;
+mod lz4_high;
 pub mod snappy;
 pub mod zstd;
 

@@ -180,6 +180,52 @@ fn damaged_data_is_an_error_or_other_data_but_no_panic() {
 }
 
 #[test]
+fn higher_levels_make_smaller_output() {
+    for (codec, low, high) in [
+        (Compression::Gzip, 1, 9),
+        (Compression::Lz4, 1, 9),
+        (Compression::Lz4, 3, 12),
+        (Compression::Zstd, 1, 19),
+    ] {
+        let input = text(200_000);
+        let size = |level| {
+            let mut out = Vec::new();
+            compress(codec, Some(level), [&input[..]].into_iter(), &mut out).unwrap();
+            out.len()
+        };
+        assert!(size(high) < size(low), "{codec}: {} at {low}, {} at {high}", size(low), size(high));
+    }
+}
+
+#[test]
+fn lz4_of_high_levels_is_read_whatever_the_data() {
+    let mut numbers = Numbers(5);
+    for round in 0..400 {
+        // Few different bytes, runs and repeated parts, so that there are matches of every length and distance.
+        let length = numbers.below([40, 300, 5000, 140_000][round % 4]);
+        let letters = 1 + numbers.below(20);
+        let mut input = Vec::new();
+        while input.len() < length {
+            match numbers.below(3) {
+                0 => input.extend((0..numbers.below(50)).map(|_| numbers.below(letters) as u8)),
+                1 => input.resize(input.len() + numbers.below(400), numbers.below(letters) as u8),
+                _ => {
+                    let from = numbers.below(input.len() + 1);
+                    input.extend(input[from..].iter().copied().take(numbers.below(600)).collect::<Vec<_>>());
+                }
+            }
+        }
+        input.truncate(length);
+        let level = 3 + numbers.below(10) as i32;
+        let mut frame = Vec::new();
+        compress(Compression::Lz4, Some(level), [&input[..]].into_iter(), &mut frame).unwrap();
+        let mut strict = Vec::new();
+        std::io::Read::read_to_end(&mut lz4_flex::frame::FrameDecoder::new(&frame[..]), &mut strict).unwrap();
+        assert!(strict == input, "round {round}, level {level}, {length} bytes");
+    }
+}
+
+#[test]
 fn ids_and_names_round_trip() {
     for codec in CODECS {
         assert_eq!(Compression::from_id(codec.id()), Some(codec));

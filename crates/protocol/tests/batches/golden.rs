@@ -116,7 +116,7 @@ fn uncompressed_batches_of_librdkafka_are_ours_byte_by_byte() {
     let records = lines::parse(&String::from_utf8(file("records.txt")).unwrap());
     for magic in [0, 1, 2] {
         let mut theirs = file(&format!("librdkafka-v{magic}-none.bin"));
-        let mut ours = lines::write(magic, ottla_protocol::compress::Compression::None, &records);
+        let mut ours = lines::write(magic, ottla_protocol::compress::Compression::None, None, &records);
         if magic == 2 {
             // The partition leader's epoch is the broker's to set: librdkafka writes 0, we write -1 as Java does.
             theirs.drain(12..16);

@@ -42,17 +42,15 @@ pub fn parse(text: &str) -> Vec<Line> {
 }
 
 /// The records as this crate encodes them, in format 0, 1 or 2.
-pub fn write(magic: u8, codec: Compression, lines: &[Line]) -> Vec<u8> {
+pub fn write(magic: u8, codec: Compression, level: Option<i32>, lines: &[Line]) -> Vec<u8> {
     let Some(format) = LegacyFormat::from_magic(magic as i8) else {
         let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
         for line in lines {
-            let header = |(key, value): &'_ (Vec<u8>, Option<Vec<u8>>)| (key.clone(), value.clone());
-            let owned: Vec<_> = line.headers.iter().map(header).collect();
             let headers: Vec<_> =
-                owned.iter().map(|(key, value)| HeaderRef { key, value: value.as_deref() }).collect();
+                line.headers.iter().map(|(key, value)| HeaderRef { key, value: value.as_deref() }).collect();
             builder.append(line.timestamp, line.key.as_deref(), line.value.as_deref(), &headers);
         }
-        let options = SealOptions { compression: codec, ..SealOptions::default() };
+        let options = SealOptions { compression: codec, level, ..SealOptions::default() };
         return builder.seal(&options).unwrap().to_vec();
     };
     let records = lines.iter().enumerate().map(|(index, line)| {
@@ -60,7 +58,7 @@ pub fn write(magic: u8, codec: Compression, lines: &[Line]) -> Vec<u8> {
         RecordView::without_headers(index as i64, line.timestamp, key, value)
     });
     let mut out = Vec::new();
-    put_message_set(format, codec, None, records, &mut out).unwrap();
+    put_message_set(format, codec, level, records, &mut out).unwrap();
     out
 }
 
