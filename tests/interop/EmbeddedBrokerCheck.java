@@ -70,7 +70,7 @@ public class EmbeddedBrokerCheck {
         try (var first = consumer(settings); var second = consumer(settings)) {
             first.subscribe(List.of(topic));
             second.subscribe(List.of(topic));
-            long end = System.currentTimeMillis() + 30_000;
+            long end = System.currentTimeMillis() + 60_000;
             while (System.currentTimeMillis() < end
                 && (seen.size() < RECORDS || first.assignment().isEmpty() || second.assignment().isEmpty())) {
                 for (var consumer : List.of(first, second)) {
@@ -127,7 +127,7 @@ public class EmbeddedBrokerCheck {
 
     static List<ConsumerRecord<String, String>> read(Consumer<String, String> consumer, int count) {
         List<ConsumerRecord<String, String>> records = new ArrayList<>();
-        long end = System.currentTimeMillis() + 30_000;
+        long end = System.currentTimeMillis() + 60_000;
         while (records.size() < count && System.currentTimeMillis() < end) {
             consumer.poll(Duration.ofMillis(500)).forEach(records::add);
         }

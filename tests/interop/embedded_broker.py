@@ -43,7 +43,7 @@ def produce_all(topic, codec):
 
 
 def read(consumer, count):
-    messages, end = [], time.time() + 30
+    messages, end = [], time.time() + 60
     while len(messages) < count and time.time() < end:
         for message in consumer.consume(1000, 0.5):
             assert message.error() is None, message.error()
@@ -88,7 +88,7 @@ def check_group(topic):
     members = [Consumer(settings) for _ in range(2)]
     for member in members:
         member.subscribe([topic])
-    seen, end = set(), time.time() + 30
+    seen, end = set(), time.time() + 60
     while (len(seen) < RECORDS or not all(m.assignment() for m in members)) and time.time() < end:
         for member in members:
             for message in member.consume(500, 0.1):

@@ -106,7 +106,8 @@ impl Inbox {
         }
         if wanted + 4 > SMALL {
             let mut bytes = std::mem::take(&mut self.spare);
-            if bytes.len() < wanted {
+            // Not one that is much too large either: records that are kept would keep all of it.
+            if bytes.len() < wanted || bytes.len() / 4 > wanted {
                 bytes = BytesMut::zeroed(wanted);
             }
             bytes[..here].copy_from_slice(&self.small[self.start + 4..self.end]);

@@ -507,7 +507,7 @@ fn the_old_leader_names_the_new_one_where_the_version_can() {
             if version >= 9 { ErrorCode::FENCED_LEADER_EPOCH } else { ErrorCode::NOT_LEADER_OR_FOLLOWER };
         assert_eq!(partition.error_code, expected, "Fetch version {version}");
         let told = (partition.current_leader.leader_id, partition.current_leader.leader_epoch);
-        assert_eq!(told, if version >= 12 { (2, 1) } else { (-1, -1) }, "Fetch version {version}");
+        assert_eq!(told, if version >= 16 { (2, 1) } else { (-1, -1) }, "Fetch version {version}");
         assert_eq!(answer.node_endpoints.len(), usize::from(version >= 16));
     }
 }

@@ -4,7 +4,7 @@
 //! from version 7 on: only partitions with records or news are in an incremental answer. The first batch found is sent
 //! whatever its size; after it, whole batches up to the partition's and the request's limits (`partial_batches`: cut off
 //! anywhere, as Kafka does). Records are sent out of the log without being copied. A wrong leader epoch is fenced, a
-//! diverging log is told from version 12 on (KIP-595), a new leader from version 12 on with its endpoint from 16 on
+//! diverging log is told from version 12 on (KIP-595), a new leader and its endpoint from version 16 on
 //! (KIP-951), and consumers of version 11 on may read from followers and are sent to one in their rack
 //! (`rack_aware_fetch`, KIP-392). There are no transactions: the last stable offset is the high watermark.
 
@@ -487,7 +487,7 @@ impl Fetched {
         }
         if flexible {
             let out = &mut writer.buffer;
-            let leader = self.leader.filter(|_| self.names_leader());
+            let leader = self.leader.filter(|_| version >= 16 && self.names_leader());
             out.push(u8::from(self.diverging.is_some()) + u8::from(leader.is_some()));
             if let Some((epoch, end_offset)) = self.diverging {
                 out.extend_from_slice(&[0, 13]);
