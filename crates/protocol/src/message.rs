@@ -50,8 +50,8 @@ impl Versions {
     }
 }
 
-pub(crate) fn encode<T: WriteTo>(
-    message: &T,
+pub(crate) fn encode(
+    message: &dyn WriteTo,
     versions: &Versions,
     version: i16,
     out: &mut Vec<u8>,
@@ -69,11 +69,16 @@ pub(crate) fn decode<'a, T: ReadFrom<'a>>(
     reader: &mut Reader<'a>,
     version: i16,
 ) -> Result<T, DecodeError> {
+    begin_decode(versions, reader, version)?;
+    T::read_from(reader, version)
+}
+
+fn begin_decode(versions: &Versions, reader: &mut Reader<'_>, version: i16) -> Result<(), DecodeError> {
     if !versions.contains(version) {
         return Err(reader.at(versions.name).error(DecodeErrorKind::UnsupportedVersion(version)));
     }
     reader.set_flexible(version >= versions.flexible_from);
-    T::read_from(reader, version)
+    Ok(())
 }
 
 /// Gives a message its public methods.

@@ -251,7 +251,7 @@ impl<'a> Reader<'a> {
 
     /// An array of int32 in place.
     pub fn int32_array(&mut self) -> Result<Int32Array<'a>> {
-        let count = self.array_length()?.ok_or_else(|| self.error(DecodeErrorKind::UnexpectedNull))?;
+        let count = self.non_null_array_length()?;
         self.bytes(count.saturating_mul(4)).map(Int32Array::new)
     }
 
@@ -265,20 +265,37 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The number of elements of an array that may not be null.
+    pub fn non_null_array_length(&mut self) -> Result<usize> {
+        match self.array_length()? {
+            Some(count) => Ok(count),
+            None => Err(self.error(DecodeErrorKind::UnexpectedNull)),
+        }
+    }
+
+    // One loop per type of element, and as little else as possible: there are hundreds of them.
+
     /// An array.
     pub(crate) fn array<T: ReadFrom<'a>>(&mut self, version: i16) -> Result<Vec<T>> {
-        self.nullable_array(version)?.ok_or_else(|| self.error(DecodeErrorKind::UnexpectedNull))
+        let count = self.non_null_array_length()?;
+        self.elements(version, count)
     }
 
     /// An array, or null.
     pub(crate) fn nullable_array<T: ReadFrom<'a>>(&mut self, version: i16) -> Result<Option<Vec<T>>> {
-        let Some(count) = self.array_length()? else { return Ok(None) };
+        match self.array_length()? {
+            Some(count) => self.elements(version, count).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn elements<T: ReadFrom<'a>>(&mut self, version: i16, count: usize) -> Result<Vec<T>> {
         self.charge(count.saturating_mul(size_of::<T>()))?;
         let mut array = Vec::with_capacity(count);
         for _ in 0..count {
             array.push(T::read_from(self, version)?);
         }
-        Ok(Some(array))
+        Ok(array)
     }
 
     /// A struct that may be null: a byte before it says so.

@@ -180,15 +180,23 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    // One loop per type of element, and as little else as possible: there are hundreds of them.
+
     /// An array.
     pub(crate) fn array<T: WriteTo>(&mut self, version: i16, value: &[T]) -> Result {
-        self.nullable_array(version, Some(value))
+        self.length(Some(value.len()))?;
+        for element in value {
+            element.write_to(self, version)?;
+        }
+        Ok(())
     }
 
     /// An array, or null.
     pub(crate) fn nullable_array<T: WriteTo>(&mut self, version: i16, value: Option<&[T]>) -> Result {
-        self.length(value.map(<[T]>::len))?;
-        value.unwrap_or_default().iter().try_for_each(|element| element.write_to(self, version))
+        match value {
+            Some(value) => self.array(version, value),
+            None => self.length(None),
+        }
     }
 
     /// An array that may be null in other versions, not in this one.
