@@ -1,7 +1,7 @@
 //! `cargo xtask ...`: everything about this repository that is done by a program.
 //!
-//! One file per command: [`test`] (what CI runs, made of the steps in `test/`), [`kafka`] (a real Apache Kafka on this
-//! machine), [`codegen`], [`docs`], [`bench`], [`fuzz`]. Around them: [`shell`] runs other programs and never loses
+//! One file per command: [`mod@test`] (what CI runs, made of the steps in `test/`), [`kafka`] (a real Apache Kafka on this
+//! machine), [`codegen`], [`docs`], [`mod@bench`], [`fuzz`]. Around them: [`shell`] runs other programs and never loses
 //! their output, [`install`] fetches what is missing or says what to install, [`tidy`] checks what no compiler checks.
 
 #![forbid(unsafe_code)]

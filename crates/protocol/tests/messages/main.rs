@@ -2,7 +2,7 @@
 //!
 //! [`frames`] makes bodies straight from the schema, knowing nothing of the generated code. [`oracle`] has both crates
 //! read them, compares what they saw, and compares what they write. [`fuzz`] damages them, and counts what decoding
-//! allocates.
+//! allocates. [`layouts`] is for versions that only Kafka itself has.
 
 mod allocations;
 mod codecs;
