@@ -177,12 +177,7 @@ impl Operation for TopicOperation {
             Kind::Create { topics, validate_only } => {
                 let topics = topics.iter().filter(|topic| lacking(&topic.name)).map(wanted_topic).collect();
                 let validate_only = *validate_only;
-                let request = CreateTopicsRequest {
-                    topics,
-                    timeout_ms,
-                    validate_only,
-                    ..CreateTopicsRequest::default()
-                };
+                let request = CreateTopicsRequest { topics, timeout_ms, validate_only };
                 Box::new(move |version, out| request.encode(version, out))
             }
             Kind::Delete => {
@@ -204,18 +199,12 @@ impl Operation for TopicOperation {
             }
             Kind::CreatePartitions { topics, validate_only } => {
                 let topics = topics.iter().filter(|(name, _)| lacking(name)).map(|(name, count)| {
-                    create_partitions::request::Topic {
-                        name: name.clone(),
-                        count: *count,
-                        assignments: None,
-                        ..create_partitions::request::Topic::default()
-                    }
+                    create_partitions::request::Topic { name: name.clone(), count: *count, assignments: None }
                 });
                 let request = CreatePartitionsRequest {
                     topics: topics.collect(),
                     timeout_ms,
                     validate_only: *validate_only,
-                    ..CreatePartitionsRequest::default()
                 };
                 Box::new(move |version, out| request.encode(version, out))
             }
@@ -277,12 +266,10 @@ fn wanted_topic(topic: &NewTopic) -> create_topics::request::Topic {
     let assignments = assignments.iter().map(|(partition, brokers)| create_topics::request::Assignment {
         partition_index: *partition,
         broker_ids: brokers.clone(),
-        ..create_topics::request::Assignment::default()
     });
     let configs = configs.iter().map(|(name, value)| create_topics::request::Config {
         name: name.clone(),
         value: Some(value.clone()),
-        ..create_topics::request::Config::default()
     });
     create_topics::request::Topic {
         name: name.clone(),
@@ -290,6 +277,5 @@ fn wanted_topic(topic: &NewTopic) -> create_topics::request::Topic {
         replication_factor: if assigned { -1 } else { *replication_factor },
         assignments: assignments.collect(),
         configs: configs.collect(),
-        ..create_topics::request::Topic::default()
     }
 }

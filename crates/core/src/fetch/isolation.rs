@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     fn aborted(producer_id: i64, first_offset: i64) -> AbortedTransaction {
-        AbortedTransaction { producer_id, first_offset, ..AbortedTransaction::default() }
+        AbortedTransaction { producer_id, first_offset }
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub mod request;
 pub mod session;
 pub mod shared;
 
+#[cfg(test)]
+mod scripted;
+
 use std::sync::Arc;
 
 use self::{

@@ -426,15 +426,9 @@ impl OffsetLookups {
             let topics = topics.iter().map(|(name, partitions)| WantedTopic {
                 name: name.to_string(),
                 partitions: partitions.clone(),
-                ..WantedTopic::default()
             });
-            let request = ListOffsetsRequest {
-                replica_id: -1,
-                isolation_level,
-                topics: topics.collect(),
-                timeout_ms,
-                ..ListOffsetsRequest::default()
-            };
+            let request =
+                ListOffsetsRequest { replica_id: -1, isolation_level, topics: topics.collect(), timeout_ms };
             request.encode(version, out)
         });
         let number = self.next_request;
@@ -447,19 +441,18 @@ impl OffsetLookups {
 
     /// Splits questions so that no list names a partition twice.
     fn without_repetition(&self, ids: Vec<LookupId>) -> Vec<Vec<LookupId>> {
-        let mut lists: Vec<(BTreeSet<(&str, i32)>, Vec<LookupId>)> = Vec::new();
+        let mut named: BTreeMap<(&str, i32), usize> = BTreeMap::new();
+        let mut lists: Vec<Vec<LookupId>> = Vec::new();
         for id in ids {
             let Some(lookup) = self.lookups.get(&id) else { continue };
-            let key = (&*lookup.topic, lookup.partition);
-            match lists.iter_mut().find(|(named, _)| !named.contains(&key)) {
-                Some((named, list)) => {
-                    named.insert(key);
-                    list.push(id);
-                }
-                None => lists.push((BTreeSet::from([key]), vec![id])),
+            let times = named.entry((&lookup.topic, lookup.partition)).or_default();
+            if *times == lists.len() {
+                lists.push(Vec::new());
             }
+            lists[*times].push(id);
+            *times += 1;
         }
-        lists.into_iter().map(|(_, list)| list).collect()
+        lists
     }
 
     fn retry(&mut self, now: Instant, id: LookupId, error: Error, refresh: bool) {

@@ -80,7 +80,6 @@ impl FetchRequestBuilder {
                     topic: topic.to_string(),
                     topic_id,
                     partitions: vec![partition],
-                    ..ForgottenTopicsData::default()
                 }),
             }
         }

@@ -75,6 +75,9 @@ impl Default for ConsumerSettings {
     }
 }
 
+/// The partitions that are consumed.
+type Handles = BTreeMap<(Arc<str>, i32), Arc<PartitionHandle>>;
+
 /// What the threads of a consumer share.
 #[derive(Debug)]
 pub struct ConsumerShared {
@@ -84,7 +87,7 @@ pub struct ConsumerShared {
     pub queue: Arc<FetchQueue>,
     /// How many brokers have partitions to fetch: they share the client's bytes.
     pub(crate) fetchers: AtomicUsize,
-    partitions: Mutex<BTreeMap<(Arc<str>, i32), Arc<PartitionHandle>>>,
+    partitions: Mutex<Handles>,
 }
 
 impl ConsumerShared {
@@ -177,11 +180,7 @@ impl ConsumerShared {
         self.queue.push([Item::Note { handle: Arc::clone(handle), version, event }]);
     }
 
-    fn start(
-        &self,
-        partitions: &mut BTreeMap<(Arc<str>, i32), Arc<PartitionHandle>>,
-        list: &[(Arc<str>, i32, Offset)],
-    ) -> FetchCommand {
+    fn start(&self, partitions: &mut Handles, list: &[(Arc<str>, i32, Offset)]) -> FetchCommand {
         let start = |(topic, partition, from): &(Arc<str>, i32, Offset)| {
             let handle = partitions
                 .entry((Arc::clone(topic), *partition))

@@ -1,0 +1,610 @@
+//! The fetcher against a scripted broker: exact requests, hand-made answers.
+
+use std::{io::IoSlice, sync::Arc, time::Duration};
+
+use ottla_protocol::{
+    api::ApiKey,
+    batch::{
+        ChunkPool, HeaderRef, LegacyFormat, RecordBatchBuilder, RecordView, SealOptions, put_message_set,
+    },
+    compress::Compression,
+    error_code::ErrorCode,
+    generated::{
+        api_versions::{ApiVersionsResponse, response::ApiKey as ApiRow},
+        fetch::{
+            FetchRequest, FetchResponse,
+            response::{AbortedTransaction, Partition, Response as TopicAnswer},
+        },
+    },
+    header::{RequestHeader, ResponseHeader},
+    primitive::Reader,
+    uuid::Uuid,
+};
+
+use super::{
+    FetchMail, FetchReply,
+    deliver::{ConsumerEvent, Records},
+    fetcher::{Fetcher, FetcherOutput},
+    partition::{PartitionConsumer, PartitionHandle, PrefetchLimits},
+    shared::{ConsumerSettings, ConsumerShared},
+};
+use crate::{
+    broker::{
+        buffer::BufferPool,
+        connection::{Connection, ConnectionSettings},
+    },
+    error::{Error, ErrorKind},
+    machine::Instant,
+    rng::Rng,
+    wake::{Wake, WakeHandle},
+};
+
+const T: Uuid = Uuid([7; 16]);
+
+#[derive(Default)]
+struct Wakes(std::sync::atomic::AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(&self) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
+struct Script {
+    now: Instant,
+    shared: Arc<ConsumerShared>,
+    connection: Connection,
+    fetcher: Fetcher,
+    wakes: Arc<Wakes>,
+    correlation_id: i32,
+    version: i16,
+}
+
+impl Script {
+    fn new(version: i16, settings: ConsumerSettings) -> Self {
+        let now = Instant::from_nanos(1_000_000_000);
+        let shared = Arc::new(ConsumerShared::new(settings));
+        let wakes = Arc::new(Wakes::default());
+        let wake = WakeHandle::new(Arc::clone(&wakes) as Arc<dyn Wake>);
+        let fetcher = Fetcher::new(Arc::clone(&shared), BufferPool::default(), wake, Rng::from_seed(1));
+        let settings = Arc::new(ConnectionSettings::default());
+        let connection =
+            Connection::new(settings, "b".into(), 9092, Some(1), BufferPool::default(), Rng::from_seed(2));
+        let mut script = Self { now, shared, connection, fetcher, wakes, correlation_id: 0, version };
+        script.connect();
+        script
+    }
+
+    fn connect(&mut self) {
+        self.connection.want(self.now);
+        self.connection.handle_resolved(self.now, Ok(vec!["127.0.0.1:9092".parse().unwrap()]));
+        self.connection.handle_connected(self.now);
+        let (header, _) = self.sent().expect("the versions are asked first");
+        assert_eq!(header.api_key, ApiKey::ApiVersions as i16);
+        let row = |api: ApiKey, max_version| ApiRow { api_key: api as i16, min_version: 0, max_version };
+        let answer = ApiVersionsResponse {
+            api_keys: vec![row(ApiKey::Fetch, self.version), row(ApiKey::ApiVersions, header.api_version)],
+            ..ApiVersionsResponse::default()
+        };
+        let mut body = Vec::new();
+        answer.encode(header.api_version, &mut body).unwrap();
+        self.receive(ApiKey::ApiVersions, header.api_version, &body);
+        assert!(self.connection.is_ready());
+        self.fetcher.handle_connected(self.now);
+    }
+
+    /// A partition of topic `t` from an offset on.
+    fn adopt(&mut self, partition: i32, offset: i64) -> Arc<PartitionHandle> {
+        let handle = Arc::new(PartitionHandle::new(Arc::from("t"), partition));
+        let mut consumer = PartitionConsumer::new(Arc::clone(&handle), 0, offset);
+        consumer.topic_id = T;
+        consumer.leader_epoch = 4;
+        self.fetcher.handle_mail(self.now, FetchMail::Adopt(Box::new(consumer)));
+        handle
+    }
+
+    /// The next fetch, if one is sent.
+    fn fetch(&mut self) -> Option<FetchRequest> {
+        self.fetcher.pump(self.now, &mut self.connection);
+        let (header, body) = self.sent()?;
+        assert_eq!(header.api_key, ApiKey::Fetch as i16);
+        self.version = header.api_version;
+        Some(FetchRequest::decode(&mut Reader::new(&body), header.api_version).unwrap())
+    }
+
+    fn sent(&mut self) -> Option<(RequestHeader, Vec<u8>)> {
+        let mut bytes = Vec::new();
+        let mut slices = [IoSlice::new(&[]); 8];
+        let filled = self.connection.unsent(&mut slices);
+        slices[..filled].iter().for_each(|slice| bytes.extend_from_slice(slice));
+        if bytes.is_empty() {
+            return None;
+        }
+        self.connection.handle_written(self.now, bytes.len(), &mut Vec::new());
+        let mut reader = Reader::new(&bytes[4..]);
+        let header = RequestHeader::decode(&mut reader).unwrap();
+        self.correlation_id = header.correlation_id;
+        Some((header, bytes[4 + reader.position()..].to_vec()))
+    }
+
+    fn answer(&mut self, answer: &FetchResponse) {
+        let mut body = Vec::new();
+        answer.encode(self.version, &mut body).unwrap();
+        self.receive(ApiKey::Fetch, self.version, &body);
+    }
+
+    fn receive(&mut self, api: ApiKey, version: i16, body: &[u8]) {
+        let mut bytes = vec![0; 4];
+        ResponseHeader { correlation_id: self.correlation_id }.encode(api, version, &mut bytes);
+        bytes.extend_from_slice(body);
+        let length = bytes.len() as u32 - 4;
+        bytes[..4].copy_from_slice(&length.to_be_bytes());
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let space = self.connection.read_space();
+            let n = space.len().min(rest.len());
+            space[..n].copy_from_slice(&rest[..n]);
+            rest = &rest[n..];
+            self.connection.handle_read(self.now, n);
+            while let Some(response) = self.connection.next_response(self.now) {
+                self.fetcher.handle_response(self.now, response, "b:9092/1");
+            }
+        }
+    }
+
+    /// What the application gets now.
+    fn take(&self) -> Records {
+        let mut records = Records::default();
+        self.shared.queue.take(usize::MAX, &mut records);
+        records
+    }
+
+    fn offsets(&self) -> Vec<i64> {
+        self.take().iter().map(|message| message.offset()).collect()
+    }
+
+    fn wakes(&self) -> usize {
+        self.wakes.0.load(std::sync::atomic::Ordering::SeqCst)
+    }
+
+    fn later(&mut self, wait: Duration) {
+        self.now += wait;
+        self.connection.handle_timeout(self.now);
+        self.fetcher.handle_timeout(self.now);
+    }
+}
+
+/// Records with these offsets distances from `base`, values of `size` bytes.
+fn batch(base: i64, count: usize, size: usize) -> Vec<u8> {
+    let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
+    for index in 0..count {
+        builder.append(1000 + index as i64, None, Some(&vec![b'x'; size]), &[]);
+    }
+    let mut bytes = builder.seal(&SealOptions::default()).unwrap().to_vec();
+    bytes[..8].copy_from_slice(&base.to_be_bytes());
+    bytes
+}
+
+/// Sets attributes and producer id of a batch, and its checksum again.
+fn mark(mut bytes: Vec<u8>, attributes: i16, producer_id: i64) -> Vec<u8> {
+    bytes[21..23].copy_from_slice(&attributes.to_be_bytes());
+    bytes[43..51].copy_from_slice(&producer_id.to_be_bytes());
+    // Castagnoli's polynomial, bit by bit.
+    let crc = !bytes[21..].iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(
+            crc ^ u32::from(*byte),
+            |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 },
+        )
+    });
+    bytes[17..21].copy_from_slice(&crc.to_be_bytes());
+    bytes
+}
+
+fn abort_marker(offset: i64, producer_id: i64) -> Vec<u8> {
+    let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
+    builder.append(0, Some(&[0, 0, 0, 0]), Some(&[0, 0, 0, 0, 0, 0]), &[]);
+    let mut bytes = builder.seal(&SealOptions::default()).unwrap().to_vec();
+    bytes[..8].copy_from_slice(&offset.to_be_bytes());
+    mark(bytes, 0x30, producer_id)
+}
+
+fn data(partition_index: i32, high_watermark: i64, records: Vec<u8>) -> Partition {
+    Partition {
+        partition_index,
+        high_watermark,
+        last_stable_offset: high_watermark,
+        log_start_offset: 0,
+        records: Some(records),
+        ..Partition::default()
+    }
+}
+
+fn failed(partition_index: i32, error_code: ErrorCode) -> Partition {
+    Partition { partition_index, error_code, ..Partition::default() }
+}
+
+fn response(session_id: i32, partitions: Vec<Partition>) -> FetchResponse {
+    let topic = TopicAnswer { topic: "t".into(), topic_id: T, partitions };
+    let responses = if topic.partitions.is_empty() { Vec::new() } else { vec![topic] };
+    FetchResponse { session_id, responses, ..FetchResponse::default() }
+}
+
+/// `(partition, offset)` of what a request names.
+fn named(request: &FetchRequest) -> Vec<(i32, i64)> {
+    let partitions = request.topics.iter().flat_map(|topic| &topic.partitions);
+    partitions.map(|partition| (partition.partition, partition.fetch_offset)).collect()
+}
+
+#[test]
+fn after_the_first_request_only_what_changed_is_named() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 5);
+    script.adopt(1, 7);
+    let request = script.fetch().unwrap();
+    assert_eq!((request.session_id, request.session_epoch), (0, 0));
+    assert_eq!(named(&request), [(0, 5), (1, 7)]);
+    assert_eq!(request.topics[0].topic_id, T);
+    assert_eq!(request.topics[0].partitions[0].current_leader_epoch, 4);
+    assert!(script.fetch().is_none(), "one fetch is in flight at a time");
+
+    script.answer(&response(99, vec![data(0, 8, batch(5, 3, 10))]));
+    assert_eq!(script.offsets(), [5, 6, 7]);
+    let request = script.fetch().unwrap();
+    assert_eq!((request.session_id, request.session_epoch), (99, 1));
+    assert_eq!(named(&request), [(0, 8)]);
+
+    script.answer(&response(99, vec![]));
+    let request = script.fetch().unwrap();
+    assert_eq!((request.session_epoch, named(&request)), (2, vec![]));
+}
+
+#[test]
+fn a_paused_partition_is_forgotten_and_named_again_when_it_resumes() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    let handle = script.adopt(0, 0);
+    script.adopt(1, 0);
+    script.fetch().unwrap();
+    script.answer(&response(9, vec![]));
+    script.shared.queue.pause(&[Arc::clone(&handle)]);
+    let request = script.fetch().unwrap();
+    assert_eq!(named(&request), []);
+    assert_eq!(request.forgotten_topics_data[0].partitions, [0]);
+    script.answer(&response(9, vec![]));
+    let before = script.wakes();
+    script.shared.queue.resume(&[handle]);
+    assert!(script.wakes() > before, "the fetcher is woken");
+    let request = script.fetch().unwrap();
+    assert_eq!(named(&request), [(0, 0)]);
+    assert!(request.forgotten_topics_data.is_empty());
+}
+
+#[test]
+fn a_lost_session_starts_afresh_at_once() {
+    let mut script = Script::new(12, ConsumerSettings::default());
+    script.adopt(0, 0);
+    assert_eq!(script.fetch().unwrap().topics[0].topic, "t", "version 12 names topics by name");
+    script.answer(&response(5, vec![data(0, 1, batch(0, 1, 1))]));
+    script.fetch().unwrap();
+    let error_code = ErrorCode::FETCH_SESSION_ID_NOT_FOUND;
+    script.answer(&FetchResponse { error_code, ..FetchResponse::default() });
+    let request = script.fetch().expect("without a back-off");
+    assert_eq!((request.session_id, request.session_epoch, named(&request)), (0, 0, vec![(0, 1)]));
+}
+
+#[test]
+fn a_new_connection_has_a_new_session() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![data(0, 1, batch(0, 1, 1))]));
+    script.fetch().unwrap();
+    script.connection.handle_closed(script.now, "gone");
+    script.fetcher.handle_lost(script.now, &Error::new(ErrorKind::Disconnected, ""));
+    assert!(script.fetch().is_none());
+    script.later(Duration::from_secs(20));
+    script.connect();
+    let request = script.fetch().unwrap();
+    assert_eq!((request.session_id, named(&request)), (0, vec![(0, 1)]));
+}
+
+#[test]
+fn an_answer_to_what_was_asked_before_a_seek_is_not_taken() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    script.fetch().unwrap();
+    let (topic, partition) = (Arc::from("t"), 0);
+    script.fetcher.handle_mail(script.now, FetchMail::Release { topic, partition });
+    assert!(matches!(
+        script.fetcher.poll_output(),
+        Some(FetcherOutput::ToCluster(FetchReply::Released(partition))) if partition.offset == 0
+    ));
+    script.adopt(0, 50);
+    script.answer(&response(5, vec![data(0, 100, batch(0, 10, 1))]));
+    assert!(script.take().is_empty());
+    let request = script.fetch().unwrap();
+    assert_eq!(named(&request), [(0, 50)]);
+    assert!(request.forgotten_topics_data.is_empty(), "what is asked for anew must not be forgotten");
+    script.answer(&response(5, vec![data(0, 100, batch(45, 10, 1))]));
+    assert_eq!(script.offsets(), [50, 51, 52, 53, 54], "records before the offset are left out");
+}
+
+#[test]
+fn records_of_an_older_version_vanish_at_hand_over() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    let handle = script.adopt(0, 0);
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![data(0, 3, batch(0, 3, 1))]));
+    script.shared.queue.outdate(&handle, -1);
+    assert!(script.take().is_empty());
+    assert!(script.fetch().is_none(), "a partition that is to start anew is not fetched");
+}
+
+#[test]
+fn paused_records_are_kept_and_come_first_after_resume() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    let handle = script.adopt(0, 0);
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![data(0, 9, batch(0, 3, 1))]));
+    script.fetch().unwrap();
+    script.shared.queue.pause(&[Arc::clone(&handle)]);
+    script.answer(&response(5, vec![data(0, 9, batch(3, 2, 1))]));
+    assert!(script.take().is_empty());
+    assert_eq!(handle.position(), None);
+    script.shared.queue.resume(&[Arc::clone(&handle)]);
+    assert_eq!(script.offsets(), [0, 1, 2, 3, 4]);
+    assert_eq!(handle.position(), Some(5));
+}
+
+#[test]
+fn fetching_stops_at_the_limit_and_goes_on_when_half_is_consumed() {
+    let prefetch = PrefetchLimits { messages: 10, bytes: 1 << 20 };
+    let mut script = Script::new(18, ConsumerSettings { prefetch, ..ConsumerSettings::default() });
+    script.adopt(0, 0);
+    script.adopt(1, 0);
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![data(0, 99, batch(0, 6, 1))]));
+    script.fetch().expect("6 of 10 are queued");
+    script.answer(&response(5, vec![data(0, 99, batch(6, 6, 1))]));
+    assert!(script.fetch().is_none(), "12 of 10 are queued");
+    let before = script.wakes();
+    let mut records = Records::default();
+    script.shared.queue.take(1, &mut records);
+    assert_eq!(records.len(), 6);
+    assert_eq!(script.wakes(), before, "6 are left, more than half");
+    script.take();
+    assert!(script.wakes() > before);
+    assert_eq!(named(&script.fetch().unwrap()), [(0, 12)]);
+}
+
+#[test]
+fn the_clients_bytes_limit_all_partitions_together() {
+    let prefetch = PrefetchLimits { messages: 100_000, bytes: 10_000 };
+    let mut script = Script::new(18, ConsumerSettings { prefetch, ..ConsumerSettings::default() });
+    script.adopt(0, 0);
+    script.adopt(1, 0);
+    assert_eq!(script.fetch().unwrap().max_bytes, 10_000);
+    script.answer(&response(5, vec![data(0, 99, batch(0, 6, 1000)), data(1, 99, batch(0, 6, 1000))]));
+    assert!(script.fetch().is_none());
+    let before = script.wakes();
+    assert_eq!(script.take().len(), 12);
+    assert!(script.wakes() > before);
+    assert!(script.fetch().is_some());
+}
+
+#[test]
+fn a_leader_that_is_none_gives_the_partition_back_with_its_offset() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![data(0, 3, batch(0, 3, 1))]));
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![failed(0, ErrorCode::NOT_LEADER_OR_FOLLOWER)]));
+    assert!(
+        matches!(script.fetcher.poll_output(), Some(FetcherOutput::RefreshMetadata(topic)) if &*topic == "t")
+    );
+    assert!(matches!(
+        script.fetcher.poll_output(),
+        Some(FetcherOutput::ToCluster(FetchReply::NotLeader(partition))) if partition.offset == 3
+    ));
+    assert!(!script.fetcher.wants_connection());
+    script.adopt(0, 3);
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![failed(0, ErrorCode::OFFSET_OUT_OF_RANGE)]));
+    assert!(matches!(
+        script.fetcher.poll_output(),
+        Some(FetcherOutput::ToCluster(FetchReply::OutOfRange(_)))
+    ));
+}
+
+#[test]
+fn an_error_is_told_once_and_tried_again_after_the_back_off() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    for round in 0..3 {
+        script.fetch().unwrap();
+        script.answer(&response(5, vec![failed(0, ErrorCode::TOPIC_AUTHORIZATION_FAILED)]));
+        assert_eq!(script.take().events().len(), usize::from(round == 0));
+        assert!(script.fetch().is_none());
+        script.later(Duration::from_millis(700));
+    }
+}
+
+#[test]
+fn a_damaged_batch_names_its_place_and_is_left_out_after_three_attempts() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    let mut bytes = batch(0, 2, 10);
+    bytes.extend(batch(2, 2, 10));
+    let at = bytes.len() - 3;
+    bytes[at] ^= 1;
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![data(0, 9, bytes.clone())]));
+    let records = script.take();
+    assert_eq!(records.iter().map(|m| m.offset()).collect::<Vec<_>>(), [0, 1], "what is whole is handed out");
+    let [ConsumerEvent::Error(error)] = records.events() else { panic!("{records:?}") };
+    assert_eq!(error.kind(), ErrorKind::BadBatch);
+    assert!(error.to_string().contains("t [0]") && error.to_string().contains("at offset 2"), "{error}");
+    for _ in 0..2 {
+        assert!(script.fetch().is_none());
+        script.later(Duration::from_secs(1));
+        script.fetch().unwrap();
+        script.answer(&response(5, vec![data(0, 9, bytes[bytes.len() / 2..].to_vec())]));
+    }
+    let events = script.take();
+    let [ConsumerEvent::Error(error)] = events.events() else { panic!("{events:?}") };
+    assert!(error.to_string().contains("going on at offset 4"), "{error}");
+    assert_eq!(named(&script.fetch().unwrap()), [(0, 4)]);
+}
+
+#[test]
+fn without_checksums_a_damaged_record_ends_its_batch_with_an_event() {
+    let settings = ConsumerSettings { check_crcs: false, ..ConsumerSettings::default() };
+    let mut script = Script::new(18, settings);
+    script.adopt(0, 0);
+    let mut bytes = batch(0, 3, 10);
+    let second = 61 + (bytes.len() - 61) / 3;
+    bytes[second] = 0x7f;
+    bytes.extend(batch(3, 1, 10));
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![data(0, 9, bytes)]));
+    assert_eq!(script.offsets(), [0, 3]);
+    let records = script.take();
+    assert!(matches!(records.events(), [ConsumerEvent::Error(error)] if error.kind() == ErrorKind::BadBatch));
+}
+
+#[test]
+fn aborted_transactions_and_markers_are_left_out_and_the_position_passes_them() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    let handle = script.adopt(0, 0);
+    let mut bytes = mark(batch(0, 2, 5), 0x10, 1);
+    bytes.extend(mark(batch(2, 2, 5), 0x10, 2));
+    bytes.extend(abort_marker(4, 1));
+    bytes.extend(mark(batch(5, 1, 5), 0x10, 1));
+    script.fetch().unwrap();
+    let aborted = AbortedTransaction { producer_id: 1, first_offset: 0 };
+    let partition = Partition { aborted_transactions: Some(vec![aborted]), ..data(0, 6, bytes) };
+    script.answer(&response(5, vec![partition]));
+    assert_eq!(script.offsets(), [2, 3, 5]);
+    assert_eq!(handle.position(), Some(6));
+    assert_eq!(named(&script.fetch().unwrap()), [(0, 6)]);
+}
+
+#[test]
+fn a_cut_off_batch_waits_for_the_next_fetch_and_an_old_broker_is_asked_for_more() {
+    let mut script =
+        Script::new(2, ConsumerSettings { partition_fetch_max_bytes: 100, ..ConsumerSettings::default() });
+    script.adopt(0, 0);
+    let request = script.fetch().unwrap();
+    assert_eq!(request.topics[0].partitions[0].partition_max_bytes, 100);
+    let whole = batch(0, 3, 100);
+    script.answer(&response(0, vec![data(0, 3, whole[..100].to_vec())]));
+    assert!(script.take().is_empty());
+    assert_eq!(script.fetch().unwrap().topics[0].partitions[0].partition_max_bytes, 200);
+    script.answer(&response(0, vec![data(0, 3, whole)]));
+    assert_eq!(script.offsets(), [0, 1, 2]);
+    assert_eq!(script.fetch().unwrap().topics[0].partitions[0].partition_max_bytes, 100);
+}
+
+#[test]
+fn compressed_batches_and_old_message_sets_come_out_as_records() {
+    for codec in Compression::ALL {
+        let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
+        for index in 0..100 {
+            builder.append(1000 + index, Some(b"k"), Some(b"value"), &[HeaderRef { key: b"h", value: None }]);
+        }
+        let options = SealOptions { compression: codec, ..SealOptions::default() };
+        let mut script = Script::new(18, ConsumerSettings::default());
+        script.adopt(0, 40);
+        script.fetch().unwrap();
+        script.answer(&response(5, vec![data(0, 100, builder.seal(&options).unwrap().to_vec())]));
+        let records = script.take();
+        let first = records.iter().next().unwrap().to_message();
+        assert_eq!((records.iter().count(), first.offset(), first.timestamp()), (60, 40, 1040), "{codec}");
+        assert_eq!((first.key(), first.value()), (Some(&b"k"[..]), Some(&b"value"[..])));
+        assert_eq!(first.headers().map(|header| header.key.to_vec()).collect::<Vec<_>>(), [b"h"]);
+    }
+    for (version, format) in [(1, LegacyFormat::V0), (2, LegacyFormat::V1)] {
+        for codec in [Compression::None, Compression::Gzip] {
+            let record = |offset| RecordView::without_headers(offset, 500 + offset, None, Some(b"v"));
+            let mut set = Vec::new();
+            put_message_set(format, codec, None, [3, 4, 9].map(record).into_iter(), &mut set).unwrap();
+            let mut script = Script::new(version, ConsumerSettings::default());
+            let handle = script.adopt(0, 4);
+            script.fetch().unwrap();
+            script.answer(&response(0, vec![data(0, 10, set)]));
+            let records = script.take();
+            let seen: Vec<_> = records.iter().map(|m| (m.offset(), m.timestamp(), m.value())).collect();
+            let time = |offset: i64| if version == 1 { -1 } else { 500 + offset };
+            assert_eq!(
+                seen,
+                [(4, time(4), Some(&b"v"[..])), (9, time(9), Some(&b"v"[..]))],
+                "{format:?} {codec}"
+            );
+            assert_eq!(handle.position(), Some(10));
+        }
+    }
+}
+
+#[test]
+fn a_bomb_is_refused_by_the_limit() {
+    let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
+    builder.append(0, None, Some(&vec![0; 5 << 20]), &[]);
+    let options = SealOptions { compression: Compression::Zstd, ..SealOptions::default() };
+    let mut script =
+        Script::new(18, ConsumerSettings { max_batch_bytes: 1 << 20, ..ConsumerSettings::default() });
+    script.adopt(0, 0);
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![data(0, 1, builder.seal(&options).unwrap().to_vec())]));
+    let records = script.take();
+    assert!(matches!(records.events(), [ConsumerEvent::Error(error)] if error.kind() == ErrorKind::BadBatch));
+}
+
+#[test]
+fn the_end_is_told_in_order_and_once() {
+    let mut script = Script::new(18, ConsumerSettings { partition_eof: true, ..ConsumerSettings::default() });
+    script.adopt(0, 0);
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![data(0, 2, batch(0, 2, 1))]));
+    let records = script.take();
+    let end = ConsumerEvent::EndOfPartition { topic: Arc::from("t"), partition: 0, offset: 2 };
+    assert_eq!((records.len(), records.events()), (2, &[end][..]));
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![data(0, 2, vec![])]));
+    assert!(script.take().is_empty());
+}
+
+#[test]
+fn garbage_as_an_answer_drops_the_connection_and_loses_nothing() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 3);
+    script.fetch().unwrap();
+    script.receive(ApiKey::Fetch, 18, &[0xff; 40]);
+    assert!(matches!(script.fetcher.poll_output(), Some(FetcherOutput::Misbehaved(_))));
+    assert_eq!(named(&script.fetch().unwrap()), [(0, 3)]);
+}
+
+#[test]
+fn any_damage_to_a_response_gives_records_or_errors_and_no_panic() {
+    let mut rng = Rng::from_seed(11);
+    let settings =
+        ConsumerSettings { check_crcs: false, max_batch_bytes: 1 << 20, ..ConsumerSettings::default() };
+    for _ in 0..300 {
+        let mut script = Script::new(18, settings.clone());
+        script.adopt(0, 0);
+        script.fetch().unwrap();
+        let mut bytes = batch(0, 5, 20);
+        bytes.extend(batch(5, 5, 20));
+        for _ in 0..=rng.below(4) {
+            let at = rng.below(bytes.len() as u64) as usize;
+            bytes[at] = rng.next_u64() as u8;
+        }
+        script.answer(&response(5, vec![data(0, 9, bytes)]));
+        let records = script.take();
+        assert!(records.iter().count() <= 200);
+        for message in &records {
+            assert!(message.headers().count() <= 200 && message.to_message().value() == message.value());
+        }
+        script.later(Duration::from_secs(1));
+        script.fetch();
+    }
+}
