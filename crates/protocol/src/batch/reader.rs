@@ -129,6 +129,8 @@ pub enum BatchErrorKind {
     RecordCount(i32),
     /// A record that breaks the format.
     Record,
+    /// Bytes behind the last record.
+    TrailingBytes(usize),
 }
 
 impl<'a> Batches<'a> {
@@ -311,6 +313,22 @@ impl<'a> Records<'a> {
         self.position
     }
 
+    /// Behind the last record: there must be nothing more. An error comes once.
+    #[cold]
+    fn end(&mut self) -> Option<Result<RecordView<'a>, BatchError>> {
+        match self.bytes.len().saturating_sub(self.position) {
+            0 => None,
+            _ if self.left < 0 => None,
+            count => self.fail(BatchErrorKind::TrailingBytes(count)),
+        }
+    }
+
+    #[cold]
+    fn fail<T>(&mut self, kind: BatchErrorKind) -> Option<Result<T, BatchError>> {
+        self.left = -1;
+        Some(Err(BatchError { kind, position: self.position }))
+    }
+
     #[inline(always)]
     fn next_record(&mut self) -> Option<RecordView<'a>> {
         let mut rest = self.bytes.get(self.position..)?;
@@ -344,17 +362,14 @@ impl<'a> Iterator for Records<'a> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.left <= 0 {
-            return None;
+            return self.end();
         }
         match self.next_record() {
             Some(record) => {
                 self.left -= 1;
                 Some(Ok(record))
             }
-            None => {
-                self.left = 0;
-                Some(Err(BatchError { kind: BatchErrorKind::Record, position: self.position }))
-            }
+            None => self.fail(BatchErrorKind::Record),
         }
     }
 }
@@ -449,6 +464,7 @@ impl fmt::Display for BatchError {
             BatchErrorKind::Decompress(error) => error.fmt(f)?,
             BatchErrorKind::RecordCount(count) => write!(f, "the batch claims {count} records")?,
             BatchErrorKind::Record => f.write_str("a record breaks the format")?,
+            BatchErrorKind::TrailingBytes(count) => write!(f, "{count} bytes behind the last record")?,
         }
         write!(f, ", at byte {}", self.position)
     }
@@ -551,6 +567,12 @@ mod tests {
         let batch = only_batch(&more);
         let raw = batch.records(1000).unwrap();
         assert_eq!(Records::new(batch.header(), &raw).count(), 2, "one record and one error");
+        let mut fewer = bytes;
+        fewer[layout::RECORD_COUNT..layout::RECORDS].copy_from_slice(&0i32.to_be_bytes());
+        let batch = only_batch(&fewer);
+        let raw = batch.records(1000).unwrap();
+        let kinds: Vec<_> = Records::new(batch.header(), &raw).map(|record| record.unwrap_err().kind).collect();
+        assert_eq!(kinds, [BatchErrorKind::TrailingBytes(raw.len())]);
     }
 
     #[test]
