@@ -313,20 +313,11 @@ impl<'a> Records<'a> {
         self.position
     }
 
-    /// Behind the last record: there must be nothing more. An error comes once.
+    /// Behind the last record: there must be nothing more.
     #[cold]
-    fn end(&mut self) -> Option<Result<RecordView<'a>, BatchError>> {
-        match self.bytes.len().saturating_sub(self.position) {
-            0 => None,
-            _ if self.left < 0 => None,
-            count => self.fail(BatchErrorKind::TrailingBytes(count)),
-        }
-    }
-
-    #[cold]
-    fn fail<T>(&mut self, kind: BatchErrorKind) -> Option<Result<T, BatchError>> {
-        self.left = -1;
-        Some(Err(BatchError { kind, position: self.position }))
+    fn trailing(&self) -> Option<BatchError> {
+        let count = self.bytes.len().checked_sub(self.position).filter(|count| *count > 0 && self.left == 0)?;
+        Some(BatchError { kind: BatchErrorKind::TrailingBytes(count), position: self.position })
     }
 
     #[inline(always)]
@@ -362,14 +353,19 @@ impl<'a> Iterator for Records<'a> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.left <= 0 {
-            return self.end();
+            let error = self.trailing()?;
+            self.left = -1;
+            return Some(Err(error));
         }
         match self.next_record() {
             Some(record) => {
                 self.left -= 1;
                 Some(Ok(record))
             }
-            None => self.fail(BatchErrorKind::Record),
+            None => {
+                self.left = -1;
+                Some(Err(BatchError { kind: BatchErrorKind::Record, position: self.position }))
+            }
         }
     }
 }
