@@ -42,21 +42,24 @@ pub(super) const ROWS: &[Property] = &[
     Property::global("max.in.flight")
         .integer(1, 1000000, "1000000")
         .alias_of("max.in.flight.requests.per.connection"),
-    Property::global("metadata.recovery.strategy").one_of(&["none", "rebootstrap"], "rebootstrap").doc(
-        "What to do when no known broker answers any more: `rebootstrap` starts again from \
+    Property::global("metadata.recovery.strategy")
+        .one_of(&["none", "rebootstrap"], "rebootstrap")
+        .accepted("when no known broker answers, the bootstrap servers are always tried again")
+        .doc(
+            "What to do when no known broker answers any more: `rebootstrap` starts again from \
              `bootstrap.servers`, `none` keeps trying the known ones.",
-    ),
+        ),
     Property::global("metadata.recovery.rebootstrap.trigger.ms")
         .integer(0, 2147483647, "300000")
+        .accepted("when no known broker answers, the bootstrap servers are always tried again")
         .doc("How long metadata may be unobtainable before a re-bootstrap starts."),
     Property::global("topic.metadata.refresh.interval.ms").integer(-1, 3600000, "300000").doc(
         "How often the metadata of the topics in use is asked for again, also without an error. \
              -1 switches the timer off; errors still refresh.",
     ),
-    Property::global("metadata.max.age.ms").integer(1, 86400000, "900000").doc(
-        "A cached topic that was not refreshed for this long is forgotten. Where it isn't set it \
-             is three times `topic.metadata.refresh.interval.ms`.",
-    ),
+    Property::global("metadata.max.age.ms")
+        .integer(1, 86400000, "900000")
+        .doc("Topics in use are asked for again at least this often, as in the Java client."),
     Property::global("topic.metadata.refresh.fast.interval.ms").integer(1, 60000, "100").doc(
         "The first interval between refreshes while a topic has no leader or isn't known; it \
              doubles up to `retry.backoff.max.ms`.",
@@ -68,6 +71,7 @@ pub(super) const ROWS: &[Property] = &[
         .doc("How many fast refreshes to do."),
     Property::global("topic.metadata.refresh.sparse")
         .boolean("true")
+        .accepted("only topics in use are asked for")
         .doc("Ask only for the topics in use. `false` asks for every topic of the cluster."),
     Property::global("topic.metadata.propagation.max.ms").integer(0, 3600000, "30000").doc(
         "How long a topic may be unknown to the brokers before its records fail with unknown \
@@ -130,15 +134,19 @@ pub(super) const ROWS: &[Property] = &[
     Property::global("socket.nagle.disable")
         .boolean("true")
         .doc("Send small requests at once (TCP_NODELAY) instead of waiting for more bytes."),
-    Property::global("socket.max.fails").integer(0, 1000000, "1").doc(
-        "Close the connection after this many requests that timed out in a row; 0 never closes it \
+    Property::global("socket.max.fails")
+        .integer(0, 1000000, "1")
+        .accepted("the first request that times out closes its connection")
+        .doc(
+            "Close the connection after this many requests that timed out in a row; 0 never closes it \
              for that reason.",
-    ),
+        ),
     Property::global("broker.address.ttl")
         .integer(0, 86400000, "1000")
         .doc("How long a resolved address is used before the name is looked up again."),
     Property::global("broker.address.family")
         .one_of(&["any", "v4", "v6"], "any")
+        .accepted("every address of a name is tried in turn")
         .doc("Which IP addresses of a broker are used."),
     Property::global("socket.connection.setup.timeout.ms").integer(1000, 2147483647, "30000").medium().doc(
         "How long connecting may take, from the first packet to the end of the handshakes, before \
@@ -216,10 +224,15 @@ pub(super) const ROWS: &[Property] = &[
     Property::global("api.version.request.timeout.ms")
         .integer(1, 300000, "10000")
         .doc("How long to wait for the answer to that question before the fallback is used."),
-    Property::global("api.version.fallback.ms").integer(0, 604800000, "0").medium().deprecated().doc(
-        "How long the fallback is used for a broker that didn't answer, before it is asked again; \
+    Property::global("api.version.fallback.ms")
+        .integer(0, 604800000, "0")
+        .medium()
+        .deprecated()
+        .accepted("the versions are asked for on every connection")
+        .doc(
+            "How long the fallback is used for a broker that didn't answer, before it is asked again; \
              0 asks on every connection.",
-    ),
+        ),
     Property::global("broker.version.fallback").string("0.10.0").medium().deprecated().doc(
         "The version of a broker that can't be asked: 0.9.0, 0.8.2, 0.8.1 or 0.8.0; from 0.10.0 \
              on brokers can be asked.",
@@ -498,6 +511,7 @@ pub(super) const ROWS: &[Property] = &[
         .consumer()
         .boolean("true")
         .high()
+        .accepted(GROUPS)
         .doc("Store the offset of a message as the next to commit as soon as the application gets it."),
     Property::global("queued.min.messages")
         .consumer()
@@ -668,15 +682,21 @@ pub(super) const ROWS: &[Property] = &[
     Property::global("delivery.report.only.error")
         .producer()
         .boolean("false")
+        .accepted("reports come per batch, so those of success cost next to nothing")
         .doc("Report only records that failed."),
     Property::global("dr_cb").producer().by_call().doc("The old delivery report callback."),
     Property::global("dr_msg_cb").producer().by_call().doc("The delivery report callback."),
-    Property::global("sticky.partitioning.linger.ms").producer().integer(0, 900000, "10").doc(
-        "How long records without a key stay with one partition before another is picked at \
+    Property::global("sticky.partitioning.linger.ms")
+        .producer()
+        .integer(0, 900000, "10")
+        .accepted("keyless records move on to another partition when their batch is sent")
+        .doc(
+            "How long records without a key stay with one partition before another is picked at \
              random; 0 picks for every record. Where it isn't set it is twice the linger.",
-    ),
+        ),
     Property::global("client.dns.lookup")
         .one_of(&["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"], "use_all_dns_ips")
+        .accepted("every address of a name is tried in turn")
         .doc(
             "`use_all_dns_ips` tries every address of a broker's name in turn; \
              `resolve_canonical_bootstrap_servers_only` replaces bootstrap names by the canonical \

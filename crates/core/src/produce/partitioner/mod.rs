@@ -2,7 +2,7 @@
 //!
 //! Two families: a hash of the key, one file each ([`consistent`], [`murmur2`], [`fnv1a`]), so that equal keys meet in
 //! one partition, and [`random`]. The names with `_random` take the hash where there is a key. Records that would be
-//! spread at random stay together for a while instead ([`sticky`]), which makes larger batches of them.
+//! spread at random stay together until their batch is sent ([`Pick::Sticky`]), which makes larger batches of them.
 
 use std::fmt;
 
@@ -12,9 +12,6 @@ pub mod consistent;
 pub mod fnv1a;
 pub mod murmur2;
 pub mod random;
-pub mod sticky;
-
-pub use sticky::StickyPartition;
 
 /// How partitions are chosen.
 #[derive(Default)]
@@ -60,7 +57,7 @@ pub struct PartitionChoice<'a> {
 pub enum Pick {
     /// This partition.
     Partition(i32),
-    /// The partition that records without a key go to for now: see [`StickyPartition`].
+    /// The partition that records without a key go to for now, which the topic keeps.
     Sticky,
     /// The application's partitioner named a partition that doesn't exist.
     Invalid(i32),
