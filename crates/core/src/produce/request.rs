@@ -11,6 +11,7 @@
 use std::io::IoSlice;
 
 use ottla_protocol::{
+    batch::{LegacyFormat, SealOptions},
     generated::produce::ProduceResponseView,
     primitive::{DecodeError, Reader},
     uuid::Uuid,
@@ -61,6 +62,8 @@ pub struct RequestHead<'a> {
     pub timeout_ms: i32,
     /// `transactional.id`.
     pub transactional_id: Option<&'a str>,
+    /// How message sets are compressed, which is what brokers before 0.11 take instead of batches.
+    pub message_sets: SealOptions,
 }
 
 /// A partition's batch before it is put into a request.
@@ -106,6 +109,15 @@ impl ProduceFrame {
                 }
                 scratch.extend_from_slice(&entry.partition.to_be_bytes());
                 let sealed = &entry.batch.batch.sealed;
+                // A batch that can't be converted, which is a bug, goes out as it is: such a broker refuses it.
+                let message_set = LegacyFormat::of_produce(head.version)
+                    .and_then(|format| sealed.to_message_set(format, &head.message_sets).ok());
+                if let Some(set) = message_set {
+                    scratch.extend_from_slice(&(set.len() as i32).to_be_bytes());
+                    scratch.extend_from_slice(&set);
+                    batches.push(entry.batch);
+                    continue;
+                }
                 if flexible {
                     put_uvarint(&mut scratch, sealed.len() as u32 + 1);
                 } else {

@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use ottla_protocol::{api::ApiKey, error_code::ErrorCode, generated::produce::ProduceResponseView};
+use ottla_protocol::{
+    api::ApiKey, compress::Compression, error_code::ErrorCode, generated::produce::ProduceResponseView,
+};
 
 use super::{
     accumulator::OpenBatch,
@@ -323,7 +325,9 @@ impl Sender {
 
     /// Builds and queues one request; false if there was nothing to put into it.
     fn send_one(&mut self, now: Instant, connection: &mut Connection, _reason: SendReason) -> bool {
-        let Some(version) = connection.versions().pick(ApiKey::Produce, 3..=13) else {
+        // The versions before 3 carry message sets, which have no place for a producer's identity.
+        let lowest = if self.shared.settings.idempotence { 3 } else { 0 };
+        let Some(version) = connection.versions().pick(ApiKey::Produce, lowest..=13) else {
             let error = Error::new(ErrorKind::UnsupportedVersion, "Produce").with_peer(connection.name());
             while let Some((slot, _)) = self.collector.peek_due() {
                 self.fail_all(slot, &error);
@@ -332,7 +336,11 @@ impl Sender {
         };
         // Topic ids need every topic's id; a broker that knows them told them with the metadata.
         let settings = &self.shared.settings;
-        let options = self.shared.seal_options();
+        let mut options = self.shared.seal_options();
+        // What becomes a message set is compressed there; zstd came with version 7.
+        if version < 3 || version < 7 && options.compression == Compression::Zstd {
+            options.compression = Compression::None;
+        }
         let max_request_bytes = settings.max_request_bytes;
         let (idempotent, identity) = (settings.idempotence, self.shared.identity.get());
         let mut collected: Vec<ProduceBatch> = Vec::new();
@@ -426,6 +434,7 @@ impl Sender {
             acks: settings.acks,
             timeout_ms: settings.acks_timeout.as_millis() as i32,
             transactional_id: None,
+            message_sets: self.shared.seal_options(),
         };
         let expects_answer = settings.acks != 0;
         connection.send_produce(now, version, expects_answer, settings.answer_timeout, |scratch| {

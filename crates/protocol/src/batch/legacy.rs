@@ -70,6 +70,15 @@ impl LegacyFormat {
         self as i8
     }
 
+    /// The format that a Produce request of this version carries; none if it carries record batches.
+    pub const fn of_produce(version: i16) -> Option<Self> {
+        match version {
+            ..=1 => Some(Self::V0),
+            2 => Some(Self::V1),
+            _ => None,
+        }
+    }
+
     /// The format with this number.
     pub const fn from_magic(magic: i8) -> Option<Self> {
         match magic {

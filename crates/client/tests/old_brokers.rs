@@ -1,0 +1,71 @@
+//! Brokers from before 0.11, which take and send message sets, emulated by the embedded broker over TCP.
+
+use std::time::{Duration, Instant};
+
+use ottla::{Config, Consumer, Offset, Producer, Record};
+use ottla_embedded_broker::{BrokerRelease, ClusterOptions, EmbeddedCluster};
+
+const SECONDS: Duration = Duration::from_secs(20);
+
+/// Sends records in every codec to such brokers, and answers what comes back of each: timestamp, key and value.
+fn round_trip(release: BrokerRelease, name: &str) -> Vec<(String, Vec<(i64, Vec<u8>, Vec<u8>)>)> {
+    let cluster =
+        EmbeddedCluster::start(ClusterOptions::default().emulate(release)).expect("a local port is free");
+    let mut config = Config::new();
+    config.set("bootstrap.servers", &cluster.bootstrap_servers()).unwrap();
+    config.set("broker.version.fallback", name).unwrap();
+    ["none", "gzip", "snappy", "lz4", "zstd"]
+        .map(|codec| {
+            cluster.control(|control| control.create_topic(codec, 1, 1)).expect("the topic is new");
+            let mut producing = config.clone();
+            producing.set("compression.type", codec).unwrap();
+            producing.set("enable.idempotence", "false").unwrap();
+            let producer = Producer::new(&producing).unwrap();
+            for number in 0..100 {
+                let (key, value) = (format!("key {number}"), format!("value {number} ").repeat(20));
+                let record = Record::new().key(&key).value(&value).timestamp(1000 + number).header("h", None);
+                producer.send(codec, record).unwrap();
+            }
+            producer.flush(SECONDS).unwrap();
+            producer.close(SECONDS).unwrap();
+            let consumer = Consumer::new(&config).unwrap();
+            consumer.assign(&[(codec, 0, Offset::At(0))]).unwrap();
+            let mut seen = Vec::new();
+            let deadline = Instant::now() + SECONDS;
+            while seen.len() < 100 {
+                assert!(Instant::now() < deadline, "{name}, {codec}: {} of 100 records came", seen.len());
+                for message in &consumer.poll(Duration::from_millis(200)).unwrap() {
+                    assert_eq!(message.offset(), seen.len() as i64);
+                    assert_eq!(message.headers().count(), 0, "message sets have none");
+                    let owned = |field: Option<&[u8]>| field.unwrap().to_vec();
+                    seen.push((message.timestamp(), owned(message.key()), owned(message.value())));
+                }
+            }
+            (codec.to_owned(), seen)
+        })
+        .into()
+}
+
+#[test]
+fn brokers_of_0_10_keep_timestamps() {
+    for (codec, records) in round_trip(BrokerRelease::V0_10_0, "0.10.0") {
+        for (number, (timestamp, key, value)) in (0..).zip(records) {
+            assert_eq!(timestamp, 1000 + number, "{codec}");
+            assert_eq!(key, format!("key {number}").as_bytes(), "{codec}");
+            assert_eq!(value, format!("value {number} ").repeat(20).as_bytes(), "{codec}");
+        }
+    }
+}
+
+#[test]
+fn brokers_that_know_no_api_versions_are_served_by_the_fallback() {
+    for (release, name) in [(BrokerRelease::V0_9_0, "0.9.0"), (BrokerRelease::V0_8_2, "0.8.2")] {
+        for (codec, records) in round_trip(release, name) {
+            for (number, (timestamp, key, value)) in (0..).zip(records) {
+                assert_eq!(timestamp, -1, "{name}, {codec}: format 0 has none");
+                assert_eq!(key, format!("key {number}").as_bytes(), "{name}, {codec}");
+                assert_eq!(value, format!("value {number} ").repeat(20).as_bytes(), "{name}, {codec}");
+            }
+        }
+    }
+}
