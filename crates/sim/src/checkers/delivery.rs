@@ -1,0 +1,110 @@
+//! One report per record, and it tells the truth: acknowledged means in the log, not persisted means not in the log;
+//! idempotent means once and in order.
+
+use std::collections::BTreeMap;
+
+use ottla_core::produce::report::PersistenceStatus;
+use ottla_embedded_broker::Cluster;
+use ottla_protocol::batch::{Batch, Batches, Records};
+
+use super::Broken;
+use crate::workload::{Producer, parse_value};
+
+/// What the knobs allow.
+#[derive(Clone, Copy, Debug)]
+pub struct Promises {
+    /// Acknowledged records can't be lost: acks=all, or no broker loses what its followers do not have.
+    pub durable: bool,
+    /// The producers are idempotent.
+    pub idempotent: bool,
+}
+
+/// Where a record was found: topic, partition, offset.
+type Place = (u32, i32, i64);
+
+/// Checks everything that was sent against everything that was written.
+pub fn check(
+    producers: &[Producer],
+    cluster: &mut Cluster,
+    topics: &[(String, i32)],
+    promises: Promises,
+) -> Result<(), Broken> {
+    let broken = |what: String| Err(Broken::new("delivery", what));
+    let mut written: BTreeMap<(u32, u64), Vec<Place>> = BTreeMap::new();
+    let mut last: BTreeMap<(u32, u32, i32), u64> = BTreeMap::new();
+    for (topic_index, (topic, partitions)) in topics.iter().enumerate() {
+        for partition in 0..*partitions {
+            for bytes in cluster.control().batches(topic, partition) {
+                for batch in Batches::new(&bytes) {
+                    let Ok(Batch::V2(batch)) = batch else { return broken("the log has a damaged batch".into()) };
+                    if let Err(error) = batch.verify_crc() {
+                        return broken(format!("{topic} [{partition}]: {error}"));
+                    }
+                    let Ok(raw) = batch.records(1 << 30) else { return broken("can't uncompress".into()) };
+                    for record in Records::new(batch.header(), &raw) {
+                        let Ok(record) = record else { return broken("the log has a damaged record".into()) };
+                        let Some((producer, number)) = record.value.and_then(parse_value) else {
+                            return broken(format!("{topic} [{partition}]: a record that nobody sent"));
+                        };
+                        let place = (topic_index as u32, partition, record.offset);
+                        written.entry((producer, number)).or_default().push(place);
+                        let key = (producer, topic_index as u32, partition);
+                        if let Some(before) = last.insert(key, number)
+                            && promises.idempotent
+                            && before >= number
+                        {
+                            return broken(format!(
+                                "{topic} [{partition}]: record {number} of producer {producer} stands behind {before}"
+                            ));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    for producer in producers {
+        let reports = producer.reports.lock();
+        for number in 0..producer.sent {
+            let name = format!("record {number} of producer {}", producer.number);
+            let places = written.get(&(producer.number, number)).map_or(&[][..], Vec::as_slice);
+            let destination = producer.destinations[number as usize];
+            if let Some(place) = places.iter().find(|place| (place.0, place.1) != destination) {
+                return broken(format!("{name} was sent to {destination:?} and stands at {place:?}"));
+            }
+            if promises.idempotent && places.len() > 1 {
+                return broken(format!("{name} was written {} times: {places:?}", places.len()));
+            }
+            let report = match reports.get(&number).map(Vec::as_slice) {
+                Some([report]) => report,
+                Some(many) => return broken(format!("{name} has {} reports: {many:?}", many.len())),
+                None => return broken(format!("{name} has no report")),
+            };
+            match report.status {
+                PersistenceStatus::Persisted => {
+                    if promises.durable && places.is_empty() {
+                        return broken(format!("{name} was acknowledged at {:?} and is lost", report.offset));
+                    }
+                    if let Some(offset) = report.offset
+                        && promises.durable
+                        && !places.iter().any(|place| place.2 == offset)
+                    {
+                        return broken(format!("{name} was told offset {offset} and stands at {places:?}"));
+                    }
+                }
+                PersistenceStatus::NotPersisted => {
+                    if !places.is_empty() {
+                        return broken(format!(
+                            "{name} was reported as not written ({:?}) and stands at {places:?}",
+                            report.error
+                        ));
+                    }
+                }
+                PersistenceStatus::PossiblyPersisted => {}
+            }
+        }
+        if let Some((number, _)) = reports.range(producer.sent..).next() {
+            return broken(format!("a report for record {number}, which was never sent"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! What must hold, one file each.
+
+pub mod accounting;
+pub mod delivery;
+
+use std::fmt;
+
+/// A broken promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Which checker found it.
+    pub checker: &'static str,
+    /// What it found.
+    pub what: String,
+}
+
+impl Broken {
+    /// A finding.
+    pub fn new(checker: &'static str, what: impl Into<String>) -> Self {
+        Self { checker, what: what.into() }
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.checker, self.what)
+    }
+}

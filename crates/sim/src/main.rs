@@ -1,0 +1,95 @@
+//! `ottla-sim SEED` replays one seed with its story; `ottla-sim --swarm FIRST COUNT` runs many; `--minutes N` runs fresh
+//! ones for so long.
+
+use std::{process::ExitCode, time::Instant};
+
+use ottla_sim::{Knobs, Outcome, run};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |index: usize| arguments.get(index).and_then(|text| parse(text));
+    match arguments.first().map(String::as_str) {
+        Some("--swarm") => match (number(1), number(2)) {
+            (Some(first), Some(count)) => swarm(first, |done, _| done < count),
+            _ => usage(),
+        },
+        Some("--minutes") => match number(1) {
+            Some(minutes) => {
+                let first = std::time::SystemTime::now()
+                    .duration_since(std::time::UNIX_EPOCH)
+                    .map_or(1, |since| since.as_nanos() as u64);
+                let start = Instant::now();
+                swarm(first, |_, _| start.elapsed().as_secs() < minutes * 60)
+            }
+            None => usage(),
+        },
+        Some(text) => match parse(text) {
+            Some(seed) => one(seed),
+            None => usage(),
+        },
+        None => usage(),
+    }
+}
+
+fn one(seed: u64) -> ExitCode {
+    let knobs = Knobs::from_seed(seed);
+    println!("{knobs:#?}");
+    let outcome = run(&knobs, true);
+    outcome.trace.iter().for_each(|line| println!("{line}"));
+    let again = run(&knobs, false);
+    if again.hash != outcome.hash {
+        println!("determinism: the same seed told two stories");
+        return ExitCode::from(4);
+    }
+    print_outcome(seed, &outcome);
+    if outcome.broken.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS }
+}
+
+fn swarm(first: u64, mut go_on: impl FnMut(u64, u64) -> bool) -> ExitCode {
+    let start = Instant::now();
+    let (mut done, mut failed, mut virtual_seconds, mut records) = (0, 0, 0.0, 0);
+    while go_on(done, failed) {
+        let seed = first.wrapping_add(done);
+        let outcome = run(&Knobs::from_seed(seed), false);
+        virtual_seconds += outcome.virtual_time.as_secs_f64();
+        records += outcome.records;
+        done += 1;
+        if outcome.broken.is_some() {
+            failed += 1;
+            print_outcome(seed, &outcome);
+        }
+    }
+    let real = start.elapsed().as_secs_f64();
+    println!(
+        "{done} seeds, {failed} failed, {records} records, {virtual_seconds:.0} virtual seconds in {real:.1} s: {:.0} times real time",
+        virtual_seconds / real
+    );
+    println!("{} passed, {failed} failed", done - failed);
+    if failed > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS }
+}
+
+fn print_outcome(seed: u64, outcome: &Outcome) {
+    match &outcome.broken {
+        Some(broken) => println!("seed {seed}: {broken}"),
+        None => println!(
+            "seed {seed}: all promises kept, {} of {} records acknowledged, {:.1} virtual seconds, {} transitions, hash {:016x}",
+            outcome.acknowledged,
+            outcome.records,
+            outcome.virtual_time.as_secs_f64(),
+            outcome.events,
+            outcome.hash
+        ),
+    }
+}
+
+fn parse(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: ottla-sim SEED | --swarm FIRST COUNT | --minutes N");
+    ExitCode::from(2)
+}

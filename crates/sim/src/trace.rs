@@ -1,0 +1,51 @@
+//! What happened, one line per transition, and a hash of all of it.
+
+use std::fmt::Write;
+
+use ottla_core::machine::Instant;
+
+/// The story of a run.
+#[derive(Debug)]
+pub struct Trace {
+    hash: u64,
+    events: u64,
+    /// The lines, kept only when somebody wants to read them.
+    lines: Option<Vec<String>>,
+    buffer: String,
+}
+
+impl Trace {
+    /// An empty story; `keep` keeps the lines.
+    pub fn new(keep: bool) -> Self {
+        Self { hash: 0xcbf2_9ce4_8422_2325, events: 0, lines: keep.then(Vec::new), buffer: String::new() }
+    }
+
+    /// Notes a transition.
+    pub fn note(&mut self, now: Instant, what: std::fmt::Arguments<'_>) {
+        self.events += 1;
+        self.buffer.clear();
+        // Writing to a String can't fail.
+        let _ = write!(self.buffer, "{:>14.6} {what}", now.as_nanos() as f64 / 1e9);
+        for byte in self.buffer.bytes() {
+            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        if let Some(lines) = &mut self.lines {
+            lines.push(self.buffer.clone());
+        }
+    }
+
+    /// The hash of everything so far.
+    pub const fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// How many transitions there were.
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The lines, if they were kept.
+    pub fn lines(&self) -> &[String] {
+        self.lines.as_deref().unwrap_or_default()
+    }
+}

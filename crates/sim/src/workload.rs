@@ -1,0 +1,123 @@
+//! What the application does: producers that send numbered records, and keep what they were told of each.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use ottla_core::{
+    cluster::command::Command,
+    machine::Instant,
+    produce::{
+        record::{Record, SendError},
+        report::{DeliveryBatch, DeliverySink, PersistenceStatus},
+        shared::ProducerShared,
+    },
+    rng::Rng,
+};
+
+/// A producer and what became of its records.
+#[derive(Debug)]
+pub struct Producer {
+    /// Its number, which stands in its records.
+    pub number: u32,
+    /// The client's place in the world.
+    pub client: usize,
+    /// The producer's shared half.
+    pub shared: Arc<ProducerShared>,
+    /// What it was told.
+    pub reports: Arc<Reports>,
+    /// How many records were taken.
+    pub sent: u64,
+    /// How many it is to send.
+    pub goal: u64,
+    /// Where each record was sent to.
+    pub destinations: Vec<(u32, i32)>,
+}
+
+/// The reports, by record.
+#[derive(Debug, Default)]
+pub struct Reports {
+    by_record: Mutex<BTreeMap<u64, Vec<Report>>>,
+}
+
+/// What the application was told of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Whether it is in the log.
+    pub status: PersistenceStatus,
+    /// Where.
+    pub offset: Option<i64>,
+    /// Why not.
+    pub error: Option<String>,
+}
+
+impl Reports {
+    /// The reports so far.
+    pub fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<Report>>> {
+        self.by_record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DeliverySink for Reports {
+    fn deliver(&self, batch: DeliveryBatch) {
+        let mut by_record = self.lock();
+        for report in batch.iter() {
+            let error = report.error.map(ToString::to_string);
+            by_record.entry(report.opaque).or_default().push(Report {
+                status: report.status,
+                offset: report.offset,
+                error,
+            });
+        }
+    }
+}
+
+impl Producer {
+    /// Sends up to `count` records to random partitions of random topics; stops at a full queue.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        count: u64,
+        topics: &[(String, i32)],
+        commands: &ottla_core::cluster::command::CommandQueue,
+        rng: &mut Rng,
+    ) {
+        for _ in 0..count.min(self.goal - self.sent) {
+            let topic_index = rng.below(topics.len() as u64) as usize;
+            let (name, partitions) = &topics[topic_index];
+            let partition = rng.below(*partitions as u64) as i32;
+            let (topic, is_new) = self.shared.topic(name);
+            if is_new {
+                commands.push(Command::Topic(Arc::clone(&topic)));
+            }
+            let mut value = [0; 16].to_vec();
+            value[..4].copy_from_slice(&self.number.to_be_bytes());
+            value[4..12].copy_from_slice(&self.sent.to_be_bytes());
+            value.resize(16 + rng.below(200) as usize, b'x');
+            let record = Record::new().value(&value).partition(partition).opaque(self.sent);
+            let wall_ms = 1_700_000_000_000 + now.as_millis() as i64;
+            match self.shared.send(&topic, now, wall_ms, &record, None) {
+                Ok(()) => {
+                    self.destinations.push((topic_index as u32, partition));
+                    self.sent += 1;
+                }
+                Err(SendError::QueueFull) => return,
+                // The topic is not there yet, or not any more: the application tries again later.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// True if it sent all of its records.
+    pub const fn is_done(&self) -> bool {
+        self.sent == self.goal
+    }
+}
+
+/// Reads back what [`Producer::send`] wrote: the producer's number and the record's.
+pub fn parse_value(value: &[u8]) -> Option<(u32, u64)> {
+    let number = u32::from_be_bytes(*value.first_chunk()?);
+    let record = u64::from_be_bytes(*value.get(4..)?.first_chunk()?);
+    Some((number, record))
+}
