@@ -1,6 +1,9 @@
 //! Every knob from the seed, a run from the knobs, and what became of it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use ottla_core::{
     broker::{BrokerParts, buffer::BufferPool, connection::ConnectionSettings},
@@ -163,10 +166,16 @@ pub fn run(knobs: &Knobs, keep_trace: bool) -> Outcome {
     let rest = heals.drain(..).map(|(_, heal)| heal).collect();
     apply(&mut world, rest);
     heal_all(&mut world);
-    for client in &world.clients {
-        client.commands.push(Command::Flush);
+    for producer in &producers {
+        producer.shared.flushing.fetch_add(1, Ordering::SeqCst);
+        world.clients[producer.client].commands.push(Command::Flush);
     }
-    let patience = knobs.producer.message_timeout.unwrap_or_default() + Duration::from_secs(120);
+    // A small queue takes many round trips.
+    let round_trips = (knobs.records / knobs.producer.max_queued_messages + 1) as u32;
+    let round_trip = (knobs.network.latency + knobs.network.jitter) * 4 + knobs.replication_lag * 2;
+    let patience = knobs.producer.message_timeout.unwrap_or_default()
+        + Duration::from_secs(120)
+        + (round_trip + Duration::from_millis(500)) * round_trips;
     let deadline = world.now + patience;
     while broken.is_none() && world.now < deadline {
         let until = (world.now + Duration::from_millis(500)).min(deadline);
@@ -245,12 +254,8 @@ fn producers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Producer> {
     for number in 0..knobs.producers {
         let reports = Arc::new(Reports::default());
         let sink = Arc::clone(&reports);
-        let shared = Arc::new(ProducerShared::new(
-            knobs.producer.clone(),
-            Partitioner::default(),
-            sink,
-            rng.fork(),
-        ));
+        let shared =
+            Arc::new(ProducerShared::new(knobs.producer.clone(), Partitioner::default(), sink, rng.fork()));
         let settings = ClusterSettings {
             bootstrap: (0..knobs.brokers).map(|i| ("broker".to_owned(), FIRST_PORT + i as u16)).collect(),
             request_timeout: knobs.producer.answer_timeout,

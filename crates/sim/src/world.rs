@@ -10,13 +10,7 @@ use std::{
     time::Duration,
 };
 
-use ottla_core::{
-    broker::BrokerOutput,
-    cluster::ClusterOutput,
-    machine::Instant,
-    mail::BrokerKey,
-    rng::Rng,
-};
+use ottla_core::{broker::BrokerOutput, cluster::ClusterOutput, machine::Instant, mail::BrokerKey, rng::Rng};
 use ottla_embedded_broker::{BrokerId, Cluster, ConnectionId, Output};
 
 use crate::{
@@ -380,7 +374,8 @@ impl World {
         if count == 0 {
             return false;
         }
-        let bytes: Vec<u8> = slices[..filled].iter().flat_map(|slice| slice.iter().copied()).take(count).collect();
+        let bytes: Vec<u8> =
+            slices[..filled].iter().flat_map(|slice| slice.iter().copied()).take(count).collect();
         core.handle_written(self.now, count);
         let arrival = link.to_broker.send(self.now, bytes, &self.network, &mut self.rng);
         self.schedule(arrival, Event::ToBroker(id));
@@ -550,7 +545,11 @@ impl World {
 
     /// How long a thread takes to notice.
     fn thread_delay(&mut self) -> Duration {
-        Duration::from_nanos(if self.rng.chance(1, 50) { self.rng.below(3_000_000) } else { self.rng.below(20_000) })
+        Duration::from_nanos(if self.rng.chance(1, 50) {
+            self.rng.below(3_000_000)
+        } else {
+            self.rng.below(20_000)
+        })
     }
 }
 

@@ -105,7 +105,10 @@ pub struct Connection {
     in_flight: InFlights,
     next_correlation_id: i32,
     versions: Versions,
-    use_fallback_next: bool,
+    /// How often in a row the peer closed the connection instead of telling its versions.
+    closed_while_asking: u32,
+    /// The broker has told its versions before, so it can.
+    has_told_versions: bool,
     answered: bool,
     backoff: Backoff,
     last_activity: Instant,
@@ -166,6 +169,10 @@ impl Response {
     }
 }
 
+/// A broker that never told its versions and closed the connection so often in a row when it was asked is taken for one
+/// of `broker.version.fallback`.
+const GUESS_AFTER: u32 = 3;
+
 impl Connection {
     /// An idle connection to a host.
     pub fn new(
@@ -191,7 +198,8 @@ impl Connection {
             in_flight: InFlights::default(),
             next_correlation_id: 1,
             versions: Versions::default(),
-            use_fallback_next: false,
+            closed_while_asking: 0,
+            has_told_versions: false,
             answered: false,
             last_activity: Instant::ZERO,
             outputs: VecDeque::new(),
@@ -386,7 +394,8 @@ impl Connection {
         self.untried_addresses = 0;
         self.answered = false;
         self.incoming.reset();
-        if !self.settings.ask_versions || std::mem::take(&mut self.use_fallback_next) {
+        if !self.settings.ask_versions || self.closed_while_asking >= GUESS_AFTER {
+            self.closed_while_asking = 0;
             self.versions = Versions::of_release(&self.settings.fallback_release);
             self.become_ready();
             return;
@@ -404,8 +413,10 @@ impl Connection {
             }
             State::Connecting { .. } => self.fail(now, Error::new(ErrorKind::Connect, reason)),
             State::Asking => {
-                // A broker before 0.10 closes the connection on a request that it does not know.
-                self.use_fallback_next = true;
+                // A broker before 0.10 closes the connection on a request that it does not know; so may any network.
+                if !self.has_told_versions {
+                    self.closed_while_asking += 1;
+                }
                 let detail = format!(
                     "{reason}, while asking for the broker's API versions; a broker before 0.10 does that, \
                      and so does a listener that wants TLS"
@@ -552,6 +563,8 @@ impl Connection {
         if answer.error_code != ErrorCode::NONE {
             return self.fail(now, Error::broker(answer.error_code, None).with_api("ApiVersions"));
         }
+        self.has_told_versions = true;
+        self.closed_while_asking = 0;
         self.versions =
             Versions::new(answer.api_keys.iter().map(|row| (row.api_key, row.min_version, row.max_version)));
         self.become_ready();

@@ -339,8 +339,8 @@ impl BrokerCore {
         while let Some((request, _)) = self.requests.pop_front() {
             let ClusterRequest { token, api, versions, timeout, encode } = request;
             let Some(version) = self.connection.versions().pick(api, versions) else {
-                let error = Error::new(ErrorKind::UnsupportedVersion, "").with_peer(self.connection.name());
-                self.answer(token, Err(error.with_api(api.name())));
+                let error = self.no_version().with_api(api.name());
+                self.answer(token, Err(error));
                 continue;
             };
             let tag = RequestTag::Cluster(token);
@@ -392,6 +392,16 @@ impl BrokerCore {
         for (request, _) in std::mem::take(&mut self.requests) {
             self.answer(request.token, Err(error.clone().with_api(request.api.name())));
         }
+    }
+
+    /// Why an API can't be used: it is the broker's word only if the broker gave it.
+    fn no_version(&self) -> Error {
+        let error = if self.connection.versions().is_guessed() {
+            Error::new(ErrorKind::Disconnected, "the broker did not tell which versions it speaks")
+        } else {
+            Error::new(ErrorKind::UnsupportedVersion, "")
+        };
+        error.with_peer(self.connection.name())
     }
 
     fn answer(&mut self, token: u64, result: Result<Response, Error>) {

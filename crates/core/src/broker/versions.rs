@@ -8,6 +8,8 @@ use ottla_protocol::api::ApiKey;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Versions {
     ranges: Vec<(i16, i16, i16)>,
+    /// Nobody told: they are what such a broker should speak.
+    guessed: bool,
 }
 
 impl Versions {
@@ -16,7 +18,7 @@ impl Versions {
         let mut ranges: Vec<_> = rows.into_iter().filter(|(_, low, high)| low <= high && *low >= 0).collect();
         ranges.sort_unstable();
         ranges.dedup_by_key(|row| row.0);
-        Self { ranges }
+        Self { ranges, guessed: false }
     }
 
     /// What a broker of this release (`0.8.1`, `0.9.0.1`, `0.10.0`, ...) speaks, for `broker.version.fallback`.
@@ -25,7 +27,12 @@ impl Versions {
         let mut number = || numbers.next().unwrap_or(0);
         let release = (number(), number(), number());
         let row = FALLBACKS.iter().rev().find(|row| row.0 <= release).unwrap_or(&FALLBACKS[0]);
-        Self::new(row.1.iter().copied())
+        Self { guessed: true, ..Self::new(row.1.iter().copied()) }
+    }
+
+    /// True if the broker did not tell its versions itself.
+    pub const fn is_guessed(&self) -> bool {
+        self.guessed
     }
 
     /// The highest version that both sides speak, within `usable`.

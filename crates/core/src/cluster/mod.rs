@@ -288,8 +288,12 @@ impl ClusterCore {
             ToCluster::ReleasedProducer(partition) => self.place(partition),
             ToCluster::RefreshMetadata(_) => self.refresh_soon(now),
             ToCluster::RenewIdentity(used) => {
-                if let Some(identity) = self.producer.as_mut().and_then(|p| p.identity.as_mut()) {
-                    identity.renew(now, used);
+                let renewed = self.producer.as_mut().is_some_and(|producer| {
+                    let shared = &producer.shared.identity;
+                    producer.identity.as_mut().is_some_and(|identity| identity.renew(now, used, shared))
+                });
+                if renewed {
+                    self.mail_all(|| ToBroker::Look);
                 }
             }
             ToCluster::Fetch(reply) => {

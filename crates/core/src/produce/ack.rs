@@ -36,14 +36,30 @@ pub fn judge(code: ErrorCode, records: u32) -> Verdict {
     }
 }
 
-/// Whether a batch that was refused with this code may have been written all the same.
+/// Whether a broker that refused a batch with this code may have written it all the same. A leader that waits for its
+/// followers has written; when it loses the leadership meanwhile it answers NOT_LEADER_OR_FOLLOWER. So only codes that
+/// are found before writing tell for certain.
 pub const fn may_have_been_written(code: ErrorCode) -> bool {
-    matches!(
+    !matches!(
         code,
-        ErrorCode::REQUEST_TIMED_OUT
-            | ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND
-            | ErrorCode::UNKNOWN_SERVER_ERROR
-            | ErrorCode::KAFKA_STORAGE_ERROR
+        ErrorCode::CORRUPT_MESSAGE
+            | ErrorCode::MESSAGE_TOO_LARGE
+            | ErrorCode::RECORD_LIST_TOO_LARGE
+            | ErrorCode::INVALID_TOPIC_EXCEPTION
+            | ErrorCode::NOT_ENOUGH_REPLICAS
+            | ErrorCode::INVALID_REQUIRED_ACKS
+            | ErrorCode::INVALID_TIMESTAMP
+            | ErrorCode::INVALID_RECORD
+            | ErrorCode::UNSUPPORTED_FOR_MESSAGE_FORMAT
+            | ErrorCode::UNSUPPORTED_COMPRESSION_TYPE
+            | ErrorCode::POLICY_VIOLATION
+            | ErrorCode::TOPIC_AUTHORIZATION_FAILED
+            | ErrorCode::CLUSTER_AUTHORIZATION_FAILED
+            | ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            | ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER
+            | ErrorCode::UNKNOWN_PRODUCER_ID
+            | ErrorCode::INVALID_PRODUCER_EPOCH
+            | ErrorCode::PRODUCER_FENCED
     )
 }
 

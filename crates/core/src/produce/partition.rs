@@ -22,8 +22,10 @@ use crate::{error::Error, machine::Instant};
 /// ```
 ///
 /// With idempotence each batch has a sequence number for good once it was sealed. When one of them fails, the broker
-/// would refuse all that follow: the partition then waits until nothing is in flight, takes an identity with a higher
-/// epoch, and numbers what is left from 0.
+/// may refuse all that follow: the partition then waits until nothing is in flight, takes an identity with a higher
+/// epoch, and numbers what is left from 0. A batch that may have been written is never numbered anew, because it would
+/// be written twice: it goes out once more under its old number. Either the broker knows it, and then it knows what came
+/// before, too; or it says that the number is out of order, and then it has certainly not written it.
 #[derive(Debug)]
 pub struct PartitionProducer {
     accumulator: Arc<Accumulator>,
@@ -41,8 +43,11 @@ pub struct PartitionProducer {
     pub leaving: bool,
     identity: Option<ProducerIdentity>,
     next_sequence: i32,
-    /// The identity can't be used any more: a sequence number is missing at the broker.
-    gap: bool,
+    /// A sequence number may be missing at the broker: the order of the newest batch that failed.
+    gap: Option<u64>,
+    /// The broker has acknowledged a batch of the identity. Until then only one is in flight: a broker takes whatever
+    /// number comes first from a producer that it does not know, so a second batch could pass a first that failed.
+    confirmed: bool,
 }
 
 /// What [`PartitionProducer::next`] found.
@@ -72,7 +77,8 @@ impl PartitionProducer {
             leaving: false,
             identity: None,
             next_sequence: 0,
-            gap: false,
+            gap: None,
+            confirmed: false,
         }
     }
 
@@ -93,7 +99,8 @@ impl PartitionProducer {
 
     /// True if something waits that may go only when nothing is in flight any more.
     pub fn is_draining(&self) -> bool {
-        self.in_flight > 0 && (self.gap || !self.retries.is_empty())
+        let unconfirmed = self.identity.is_some() && !self.confirmed;
+        self.in_flight > 0 && (self.gap.is_some() || unconfirmed || !self.retries.is_empty())
     }
 
     /// Takes the batch to send next: a retry first, else the oldest of the accumulator. With idempotence `current` is
@@ -108,7 +115,11 @@ impl PartitionProducer {
         if self.is_draining() {
             return Next::Nothing;
         }
-        if idempotent && (self.gap || self.identity.is_none()) && !self.take_identity(current) {
+        let doubtful = self.retries.front().is_some_and(|batch| batch.possibly_persisted);
+        if idempotent
+            && (self.identity.is_none() || (self.gap.is_some() && !doubtful))
+            && !self.take_identity(current)
+        {
             return Next::NeedsIdentity(self.identity);
         }
         if let Some(batch) = self.retries.pop_front() {
@@ -145,13 +156,18 @@ impl PartitionProducer {
     }
 
     /// A batch that had a sequence number failed, or its number is not what the broker expects.
-    pub fn note_gap(&mut self) {
-        self.gap |= self.identity.is_some();
+    pub fn note_gap(&mut self, order: u64) {
+        if self.identity.is_some() {
+            self.gap = self.gap.max(Some(order));
+        }
     }
 
-    /// The topic is another one of the same name: nothing that was sent counts.
-    pub fn start_afresh(&mut self) {
-        self.note_gap();
+    /// The broker has written a batch of the current identity, and so all that came before it.
+    pub fn confirm(&mut self, order: u64) {
+        self.confirmed = true;
+        if self.gap.is_some_and(|gap| gap < order) {
+            self.gap = None;
+        }
     }
 
     /// Since when the oldest record waits to be sent, and whether there is no reason to let it wait.
@@ -166,15 +182,17 @@ impl PartitionProducer {
     /// Takes the retries whose records came before `limit`.
     pub fn expire_retries(&mut self, limit: Instant, into: &mut Vec<ReadyBatch>) {
         while self.retries.front().is_some_and(|batch| batch.since < limit) {
-            into.extend(self.retries.pop_front());
-            self.note_gap();
+            if let Some(batch) = self.retries.pop_front() {
+                self.note_gap(batch.order);
+                into.push(batch);
+            }
         }
     }
 
     /// Takes all retries.
     pub fn take_retries(&mut self) -> VecDeque<ReadyBatch> {
-        if !self.retries.is_empty() {
-            self.note_gap();
+        if let Some(order) = self.retries.back().map(|batch| batch.order) {
+            self.note_gap(order);
         }
         std::mem::take(&mut self.retries)
     }
@@ -185,7 +203,8 @@ impl PartitionProducer {
             return false;
         };
         self.identity = Some(identity);
-        self.gap = false;
+        self.gap = None;
+        self.confirmed = false;
         self.next_sequence = 0;
         for batch in &mut self.retries {
             batch.sealed.set_producer(identity.id, identity.epoch, self.next_sequence);

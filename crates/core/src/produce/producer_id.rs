@@ -1,5 +1,6 @@
-//! The idempotent producer's identity (KIP-98, KIP-360): asked of the cluster once, and again with a higher epoch when
-//! some partition lost the thread.
+//! The idempotent producer's identity (KIP-98, KIP-360): asked of the cluster once. When some partition lost the thread,
+//! the epoch is raised here, without asking: a batch of the old epoch that is still on its way somewhere is then refused
+//! by the broker, which a new id would not achieve.
 
 use std::{
     sync::atomic::{AtomicI64, AtomicU64, Ordering},
@@ -70,9 +71,9 @@ impl SharedIdentity {
 /// Gets and renews the identity. Owned by the cluster's owner.
 ///
 /// ```text
-///   Wanted ── request ──► Asking ── answered ──► Known
-///     ▲                     │ retriable            │ a partition needs a higher epoch
-///     └──── back-off ◄──────┘ ◄────────────────────┘
+///   Wanted ── request ──► Asking ── answered ──► Known ──┐ a partition needs
+///     ▲                     │ retriable            │ ▲   │ a higher epoch
+///     └──── back-off ◄──────┘ ◄── epochs used up ──┘ └───┘
 /// ```
 #[derive(Debug)]
 pub struct ProducerId {
@@ -109,10 +110,24 @@ impl ProducerId {
         }
     }
 
-    /// A partition that used `identity` can't go on with it. Nothing happens if it was renewed since.
-    pub fn renew(&mut self, now: Instant, identity: ProducerIdentity) {
-        if self.state == State::Known && self.known == Some(identity) {
-            self.state = State::Wanted { at: now };
+    /// A partition that used `identity` can't go on with it. True if the identity was renewed by this; nothing happens
+    /// if it was renewed before.
+    pub fn renew(&mut self, now: Instant, identity: ProducerIdentity, shared: &SharedIdentity) -> bool {
+        if self.state != State::Known || self.known != Some(identity) {
+            return false;
+        }
+        match identity.epoch.checked_add(1) {
+            Some(epoch) => {
+                let identity = ProducerIdentity { epoch, ..identity };
+                self.known = Some(identity);
+                shared.set(identity);
+                true
+            }
+            None => {
+                self.known = None;
+                self.state = State::Wanted { at: now };
+                false
+            }
         }
     }
 
@@ -230,9 +245,12 @@ mod tests {
         let mut id = ProducerId::new(Duration::from_millis(1), Duration::from_millis(1));
         id.state = State::Known;
         id.known = Some(ProducerIdentity { id: 5, epoch: 1 });
-        id.renew(Instant::ZERO, ProducerIdentity { id: 5, epoch: 0 });
-        assert_eq!(id.state, State::Known, "renewed already");
-        id.renew(Instant::ZERO, ProducerIdentity { id: 5, epoch: 1 });
+        let shared = SharedIdentity::default();
+        assert!(!id.renew(Instant::ZERO, ProducerIdentity { id: 5, epoch: 0 }, &shared), "renewed already");
+        assert!(id.renew(Instant::ZERO, ProducerIdentity { id: 5, epoch: 1 }, &shared));
+        assert_eq!(shared.get(), Some(ProducerIdentity { id: 5, epoch: 2 }));
+        id.known = Some(ProducerIdentity { id: 5, epoch: i16::MAX });
+        assert!(!id.renew(Instant::ZERO, ProducerIdentity { id: 5, epoch: i16::MAX }, &shared));
         assert!(id.poll_request(Instant::ZERO, Duration::from_secs(1)).is_some());
         assert!(id.poll_request(Instant::ZERO, Duration::from_secs(1)).is_none(), "one at a time");
     }

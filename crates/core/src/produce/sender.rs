@@ -328,7 +328,15 @@ impl Sender {
         // The versions before 3 carry message sets, which have no place for a producer's identity.
         let lowest = if self.shared.settings.idempotence { 3 } else { 0 };
         let Some(version) = connection.versions().pick(ApiKey::Produce, lowest..=13) else {
-            let error = Error::new(ErrorKind::UnsupportedVersion, "Produce").with_peer(connection.name());
+            if connection.versions().is_guessed() {
+                // Ask again on another connection; the records wait.
+                let detail = "the broker did not tell which versions it speaks";
+                self.outputs.push_back(SenderOutput::Misbehaved(Error::new(ErrorKind::BadResponse, detail)));
+                return false;
+            }
+            let error = Error::new(ErrorKind::UnsupportedVersion, "")
+                .with_api("Produce")
+                .with_peer(connection.name());
             while let Some((slot, _)) = self.collector.peek_due() {
                 self.fail_all(slot, &error);
             }
@@ -526,6 +534,7 @@ impl Sender {
         if matches!(verdict, Verdict::Delivered | Verdict::Duplicate) {
             if let Some(entry) = &mut self.slots[batch.slot] {
                 entry.backoff.reset();
+                entry.partition.confirm(batch.batch.order);
             }
             return self.finish(batch, Ok(delivered), PersistenceStatus::Persisted);
         }
@@ -550,7 +559,7 @@ impl Sender {
             Verdict::Split => self.split(batch, &error),
             Verdict::Delivered | Verdict::Duplicate | Verdict::Resequence | Verdict::Fail => {
                 if let Some(entry) = &mut self.slots[batch.slot] {
-                    entry.partition.note_gap();
+                    entry.partition.note_gap(batch.batch.order);
                 }
                 let status = batch.batch.failure_status();
                 self.finish(batch, Err(error), status);
@@ -572,7 +581,7 @@ impl Sender {
         batch.batch.attempts = batch.batch.attempts.saturating_add(1);
         if batch.batch.attempts > self.shared.settings.max_retries {
             if let Some(entry) = &mut self.slots[batch.slot] {
-                entry.partition.note_gap();
+                entry.partition.note_gap(batch.batch.order);
             }
             let status = batch.batch.failure_status();
             return self.finish(batch, Err(error.clone()), status);
@@ -593,13 +602,14 @@ impl Sender {
     /// The broker expects another sequence number. If an older batch of the partition is still on its way, that one
     /// explains it, and this one goes again after it; else the broker lost the thread, and the partition starts with a
     /// new epoch.
-    fn resequence(&mut self, now: Instant, batch: ProduceBatch, error: &Error) {
+    fn resequence(&mut self, now: Instant, mut batch: ProduceBatch, error: &Error) {
         if let Some(entry) = &mut self.slots[batch.slot] {
             let order = batch.batch.order;
             let behind = entry.partition.oldest_retry().is_some_and(|oldest| oldest < order)
                 || entry.partition.in_flight > 1;
             if !behind {
-                entry.partition.note_gap();
+                batch.batch.possibly_persisted = false;
+                entry.partition.note_gap(batch.batch.order);
             }
         }
         self.retry(now, batch, error);
@@ -615,7 +625,7 @@ impl Sender {
         match halves {
             Ok((first, second)) => {
                 // The halves have no sequence numbers of their own: all that waits is numbered anew.
-                entry.partition.note_gap();
+                entry.partition.note_gap(first.order);
                 entry.partition.put_back(second);
                 entry.partition.put_back(first);
                 self.collect(slot);
@@ -671,7 +681,7 @@ impl Sender {
         if batch.reported
             && let Some(entry) = &mut self.slots[batch.slot]
         {
-            entry.partition.note_gap();
+            entry.partition.note_gap(batch.batch.order);
         }
         self.over(batch)
     }

@@ -19,6 +19,9 @@ pub struct Promises {
     pub idempotent: bool,
 }
 
+/// Producer id, epoch and first sequence of a batch.
+type Sender = (i64, i16, i32);
+
 /// Where a record was found: topic, partition, offset.
 type Place = (u32, i32, i64);
 
@@ -31,12 +34,14 @@ pub fn check(
 ) -> Result<(), Broken> {
     let broken = |what: String| Err(Broken::new("delivery", what));
     let mut written: BTreeMap<(u32, u64), Vec<Place>> = BTreeMap::new();
-    let mut last: BTreeMap<(u32, u32, i32), u64> = BTreeMap::new();
+    let mut last: BTreeMap<(u32, u32, i32), (u64, Sender)> = BTreeMap::new();
     for (topic_index, (topic, partitions)) in topics.iter().enumerate() {
         for partition in 0..*partitions {
             for bytes in cluster.control().batches(topic, partition) {
                 for batch in Batches::new(&bytes) {
-                    let Ok(Batch::V2(batch)) = batch else { return broken("the log has a damaged batch".into()) };
+                    let Ok(Batch::V2(batch)) = batch else {
+                        return broken("the log has a damaged batch".into());
+                    };
                     if let Err(error) = batch.verify_crc() {
                         return broken(format!("{topic} [{partition}]: {error}"));
                     }
@@ -49,12 +54,15 @@ pub fn check(
                         let place = (topic_index as u32, partition, record.offset);
                         written.entry((producer, number)).or_default().push(place);
                         let key = (producer, topic_index as u32, partition);
-                        if let Some(before) = last.insert(key, number)
+                        let header = batch.header();
+                        let sender = (header.producer_id, header.producer_epoch, header.base_sequence);
+                        if let Some((before, its_sender)) = last.insert(key, (number, sender))
                             && promises.idempotent
                             && before >= number
                         {
                             return broken(format!(
-                                "{topic} [{partition}]: record {number} of producer {producer} stands behind {before}"
+                                "{topic} [{partition}]: record {number} of producer {producer} {sender:?} stands behind \
+                                 {before} {its_sender:?}"
                             ));
                         }
                     }
