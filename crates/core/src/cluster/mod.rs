@@ -318,6 +318,9 @@ impl ClusterCore {
 
     /// Fires what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
+        if self.closing {
+            return;
+        }
         if self.refresh.at.is_some_and(|at| at <= now) {
             self.refresh.at = None;
             self.request_metadata(now);
@@ -333,6 +336,9 @@ impl ClusterCore {
 
     /// When to call [`ClusterCore::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
+        if self.closing {
+            return None;
+        }
         let requests = self.requests.waiting.iter().map(|(deadline, ..)| *deadline).min();
         let expiry = self.producer.as_ref().filter(|producer| producer.has_waiting()).map(|p| p.next_expiry);
         let identity = self
@@ -862,6 +868,10 @@ impl ClusterCore {
         self.brokers.entries.insert(key, BrokerEntry { host: host.clone(), port, up: false });
         let rng = self.rng.fork();
         self.outputs.push_back(ClusterOutput::StartBroker { key, host, port, node_id, rng });
+        if self.closing {
+            // It came too late for the letter that ended the others.
+            self.mail(key, ToBroker::Close);
+        }
         key
     }
 
@@ -879,6 +889,9 @@ impl ClusterCore {
     }
 
     fn try_candidate(&mut self, index: usize) {
+        if self.closing {
+            return;
+        }
         let index = index % self.candidates().max(1);
         self.brokers.candidate = Some(index);
         let nodes = self.metadata.nodes.len();
