@@ -10,6 +10,8 @@ const SHORTEST_MATCH: usize = 4;
 /// No match starts in the last 12 bytes of a block, and the last 5 are literals, says the format.
 const NO_MATCH_IN_LAST: usize = 12;
 const LAST_LITERALS: usize = 5;
+/// More attempts gain next to nothing, and take seconds per batch where the data has few different bytes.
+const MOST_ATTEMPTS_LOG2: i32 = 9;
 /// A match of this length is taken without looking for a longer one.
 const LONG_ENOUGH: usize = 256;
 
@@ -38,7 +40,7 @@ impl Chains {
         self.last.resize(1 << HASH_BITS, NONE);
         self.before.clear();
         self.before.resize(block.len(), NONE);
-        let attempts = 1 << (level - 1);
+        let attempts = 1 << (level - 1).min(MOST_ATTEMPTS_LOG2);
         let end = block.len().saturating_sub(NO_MATCH_IN_LAST);
         let (mut at, mut literals) = (0, 0);
         while at < end {

@@ -42,16 +42,13 @@ pub(super) fn compress<'a>(
         context
             .set_parameter(CParameter::CompressionLevel(level.unwrap_or(DEFAULT_LEVEL)))
             .map_err(failed)?;
-        let mut input = input.peekable();
-        let mut next = input.next().unwrap_or_default();
-        loop {
-            let is_last = input.peek().is_none();
-            stream(&mut context, next, is_last, out)?;
-            match input.next() {
-                Some(piece) => next = piece,
-                None => break,
-            }
-        }
+        // Knowing the size, zstd takes tables that fit, and the reader learns it from the frame.
+        let pieces: Vec<_> = input.collect();
+        let size = pieces.iter().map(|piece| piece.len() as u64).sum();
+        context.set_pledged_src_size(Some(size)).map_err(failed)?;
+        let (last, earlier) = pieces.split_last().map_or((&[][..], &[][..]), |(last, rest)| (*last, rest));
+        earlier.iter().try_for_each(|piece| stream(&mut context, piece, false, out))?;
+        stream(&mut context, last, true, out)?;
         if context.sizeof() <= LARGEST_KEPT {
             *kept = Some(context);
         }
