@@ -41,7 +41,10 @@ impl From<ottla::ConfigError> for Failure {
 
 impl From<ottla::Error> for Failure {
     fn from(error: ottla::Error) -> Failure {
-        Failure::Failed(error.to_string())
+        match error.kind() {
+            ottla::ErrorKind::InvalidArgument => Failure::Usage(error.to_string()),
+            _ => Failure::Failed(error.to_string()),
+        }
     }
 }
 

@@ -227,7 +227,7 @@ fn the_producer_test_prints_kafkas_lines() {
         "--reporting-interval",
         "500",
         "--warmup-records",
-        "1000",
+        "1500",
         "--print-metrics",
         "--bootstrap-server",
         &cluster.bootstrap_servers(),
@@ -241,12 +241,12 @@ fn the_producer_test_prints_kafkas_lines() {
     let lines: Vec<_> = output.out.lines().collect();
     assert_eq!(
         lines[0],
-        "Warmup first 1000 records. Steady state results will print after the complete test summary."
+        "Warmup first 1500 records. Steady state results will print after the complete test summary."
     );
     assert!(lines[1].contains(" records sent, ") && lines[1].ends_with(" ms max latency."), "{}", output.out);
     assert!(lines.contains(&"In steady state."), "{}", output.out);
     assert!(lines.iter().any(|line| line.starts_with("3000 records sent, ")), "{}", output.out);
-    assert!(lines.iter().any(|line| line.starts_with("2000 steady state records sent, ")), "{}", output.out);
+    assert!(lines.iter().any(|line| line.starts_with("1500 steady state records sent, ")), "{}", output.out);
     assert!(output.out.contains("producer-metrics:record-send-total:{client-id=me}"), "{}", output.out);
     assert!(output.err.contains("`linger.ms` is deprecated"), "{}", output.err);
 }

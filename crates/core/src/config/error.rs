@@ -29,6 +29,11 @@ pub enum ConfigErrorKind {
         /// What it should have been, in words.
         expected: String,
     },
+    /// An entry of a list of servers is none.
+    BadServer {
+        /// The entry, and what is wrong with it.
+        sentence: String,
+    },
     /// The number is too small or too large.
     OutOfRange {
         /// The value.
@@ -101,6 +106,7 @@ impl fmt::Display for ConfigError {
             ConfigErrorKind::Malformed { value, expected } => {
                 write!(f, "`{property}` is \"{value}\", but must be {expected}")
             }
+            ConfigErrorKind::BadServer { sentence } => write!(f, "`{property}`: {sentence}"),
             ConfigErrorKind::OutOfRange { value, range } => {
                 write!(f, "`{property}` is {value}, but must be in {range}")
             }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::error::{ConfigError, ConfigErrorKind};
 use super::properties_file;
+use super::servers::ServerAddress;
 use super::suggest::closest;
 use super::table::{self, Conversion, Kind, Property, Scope, Status};
 
@@ -254,6 +255,10 @@ fn check(property: &'static Property, name: &str, value: &str) -> Result<String,
         }
         Kind::Text | Kind::Call => value.to_string(),
     };
+    if property.canonical().name == "metadata.broker.list" {
+        ServerAddress::parse_list(&checked)
+            .map_err(|sentence| ConfigError::new(name, ConfigErrorKind::BadServer { sentence }))?;
+    }
     match property.status {
         Status::Refused(reason) if property.kind == Kind::Call || checked != property.default => {
             let value = if property.kind == Kind::Text { String::new() } else { shortened(&checked) };
@@ -439,6 +444,10 @@ mod tests {
             "`security.protocol` can't be \"ssl\": TLS and SASL aren't built yet, only plaintext"
         );
         assert_eq!(error("sasl.password", "secret"), "`sasl.password` can't be set: SASL isn't built yet");
+        assert_eq!(
+            error("bootstrap.servers", "ok:1,http://host:9092"),
+            "`bootstrap.servers`: http://host:9092: http:// is no Kafka listener; write host:port"
+        );
         assert!(error("dr_msg_cb", "x").contains("set by a call"));
         assert!(error("compression.type", &"x".repeat(1 << 20)).len() < 300);
     }

