@@ -24,8 +24,9 @@ use crate::{error::Error, machine::Instant};
 /// With idempotence each batch has a sequence number for good once it was sealed. When one of them fails, the broker
 /// may refuse all that follow: the partition then waits until nothing is in flight, takes an identity with a higher
 /// epoch, and numbers what is left from 0. A batch that may have been written is never numbered anew, because it would
-/// be written twice: it goes out once more under its old number. Either the broker knows it, and then it knows what came
-/// before, too; or it says that the number is out of order, and then it has certainly not written it.
+/// be written twice: it goes out once more under its old number. Either the broker takes or knows it, and then it knows
+/// what came before, too; or it says that the number is out of order. Then the batch fails as possibly written: an older
+/// connection may still bring it, and all that came before it, to the broker.
 #[derive(Debug)]
 pub struct PartitionProducer {
     accumulator: Arc<Accumulator>,

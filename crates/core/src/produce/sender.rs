@@ -601,15 +601,16 @@ impl Sender {
 
     /// The broker expects another sequence number. If an older batch of the partition is still on its way, that one
     /// explains it, and this one goes again after it; else the broker lost the thread, and the partition starts with a
-    /// new epoch.
-    fn resequence(&mut self, now: Instant, mut batch: ProduceBatch, error: &Error) {
-        if let Some(entry) = &mut self.slots[batch.slot] {
-            let order = batch.batch.order;
-            let behind = entry.partition.oldest_retry().is_some_and(|oldest| oldest < order)
-                || entry.partition.in_flight > 1;
-            if !behind {
-                batch.batch.possibly_persisted = false;
-                entry.partition.note_gap(batch.batch.order);
+    /// new epoch, without the batches that may have been written.
+    fn resequence(&mut self, now: Instant, batch: ProduceBatch, error: &Error) {
+        let Some(entry) = &mut self.slots[batch.slot] else { return };
+        let order = batch.batch.order;
+        let behind = entry.partition.oldest_retry().is_some_and(|oldest| oldest < order)
+            || entry.partition.in_flight > 1;
+        if !behind {
+            entry.partition.note_gap(order);
+            if batch.batch.possibly_persisted {
+                return self.finish(batch, Err(error.clone()), PersistenceStatus::PossiblyPersisted);
             }
         }
         self.retry(now, batch, error);
