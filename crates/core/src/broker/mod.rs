@@ -118,7 +118,7 @@ impl BrokerCore {
         }
         match mail {
             ToBroker::AdoptProducer(partition) => match &mut self.sender {
-                Some(sender) => sender.adopt(partition),
+                Some(sender) => sender.adopt(*partition),
                 None => {
                     self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::ReleasedProducer(partition)))
                 }

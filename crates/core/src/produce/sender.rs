@@ -128,7 +128,7 @@ impl Sender {
     }
 
     /// The broker leads this partition from now on.
-    pub fn adopt(&mut self, partition: Box<PartitionProducer>) {
+    pub fn adopt(&mut self, partition: PartitionProducer) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
@@ -137,7 +137,7 @@ impl Sender {
         partition.accumulator().set_owner(&self.ready, slot);
         let settings = &self.shared.settings;
         let backoff = Backoff::new(settings.retry_backoff, settings.retry_backoff_max);
-        self.slots[slot] = Some(Slot { partition: *partition, backoff });
+        self.slots[slot] = Some(Slot { partition, backoff });
         self.collect(slot);
     }
 
