@@ -316,7 +316,8 @@ impl<'a> Records<'a> {
     /// Behind the last record: there must be nothing more.
     #[cold]
     fn trailing(&self) -> Option<BatchError> {
-        let count = self.bytes.len().checked_sub(self.position).filter(|count| *count > 0 && self.left == 0)?;
+        let count =
+            self.bytes.len().checked_sub(self.position).filter(|count| *count > 0 && self.left == 0)?;
         Some(BatchError { kind: BatchErrorKind::TrailingBytes(count), position: self.position })
     }
 
@@ -567,7 +568,8 @@ mod tests {
         fewer[layout::RECORD_COUNT..layout::RECORDS].copy_from_slice(&0i32.to_be_bytes());
         let batch = only_batch(&fewer);
         let raw = batch.records(1000).unwrap();
-        let kinds: Vec<_> = Records::new(batch.header(), &raw).map(|record| record.unwrap_err().kind).collect();
+        let kinds: Vec<_> =
+            Records::new(batch.header(), &raw).map(|record| record.unwrap_err().kind).collect();
         assert_eq!(kinds, [BatchErrorKind::TrailingBytes(raw.len())]);
     }
 
