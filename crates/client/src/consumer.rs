@@ -59,6 +59,15 @@ struct Single {
     events: std::collections::VecDeque<ConsumerEvent>,
 }
 
+impl Single {
+    fn keep(&mut self, event: ConsumerEvent) {
+        if self.events.len() == MAX_EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+}
+
 /// A poll takes no further partition's records when it has this many bytes.
 const ENOUGH_BYTES: usize = 1 << 20;
 /// Events between single records beyond this are dropped, oldest first, when nobody asks for them.
@@ -124,6 +133,10 @@ impl Consumer {
     /// The next record, or `None` when the time is over. An error of a partition is the call's error; it goes on with
     /// the next call. Everything else waits at [`Consumer::poll_event`].
     pub fn next(&self, timeout: Duration) -> Result<Option<Message>> {
+        // Most records are there already: no waker is needed for them, and no clock.
+        if let Some(result) = self.take_next() {
+            return result.map(Some);
+        }
         match wait_for(self.recv(), timeout) {
             Some(result) => result.map(Some),
             None => Ok(None),
@@ -262,29 +275,36 @@ impl Consumer {
     }
 
     fn poll_next(&self, context: &mut Context<'_>) -> Poll<Result<Message>> {
-        let queue = &self.inner.shared.queue;
         loop {
-            let mut single = self.inner.single.lock();
-            let single = &mut *single;
+            if let Some(result) = self.take_next() {
+                return Poll::Ready(result);
+            }
+            if self.sleep_single(context)? {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// The next record, if it is there.
+    #[inline]
+    fn take_next(&self) -> Option<Result<Message>> {
+        let queue = &self.inner.shared.queue;
+        let mut single = self.inner.single.lock();
+        let single = &mut *single;
+        loop {
             while let Some(next) = single.cursor.next(queue) {
                 match next {
-                    Next::Message(message) => return Poll::Ready(Ok(message)),
-                    Next::Event(ConsumerEvent::Error(error)) => return Poll::Ready(Err(error)),
-                    Next::Event(event) => {
-                        if single.events.len() == MAX_EVENTS {
-                            single.events.pop_front();
-                        }
-                        single.events.push_back(event);
-                    }
+                    Next::Message(message) => return Some(Ok(message)),
+                    Next::Event(ConsumerEvent::Error(error)) => return Some(Err(error)),
+                    Next::Event(event) => single.keep(event),
                 }
             }
             let mut records = Records::default();
             queue.take_without_position(1, &mut records);
-            let nothing = records.partitions().is_empty() && records.events().is_empty();
-            single.cursor.push(records);
-            if nothing && self.sleep_single(context)? {
-                return Poll::Pending;
+            if records.piece_count() == 0 && records.events().is_empty() {
+                return None;
             }
+            single.cursor.push(records);
         }
     }
 

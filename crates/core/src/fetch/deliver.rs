@@ -45,7 +45,7 @@ pub struct FetchedRecords {
 /// What a consumer hands out at once: records of any number of partitions, and events.
 #[derive(Debug, Default)]
 pub struct Records {
-    fetched: Vec<FetchedRecords>,
+    fetched: Vec<Arc<FetchedRecords>>,
     events: Vec<ConsumerEvent>,
     bytes: usize,
     /// Told of records that turn out to be damaged.
@@ -72,7 +72,7 @@ pub enum ConsumerEvent {
 /// A record, borrowed from [`Records`].
 #[derive(Clone, Copy, Debug)]
 pub struct MessageRef<'a> {
-    fetched: &'a FetchedRecords,
+    fetched: &'a Arc<FetchedRecords>,
     batch: &'a RecordBatch,
     record: RecordView<'a>,
 }
@@ -80,8 +80,9 @@ pub struct MessageRef<'a> {
 /// A record that keeps the buffer alive in which it is.
 #[derive(Clone)]
 pub struct Message {
-    handle: Arc<PartitionHandle>,
-    buffer: Arc<FetchBuffer>,
+    fetched: Arc<FetchedRecords>,
+    /// Its batch's place there.
+    batch: usize,
     offset: i64,
     timestamp: i64,
     key: Option<Range<usize>>,
@@ -93,9 +94,9 @@ pub struct Message {
 /// Walks through the records of [`Records`].
 #[derive(Debug)]
 pub struct MessageIter<'a> {
-    rest: std::slice::Iter<'a, FetchedRecords>,
+    rest: std::slice::Iter<'a, Arc<FetchedRecords>>,
     batches: std::slice::Iter<'a, RecordBatch>,
-    current: Option<(&'a FetchedRecords, &'a RecordBatch)>,
+    current: Option<(&'a Arc<FetchedRecords>, &'a RecordBatch)>,
     walk: Option<RecordWalk<'a>>,
     queue: Option<&'a FetchQueue>,
 }
@@ -161,11 +162,6 @@ impl FetchedRecords {
     pub fn partition(&self) -> i32 {
         self.handle.partition()
     }
-
-    /// The records.
-    pub fn iter(&self) -> MessageIter<'_> {
-        MessageIter::new(std::slice::from_ref(self), None)
-    }
 }
 
 impl Records {
@@ -184,9 +180,16 @@ impl Records {
         self.bytes
     }
 
-    /// The records of each partition of each fetch.
-    pub fn partitions(&self) -> &[FetchedRecords] {
-        &self.fetched
+    /// How many pieces there are: one per partition and fetch.
+    pub const fn piece_count(&self) -> usize {
+        self.fetched.len()
+    }
+
+    /// The pieces: what each fetch brought of each partition, with its records.
+    pub fn pieces(&self) -> impl ExactSizeIterator<Item = (&FetchedRecords, MessageIter<'_>)> {
+        self.fetched.iter().map(|fetched| {
+            (&**fetched, MessageIter::new(std::slice::from_ref(fetched), self.queue.as_deref()))
+        })
     }
 
     /// What else is to be said.
@@ -204,7 +207,7 @@ impl Records {
             self.queue = Some(Arc::clone(queue));
         }
         self.bytes += fetched.bytes;
-        self.fetched.push(fetched);
+        self.fetched.push(Arc::new(fetched));
     }
 
     /// Adds an event.
@@ -222,17 +225,8 @@ impl<'a> IntoIterator for &'a Records {
     }
 }
 
-impl<'a> IntoIterator for &'a FetchedRecords {
-    type Item = MessageRef<'a>;
-    type IntoIter = MessageIter<'a>;
-
-    fn into_iter(self) -> MessageIter<'a> {
-        self.iter()
-    }
-}
-
 impl<'a> MessageIter<'a> {
-    fn new(fetched: &'a [FetchedRecords], queue: Option<&'a FetchQueue>) -> Self {
+    fn new(fetched: &'a [Arc<FetchedRecords>], queue: Option<&'a FetchQueue>) -> Self {
         let mut iter = Self { rest: fetched.iter(), batches: [].iter(), current: None, walk: None, queue };
         iter.next_batch();
         iter
@@ -340,16 +334,19 @@ impl<'a> MessageRef<'a> {
 
     /// The record with a share in its buffer.
     pub fn to_message(&self) -> Message {
-        Message::new(&self.fetched.handle, self.batch, &self.record)
+        let places = self.fetched.batches.iter();
+        let batch = places.take_while(|batch| !std::ptr::eq(*batch, self.batch)).count();
+        Message::new(self.fetched, batch, self.batch, &self.record)
     }
 }
 
 impl Message {
-    fn new(handle: &Arc<PartitionHandle>, batch: &RecordBatch, record: &RecordView<'_>) -> Self {
+    #[inline]
+    fn new(fetched: &Arc<FetchedRecords>, place: usize, batch: &RecordBatch, record: &RecordView<'_>) -> Self {
         let buffer = &batch.buffer;
         Self {
-            handle: Arc::clone(handle),
-            buffer: Arc::clone(buffer),
+            fetched: Arc::clone(fetched),
+            batch: place,
             offset: record.offset,
             timestamp: record.timestamp,
             key: record.key.map(|key| buffer.range_of(key)),
@@ -359,14 +356,19 @@ impl Message {
         }
     }
 
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        &self.fetched.batches[self.batch].buffer.bytes
+    }
+
     /// The topic.
     pub fn topic(&self) -> &str {
-        self.handle.topic()
+        self.fetched.handle.topic()
     }
 
     /// The partition.
     pub fn partition(&self) -> i32 {
-        self.handle.partition()
+        self.fetched.handle.partition()
     }
 
     /// The offset in the partition.
@@ -381,24 +383,24 @@ impl Message {
 
     /// The key.
     pub fn key(&self) -> Option<&[u8]> {
-        self.key.clone().map(|range| &self.buffer.bytes[range])
+        self.key.clone().map(|range| &self.bytes()[range])
     }
 
     /// The value.
     pub fn value(&self) -> Option<&[u8]> {
-        self.value.clone().map(|range| &self.buffer.bytes[range])
+        self.value.clone().map(|range| &self.bytes()[range])
     }
 
     /// The headers, in the order in which they were written; a key may come more than once.
     pub fn headers(&self) -> Headers<'_> {
-        Headers::new(&self.buffer.bytes[self.headers.clone()], self.header_count)
+        Headers::new(&self.bytes()[self.headers.clone()], self.header_count)
     }
 }
 
 /// A place in [`Records`] from which single records are taken.
 #[derive(Debug, Default)]
 pub struct RecordCursor {
-    rest: VecDeque<FetchedRecords>,
+    rest: VecDeque<Arc<FetchedRecords>>,
     batch: usize,
     /// Where the next record begins in the batch, and how many are left in it.
     place: Option<(usize, i32)>,
@@ -446,7 +448,7 @@ impl RecordCursor {
                 Some(Ok(record)) => {
                     self.place = Some((at + walk.position(), left - 1));
                     if record.offset >= batch.first_offset {
-                        let message = Message::new(&fetched.handle, batch, &record);
+                        let message = Message::new(fetched, self.batch, batch, &record);
                         fetched.handle.set_position(record.offset + 1);
                         return Some(Next::Message(message));
                     }
@@ -491,16 +493,21 @@ impl RecordCursor {
 
     /// The first partition's records that were not taken yet.
     fn take_rest(&mut self) -> Option<FetchedRecords> {
-        let mut fetched = self.rest.pop_front()?;
-        fetched.batches.drain(..self.batch.min(fetched.batches.len()));
+        let fetched = self.rest.pop_front()?;
+        let mut batches: Vec<RecordBatch> = fetched.batches.iter().skip(self.batch).cloned().collect();
         self.batch = 0;
-        if let (Some((at, left)), Some(batch)) = (self.place.take(), fetched.batches.first_mut()) {
+        if let (Some((at, left)), Some(batch)) = (self.place.take(), batches.first_mut()) {
             batch.bytes.start = at;
             batch.header.record_count = left;
         }
-        fetched.messages = fetched.batches.iter().map(|batch| batch.header.record_count as usize).sum();
-        fetched.bytes = fetched.batches.iter().map(|batch| batch.bytes.len()).sum();
-        Some(fetched)
+        Some(FetchedRecords {
+            handle: Arc::clone(&fetched.handle),
+            version: fetched.version,
+            messages: batches.iter().map(|batch| batch.header.record_count as usize).sum(),
+            bytes: batches.iter().map(|batch| batch.bytes.len()).sum(),
+            next_offset: fetched.next_offset,
+            batches,
+        })
     }
 }
 
