@@ -280,3 +280,210 @@ impl fmt::Debug for Running {
         write!(f, "{} {:?}", self.operation.api().name(), self.state)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ottla_protocol::{
+        error_code::ErrorCode,
+        generated::{
+            create_topics::{CreateTopicsRequest, CreateTopicsResponse, response::Topic},
+            list_offsets::{
+                ListOffsetsRequest, ListOffsetsResponse,
+                response::{Partition as ListedPartition, Topic as ListedTopic},
+            },
+        },
+        primitive::Reader,
+    };
+
+    use super::{
+        topics::{NewTopic, TopicResults, create_topics},
+        *,
+    };
+    use crate::{
+        broker::{
+            frame::Frame,
+            inflight::{InFlight, Payload, RequestTag},
+        },
+        cluster::metadata::{Node, PartitionMetadata, TopicMetadata},
+        completion::{Waiting, completion},
+        fetch::offsets::OffsetSpec,
+    };
+
+    const START: Instant = Instant::from_nanos(1_000_000_000);
+
+    fn calls() -> AdminCalls {
+        AdminCalls::new(Duration::from_secs(60), Duration::from_millis(100))
+    }
+
+    /// Two brokers; topic `t` has partition 0 at broker 1 and partitions 1 and 2 at broker 2.
+    fn metadata() -> Metadata {
+        let node = |host: &str| Node { host: host.into(), port: 9092, rack: None };
+        let partition =
+            |leader| PartitionMetadata { leader, leader_epoch: 3, ..PartitionMetadata::default() };
+        let topic = TopicMetadata { partitions: [1, 2, 2].map(partition).into(), ..TopicMetadata::default() };
+        Metadata {
+            controller_id: 1,
+            nodes: [(1, node("a")), (2, node("b"))].into(),
+            topics: [(Arc::from("t"), topic)].into(),
+            ..Metadata::default()
+        }
+    }
+
+    fn response(api: ApiKey, version: i16, body: Vec<u8>) -> Result<Response, Error> {
+        let request = InFlight {
+            correlation_id: 1,
+            api,
+            version,
+            tag: RequestTag::Cluster(0),
+            payload: Payload::Bytes(Vec::new()),
+            expects_answer: true,
+            queued_at: START,
+            deadline: START,
+        };
+        Ok(Response { request, frame: Frame { len: body.len(), bytes: body }, body: 0 })
+    }
+
+    /// The requests that are to be sent now, encoded in `version`.
+    fn requests(calls: &mut AdminCalls, now: Instant, version: i16) -> Vec<(u64, Route, Vec<u8>)> {
+        calls.advance(now, &metadata());
+        let mut requests = Vec::new();
+        while let Some(output) = calls.poll_output() {
+            if let AdminOutput::Request(number, route, request) = output {
+                let mut bytes = Vec::new();
+                (request.encode)(version, &mut bytes).unwrap();
+                requests.push((number, route, bytes));
+            }
+        }
+        requests
+    }
+
+    fn created(results: &[(&str, ErrorCode)]) -> Result<Response, Error> {
+        let topic = |(name, error_code): &(&str, ErrorCode)| Topic {
+            name: (*name).to_owned(),
+            error_code: *error_code,
+            ..Topic::default()
+        };
+        let topics = results.iter().map(topic).collect();
+        let mut body = Vec::new();
+        CreateTopicsResponse { topics, ..CreateTopicsResponse::default() }.encode(5, &mut body).unwrap();
+        response(ApiKey::CreateTopics, 5, body)
+    }
+
+    fn create(calls: &mut AdminCalls, names: &[&str], timeout: Duration) -> Waiting<TopicResults> {
+        let (done, waiting) = completion();
+        let topics = names.iter().map(|name| NewTopic::new(*name, 1, 1)).collect();
+        calls.start(START, create_topics(topics, false, timeout, done));
+        waiting
+    }
+
+    #[test]
+    fn what_the_controller_did_not_do_is_asked_of_the_next_one() {
+        let mut calls = calls();
+        let waiting = create(&mut calls, &["a", "b"], Duration::from_secs(10));
+        let sent = requests(&mut calls, START, 5);
+        assert_eq!(sent[0].1, Route::Controller);
+        calls.handle_answer(
+            START,
+            sent[0].0,
+            created(&[("a", ErrorCode::NONE), ("b", ErrorCode::NOT_CONTROLLER)]),
+        );
+        assert!(matches!(calls.poll_output(), Some(AdminOutput::RefreshMetadata)));
+        assert!(requests(&mut calls, START, 5).is_empty(), "not without a back-off");
+        let later = calls.poll_timeout().unwrap();
+        calls.handle_timeout(later);
+        let sent = requests(&mut calls, later, 5);
+        let again = CreateTopicsRequest::decode(&mut Reader::new(&sent[0].2), 5).unwrap();
+        assert_eq!(again.topics.iter().map(|topic| &*topic.name).collect::<Vec<_>>(), ["b"]);
+        calls.handle_answer(later, sent[0].0, created(&[("b", ErrorCode::INVALID_PARTITIONS)]));
+        let results = waiting.try_take().unwrap();
+        assert_eq!(results[0], ("a".to_owned(), Ok(())));
+        assert_eq!(
+            results[1].1.as_ref().unwrap_err().kind(),
+            ErrorKind::Broker(ErrorCode::INVALID_PARTITIONS)
+        );
+    }
+
+    #[test]
+    fn a_call_ends_at_its_deadline_with_what_went_wrong_last() {
+        let mut calls = calls();
+        let waiting = create(&mut calls, &["a"], Duration::from_secs(1));
+        let sent = requests(&mut calls, START, 5);
+        calls.handle_answer(START, sent[0].0, Err(Error::new(ErrorKind::Disconnected, "gone")));
+        calls.handle_timeout(START + Duration::from_secs(1));
+        let results = waiting.try_take().unwrap();
+        assert_eq!(results[0].1.as_ref().unwrap_err().kind(), ErrorKind::Disconnected);
+        assert_eq!(calls.poll_timeout(), None);
+    }
+
+    #[test]
+    fn closing_answers_whoever_waits() {
+        let mut calls = calls();
+        let waiting = create(&mut calls, &["a"], Duration::from_secs(1));
+        calls.close();
+        assert_eq!(waiting.try_take().unwrap()[0].1.as_ref().unwrap_err().kind(), ErrorKind::Closed);
+    }
+
+    #[test]
+    fn offsets_take_one_request_per_leader_and_question_and_come_back_in_order() {
+        let mut calls = calls();
+        let (done, waiting) = completion();
+        let question = |partition, spec| (Arc::from("t"), partition, spec);
+        let query = OffsetQuery {
+            questions: vec![
+                question(2, OffsetSpec::Latest),
+                question(0, OffsetSpec::Latest),
+                question(1, OffsetSpec::Latest),
+                question(2, OffsetSpec::Earliest),
+                question(7, OffsetSpec::Latest),
+            ],
+            timeout: Duration::from_secs(5),
+        };
+        calls.start(START, AdminCall::list_offsets(query, done));
+        let sent = requests(&mut calls, START, 7);
+        assert_eq!(
+            sent.iter().map(|(_, route, _)| *route).collect::<Vec<_>>(),
+            [Route::Node(1), Route::Node(2), Route::Node(2)]
+        );
+        for (number, _, bytes) in sent {
+            let asked = ListOffsetsRequest::decode(&mut Reader::new(&bytes), 7).unwrap();
+            let partitions = asked.topics[0].partitions.iter().map(|wanted| ListedPartition {
+                partition_index: wanted.partition_index,
+                offset: if wanted.timestamp == -1 { 100 + i64::from(wanted.partition_index) } else { 5 },
+                ..ListedPartition::default()
+            });
+            let topics = vec![ListedTopic { name: "t".into(), partitions: partitions.collect() }];
+            let mut body = Vec::new();
+            ListOffsetsResponse { topics, ..ListOffsetsResponse::default() }.encode(7, &mut body).unwrap();
+            calls.handle_answer(START, number, response(ApiKey::ListOffsets, 7, body));
+        }
+        let answers = waiting.try_take().unwrap();
+        let offsets: Vec<i64> =
+            answers.iter().take(4).map(|answer| answer.as_ref().unwrap().offset).collect();
+        assert_eq!(offsets, [102, 100, 101, 5]);
+        assert_eq!(answers[4].as_ref().unwrap_err().kind(), ErrorKind::UnknownPartition);
+    }
+
+    #[test]
+    fn offsets_are_asked_again_where_the_leader_moved() {
+        let mut calls = calls();
+        let (done, waiting) = completion();
+        let query = OffsetQuery {
+            questions: vec![(Arc::from("t"), 0, OffsetSpec::Latest)],
+            timeout: Duration::from_secs(5),
+        };
+        calls.start(START, AdminCall::list_offsets(query, done));
+        let mut now = START;
+        for error_code in [ErrorCode::NOT_LEADER_OR_FOLLOWER, ErrorCode::NONE] {
+            let sent = requests(&mut calls, now, 7);
+            let listed = ListedPartition { error_code, offset: 9, ..ListedPartition::default() };
+            let topics = vec![ListedTopic { name: "t".into(), partitions: vec![listed] }];
+            let mut body = Vec::new();
+            ListOffsetsResponse { topics, ..ListOffsetsResponse::default() }.encode(7, &mut body).unwrap();
+            calls.handle_answer(now, sent[0].0, response(ApiKey::ListOffsets, 7, body));
+            now += Duration::from_millis(100);
+            calls.handle_timeout(now);
+            calls.handle_metadata(now, &metadata(), &[]);
+        }
+        assert_eq!(waiting.try_take().unwrap()[0].as_ref().unwrap().offset, 9);
+    }
+}

@@ -428,3 +428,188 @@ impl Entry {
         (count > 0 && !known).then(|| unknown_partition(&key.0, key.1, count))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cluster::metadata::{Node, PartitionMetadata, TopicMetadata},
+        completion::completion,
+        fetch::{deliver::Records, shared::ConsumerSettings},
+    };
+
+    const NOW: Instant = Instant::from_nanos(1_000_000_000);
+
+    fn metadata(leader: i32) -> Metadata {
+        let node = |host: &str| Node { host: host.into(), port: 9092, rack: None };
+        let partition = PartitionMetadata { leader, leader_epoch: 3, ..PartitionMetadata::default() };
+        let topic = TopicMetadata { partitions: vec![partition], ..TopicMetadata::default() };
+        Metadata {
+            nodes: [(1, node("a")), (2, node("b"))].into(),
+            topics: [(Arc::from("t"), topic)].into(),
+            ..Metadata::default()
+        }
+    }
+
+    struct Script {
+        shared: Arc<ConsumerShared>,
+        coordinator: FetchCoordinator,
+        metadata: Metadata,
+    }
+
+    impl Script {
+        fn new(auto_offset_reset: OffsetReset) -> Self {
+            let settings = ConsumerSettings { auto_offset_reset, ..ConsumerSettings::default() };
+            let shared = Arc::new(ConsumerShared::new(settings));
+            Self { coordinator: FetchCoordinator::new(Arc::clone(&shared)), shared, metadata: metadata(1) }
+        }
+
+        fn assign(&mut self, partition: i32, from: Offset) {
+            for command in self.shared.assign(&[(Arc::from("t"), partition, from)]) {
+                self.coordinator.handle_command(NOW, command);
+            }
+        }
+
+        /// What it wants now, shortened.
+        fn wants(&mut self) -> Vec<String> {
+            self.coordinator.advance(NOW, &self.metadata);
+            let mut wants = Vec::new();
+            while let Some(output) = self.coordinator.poll_output() {
+                wants.push(match output {
+                    FetchCoordinatorOutput::RefreshMetadata => "refresh".to_owned(),
+                    FetchCoordinatorOutput::Request(_, route, request) => {
+                        format!("{} {route:?}", request.api.name())
+                    }
+                    FetchCoordinatorOutput::ToNode(node, FetchMail::Release { .. }) => {
+                        format!("release {node}")
+                    }
+                    FetchCoordinatorOutput::ToNode(node, FetchMail::Adopt(partition)) => {
+                        format!("adopt {node} from {} version {}", partition.offset, partition.version)
+                    }
+                });
+            }
+            wants
+        }
+
+        fn back(&self, offset: i64) -> Box<PartitionConsumer> {
+            let handle = self.shared.partition("t", 0).unwrap();
+            let version = handle.version();
+            Box::new(PartitionConsumer::new(handle, version, offset))
+        }
+
+        fn errors(&self) -> Vec<ErrorKind> {
+            let mut records = Records::default();
+            self.shared.queue.take(usize::MAX, &mut records);
+            let kind = |event: &super::super::deliver::ConsumerEvent| match event {
+                super::super::deliver::ConsumerEvent::Error(error) => error.kind(),
+                other => panic!("{other:?}"),
+            };
+            records.events().iter().map(kind).collect()
+        }
+    }
+
+    #[test]
+    fn a_known_offset_goes_straight_to_the_leader_and_another_place_is_asked_for() {
+        let mut script = Script::new(OffsetReset::End);
+        script.assign(0, Offset::At(5));
+        assert_eq!(script.wants(), ["adopt 1 from 5 version 1"]);
+        script.assign(0, Offset::Beginning);
+        assert_eq!(script.wants(), ["release 1", "ListOffsets Node(1)"]);
+    }
+
+    #[test]
+    fn a_partition_moves_with_its_offset_when_the_leader_changes() {
+        let mut script = Script::new(OffsetReset::End);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        script.metadata = metadata(2);
+        let known = script.metadata.clone();
+        assert!(!script.coordinator.handle_metadata(NOW, &known, &[]));
+        assert_eq!(script.wants(), ["release 1"], "it has one owner at a time");
+        let partition = script.back(17);
+        script.coordinator.handle_reply(NOW, FetchReply::Released(partition));
+        assert_eq!(script.wants(), ["adopt 2 from 17 version 1"]);
+    }
+
+    #[test]
+    fn a_partition_that_its_leader_refused_waits_for_newer_metadata() {
+        let mut script = Script::new(OffsetReset::End);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let partition = script.back(6);
+        script.coordinator.handle_reply(NOW, FetchReply::NotLeader(partition));
+        assert!(script.wants().is_empty(), "not back and forth with the same metadata");
+        let known = script.metadata.clone();
+        script.coordinator.handle_metadata(NOW, &known, &[]);
+        assert_eq!(script.wants(), ["adopt 1 from 6 version 1"]);
+    }
+
+    #[test]
+    fn a_seek_while_a_broker_has_the_partition_starts_again_only_when_it_is_back() {
+        let mut script = Script::new(OffsetReset::End);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let (done, waiting) = completion();
+        let seek = script.shared.seek("t", 0, Offset::At(90), Some(done)).unwrap();
+        let stale = Box::new(PartitionConsumer::new(script.shared.partition("t", 0).unwrap(), 1, 7));
+        script.coordinator.handle_command(NOW, seek);
+        assert_eq!(waiting.try_take(), Some(Ok(90)));
+        assert_eq!(script.wants(), ["release 1"]);
+        script.coordinator.handle_reply(NOW, FetchReply::Released(stale));
+        assert_eq!(script.wants(), ["adopt 1 from 90 version 2"]);
+    }
+
+    #[test]
+    fn an_offset_out_of_range_is_looked_for_anew_or_told() {
+        let mut script = Script::new(OffsetReset::Beginning);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let partition = script.back(5);
+        script.coordinator.handle_reply(NOW, FetchReply::OutOfRange(partition));
+        assert_eq!(script.wants(), ["ListOffsets Node(1)"]);
+
+        let mut script = Script::new(OffsetReset::Error);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let partition = script.back(5);
+        script.coordinator.handle_reply(NOW, FetchReply::OutOfRange(partition));
+        assert!(script.wants().is_empty());
+        assert_eq!(script.errors(), [ErrorKind::OffsetReset]);
+    }
+
+    #[test]
+    fn an_unknown_topic_is_told_once_and_goes_on_when_it_appears() {
+        let mut script = Script::new(OffsetReset::End);
+        script.metadata.topics.clear();
+        script.assign(0, Offset::At(0));
+        assert_eq!(script.wants(), ["refresh"]);
+        let error = TopicError { name: Arc::from("t"), code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
+        let known = script.metadata.clone();
+        for seconds in [0, 2, 4] {
+            let now = NOW + Duration::from_secs(seconds);
+            assert!(script.coordinator.handle_metadata(now, &known, std::slice::from_ref(&error)));
+            assert_eq!(script.wants(), Vec::<String>::new(), "the cluster's owner asks again by itself");
+        }
+        assert_eq!(script.errors(), [ErrorKind::UnknownTopic]);
+        script.metadata = metadata(1);
+        let known = script.metadata.clone();
+        script.coordinator.handle_metadata(NOW, &known, &[]);
+        assert_eq!(script.wants(), ["adopt 1 from 0 version 1"]);
+    }
+
+    #[test]
+    fn a_partition_that_is_not_wanted_any_more_is_forgotten_when_it_is_back() {
+        let mut script = Script::new(OffsetReset::End);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let partition = script.back(6);
+        let stop = script.shared.incremental_unassign(&[(Arc::from("t"), 0)]).unwrap();
+        script.coordinator.handle_command(NOW, stop);
+        assert_eq!(script.wants(), ["release 1"]);
+        script.coordinator.handle_reply(NOW, FetchReply::Released(partition));
+        assert!(script.wants().is_empty());
+        let mut names = BTreeSet::new();
+        script.coordinator.wanted_topics(&mut names);
+        assert!(names.is_empty());
+    }
+}

@@ -342,7 +342,12 @@ impl<'a> MessageRef<'a> {
 
 impl Message {
     #[inline]
-    fn new(fetched: &Arc<FetchedRecords>, place: usize, batch: &RecordBatch, record: &RecordView<'_>) -> Self {
+    fn new(
+        fetched: &Arc<FetchedRecords>,
+        place: usize,
+        batch: &RecordBatch,
+        record: &RecordView<'_>,
+    ) -> Self {
         let buffer = &batch.buffer;
         Self {
             fetched: Arc::clone(fetched),
