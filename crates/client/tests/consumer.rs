@@ -279,3 +279,20 @@ fn reading_goes_on_while_leaders_move_and_connections_break() {
         assert!(offsets == (0..10_000).collect::<Vec<_>>(), "partition {partition}");
     }
 }
+
+#[test]
+fn a_consumer_in_a_rack_reads_from_the_replica_there() {
+    let options = ClusterOptions {
+        racks: vec!["r1".to_owned(), "r2".to_owned(), "r3".to_owned()],
+        rack_aware_fetch: true,
+        ..ClusterOptions::default()
+    };
+    let world = World::with("t", 3, options).set("client.rack", "r2");
+    world.produce("t", 3, 0, 9000);
+    let consumer = world.consumer();
+    let all: Vec<(&str, i32, Offset)> = (0..3).map(|p| ("t", p, Offset::Beginning)).collect();
+    consumer.assign(&all).unwrap();
+    assert_eq!(read(&consumer, 9000).len(), 9000);
+    world.produce("t", 3, 9000, 3);
+    assert_eq!(read(&consumer, 3).len(), 3);
+}

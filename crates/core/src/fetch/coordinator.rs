@@ -67,6 +67,8 @@ struct Entry {
     version: u64,
     position: Position,
     place: Place,
+    /// The node that the leader said is closer, while nothing speaks against it.
+    replica: Option<i32>,
     done: Option<Completion<Result<i64, Error>>>,
     since: Instant,
     /// The error that was told last, so that it is told once.
@@ -129,8 +131,9 @@ impl FetchCoordinator {
     /// Mail from a broker's owner.
     pub fn handle_reply(&mut self, now: Instant, reply: FetchReply) {
         match reply {
-            FetchReply::Released(partition) => self.take_back(now, partition, Place::Here),
-            FetchReply::NotLeader(partition) => self.take_back(now, partition, Place::HereUntilMetadata),
+            FetchReply::Released(partition) => self.take_back(partition, Place::Here, None),
+            FetchReply::NotLeader(partition) => self.take_back(partition, Place::HereUntilMetadata, None),
+            FetchReply::ReadFrom(partition, node) => self.take_back(partition, Place::Here, Some(node)),
             FetchReply::OutOfRange(partition) => self.reset(now, partition),
         }
     }
@@ -142,12 +145,12 @@ impl FetchCoordinator {
             if entry.stopped {
                 continue;
             }
-            match (metadata.leader(&key.0, key.1), entry.place) {
+            match (entry.node(key, metadata), entry.place) {
                 (Some(_), Place::HereUntilMetadata) => {
                     entry.place = Place::Here;
                     self.unplaced.insert(key.clone());
                 }
-                (Some((leader, _)), Place::At(node)) if leader != node => {
+                (Some((wanted, _)), Place::At(node)) if wanted != node => {
                     entry.place = Place::Leaving;
                     let (topic, partition) = key.clone();
                     let mail = FetchMail::Release { topic, partition };
@@ -247,6 +250,7 @@ impl FetchCoordinator {
             version,
             position: Position::Nowhere,
             place,
+            replica: None,
             done,
             since: now,
             told,
@@ -337,7 +341,7 @@ impl FetchCoordinator {
     }
 
     /// A partition came back from its broker.
-    fn take_back(&mut self, _now: Instant, partition: Box<PartitionConsumer>, place: Place) {
+    fn take_back(&mut self, partition: Box<PartitionConsumer>, place: Place, replica: Option<i32>) {
         let key = (Arc::clone(partition.handle.topic()), partition.handle.partition());
         let Some(entry) = self.entries.get_mut(&key) else { return };
         if entry.stopped {
@@ -346,6 +350,7 @@ impl FetchCoordinator {
         }
         let asked_back = entry.place == Place::Leaving;
         entry.place = if asked_back { Place::Here } else { place };
+        entry.replica = replica;
         if matches!(entry.position, Position::AtBroker) {
             entry.position = Position::Known(partition);
         }
@@ -359,10 +364,12 @@ impl FetchCoordinator {
     fn reset(&mut self, now: Instant, partition: Box<PartitionConsumer>) {
         let key = (Arc::clone(partition.handle.topic()), partition.handle.partition());
         let offset = partition.offset;
-        let fetched =
-            self.entries.get(&key).is_some_and(|entry| matches!(entry.position, Position::AtBroker));
-        self.take_back(now, partition, Place::Here);
-        if !fetched || self.entries.get(&key).is_none_or(|entry| entry.stopped) {
+        let Some(entry) = self.entries.get(&key) else { return };
+        let fetched = matches!(entry.position, Position::AtBroker);
+        // A follower may not have it yet, or not any more: the leader decides.
+        let at_follower = entry.replica.is_some();
+        self.take_back(partition, Place::Here, None);
+        if !fetched || at_follower || self.entries.get(&key).is_none_or(|entry| entry.stopped) {
             return;
         }
         self.unplaced.remove(&key);
@@ -382,7 +389,7 @@ impl FetchCoordinator {
         if entry.place != Place::Here || !matches!(entry.position, Position::Known(_)) {
             return true;
         }
-        let Some((leader, epoch)) = metadata.leader(&key.0, key.1) else {
+        let Some((node, epoch)) = entry.node(&key, metadata) else {
             entry.place = Place::HereUntilMetadata;
             return false;
         };
@@ -390,8 +397,8 @@ impl FetchCoordinator {
         if let Position::Known(mut partition) = position {
             partition.leader_epoch = epoch;
             partition.topic_id = metadata.topics.get(&key.0).map(|topic| topic.id).unwrap_or_default();
-            entry.place = Place::At(leader);
-            self.outputs.push_back(FetchCoordinatorOutput::ToNode(leader, FetchMail::Adopt(partition)));
+            entry.place = Place::At(node);
+            self.outputs.push_back(FetchCoordinatorOutput::ToNode(node, FetchMail::Adopt(partition)));
         }
         true
     }
@@ -410,6 +417,13 @@ impl FetchCoordinator {
 }
 
 impl Entry {
+    /// The node to fetch from, and the leader's epoch.
+    fn node(&self, key: &(Arc<str>, i32), metadata: &Metadata) -> Option<(i32, i32)> {
+        let (leader, epoch) = metadata.leader(&key.0, key.1)?;
+        let replica = self.replica.filter(|replica| metadata.nodes.contains_key(replica));
+        Some((replica.unwrap_or(leader), epoch))
+    }
+
     /// What to tell the application about a partition that nobody leads.
     fn why_no_leader(
         &self,
@@ -595,6 +609,22 @@ mod tests {
         let known = script.metadata.clone();
         script.coordinator.handle_metadata(NOW, &known, &[]);
         assert_eq!(script.wants(), ["adopt 1 from 0 version 1"]);
+    }
+
+    #[test]
+    fn a_closer_replica_is_read_from_until_something_speaks_against_it() {
+        let mut script = Script::new(OffsetReset::End);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let partition = script.back(5);
+        script.coordinator.handle_reply(NOW, FetchReply::ReadFrom(partition, 2));
+        assert_eq!(script.wants(), ["adopt 2 from 5 version 1"]);
+        let known = script.metadata.clone();
+        script.coordinator.handle_metadata(NOW, &known, &[]);
+        assert!(script.wants().is_empty(), "that it does not lead is no reason to leave");
+        let partition = script.back(9);
+        script.coordinator.handle_reply(NOW, FetchReply::OutOfRange(partition));
+        assert_eq!(script.wants(), ["adopt 1 from 9 version 1"], "the leader knows better");
     }
 
     #[test]

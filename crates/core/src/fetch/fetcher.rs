@@ -413,6 +413,13 @@ impl Fetcher {
         if answer.error_code != ErrorCode::NONE {
             return self.handle_partition_error(now, topic, number, answer.error_code, peer);
         }
+        let closer = answer.preferred_read_replica;
+        if closer >= 0 && answer.records.is_none_or(<[u8]>::is_empty) {
+            if let Some(slot) = self.remove(topic, number) {
+                self.reply(FetchReply::ReadFrom(slot.partition, closer));
+            }
+            return;
+        }
         slot.told = None;
         let handle = &slot.partition.handle;
         handle.set_watermarks(answer.log_start_offset, answer.high_watermark);

@@ -87,4 +87,6 @@ pub enum FetchReply {
     NotLeader(Box<PartitionConsumer>),
     /// The partition has no such offset.
     OutOfRange(Box<PartitionConsumer>),
+    /// This node is closer and has the partition too (KIP-392).
+    ReadFrom(Box<PartitionConsumer>, i32),
 }

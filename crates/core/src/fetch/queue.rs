@@ -157,11 +157,14 @@ impl FetchQueue {
         let version = {
             let mut state = self.state.lock();
             let version = handle.bump_version(position);
-            for item in std::mem::take(&mut state.aside) {
-                if item.is_stale() {
-                    self.drop_item(item, &mut wakes);
-                } else {
-                    state.aside.push_back(item);
+            let state = &mut *state;
+            for items in [&mut state.items, &mut state.aside] {
+                for item in std::mem::take(items) {
+                    if item.is_stale() {
+                        self.drop_item(item, &mut wakes);
+                    } else {
+                        items.push_back(item);
+                    }
                 }
             }
             version
