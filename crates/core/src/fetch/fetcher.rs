@@ -9,6 +9,7 @@ use std::{
     collections::{BTreeMap, VecDeque},
     fmt,
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use ottla_protocol::{
@@ -51,7 +52,10 @@ pub struct Fetcher {
     ids: BTreeMap<Uuid, Arc<str>>,
     partitions: usize,
     session: FetchSession,
-    in_flight: bool,
+    /// When the fetch in flight was sent.
+    in_flight: Option<Instant>,
+    /// How many bytes an answer should have.
+    answer_bytes: usize,
     /// Turns the order of partitions from request to request, so that none is always last.
     turn: usize,
     /// Nothing is fetched before, because the broker said so or refused a request.
@@ -92,6 +96,12 @@ struct Slot {
     told: Option<ErrorKind>,
 }
 
+/// What an answer should have at least: so much stays in a core's cache until it is checked and read.
+const ANSWER_BYTES: usize = 1 << 20;
+/// A full answer that takes longer is too small for the way that it goes.
+const SLOW_ANSWER: Duration = Duration::from_millis(20);
+/// A full answer that takes no longer can be smaller.
+const QUICK_ANSWER: Duration = Duration::from_millis(5);
 /// So often a damaged batch is fetched before it is given up: bytes may have been damaged on their way.
 const ATTEMPTS_AT_DAMAGED_BATCH: u32 = 3;
 
@@ -106,7 +116,8 @@ impl Fetcher {
             ids: BTreeMap::new(),
             partitions: 0,
             session: FetchSession::default(),
-            in_flight: false,
+            in_flight: None,
+            answer_bytes: ANSWER_BYTES,
             turn: 0,
             resting_until: None,
             unsupported_told: false,
@@ -134,7 +145,8 @@ impl Fetcher {
 
     /// An answer to a fetch.
     pub fn handle_response(&mut self, now: Instant, response: Response, peer: &str) {
-        self.in_flight = false;
+        let took = self.in_flight.take().map_or(Duration::ZERO, |sent| now - sent);
+        self.adapt(response.frame.len, took);
         let version = response.request.version;
         let (body, len) = (response.body, response.frame.len);
         let buffer = Arc::new(FetchBuffer::new(response.frame.bytes, self.buffers.clone()));
@@ -149,7 +161,7 @@ impl Fetcher {
             }
         };
         if answer.throttle_time_ms > 0 {
-            self.rest(now + std::time::Duration::from_millis(answer.throttle_time_ms.unsigned_abs().into()));
+            self.rest(now + Duration::from_millis(answer.throttle_time_ms.unsigned_abs().into()));
         }
         let generation = self.session.generation();
         if version >= FIRST_WITH_SESSIONS {
@@ -200,7 +212,7 @@ impl Fetcher {
 
     /// The fetch in flight was lost with its connection.
     pub fn handle_lost(&mut self, _now: Instant, _error: &Error) {
-        self.in_flight = false;
+        self.in_flight = None;
         self.session.restart();
     }
 
@@ -218,7 +230,7 @@ impl Fetcher {
 
     /// When to call [`Fetcher::handle_timeout`].
     pub fn poll_timeout(&self, connection: &Connection) -> Option<Instant> {
-        if self.in_flight || !connection.is_ready() {
+        if self.in_flight.is_some() || !connection.is_ready() {
             return None;
         }
         let retry = self.slots().filter_map(|slot| slot.retry_at).min();
@@ -227,13 +239,17 @@ impl Fetcher {
 
     /// True if there is something to fetch, so that a connection is wanted.
     pub fn wants_connection(&self) -> bool {
-        self.in_flight
+        self.in_flight.is_some()
             || self.slots().any(|slot| !slot.partition.handle.is_paused() && !slot.partition.is_stale())
     }
 
     /// Sends the next fetch, unless one is in flight or there is enough in the queue.
     pub fn pump(&mut self, now: Instant, connection: &mut Connection) {
-        if self.in_flight || self.partitions == 0 || self.resting_until.is_some() || !connection.is_ready() {
+        if self.in_flight.is_some()
+            || self.partitions == 0
+            || self.resting_until.is_some()
+            || !connection.is_ready()
+        {
             return;
         }
         let Some(wanted) = self.choose() else { return };
@@ -257,7 +273,8 @@ impl Fetcher {
         }
         let settings = &self.shared.settings;
         let share = room / self.shared.fetchers.load(Ordering::Relaxed).max(1);
-        let max_bytes = settings.fetch_max_bytes.min(i32::try_from(share).unwrap_or(i32::MAX)).max(1);
+        let wanted_bytes = i32::try_from(share.min(self.answer_bytes)).unwrap_or(i32::MAX);
+        let max_bytes = settings.fetch_max_bytes.min(wanted_bytes).max(1);
         let timeout = settings.answer_timeout + settings.fetch_wait_max;
         let head = if version < FIRST_WITH_SESSIONS { (0, -1) } else { self.session.head() };
         let mut builder = FetchRequestBuilder::new(settings, head, max_bytes);
@@ -267,7 +284,7 @@ impl Fetcher {
             request.encode(version, out)
         });
         match sent {
-            Ok(()) => self.in_flight = true,
+            Ok(()) => self.in_flight = Some(now),
             Err(error) => {
                 self.session.restart();
                 self.rest(now + self.shared.settings.fetch_error_backoff);
@@ -496,6 +513,20 @@ impl Fetcher {
         }
     }
 
+    /// A full answer that took long makes the next ones larger: one fetch is in flight at a time, so the time that it
+    /// takes bounds the throughput. Quick ones stay small.
+    fn adapt(&mut self, bytes: usize, took: Duration) {
+        if bytes < self.answer_bytes / 4 * 3 {
+            return;
+        }
+        if took > SLOW_ANSWER {
+            let most = usize::try_from(self.shared.settings.fetch_max_bytes).unwrap_or(0).max(ANSWER_BYTES);
+            self.answer_bytes = (self.answer_bytes * 2).min(most);
+        } else if took < QUICK_ANSWER {
+            self.answer_bytes = (self.answer_bytes / 2).max(ANSWER_BYTES);
+        }
+    }
+
     fn rest(&mut self, until: Instant) {
         self.resting_until = Some(self.resting_until.map_or(until, |known| known.max(until)));
     }
@@ -553,7 +584,7 @@ impl fmt::Debug for Fetcher {
         f.debug_struct("Fetcher")
             .field("partitions", &self.partitions)
             .field("session", &self.session)
-            .field("in_flight", &self.in_flight)
+            .field("in_flight", &self.in_flight.is_some())
             .finish_non_exhaustive()
     }
 }

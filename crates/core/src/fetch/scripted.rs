@@ -392,6 +392,22 @@ fn the_clients_bytes_limit_all_partitions_together() {
 }
 
 #[test]
+fn full_answers_that_take_long_make_the_next_ones_larger() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    let mut asked = Vec::new();
+    for (base, millis) in [(0, 100), (1, 100), (2, 1), (3, 10)] {
+        let max_bytes = script.fetch().unwrap().max_bytes;
+        asked.push(max_bytes >> 20);
+        script.later(Duration::from_millis(millis));
+        script.answer(&response(5, vec![data(0, 9, batch(base, 1, max_bytes as usize))]));
+        script.take();
+    }
+    asked.push(script.fetch().unwrap().max_bytes >> 20);
+    assert_eq!(asked, [1, 2, 4, 2, 2]);
+}
+
+#[test]
 fn a_leader_that_is_none_gives_the_partition_back_with_its_offset() {
     let mut script = Script::new(18, ConsumerSettings::default());
     script.adopt(0, 0);
