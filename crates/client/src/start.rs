@@ -104,6 +104,7 @@ pub fn producer_settings(view: &ProducerView) -> ProducerSettings {
         max_queued_messages: view.queue_max_messages.unwrap_or(0) as u64,
         max_queued_bytes: view.queue_max_bytes as u64,
         topic_propagation: view.client.metadata_propagation_max,
+        sticky_linger: view.sticky_partitioning_linger,
         idempotence: view.idempotence,
         keep_opaques: true,
     }

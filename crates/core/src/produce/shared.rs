@@ -75,6 +75,8 @@ pub struct ProducerSettings {
     pub max_queued_bytes: u64,
     /// `topic.metadata.propagation.max.ms`: how long a topic may be unknown before records for it fail.
     pub topic_propagation: Duration,
+    /// `sticky.partitioning.linger.ms`.
+    pub sticky_linger: Duration,
     /// `enable.idempotence`: each record is written once and in order, whatever is sent again.
     pub idempotence: bool,
     /// True if reports carry the application's number of each record.
@@ -103,6 +105,7 @@ impl Default for ProducerSettings {
             max_queued_messages: 100_000,
             max_queued_bytes: 1 << 30,
             topic_propagation: Duration::from_secs(30),
+            sticky_linger: Duration::from_millis(10),
             idempotence: true,
             keep_opaques: true,
         }
@@ -208,7 +211,7 @@ impl ProducerShared {
         let mut failed = Vec::new();
         for waiting in records {
             let record = waiting.record();
-            let result = self.choose(topic, count, &record).and_then(|(partition, _)| {
+            let result = self.choose(topic, count, waiting.since, &record).and_then(|(partition, _)| {
                 let accumulator = topic.slot(partition).ok_or(SendError::Closed)?;
                 let settings = &self.settings;
                 // A tracked record that waits has a tracker of its own; the batch's reports are by range, so it is
@@ -328,7 +331,7 @@ impl ProducerShared {
                 }
             }
         };
-        let (mut partition, mut join_only) = self.choose(topic, count, record)?;
+        let (mut partition, mut join_only) = self.choose(topic, count, now, record)?;
         loop {
             let Some(accumulator) = topic.accumulator(partition) else {
                 return Err(SendError::UnknownPartition { partition, count });
@@ -349,7 +352,7 @@ impl ProducerShared {
                 Ok(Appended::Yes) => return Ok(()),
                 Ok(Appended::NothingToJoin) => {
                     // The batch that records without a key stuck to is gone: they move on to another partition.
-                    partition = topic.next_sticky_partition(count);
+                    partition = topic.next_sticky_partition(count, now, self.settings.sticky_linger);
                     join_only = false;
                 }
                 Err(Sealed) => return Err(SendError::Closed),
@@ -363,6 +366,7 @@ impl ProducerShared {
         &self,
         topic: &ProducerTopic,
         count: i32,
+        now: Instant,
         record: &Record<'_>,
     ) -> Result<(i32, bool), SendError> {
         if let Some(partition) = record.partition {
@@ -380,7 +384,7 @@ impl ProducerShared {
             Pick::Partition(partition) | Pick::Invalid(partition) => {
                 Err(SendError::UnknownPartition { partition, count })
             }
-            Pick::Sticky => Ok((topic.sticky_partition(count), true)),
+            Pick::Sticky => Ok(topic.sticky_partition(count, now, self.settings.sticky_linger)),
         }
     }
 }

@@ -5,9 +5,10 @@ use std::{
     fmt,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicI32, AtomicU32, Ordering},
+        atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering},
     },
     task::Waker,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -26,6 +27,8 @@ pub struct ProducerTopic {
     waiting: Mutex<Waiting>,
     /// Where records without a key go for now.
     sticky_partition: AtomicU32,
+    /// Until when, at the latest, in nanoseconds.
+    sticky_until: AtomicU64,
     /// Random numbers for the partitioner.
     pub(crate) rng: Mutex<Rng>,
 }
@@ -82,6 +85,7 @@ impl ProducerTopic {
             segments: [const { OnceLock::new() }; 24],
             waiting: Mutex::default(),
             sticky_partition: AtomicU32::new(u32::MAX),
+            sticky_until: AtomicU64::new(0),
             rng: Mutex::new(rng),
         }
     }
@@ -108,15 +112,21 @@ impl ProducerTopic {
         }
     }
 
-    /// Where records without a key go for now.
+    /// Where records without a key go for now, and whether they only join the batch that is open there: with it they
+    /// move on, at the latest after `linger`, and with a `linger` of zero for every record.
     #[inline]
-    pub(crate) fn sticky_partition(&self, count: i32) -> i32 {
+    pub(crate) fn sticky_partition(&self, count: i32, now: Instant, linger: Duration) -> (i32, bool) {
         let sticky = self.sticky_partition.load(Ordering::Relaxed);
-        if sticky < count as u32 { sticky as i32 } else { self.next_sticky_partition(count) }
+        if sticky < count as u32 && now.as_nanos() < self.sticky_until.load(Ordering::Relaxed) {
+            return (sticky as i32, true);
+        }
+        (self.next_sticky_partition(count, now, linger), false)
     }
 
     /// Chooses another partition for records without a key, and not the same again if there is a choice.
-    pub(crate) fn next_sticky_partition(&self, count: i32) -> i32 {
+    pub(crate) fn next_sticky_partition(&self, count: i32, now: Instant, linger: Duration) -> i32 {
+        let linger = u64::try_from(linger.as_nanos()).unwrap_or(u64::MAX);
+        self.sticky_until.store(now.as_nanos().saturating_add(linger), Ordering::Relaxed);
         let current = self.sticky_partition.load(Ordering::Relaxed);
         let count = count.max(1) as u32;
         let mut rng = self.rng.lock();

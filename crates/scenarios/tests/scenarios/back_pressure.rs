@@ -1,0 +1,173 @@
+//! A queue that is full says so, and nothing else happens.
+
+use std::{
+    future::Future,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+    thread,
+    time::{Duration, Instant},
+};
+
+use ottla::{ErrorKind, Record, SendError};
+use ottla_scenarios::{Backend, PATIENCE, eventually};
+
+ottla_scenarios::run_on_all!(
+    exactly_queue_buffering_max_messages_are_taken,
+    room_comes_back_with_the_reports,
+    a_blocking_send_waits_for_room,
+    a_blocking_send_gives_up_at_its_deadline,
+    a_future_send_is_woken_by_room,
+    a_thousand_threads_worth_of_records_pass_through_a_queue_of_ten,
+    exactly_queue_buffering_max_kbytes_are_taken,
+);
+
+const NEVER: (&str, &str) = ("broker.linger.ms", "60000");
+
+fn exactly_queue_buffering_max_messages_are_taken(backend: &Backend) {
+    let topic = backend.topic(2);
+    let (producer, reports) =
+        backend.producer_with_reports(&[NEVER, ("queue.buffering.max.messages", "100")]);
+    let handle = producer.topic(&topic);
+    for n in 0..100 {
+        assert_eq!(producer.in_queue(), n as usize);
+        handle.send(Record::new().value(&n.to_string()).opaque(n)).unwrap();
+    }
+    for _ in 0..5 {
+        assert_eq!(handle.send(Record::new().value("too many")), Err(SendError::QueueFull));
+    }
+    assert_eq!(producer.in_queue(), 100);
+    let error = ottla::Error::from(handle.send_tracked(Record::new()).unwrap_err());
+    assert_eq!(error.kind(), ErrorKind::QueueFull);
+    assert_eq!(error.culprit(), ottla::Culprit::Application);
+    assert!(error.to_string().contains("queue.buffering.max.messages"), "{error}");
+    producer.flush(PATIENCE).unwrap();
+    reports.assert_all_delivered(100);
+    assert_eq!(producer.in_queue(), 0);
+    backend.assert_complete_and_in_order(&topic, 2, 100);
+}
+
+fn exactly_queue_buffering_max_kbytes_are_taken(backend: &Backend) {
+    // Enough partitions that no batch gets full, which would be sent and make room.
+    let topic = backend.topic(4);
+    let producer = backend.producer(&[NEVER, ("queue.buffering.max.kbytes", "1000")]);
+    let handle = producer.topic(&topic);
+    let value = vec![b'x'; 1024];
+    let fill = |most: i32| {
+        (0..most).take_while(|n| handle.send(Record::new().value(&value).partition(n % 4)).is_ok()).count()
+    };
+    // Keys, values and headers count, and not what the client adds to them.
+    assert_eq!(fill(2000), 1000);
+    assert_eq!(handle.send(Record::new().value("x")), Err(SendError::QueueFull));
+    producer.flush(PATIENCE).unwrap();
+    handle
+        .send(Record::new().key(&value[..512]).value(&value[..500]).header("a", Some(&value[..11])))
+        .unwrap();
+    assert_eq!(fill(2000), 999);
+    assert_eq!(handle.send(Record::new().value("x")), Err(SendError::QueueFull));
+    producer.flush(PATIENCE).unwrap();
+    assert_eq!((0..4).map(|partition| backend.records(&topic, partition).len()).sum::<usize>(), 2000);
+}
+
+fn room_comes_back_with_the_reports(backend: &Backend) {
+    let topic = backend.topic(1);
+    let (producer, reports) =
+        backend.producer_with_reports(&[("linger.ms", "0"), ("queue.buffering.max.messages", "10")]);
+    let handle = producer.topic(&topic);
+    let mut refused = 0;
+    for n in 0..500u64 {
+        let value = n.to_string();
+        let record = || Record::new().value(&value).opaque(n);
+        assert!(
+            eventually(|| match handle.send(record()) {
+                Ok(()) => true,
+                Err(error) => {
+                    assert_eq!(error, SendError::QueueFull);
+                    refused += 1;
+                    false
+                }
+            }),
+            "room for {n}"
+        );
+    }
+    producer.flush(PATIENCE).unwrap();
+    reports.assert_all_delivered(500);
+    assert!(refused > 0, "a queue of ten was full at times");
+    backend.assert_complete_and_in_order(&topic, 1, 500);
+}
+
+fn a_blocking_send_waits_for_room(backend: &Backend) {
+    let topic = backend.topic(2);
+    let (producer, reports) =
+        backend.producer_with_reports(&[("linger.ms", "0"), ("queue.buffering.max.messages", "3")]);
+    let handle = producer.topic(&topic);
+    for n in 0..300 {
+        handle.send_blocking(Record::new().value(&n.to_string()).opaque(n), PATIENCE).unwrap();
+        assert!(producer.in_queue() <= 3);
+    }
+    producer.flush(PATIENCE).unwrap();
+    reports.assert_all_delivered(300);
+    backend.assert_complete_and_in_order(&topic, 2, 300);
+}
+
+fn a_blocking_send_gives_up_at_its_deadline(backend: &Backend) {
+    let topic = backend.topic(1);
+    let producer = backend.producer(&[NEVER, ("queue.buffering.max.messages", "1")]);
+    let handle = producer.topic(&topic);
+    handle.send(Record::new().value("0")).unwrap();
+    let began = Instant::now();
+    let sent = handle.send_blocking(Record::new().value("1"), Duration::from_millis(200));
+    assert_eq!(sent, Err(SendError::QueueFull));
+    assert!((200..20_000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
+    producer.flush(PATIENCE).unwrap();
+    assert_eq!(backend.values(&topic, 0), ["0"]);
+}
+
+fn a_future_send_is_woken_by_room(backend: &Backend) {
+    struct Count(AtomicUsize);
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let topic = backend.topic(1);
+    let producer = backend.producer(&[NEVER, ("queue.buffering.max.messages", "1")]);
+    let handle = producer.topic(&topic);
+    handle.send(Record::new().value("0")).unwrap();
+    let wakes = Arc::new(Count(AtomicUsize::new(0)));
+    let waker = Waker::from(Arc::clone(&wakes));
+    let mut context = Context::from_waker(&waker);
+    let mut send = pin!(handle.send_async(Record::new().value("1")));
+    assert_eq!(send.as_mut().poll(&mut context), Poll::Pending);
+    thread::sleep(Duration::from_millis(50));
+    assert_eq!(wakes.0.load(Ordering::SeqCst), 0, "nothing made room");
+    producer.flush(PATIENCE).unwrap();
+    assert!(eventually(|| wakes.0.load(Ordering::SeqCst) > 0));
+    assert_eq!(send.as_mut().poll(&mut context), Poll::Ready(Ok(())));
+    producer.flush(PATIENCE).unwrap();
+    assert_eq!(backend.values(&topic, 0), ["0", "1"]);
+}
+
+fn a_thousand_threads_worth_of_records_pass_through_a_queue_of_ten(backend: &Backend) {
+    let topic = backend.topic(4);
+    let (producer, reports) =
+        backend.producer_with_reports(&[("broker.linger.ms", "1"), ("queue.buffering.max.messages", "10")]);
+    thread::scope(|scope| {
+        for sender in 0..20u64 {
+            let handle = producer.topic(&topic);
+            scope.spawn(move || {
+                for n in 0..50 {
+                    let opaque = sender * 50 + n;
+                    let value = opaque.to_string();
+                    let record = Record::new().value(&value).opaque(opaque);
+                    handle.send_blocking(record, PATIENCE).unwrap();
+                }
+            });
+        }
+    });
+    producer.flush(PATIENCE).unwrap();
+    reports.assert_all_delivered(1000);
+}
