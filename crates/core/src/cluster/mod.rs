@@ -656,6 +656,10 @@ impl ClusterCore {
 
     /// Moves partitions to their leaders; true if some leader is unknown.
     fn update_placements(&mut self, _now: Instant) -> bool {
+        if self.closing {
+            // The brokers' owners are going: what they were given now would never be reported.
+            return false;
+        }
         let Some(mut producer) = self.producer.take() else { return false };
         let mut incomplete = false;
         let mut failed = Vec::new();

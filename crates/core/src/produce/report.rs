@@ -216,9 +216,13 @@ impl Tracker {
         Poll::Pending
     }
 
-    /// Sends the fate of record `index` on to `outer`, a tracker of one record, when it is known.
+    /// Sends the fate of record `index` on to `outer`, a tracker of one record, when it is known: at once if it is.
     pub(crate) fn forward(&self, index: usize, outer: &Arc<Self>) {
-        self.state.lock().forwards.push((index, Arc::clone(outer)));
+        let state = &mut *self.state.lock();
+        match state.outcomes.iter().find(|(range, _)| range.contains(&index)) {
+            Some((range, outcome)) => outer.complete(0..1, outcome.at(index - range.start)),
+            None => state.forwards.push((index, Arc::clone(outer))),
+        }
     }
 
     /// Tells the fate of a range of records to all who wait.
