@@ -113,6 +113,10 @@ impl Backend {
         assert_eq!(answer.topics[0].error_code, ErrorCode::NONE, "{:?}", answer.topics[0].error_message);
         let known = || raw::leaders(&self.bootstrap_servers(), &name).len() == partitions as usize;
         assert!(eventually(known), "{name} has leaders");
+        if matches!(self.brokers, Brokers::ApacheKafka(_)) {
+            // Those leaders may have yet to hear of it.
+            (0..partitions).for_each(|partition| assert!(self.batches(&name, partition).is_empty()));
+        }
         name
     }
 

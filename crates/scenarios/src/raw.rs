@@ -20,6 +20,8 @@ use ottla_protocol::{
     primitive::Reader,
 };
 
+use crate::backend::eventually;
+
 /// A connection to a broker.
 #[derive(Debug)]
 pub struct RawClient {
@@ -130,9 +132,20 @@ pub fn leaders(servers: &str, topic: &str) -> BTreeMap<i32, String> {
 
 /// All batches of a partition up to its high watermark; checks checksums and that offsets have no gaps.
 pub fn read_log(servers: &str, topic: &str, partition: i32) -> Vec<LoggedBatch> {
-    let leader = leaders(servers, topic).remove(&partition);
-    let leader = leader.unwrap_or_else(|| panic!("{topic} [{partition}] has no leader"));
-    let mut client = RawClient::connect(&leader);
+    let mut read = Err(ErrorCode::NONE);
+    // A leader may not know yet, or not any more, that it is one.
+    let done = eventually(|| {
+        if let Some(leader) = leaders(servers, topic).remove(&partition) {
+            read = read_from(&leader, topic, partition);
+        }
+        read.is_ok()
+    });
+    assert!(done, "{topic} [{partition}] can be read: {read:?}");
+    read.unwrap_or_default()
+}
+
+fn read_from(leader: &str, topic: &str, partition: i32) -> Result<Vec<LoggedBatch>, ErrorCode> {
+    let mut client = RawClient::connect(leader);
     let mut batches: Vec<LoggedBatch> = Vec::new();
     let mut next = 0;
     loop {
@@ -157,7 +170,7 @@ pub fn read_log(servers: &str, topic: &str, partition: i32) -> Vec<LoggedBatch> 
         };
         let answer = client.call(11, &request);
         let part = &answer.responses[0].partitions[0];
-        assert_eq!(part.error_code, ErrorCode::NONE, "{topic} [{partition}] can be read");
+        part.error_code.ok()?;
         for batch in Batches::new(part.records.as_deref().unwrap_or_default()) {
             let batch = logged(batch.expect("a batch"));
             assert_eq!(batch.header.base_offset, next, "offsets of {topic} [{partition}] have no gaps");
@@ -165,7 +178,7 @@ pub fn read_log(servers: &str, topic: &str, partition: i32) -> Vec<LoggedBatch> 
             batches.push(batch);
         }
         if next >= part.high_watermark {
-            return batches;
+            return Ok(batches);
         }
     }
 }

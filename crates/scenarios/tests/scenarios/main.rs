@@ -1,3 +1,9 @@
 //! Behaviours of the client, one file per subject. See the crate's documentation for how they are run.
 
+mod back_pressure;
+mod bad_input;
+mod consume;
+mod delivery;
+mod failures;
 mod produce;
+mod threads;

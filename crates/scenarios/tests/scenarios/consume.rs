@@ -1,0 +1,589 @@
+//! Records come back as they were written, once and in order, from where they were asked for.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use ottla::{Consumer, ConsumerEvent, ErrorCode, ErrorKind, Offset, Record, Records};
+use ottla_embedded_broker::{BrokerId, Fault, FaultAction, Tail};
+use ottla_protocol::{api::ApiKey, compress::Compression};
+use ottla_scenarios::{Backend, PATIENCE, eventually};
+
+ottla_scenarios::run_on_all!(
+    everything_is_read_from_the_beginning_and_then_as_it_comes,
+    reading_starts_where_it_is_told_to,
+    a_time_finds_the_first_record_of_it_or_later,
+    every_codec_is_read,
+    keys_nulls_and_headers_come_as_they_were_sent,
+    seek_goes_anywhere_and_nothing_old_comes_afterwards,
+    a_paused_partition_is_silent_and_loses_nothing,
+    the_end_of_a_partition_is_told_once_until_more_comes,
+    single_records_and_many_at_once_give_the_same,
+    positions_and_watermarks_are_told,
+    an_unassigned_partition_is_silent,
+    partitions_are_assigned_and_unassigned_one_by_one,
+    an_offset_out_of_range_is_reset_as_configured,
+    a_large_record_is_read_with_small_limits,
+    many_partitions_are_read_by_one_consumer,
+    two_consumers_read_the_same,
+    a_consumer_without_partitions_is_silent,
+    what_was_polled_outlives_the_consumer,
+    a_closed_consumer_says_so,
+);
+
+ottla_scenarios::run_on_embedded!(
+    leaders_move_while_consuming,
+    brokers_die_and_come_back_while_consuming,
+    connections_break_while_consuming,
+    forgotten_fetch_sessions_are_made_anew,
+    retention_moves_the_beginning,
+    errors_of_a_partition_pass,
+    many_partitions_of_a_broker_share_a_fetch,
+    batches_that_are_cut_off_are_asked_for_again,
+    a_damaged_batch_is_told_and_not_delivered,
+    the_leaders_answer_late,
+    a_topic_is_created_after_it_was_assigned,
+);
+
+fn everything_is_read_from_the_beginning_and_then_as_it_comes(backend: &Backend) {
+    let topic = backend.topic(3);
+    write(backend, &topic, 3, 0..300);
+    let consumer = consumer(backend, &[]);
+    consumer.assign(&all(&topic, 3, Offset::Beginning)).unwrap();
+    assert_eq!(read(&consumer, 300), in_partitions(3, 0..300));
+    write(backend, &topic, 3, 300..450);
+    assert_eq!(read(&consumer, 150), in_partitions(3, 300..450));
+    assert!(consumer.poll(Duration::from_millis(100)).unwrap().is_empty());
+}
+
+fn reading_starts_where_it_is_told_to(backend: &Backend) {
+    let topic = backend.topic(1);
+    write(backend, &topic, 1, 0..100);
+    for (from, first) in [
+        (Offset::Beginning, 0),
+        (Offset::At(0), 0),
+        (Offset::At(37), 37),
+        (Offset::Tail(10), 90),
+        (Offset::Tail(1000), 0),
+        (Offset::At(99), 99),
+    ] {
+        let consumer = consumer(backend, &[]);
+        consumer.assign(&[(&topic, 0, from)]).unwrap();
+        assert_eq!(read(&consumer, 100 - first as usize), in_partitions(1, first..100), "{from:?}");
+    }
+    for from in [Offset::End, Offset::Tail(0), Offset::At(100), Offset::Timestamp(i64::MAX / 2)] {
+        let consumer = consumer(backend, &[("enable.partition.eof", "true")]);
+        consumer.assign(&[(&topic, 0, from)]).unwrap();
+        let end = next_event(&consumer);
+        assert!(matches!(end, ConsumerEvent::EndOfPartition { offset: 100, .. }), "{from:?}: {end:?}");
+    }
+}
+
+fn a_time_finds_the_first_record_of_it_or_later(backend: &Backend) {
+    let topic = backend.topic(1);
+    let producer = backend.producer(&[("batch.num.messages", "3")]);
+    let base = 1_700_000_000_000;
+    for n in 0..20 {
+        producer.send(&topic, Record::new().value(&n.to_string()).timestamp(base + n * 1000)).unwrap();
+    }
+    producer.flush(PATIENCE).unwrap();
+    for (time, first) in [(base - 1, 0), (base, 0), (base + 1, 1), (base + 7000, 7), (base + 18_500, 19)] {
+        let consumer = consumer(backend, &[]);
+        consumer.assign(&[(&topic, 0, Offset::Timestamp(time))]).unwrap();
+        assert_eq!(read(&consumer, 20 - first as usize), in_partitions(1, first..20), "{}", time - base);
+    }
+}
+
+fn every_codec_is_read(backend: &Backend) {
+    for codec in Compression::ALL {
+        let topic = backend.topic(1);
+        let producer = backend.producer(&[("compression.type", &format!("{codec:?}").to_lowercase())]);
+        for n in 0..500 {
+            let value = format!("{n} {}", "compressible ".repeat(n % 50));
+            producer.send(&topic, Record::new().value(&value)).unwrap();
+        }
+        producer.flush(PATIENCE).unwrap();
+        let consumer = consumer(backend, &[]);
+        consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
+        assert_eq!(read(&consumer, 500), in_partitions(1, 0..500), "{codec:?}");
+    }
+}
+
+fn keys_nulls_and_headers_come_as_they_were_sent(backend: &Backend) {
+    let topic = backend.topic(1);
+    let producer = backend.producer(&[]);
+    producer.send(&topic, Record::new().timestamp(1_700_000_000_123)).unwrap();
+    let record =
+        Record::new().key(b"").value(b"v").header("a", Some(b"1")).header("a", None).header("", Some(b""));
+    producer.send(&topic, record).unwrap();
+    producer.flush(PATIENCE).unwrap();
+    let consumer = consumer(backend, &[]);
+    consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
+    let first = consumer.next(PATIENCE).unwrap().unwrap();
+    let second = consumer.next(PATIENCE).unwrap().unwrap();
+    assert_eq!((first.topic(), first.partition(), first.offset()), (&*topic, 0, 0));
+    assert_eq!((first.key(), first.value(), first.timestamp()), (None, None, 1_700_000_000_123));
+    assert_eq!(first.headers().count(), 0);
+    assert_eq!((second.key(), second.value(), second.offset()), (Some(&b""[..]), Some(&b"v"[..]), 1));
+    let headers: Vec<_> = second.headers().map(|header| (header.key, header.value)).collect();
+    assert_eq!(headers, [(&b"a"[..], Some(&b"1"[..])), (b"a", None), (b"", Some(b""))]);
+}
+
+fn seek_goes_anywhere_and_nothing_old_comes_afterwards(backend: &Backend) {
+    let topic = backend.topic(1);
+    write(backend, &topic, 1, 0..500);
+    let consumer = consumer(backend, &[]);
+    consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
+    for round in 0..20 {
+        let to = (round * 97) % 500;
+        assert_eq!(consumer.seek(&topic, 0, Offset::At(to), PATIENCE).unwrap(), Some(to));
+        let message = consumer.next(PATIENCE).unwrap().unwrap();
+        assert_eq!(message.offset(), to);
+        assert_eq!(consumer.position(&topic, 0), Some(to + 1));
+    }
+    assert_eq!(consumer.seek(&topic, 0, Offset::Tail(5), PATIENCE).unwrap(), Some(495));
+    assert_eq!(read(&consumer, 5), in_partitions(1, 495..500));
+    assert_eq!(consumer.seek(&topic, 0, Offset::Beginning, PATIENCE).unwrap(), Some(0));
+    assert_eq!(read(&consumer, 500), in_partitions(1, 0..500));
+    let error = consumer.seek("another", 0, Offset::At(1), PATIENCE).unwrap_err();
+    assert!(error.to_string().contains("another"), "{error}");
+}
+
+fn a_paused_partition_is_silent_and_loses_nothing(backend: &Backend) {
+    let topic = backend.topic(2);
+    write(backend, &topic, 2, 0..400);
+    let consumer = consumer(backend, &[]);
+    consumer.assign(&all(&topic, 2, Offset::Beginning)).unwrap();
+    let mut first = Vec::new();
+    while first.len() < 50 {
+        first.extend(
+            consumer.next(PATIENCE).unwrap().map(|message| (message.partition(), number(message.value()))),
+        );
+    }
+    consumer.pause(&[(&topic, 0)]).unwrap();
+    let mut got: BTreeMap<i32, Vec<u64>> = BTreeMap::new();
+    first.into_iter().for_each(|(partition, n)| got.entry(partition).or_default().push(n));
+    let paused_at = got.get(&0).map_or(0, Vec::len);
+    while got.get(&1).map_or(0, Vec::len) < 200 {
+        let records = consumer.poll(PATIENCE).unwrap();
+        assert!(!records.is_empty());
+        add(&records, &mut got);
+    }
+    assert_eq!(got.get(&0).map_or(0, Vec::len), paused_at, "nothing of a paused partition comes");
+    assert!(consumer.poll(Duration::from_millis(100)).unwrap().is_empty());
+    consumer.resume(&[(&topic, 0)]).unwrap();
+    while got.values().map(Vec::len).sum::<usize>() < 400 {
+        let records = consumer.poll(PATIENCE).unwrap();
+        assert!(!records.is_empty());
+        add(&records, &mut got);
+    }
+    assert_eq!(got, in_partitions(2, 0..400));
+}
+
+fn the_end_of_a_partition_is_told_once_until_more_comes(backend: &Backend) {
+    let topic = backend.topic(1);
+    write(backend, &topic, 1, 0..10);
+    let consumer = consumer(backend, &[("enable.partition.eof", "true")]);
+    consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
+    for end in [10, 15] {
+        let mut records = 0;
+        let found = loop {
+            let batch = consumer.poll(PATIENCE).unwrap();
+            assert!(!batch.is_empty(), "the end of {topic} is told");
+            records += batch.len();
+            if let Some(event) = batch.events().first() {
+                break event.clone();
+            }
+        };
+        assert_eq!(records, if end == 10 { 10 } else { 5 });
+        let expected = |event: &ConsumerEvent| matches!(event, ConsumerEvent::EndOfPartition { topic: t, partition: 0, offset } if **t == *topic && *offset == end);
+        assert!(expected(&found), "{found:?}");
+        assert!(consumer.poll(Duration::from_millis(200)).unwrap().is_empty(), "it is told once");
+        write(backend, &topic, 1, 10..15);
+    }
+    let silent = consumer_at(backend, &[], &topic, 1);
+    read(&silent, 20);
+    assert!(silent.poll(Duration::from_millis(100)).unwrap().is_empty(), "nobody asked for it");
+}
+
+fn single_records_and_many_at_once_give_the_same(backend: &Backend) {
+    let topic = backend.topic(2);
+    write(backend, &topic, 2, 0..200);
+    let consumer = consumer_at(backend, &[], &topic, 2);
+    let mut got = BTreeMap::new();
+    while got.values().map(Vec::len).sum::<usize>() < 200 {
+        for _ in 0..7 {
+            if let Some(message) = consumer.next(Duration::ZERO).unwrap() {
+                got.entry(message.partition()).or_insert_with(Vec::new).push(number(message.value()));
+            }
+        }
+        if got.len() == 1 {
+            add(&consumer.poll(Duration::from_millis(10)).unwrap(), &mut got);
+        }
+    }
+    assert_eq!(got, in_partitions(2, 0..200));
+}
+
+fn positions_and_watermarks_are_told(backend: &Backend) {
+    let topic = backend.topic(2);
+    write(backend, &topic, 1, 0..25);
+    let consumer = consumer(backend, &[]);
+    assert_eq!(consumer.watermarks(&topic, 0, PATIENCE).unwrap(), (0, 25));
+    assert_eq!(consumer.watermarks(&topic, 1, PATIENCE).unwrap(), (0, 0));
+    assert_eq!(consumer.position(&topic, 0), None);
+    consumer.assign(&[(&topic, 0, Offset::At(5))]).unwrap();
+    assert_eq!(consumer.assignment(), [(topic.clone(), 0)]);
+    read(&consumer, 20);
+    assert_eq!(consumer.position(&topic, 0), Some(25));
+    assert_eq!(consumer.cached_watermarks(&topic, 0), Some((0, 25)));
+    let error = consumer.watermarks(&topic, 7, PATIENCE).unwrap_err();
+    assert!(error.to_string().contains(&format!("{topic} [7]")), "{error}");
+}
+
+fn an_unassigned_partition_is_silent(backend: &Backend) {
+    let topic = backend.topic(2);
+    write(backend, &topic, 2, 0..100);
+    let consumer = consumer_at(backend, &[], &topic, 2);
+    consumer.next(PATIENCE).unwrap().unwrap();
+    consumer.assign(&[(&topic, 1, Offset::Beginning)]).unwrap();
+    assert_eq!(read(&consumer, 50)[&1].len(), 50);
+    assert!(consumer.poll(Duration::from_millis(100)).unwrap().is_empty());
+    consumer.assign(&all(&topic, 0, Offset::Beginning)).unwrap();
+    write(backend, &topic, 2, 100..120);
+    assert!(consumer.poll(Duration::from_millis(200)).unwrap().is_empty());
+    assert_eq!(consumer.assignment(), []);
+}
+
+fn partitions_are_assigned_and_unassigned_one_by_one(backend: &Backend) {
+    let topic = backend.topic(3);
+    write(backend, &topic, 3, 0..300);
+    let consumer = consumer(backend, &[]);
+    let mut got = BTreeMap::new();
+    for partition in 0..3 {
+        consumer.incremental_assign(&[(&topic, partition, Offset::Beginning)]).unwrap();
+        while got.get(&partition).map_or(0, Vec::len) < 100 {
+            let records = consumer.poll(PATIENCE).unwrap();
+            assert!(!records.is_empty());
+            add(&records, &mut got);
+        }
+    }
+    assert_eq!(got, in_partitions(3, 0..300));
+    consumer.incremental_unassign(&[(&topic, 1)]).unwrap();
+    assert!(consumer.incremental_unassign(&[(&topic, 1)]).is_err());
+    write(backend, &topic, 3, 300..330);
+    let more = read(&consumer, 20);
+    assert!(more.contains_key(&0) && more.contains_key(&2) && !more.contains_key(&1), "{more:?}");
+}
+
+fn an_offset_out_of_range_is_reset_as_configured(backend: &Backend) {
+    let topic = backend.topic(1);
+    write(backend, &topic, 1, 0..30);
+    let earliest = consumer(backend, &[("auto.offset.reset", "earliest")]);
+    earliest.assign(&[(&topic, 0, Offset::At(1000))]).unwrap();
+    assert_eq!(read(&earliest, 30), in_partitions(1, 0..30));
+    let latest = consumer(backend, &[("auto.offset.reset", "latest"), ("enable.partition.eof", "true")]);
+    latest.assign(&[(&topic, 0, Offset::At(1000))]).unwrap();
+    assert!(matches!(next_event(&latest), ConsumerEvent::EndOfPartition { offset: 30, .. }));
+    let error = consumer(backend, &[("auto.offset.reset", "error")]);
+    error.assign(&[(&topic, 0, Offset::At(1000))]).unwrap();
+    let ConsumerEvent::Error(told) = next_event(&error) else { panic!("an error") };
+    assert_eq!(told.kind(), ErrorKind::OffsetReset);
+    assert!(told.to_string().contains(&format!("{topic} [0]")), "{told}");
+    // The application may go on from where it wants.
+    error.seek(&topic, 0, Offset::At(20), PATIENCE).unwrap();
+    assert_eq!(read(&error, 10), in_partitions(1, 20..30));
+}
+
+fn a_large_record_is_read_with_small_limits(backend: &Backend) {
+    let topic = backend.topic(1);
+    let producer = backend.producer(&[]);
+    let value = vec![b'x'; 700_000];
+    for n in 0..3u8 {
+        producer.send(&topic, Record::new().key(&[n]).value(&value)).unwrap();
+        producer.flush(PATIENCE).unwrap();
+    }
+    let limits = [
+        ("fetch.message.max.bytes", "1000"),
+        ("fetch.max.bytes", "1000000"),
+        ("queued.max.messages.kbytes", "10"),
+    ];
+    let consumer = consumer_at(backend, &limits, &topic, 1);
+    for n in 0..3u8 {
+        let message = consumer.next(PATIENCE).unwrap().unwrap();
+        assert_eq!((message.key(), message.value().map(<[u8]>::len)), (Some(&[n][..]), Some(700_000)));
+    }
+}
+
+fn many_partitions_are_read_by_one_consumer(backend: &Backend) {
+    let topic = backend.topic(60);
+    write(backend, &topic, 60, 0..3000);
+    let consumer = consumer_at(backend, &[], &topic, 60);
+    assert_eq!(read(&consumer, 3000), in_partitions(60, 0..3000));
+}
+
+fn two_consumers_read_the_same(backend: &Backend) {
+    let topic = backend.topic(2);
+    let consumers = [consumer_at(backend, &[], &topic, 2), consumer_at(backend, &[], &topic, 2)];
+    write(backend, &topic, 2, 0..200);
+    for consumer in &consumers {
+        assert_eq!(read(consumer, 200), in_partitions(2, 0..200));
+    }
+}
+
+fn a_consumer_without_partitions_is_silent(backend: &Backend) {
+    let consumer = consumer(backend, &[]);
+    let began = Instant::now();
+    assert!(consumer.poll(Duration::from_millis(100)).unwrap().is_empty());
+    assert!(consumer.next(Duration::from_millis(100)).unwrap().is_none());
+    assert!(began.elapsed() >= Duration::from_millis(200));
+}
+
+fn what_was_polled_outlives_the_consumer(backend: &Backend) {
+    let topic = backend.topic(1);
+    write(backend, &topic, 1, 0..50);
+    let consumer = consumer_at(backend, &[], &topic, 1);
+    let message = consumer.next(PATIENCE).unwrap().unwrap();
+    let records = consumer.poll(PATIENCE).unwrap();
+    consumer.close(PATIENCE).unwrap();
+    drop(consumer);
+    assert_eq!(message.value(), Some(&b"0"[..]));
+    assert_eq!(records.iter().next().unwrap().value(), Some(&b"1"[..]));
+}
+
+fn a_closed_consumer_says_so(backend: &Backend) {
+    let topic = backend.topic(1);
+    let consumer = consumer_at(backend, &[], &topic, 1);
+    let waiting = consumer.clone();
+    let poll = std::thread::spawn(move || waiting.poll(PATIENCE));
+    std::thread::sleep(Duration::from_millis(100));
+    consumer.close(PATIENCE).unwrap();
+    let began = Instant::now();
+    assert_eq!(poll.join().unwrap().unwrap_err().kind(), ErrorKind::Closed, "who waits is told");
+    assert!(began.elapsed() < Duration::from_secs(10));
+    assert_eq!(consumer.poll(PATIENCE).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(consumer.next(PATIENCE).unwrap_err().kind(), ErrorKind::Closed);
+}
+
+fn leaders_move_while_consuming(backend: &Backend) {
+    while_consuming(backend, |_| {
+        backend.control(|control| control.rotate_leaders());
+    });
+}
+
+fn brokers_die_and_come_back_while_consuming(backend: &Backend) {
+    while_consuming(backend, |step| {
+        let broker = BrokerId(1 + step as i32 % 3);
+        backend.control(|control| control.kill_broker(broker, Tail::Kept));
+        std::thread::sleep(Duration::from_millis(40));
+        backend.control(|control| control.restart_broker(broker));
+    });
+}
+
+fn connections_break_while_consuming(backend: &Backend) {
+    while_consuming(backend, |_| backend.control(|control| control.close_connections(None)));
+}
+
+fn forgotten_fetch_sessions_are_made_anew(backend: &Backend) {
+    while_consuming(backend, |_| {
+        backend.control(|control| (1..=3).for_each(|id| control.evict_fetch_sessions(BrokerId(id))));
+    });
+}
+
+fn retention_moves_the_beginning(backend: &Backend) {
+    let topic = backend.topic(1);
+    let producer = backend.producer(&[]);
+    for n in 0..100 {
+        producer.send(&topic, Record::new().value(&n.to_string())).unwrap();
+        producer.flush(PATIENCE).unwrap();
+    }
+    backend.control(|control| control.delete_records(&topic, 0, 40));
+    let consumer = consumer(backend, &[("auto.offset.reset", "earliest")]);
+    consumer.assign(&[(&topic, 0, Offset::At(10))]).unwrap();
+    assert_eq!(read(&consumer, 60), in_partitions(1, 40..100));
+    assert_eq!(consumer.watermarks(&topic, 0, PATIENCE).unwrap(), (40, 100));
+}
+
+fn errors_of_a_partition_pass(backend: &Backend) {
+    let topic = backend.topic(2);
+    for code in [
+        ErrorCode::NOT_LEADER_OR_FOLLOWER,
+        ErrorCode::FENCED_LEADER_EPOCH,
+        ErrorCode::UNKNOWN_LEADER_EPOCH,
+        ErrorCode::OFFSET_NOT_AVAILABLE,
+        ErrorCode::KAFKA_STORAGE_ERROR,
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+    ] {
+        let fault = Fault::new(FaultAction::Error(code)).api(ApiKey::Fetch).topic(&topic).partition(0);
+        backend.control(|control| control.inject(fault.skip(1).times(2)));
+    }
+    let consumer = consumer_at(backend, &[("fetch.error.backoff.ms", "20")], &topic, 2);
+    for round in 0..20u64 {
+        write(backend, &topic, 2, round * 10..round * 10 + 10);
+    }
+    assert_eq!(read(&consumer, 200), in_partitions(2, 0..200));
+}
+
+fn many_partitions_of_a_broker_share_a_fetch(backend: &Backend) {
+    let topic = backend.topic(300);
+    write(backend, &topic, 300, 0..600);
+    backend.control(|control| control.record_requests());
+    let consumer = consumer_at(backend, &[], &topic, 300);
+    assert_eq!(read(&consumer, 600), in_partitions(300, 0..600));
+    let requests = backend.control(|control| control.take_requests());
+    let count = |api| requests.iter().filter(|request| request.api == api).count();
+    assert!((3..=30).contains(&count(ApiKey::Fetch)), "{} fetches", count(ApiKey::Fetch));
+    assert!(count(ApiKey::ListOffsets) <= 12, "{} ListOffsets", count(ApiKey::ListOffsets));
+}
+
+fn batches_that_are_cut_off_are_asked_for_again(backend: &Backend) {
+    backend.control(|control| control.options().partial_batches = true);
+    let topic = backend.topic(1);
+    let producer = backend.producer(&[("batch.num.messages", "5")]);
+    for n in 0..500 {
+        let value = format!("{n} {}", "x".repeat(n * 7 % 1000));
+        producer.send(&topic, Record::new().value(&value)).unwrap();
+    }
+    producer.flush(PATIENCE).unwrap();
+    let consumer = consumer_at(backend, &[("fetch.message.max.bytes", "7000")], &topic, 1);
+    assert_eq!(read(&consumer, 500), in_partitions(1, 0..500));
+}
+
+fn a_damaged_batch_is_told_and_not_delivered(backend: &Backend) {
+    let topic = backend.topic(2);
+    write(backend, &topic, 2, 0..20);
+    // The answer of the first fetch of partition 0 is thrown away for bytes that make no batch.
+    let garbage = vec![0xff; 64];
+    let fault = Fault::new(FaultAction::ReplaceAnswer(garbage)).api(ApiKey::Fetch).times(2);
+    backend.control(|control| control.inject(fault));
+    let consumer = consumer_at(backend, &[], &topic, 2);
+    assert_eq!(read(&consumer, 20), in_partitions(2, 0..20));
+}
+
+fn the_leaders_answer_late(backend: &Backend) {
+    backend.control(|control| {
+        (1..=3).for_each(|id| control.set_latency(BrokerId(id), Duration::from_millis(30)));
+    });
+    let topic = backend.topic(6);
+    let consumer = consumer_at(backend, &[], &topic, 6);
+    write(backend, &topic, 6, 0..600);
+    assert_eq!(read(&consumer, 600), in_partitions(6, 0..600));
+}
+
+fn a_topic_is_created_after_it_was_assigned(backend: &Backend) {
+    backend.control(|control| control.options().auto_create_topics = false);
+    let properties =
+        [("topic.metadata.refresh.interval.ms", "200"), ("topic.metadata.propagation.max.ms", "60000")];
+    let consumer = consumer_at(backend, &properties, "later", 1);
+    let _ = consumer.poll(Duration::from_millis(100)).unwrap();
+    backend.control(|control| control.create_topic("later", 1, 3)).unwrap();
+    write(backend, "later", 1, 0..10);
+    assert_eq!(read(&consumer, 10), in_partitions(1, 0..10));
+}
+
+/// Produces and consumes for a while, during which `disturb` is called again and again; then everything was read once
+/// and in order.
+fn while_consuming(backend: &Backend, mut disturb: impl FnMut(u64)) {
+    let topic = backend.topic(6);
+    let properties = [
+        ("fetch.error.backoff.ms", "20"),
+        ("reconnect.backoff.ms", "10"),
+        ("reconnect.backoff.max.ms", "100"),
+        ("retry.backoff.ms", "20"),
+        ("retry.backoff.max.ms", "100"),
+    ];
+    let consumer = consumer_at(backend, &properties, &topic, 6);
+    let producer = backend.producer(&properties[1..]);
+    let mut got = BTreeMap::new();
+    let began = Instant::now();
+    let (mut sent, mut step) = (0, 0);
+    while began.elapsed() < Duration::from_millis(1500) {
+        for _ in 0..50 {
+            let record = Record::new().partition((sent % 6) as i32);
+            producer.send(&topic, record.value(&sent.to_string())).unwrap();
+            sent += 1;
+        }
+        disturb(step);
+        step += 1;
+        let until = Instant::now() + Duration::from_millis(30);
+        while Instant::now() < until {
+            add(&consumer.poll(Duration::from_millis(10)).unwrap(), &mut got);
+        }
+    }
+    producer.flush(PATIENCE).unwrap();
+    let complete = eventually(|| {
+        add(&consumer.poll(Duration::from_millis(100)).unwrap(), &mut got);
+        got.values().map(Vec::len).sum::<usize>() as u64 >= sent
+    });
+    let counts: Vec<usize> = got.values().map(Vec::len).collect();
+    assert!(complete, "of {sent} records {counts:?} came");
+    assert_eq!(got, in_partitions(6, 0..sent));
+    assert!(consumer.poll(Duration::from_millis(50)).unwrap().iter().next().is_none(), "and nothing more");
+}
+
+fn consumer(backend: &Backend, properties: &[(&str, &str)]) -> Consumer {
+    Consumer::new(&backend.config(properties)).expect("the consumer's configuration is right")
+}
+
+/// A consumer of all partitions of a topic from the beginning.
+fn consumer_at(backend: &Backend, properties: &[(&str, &str)], topic: &str, partitions: i32) -> Consumer {
+    let consumer = consumer(backend, properties);
+    consumer.assign(&all(topic, partitions, Offset::Beginning)).unwrap();
+    consumer
+}
+
+fn all(topic: &str, partitions: i32, from: Offset) -> Vec<(&str, i32, Offset)> {
+    (0..partitions).map(|partition| (topic, partition, from)).collect()
+}
+
+/// Writes numbers, each to the partition that is its remainder.
+fn write(backend: &Backend, topic: &str, partitions: u64, numbers: std::ops::Range<u64>) {
+    let producer = backend.producer(&[]);
+    for n in numbers {
+        let record = Record::new().partition((n % partitions) as i32);
+        producer.send(topic, record.value(&n.to_string())).unwrap();
+    }
+    producer.close(PATIENCE).unwrap();
+}
+
+/// The numbers as [`write`] wrote them.
+fn in_partitions(partitions: u64, numbers: std::ops::Range<u64>) -> BTreeMap<i32, Vec<u64>> {
+    let mut all = BTreeMap::new();
+    for n in numbers {
+        all.entry((n % partitions) as i32).or_insert_with(Vec::new).push(n);
+    }
+    all
+}
+
+/// Polls until so many records are there.
+fn read(consumer: &Consumer, count: usize) -> BTreeMap<i32, Vec<u64>> {
+    let mut got = BTreeMap::new();
+    let began = Instant::now();
+    while got.values().map(Vec::len).sum::<usize>() < count {
+        assert!(began.elapsed() < PATIENCE, "of {count} records only {got:?} came");
+        add(&consumer.poll(Duration::from_millis(500)).unwrap(), &mut got);
+    }
+    got
+}
+
+fn add(records: &Records, to: &mut BTreeMap<i32, Vec<u64>>) {
+    for message in records {
+        to.entry(message.partition()).or_default().push(number(message.value()));
+    }
+}
+
+fn number(value: Option<&[u8]>) -> u64 {
+    let text = std::str::from_utf8(value.expect("a value")).expect("text");
+    text.split(' ').next().unwrap_or("").parse().expect("a number")
+}
+
+/// The next event; records before it are skipped.
+fn next_event(consumer: &Consumer) -> ConsumerEvent {
+    let began = Instant::now();
+    while began.elapsed() < PATIENCE {
+        if let Some(event) = consumer.poll(Duration::from_millis(500)).unwrap().events().first() {
+            return event.clone();
+        }
+    }
+    panic!("no event came");
+}
