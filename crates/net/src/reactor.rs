@@ -115,9 +115,9 @@ impl Reactor {
                 if event.token() == WAKE_TOKEN {
                     continue;
                 }
-                let readable = event.is_readable() || event.is_read_closed() || event.is_error();
+                let ending = event.is_read_closed() || event.is_error();
                 let writable = event.is_writable() || event.is_write_closed();
-                self.handle_socket(now, event.token().0, readable, writable);
+                self.handle_socket(now, event.token().0, event.is_readable(), writable, ending);
             }
         }
     }
@@ -203,10 +203,10 @@ impl Reactor {
         }
     }
 
-    fn handle_socket(&mut self, now: Instant, slot: usize, readable: bool, writable: bool) {
+    fn handle_socket(&mut self, now: Instant, slot: usize, readable: bool, writable: bool, ending: bool) {
         let Some(Slot { machine: Machine::Broker(broker), .. }) = self.slots.get_mut(slot) else { return };
         if let Some(socket) = &mut broker.socket {
-            socket.note(readable, writable);
+            socket.note(readable, writable, ending);
         }
         broker.read(now);
         self.mark(slot);

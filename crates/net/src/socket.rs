@@ -19,6 +19,8 @@ pub struct Socket {
     connected: bool,
     readable: bool,
     writable: bool,
+    /// The peer sends no more than what is there: the end is to be read, too, for no edge comes for it again.
+    ending: bool,
 }
 
 /// What became of a turn at the socket.
@@ -66,13 +68,14 @@ impl Socket {
         }
         let mut stream = TcpStream::from_std(raw.into());
         registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
-        Ok(Self { stream, connected: false, readable: false, writable: false })
+        Ok(Self { stream, connected: false, readable: false, writable: false, ending: false })
     }
 
     /// The kernel says something about the socket.
-    pub fn note(&mut self, readable: bool, writable: bool) {
-        self.readable |= readable;
+    pub fn note(&mut self, readable: bool, writable: bool, ending: bool) {
+        self.readable |= readable || ending;
         self.writable |= writable;
+        self.ending |= ending;
     }
 
     /// True if there is something to read or to find out.
@@ -118,7 +121,7 @@ impl Socket {
                 Ok(n) => {
                     total += n;
                     // A short read says that the kernel's buffer was empty; the edge comes again with the next byte.
-                    self.readable = n == wanted;
+                    self.readable = n == wanted || self.ending;
                     core.handle_read(now, n);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
