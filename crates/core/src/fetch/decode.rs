@@ -46,6 +46,8 @@ pub(crate) struct Decoded {
     pub(crate) damage: Option<Damage>,
     /// The last batch was not whole.
     pub(crate) cut_off: bool,
+    /// The size that it claims to have.
+    pub(crate) cut_off_size: usize,
 }
 
 /// A batch that can't be used.
@@ -81,6 +83,7 @@ pub(crate) fn decode(
             bytes: 0,
             damage: None,
             cut_off: false,
+            cut_off_size: 0,
         },
         legacy: None,
     };
@@ -106,7 +109,11 @@ pub(crate) fn decode(
                 break;
             }
             None => {
-                decoder.decoded.cut_off = at < bytes.len();
+                let rest = &bytes[at..];
+                let length = rest.get(8..12).and_then(|length| length.first_chunk().copied());
+                let length = length.map_or(0, i32::from_be_bytes);
+                decoder.decoded.cut_off = !rest.is_empty();
+                decoder.decoded.cut_off_size = usize::try_from(length).unwrap_or(0).saturating_add(12);
                 break;
             }
         }

@@ -454,13 +454,15 @@ impl Fetcher {
         let damage = decoded.damage.take();
         slot.partition.offset = decoded.next_offset;
         let version = slot.partition.version;
+        let mut error = None;
         if decoded.next_offset > offset {
             items.push(Item::Records(FetchedRecords::new(Arc::clone(handle), version, decoded)));
         } else if decoded.cut_off && damage.is_none() {
-            // A broker before 0.10.1 cuts a batch that is larger than what it was asked for.
-            slot.max_bytes = slot.max_bytes.saturating_mul(2);
+            error = slot.handle_cut_off(now, decoded.cut_off_size, &self.shared.settings);
         }
-        let error = damage.and_then(|damage| slot.handle_damage(now, damage, &self.shared.settings));
+        if let Some(damage) = damage {
+            error = slot.handle_damage(now, damage, &self.shared.settings);
+        }
         if let Some(error) = error {
             let error = error.with_partition(&**topic, number).with_peer(peer);
             let event = ConsumerEvent::Error(error);
@@ -545,6 +547,32 @@ impl Fetcher {
 }
 
 impl Slot {
+    /// The first batch is not whole. A broker before 0.10.1 cuts a batch that is larger than what it was asked for; a
+    /// batch that was given room enough lies about its size. Whether anything can be read behind it can't be told: it
+    /// is asked for again and again, at leisure.
+    fn handle_cut_off(
+        &mut self,
+        now: Instant,
+        size: usize,
+        settings: &super::shared::ConsumerSettings,
+    ) -> Option<Error> {
+        let asked = usize::try_from(self.max_bytes).unwrap_or(0);
+        self.max_bytes = self.max_bytes.saturating_mul(2);
+        if size > asked && size <= settings.max_batch_bytes {
+            return None;
+        }
+        let wait = settings.fetch_error_backoff;
+        self.retry_at = Some(now + wait);
+        let first = self.damaged == 0;
+        self.damaged = self.damaged.max(1);
+        let offset = self.partition.offset;
+        let detail = format!(
+            "at offset {offset}: the batch claims {size} bytes and is not whole; seek behind it to go on, or raise \
+             receive.message.max.bytes if it is that large"
+        );
+        first.then(|| Error::new(ErrorKind::BadBatch, detail).with_next_attempt(wait))
+    }
+
     /// A batch is damaged: fetch it again after a while, and go on behind it when that does not help.
     fn handle_damage(
         &mut self,
