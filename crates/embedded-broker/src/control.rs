@@ -135,6 +135,19 @@ impl<'a> Control<'a> {
         found.map_or_else(Vec::new, |p| p.log.batches_from(0).map(|batch| batch.bytes.clone()).collect())
     }
 
+    /// Changes the stored bytes of the record batch that has this offset, as a broken disk does; false if there is none.
+    pub fn damage_batch(
+        &mut self,
+        topic: &str,
+        partition: i32,
+        offset: i64,
+        damage: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let Some(index) = self.cluster.topics.by_name(topic) else { return false };
+        let partition = self.cluster.topics.partition_mut(index, partition);
+        partition.is_some_and(|partition| partition.log.damage(offset, damage))
+    }
+
     /// Moves a partition's leadership, to a broker that needn't have had a replica; the leader epoch rises. With `None`
     /// nobody leads. False if there is no such partition or broker.
     pub fn move_leader(&mut self, topic: &str, partition: i32, leader: Option<BrokerId>) -> bool {

@@ -59,6 +59,17 @@ impl PartitionLog {
         self.batches.push_back(StoredBatch { base_offset, last_offset, leader_epoch, max_timestamp, bytes });
     }
 
+    /// Changes the bytes of the batch that has this offset; false if there is none.
+    pub fn damage(&mut self, offset: i64, damage: impl FnOnce(&mut [u8])) -> bool {
+        let Some(batch) = self.batches.iter_mut().find(|batch| batch.last_offset >= offset) else {
+            return false;
+        };
+        let mut bytes = batch.bytes.to_vec();
+        damage(&mut bytes);
+        batch.bytes = bytes.into();
+        true
+    }
+
     /// Counts records as appended and dropped at once.
     pub fn skip(&mut self, records: i64) {
         self.end_offset += records;
