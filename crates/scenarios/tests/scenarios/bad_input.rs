@@ -36,6 +36,7 @@ ottla_scenarios::run_on_embedded!(
     the_server_claims_two_gigabytes,
     the_server_claims_a_negative_length,
     the_server_answers_something_that_was_not_asked,
+    the_server_closes_at_once,
     no_server_is_named,
     the_topic_does_not_exist_and_is_not_created,
     a_broker_answers_garbage_in_the_middle_of_work,
@@ -136,6 +137,14 @@ fn the_server_answers_something_that_was_not_asked(_: &Backend) {
     let error = first_error(&server.address());
     assert_eq!((error.kind(), error.culprit()), (ErrorKind::NotKafka, Culprit::Network));
     assert_names(&error, &[&server.address(), "correlation id", "ApiVersions"]);
+}
+
+fn the_server_closes_at_once(_: &Backend) {
+    let server = FakeServer::start(drop);
+    let error = first_error(&server.address());
+    assert_eq!((error.kind(), error.culprit()), (ErrorKind::Disconnected, Culprit::Network));
+    assert_names(&error, &[&server.address()]);
+    assert!(server.accepted() < 100, "{} connections: it must back off", server.accepted());
 }
 
 fn no_server_is_named(_: &Backend) {
@@ -317,7 +326,7 @@ fn a_broker_answers_garbage_in_the_middle_of_work(backend: &Backend) {
 
 fn a_broker_breaks_off_in_the_middle_of_an_answer(backend: &Backend) {
     for bytes in [0, 2, 4, 9, 20] {
-        for api in [ApiKey::Metadata, ApiKey::Produce, ApiKey::InitProducerId] {
+        for api in [ApiKey::Metadata, ApiKey::Produce, ApiKey::ApiVersions, ApiKey::InitProducerId] {
             disturbed(backend, api, FaultAction::TruncateAnswer(bytes), None);
         }
     }
@@ -371,14 +380,15 @@ fn first_error(servers: &str) -> Error {
 /// producer tells of an error of `kind`, that is the result.
 fn disturbed(backend: &Backend, api: ApiKey, action: FaultAction, kind: Option<ErrorKind>) -> Option<Error> {
     let topic = backend.topic(3);
-    backend.control(|control| control.inject(Fault::new(action).api(api).skip(1).times(2)));
+    backend.control(|control| control.inject(Fault::new(action.clone()).api(api).skip(1).times(2)));
     let (producer, reports) = backend.producer_with_reports(&QUICK);
     for n in 0..60 {
         producer
             .send(&topic, Record::new().value(&n.to_string()).opaque(n).partition((n % 3) as i32))
             .unwrap();
-        if n % 20 == 19 {
-            producer.flush(PATIENCE).unwrap();
+        if n % 20 == 19 && producer.flush(PATIENCE).is_err() {
+            let events: Vec<_> = std::iter::from_fn(|| producer.poll_event()).collect();
+            panic!("{api:?} {action:?}: {} are stuck after {events:#?}", producer.in_queue());
         }
     }
     reports.assert_all_delivered(60);

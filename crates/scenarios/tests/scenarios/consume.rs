@@ -41,7 +41,10 @@ ottla_scenarios::run_on_embedded!(
     errors_of_a_partition_pass,
     many_partitions_of_a_broker_share_a_fetch,
     batches_that_are_cut_off_are_asked_for_again,
-    a_damaged_batch_is_told_and_not_delivered,
+    fetches_that_are_answered_with_garbage_lose_nothing,
+    a_damaged_batch_is_told_and_the_others_are_delivered,
+    a_batch_that_unpacks_to_too_much_is_told,
+    whatever_byte_of_a_batch_is_wrong_nothing_hangs,
     the_leaders_answer_late,
     a_topic_is_created_after_it_was_assigned,
 );
@@ -449,15 +452,98 @@ fn batches_that_are_cut_off_are_asked_for_again(backend: &Backend) {
     assert_eq!(read(&consumer, 500), in_partitions(1, 0..500));
 }
 
-fn a_damaged_batch_is_told_and_not_delivered(backend: &Backend) {
+fn fetches_that_are_answered_with_garbage_lose_nothing(backend: &Backend) {
     let topic = backend.topic(2);
     write(backend, &topic, 2, 0..20);
-    // The answer of the first fetch of partition 0 is thrown away for bytes that make no batch.
-    let garbage = vec![0xff; 64];
-    let fault = Fault::new(FaultAction::ReplaceAnswer(garbage)).api(ApiKey::Fetch).times(2);
-    backend.control(|control| control.inject(fault));
-    let consumer = consumer_at(backend, &[], &topic, 2);
-    assert_eq!(read(&consumer, 20), in_partitions(2, 0..20));
+    for garbage in [vec![0xff; 64], vec![0, 0, 0, 5, 1, 2, 3, 4, 5]] {
+        let fault = Fault::new(FaultAction::ReplaceAnswer(garbage)).api(ApiKey::Fetch).times(2);
+        backend.control(|control| control.inject(fault));
+        let consumer = consumer_at(backend, &[], &topic, 2);
+        assert_eq!(read(&consumer, 20), in_partitions(2, 0..20));
+    }
+}
+
+fn a_damaged_batch_is_told_and_the_others_are_delivered(backend: &Backend) {
+    let topic = backend.topic(1);
+    (0..3).for_each(|n| write(backend, &topic, 1, n * 10..n * 10 + 10));
+    backend.control(|control| {
+        assert!(control.damage_batch(&topic, 0, 15, |bytes| *bytes.last_mut().unwrap() ^= 0x40));
+    });
+    let consumer = consumer_at(backend, &[("fetch.error.backoff.ms", "20")], &topic, 1);
+    let mut got = BTreeMap::new();
+    let mut errors = Vec::new();
+    while got.values().map(Vec::len).sum::<usize>() < 20 {
+        let records = consumer.poll(PATIENCE).unwrap();
+        assert!(!records.is_empty(), "{got:?}");
+        add(&records, &mut got);
+        errors.extend(errors_of(&records));
+    }
+    assert_eq!(got[&0], (0..10).chain(20..30).collect::<Vec<u64>>());
+    assert_eq!((errors[0].kind(), errors[0].culprit()), (ErrorKind::BadBatch, ottla::Culprit::Network));
+    let sentence = errors[0].to_string();
+    assert!(sentence.contains(&format!("{topic} [0]")) && sentence.contains("offset 10"), "{sentence}");
+}
+
+fn a_batch_that_unpacks_to_too_much_is_told(backend: &Backend) {
+    backend.control(|control| control.options().message_max_bytes = 100 << 20);
+    let topic = backend.topic(1);
+    let bomb = [("compression.type", "zstd"), ("message.max.bytes", "50000000")];
+    let producer = backend.producer(&bomb);
+    producer.send(&topic, Record::new().value(&vec![b'0'; 40_000_000])).unwrap();
+    producer.flush(PATIENCE).unwrap();
+    assert!(backend.control(|control| control.partition(&topic, 0)).unwrap().bytes < 100_000);
+    write(backend, &topic, 1, 1..2);
+    let limits = [
+        ("receive.message.max.bytes", "3000000"),
+        ("fetch.max.bytes", "1000000"),
+        ("fetch.error.backoff.ms", "20"),
+    ];
+    let consumer = consumer_at(backend, &limits, &topic, 1);
+    let ConsumerEvent::Error(error) = next_event(&consumer) else { panic!("an error") };
+    assert_eq!(error.kind(), ErrorKind::BadBatch);
+    assert!(error.to_string().contains(&format!("{topic} [0]")), "{error}");
+    assert_eq!(read(&consumer, 1), in_partitions(1, 1..2), "what comes after it is read");
+}
+
+fn whatever_byte_of_a_batch_is_wrong_nothing_hangs(backend: &Backend) {
+    const BYTES: i32 = 100;
+    let topic = backend.topic(BYTES);
+    for round in 0..2u64 {
+        write(backend, &topic, BYTES as u64, round * 100..round * 100 + 100);
+    }
+    let batch_size = backend.batches(&topic, 0)[0].header.size;
+    backend.control(|control| {
+        for place in 0..BYTES {
+            control.damage_batch(&topic, place, 0, |bytes| {
+                let place = place as usize % bytes.len();
+                bytes[place] ^= 0xff;
+            });
+        }
+    });
+    for check in ["true", "false"] {
+        let properties = [("check.crcs", check), ("fetch.error.backoff.ms", "20")];
+        let consumer = consumer_at(backend, &properties, &topic, BYTES);
+        let mut told = [false; BYTES as usize];
+        if check == "false" {
+            // The last offset may be anything, since compaction leaves gaps: only the checksum could tell.
+            (24..=26).chain(24 + batch_size..=26 + batch_size).for_each(|place| told[place] = true);
+        }
+        let began = Instant::now();
+        while told.contains(&false) {
+            let missing = told.iter().filter(|told| !**told).count();
+            assert!(began.elapsed() < PATIENCE, "nothing of {missing} partitions: {told:?}");
+            let records = consumer.poll(Duration::from_millis(200)).unwrap();
+            // The second batch, or an error.
+            for message in records.iter().filter(|message| message.offset() >= 1) {
+                told[message.partition() as usize] = true;
+            }
+            for error in errors_of(&records) {
+                if let Some(partition) = error.context().partition {
+                    told[partition as usize] = true;
+                }
+            }
+        }
+    }
 }
 
 fn the_leaders_answer_late(backend: &Backend) {
@@ -575,6 +661,14 @@ fn add(records: &Records, to: &mut BTreeMap<i32, Vec<u64>>) {
 fn number(value: Option<&[u8]>) -> u64 {
     let text = std::str::from_utf8(value.expect("a value")).expect("text");
     text.split(' ').next().unwrap_or("").parse().expect("a number")
+}
+
+fn errors_of(records: &Records) -> Vec<ottla::Error> {
+    let errors = records.events().iter().filter_map(|event| match event {
+        ConsumerEvent::Error(error) => Some(error.clone()),
+        _ => None,
+    });
+    errors.collect()
 }
 
 /// The next event; records before it are skipped.

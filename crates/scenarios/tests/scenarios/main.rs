@@ -1,5 +1,6 @@
 //! Behaviours of the client, one file per subject. See the crate's documentation for how they are run.
 
+mod admin;
 mod back_pressure;
 mod bad_input;
 mod consume;

@@ -429,6 +429,8 @@ fn warm_up(producer: &Producer, topic: &str, backend: &Backend) {
         producer.send(topic, Record::new().value("warm-up").partition(partition)).unwrap();
     }
     producer.flush(PATIENCE).unwrap();
+    // What is sent while the I/O thread is still at the flush may go along with it.
+    std::thread::sleep(Duration::from_millis(100));
     backend.control(|control| control.record_requests());
 }
 
