@@ -511,7 +511,7 @@ fn whatever_byte_of_a_batch_is_wrong_nothing_hangs(backend: &Backend) {
     for round in 0..2u64 {
         write(backend, &topic, BYTES as u64, round * 100..round * 100 + 100);
     }
-    let batch_size = backend.batches(&topic, 0)[0].header.size;
+    let batch_size = backend.batches(&topic, BYTES - 1)[0].header.size;
     backend.control(|control| {
         for place in 0..BYTES {
             control.damage_batch(&topic, place, 0, |bytes| {
