@@ -24,6 +24,7 @@ cargo xtask bench [OPTIONS]
   --peers NAME,...    only these peers (see --list)
   --runs N            runs of every peer in every case, interleaved (default 5)
   --scale FACTOR      that many times the usual number of messages (default 1)
+  --no-build          use the peers as they were built before
   --no-keep           print, but write neither bench/runs/ nor bench/RESULTS.md
   --list              the cases and the peers
   --report            only write bench/RESULTS.md again, from bench/runs/
@@ -41,6 +42,7 @@ struct Options {
     runs: usize,
     scale: f64,
     keep: bool,
+    build: bool,
 }
 
 fn main() -> ExitCode {
@@ -54,7 +56,8 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<()> {
-    let mut options = Options { only: Vec::new(), peers: Vec::new(), runs: 5, scale: 1.0, keep: true };
+    let mut options =
+        Options { only: Vec::new(), peers: Vec::new(), runs: 5, scale: 1.0, keep: true, build: true };
     let mut args = env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));
@@ -64,6 +67,7 @@ fn run() -> Result<()> {
             "--runs" => options.runs = value()?.parse()?,
             "--scale" => options.scale = value()?.parse()?,
             "--no-keep" => options.keep = false,
+            "--no-build" => options.build = false,
             "--list" => return list(),
             "--report" => return report::write(),
             "--help" | "-h" => {
@@ -105,8 +109,12 @@ fn bench(options: &Options) -> Result<()> {
         .filter(|peer| options.peers.is_empty() || options.peers.iter().any(|name| name == peer.name))
         .filter(|peer| cases.iter().any(|case| peer.does(case)))
         .collect();
-    let peers = peer::build(&wanted)?;
-    server::build()?;
+    let peers = if options.build {
+        server::build()?;
+        peer::build(&wanted)?
+    } else {
+        peer::built(&wanted)
+    };
     let mut record = record::Record::new(options.keep)?;
     let mut server = None;
     for case in &cases {

@@ -256,35 +256,57 @@ pub fn fill(case: &Case, server: &Server, topic: &str) -> Result<()> {
 
 /// Builds the peers; gives those that could be built.
 pub fn build(wanted: &[&'static Peer]) -> Result<Vec<&'static Peer>> {
-    let mut built: Vec<(Made, bool)> = Vec::new();
     // These two are always needed: one creates topics, the other fills them.
-    for made in wanted.iter().map(|peer| peer.made).chain([Made::Go, Made::Cargo("peer-librdkafka")]) {
-        if built.iter().any(|(known, _)| *known == made) {
-            continue;
+    let needed = [Made::Go, Made::Cargo("peer-librdkafka")];
+    let mut all: Vec<Made> = Vec::new();
+    for made in wanted.iter().map(|peer| peer.made).chain(needed) {
+        if !all.contains(&made) {
+            all.push(made);
         }
+    }
+    let crates: Vec<&str> = all
+        .iter()
+        .filter_map(|made| if let Made::Cargo(package) = made { Some(*package) } else { None })
+        .collect();
+    // In one go: one by one, what they share would be built again for each one's features.
+    let together = cargo(&crates).is_ok();
+    let mut failed = Vec::new();
+    for made in all {
         let answer = match made {
-            Made::Cargo(package) => cargo(package),
+            Made::Cargo(_) if together => Ok(()),
+            Made::Cargo(package) => cargo(&[package]),
             Made::Go => go(),
             Made::Java => java(),
             Made::Here => Ok(()),
         };
-        if let Err(error) = &answer {
+        if let Err(error) = answer {
             println!("LEFT OUT, because it could not be built: {made:?}: {error}");
-        }
-        built.push((made, answer.is_ok()));
-    }
-    let peers: Vec<_> = wanted.iter().copied().filter(|peer| built.contains(&(peer.made, true))).collect();
-    for made in [Made::Go, Made::Cargo("peer-librdkafka")] {
-        if !built.contains(&(made, true)) {
-            return Err("without franz-go and librdkafka there are neither topics nor records".into());
+            failed.push(made);
         }
     }
-    if peers.is_empty() { Err("no peer could be built".into()) } else { Ok(peers) }
+    if needed.iter().any(|made| failed.contains(made)) {
+        return Err("without franz-go and librdkafka there are neither topics nor records".into());
+    }
+    Ok(wanted.iter().copied().filter(|peer| !failed.contains(&peer.made)).collect())
 }
 
-fn cargo(package: &str) -> Result<()> {
+/// Those that are there already.
+pub fn built(wanted: &[&'static Peer]) -> Vec<&'static Peer> {
+    let there = |peer: &&'static Peer| match peer.made {
+        Made::Cargo(package) => target().join("release").join(package).exists(),
+        Made::Go => target().join("franz-go").exists(),
+        Made::Java => target().join("java/Peer.class").exists(),
+        Made::Here => true,
+    };
+    wanted.iter().copied().filter(there).collect()
+}
+
+fn cargo(packages: &[&str]) -> Result<()> {
     let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.args(["build", "--quiet", "--release", "--package", package]).current_dir(folder());
+    build.args(["build", "--quiet", "--release"]).current_dir(folder());
+    for package in packages {
+        build.args(["--package", package]);
+    }
     succeed(&mut build)
 }
 

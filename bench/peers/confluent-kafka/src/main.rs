@@ -57,7 +57,7 @@ async fn produce(job: &Job, one_at_a_time: bool) {
         for number in 0..messages + messages / 10 {
             let began = Instant::now();
             let record = ProducerRecord::new(topic.to_owned(), Some(payloads.next_payload()));
-            producer.send(record, None).await.expect("sent").await.expect("acknowledged");
+            producer.send(record, None).await.expect("sent").get().await.expect("acknowledged");
             if number >= messages / 10 {
                 times.push(began.elapsed());
             }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use krafka::{Kafka, Record, consumer::AutoOffsetReset, producer::Acks, protocol::Compression};
+use krafka::{Compression, Kafka, Record, consumer::AutoOffsetReset, producer::Acks};
 use peer::{Job, Received, report, report_latency};
 
 const VERSION: &str = "0.28.1";
