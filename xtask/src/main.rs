@@ -1,7 +1,7 @@
 //! `cargo xtask ...`: everything about this repository that is done by a program.
 //!
 //! One file per command: [`mod@test`] (what CI runs, made of the steps in `test/`), [`kafka`] (a real Apache Kafka on this
-//! machine), [`codegen`], [`docs`], [`mod@bench`], [`fuzz`]. Around them: [`shell`] runs other programs and never loses
+//! machine), [`codegen`], [`docs`], [`mod@bench`], [`fuzz`], [`sim`]. Around them: [`shell`] runs other programs and never loses
 //! their output, [`install`] fetches what is missing or says what to install, [`tidy`] checks what no compiler checks.
 
 #![forbid(unsafe_code)]
@@ -14,6 +14,7 @@ mod install;
 mod kafka;
 mod readme;
 mod shell;
+mod sim;
 mod test;
 mod tidy;
 
@@ -32,6 +33,8 @@ cargo xtask COMMAND [OPTIONS]        (cargo xtask COMMAND --help says more)
   kafka      a real Apache Kafka cluster on this machine: start, stop, restart, kill, status, destroy, run
   bench      Ottla beside librdkafka, franz-go, the Java client, confluent-kafka and krafka
   fuzz       hostile bytes against the decoders, as many as you like
+  sim        replay one seed of the simulator
+  swarm      run the simulator with many seeds, fixed or fresh
 ";
 
 fn main() -> ExitCode {
@@ -45,6 +48,8 @@ fn main() -> ExitCode {
         "kafka" => kafka::main(&args),
         "bench" => bench::main(&args),
         "fuzz" => fuzz::main(&args),
+        "sim" => sim::sim(&args),
+        "swarm" => sim::swarm(&args),
         "" | "help" | "--help" | "-h" => {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)

@@ -1,0 +1,64 @@
+//! Some seeds of the simulator, the same ones every time. Fresh ones: `cargo xtask swarm`.
+
+use ottla_sim::{Knobs, run};
+
+#[test]
+fn two_hundred_seeds_keep_all_promises() {
+    let mut records = 0;
+    for seed in 1..=200 {
+        let outcome = run(&Knobs::from_seed(seed), false);
+        assert_eq!(outcome.broken, None, "seed {seed}: cargo xtask sim {seed}");
+        records += outcome.acknowledged;
+    }
+    assert!(records > 10_000, "hardly anything was acknowledged: {records}");
+}
+
+#[test]
+fn the_same_seed_tells_the_same_story() {
+    for seed in [3, 40, 77] {
+        let knobs = Knobs::from_seed(seed);
+        let (first, second) = (run(&knobs, true), run(&knobs, true));
+        assert!(first.events > 100, "seed {seed} has a story");
+        assert_eq!(first.hash, second.hash, "seed {seed}");
+        assert_eq!(first.trace, second.trace, "seed {seed}");
+    }
+}
+
+/// Seeds that once broke a promise.
+mod found {
+    use super::*;
+
+    fn holds(seed: u64) {
+        assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
+    }
+
+    #[test]
+    fn a_connection_lost_while_asking_for_versions_does_not_make_an_old_broker() {
+        [11, 1630, 1649].into_iter().for_each(holds);
+    }
+
+    #[test]
+    fn a_leader_that_loses_its_leadership_may_have_written_what_it_refused() {
+        [1737, 1738, 1923].into_iter().for_each(holds);
+    }
+
+    #[test]
+    fn a_late_batch_of_an_old_epoch_is_fenced() {
+        [1979, 174, 234].into_iter().for_each(holds);
+    }
+
+    #[test]
+    fn a_second_batch_does_not_pass_a_first_that_failed() {
+        [4181, 4348, 1198].into_iter().for_each(holds);
+    }
+
+    #[test]
+    fn a_batch_that_may_have_been_written_is_not_numbered_anew() {
+        [8404, 8802, 9852].into_iter().for_each(holds);
+    }
+
+    #[test]
+    fn an_older_connection_may_bring_what_was_out_of_order() {
+        [6697, 9448, 7502].into_iter().for_each(holds);
+    }
+}

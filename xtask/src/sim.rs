@@ -1,0 +1,62 @@
+//! `cargo xtask sim SEED` and `cargo xtask swarm`: the simulator, with one seed or with many.
+
+use std::{process::ExitCode, time::Duration};
+
+use crate::{
+    Result,
+    shell::{self, cargo},
+};
+
+const SIM_HELP: &str = "\
+cargo xtask sim SEED
+
+Replays one seed of the simulator: its knobs, its story line by line, and the first broken promise, if any. SEED is
+decimal or 0x-hexadecimal.
+";
+
+const SWARM_HELP: &str = "\
+cargo xtask swarm [--seeds COUNT] [--first SEED] [--minutes N]
+
+Runs the simulator with many seeds: COUNT (default 10,000) from SEED (default 1) on, or fresh ones for N minutes.
+Prints each broken promise with the seed that shows it; `cargo xtask sim SEED` replays it.
+";
+
+pub fn sim(args: &[String]) -> Result<ExitCode> {
+    match args {
+        [flag] if flag == "--help" || flag == "-h" => {
+            print!("{SIM_HELP}");
+            Ok(ExitCode::SUCCESS)
+        }
+        [seed] => simulator(&[seed]),
+        _ => Err(SIM_HELP.into()),
+    }
+}
+
+pub fn swarm(args: &[String]) -> Result<ExitCode> {
+    let (mut count, mut first, mut minutes) = ("10000".to_owned(), "1".to_owned(), None);
+    let mut args = args.iter();
+    while let Some(flag) = args.next() {
+        let mut value = || args.next().map(|text| text.replace([',', '_'], "")).ok_or(SWARM_HELP);
+        match flag.as_str() {
+            "--seeds" => count = value()?,
+            "--first" => first = value()?,
+            "--minutes" => minutes = Some(value()?),
+            "--help" | "-h" => {
+                print!("{SWARM_HELP}");
+                return Ok(ExitCode::SUCCESS);
+            }
+            _ => return Err(SWARM_HELP.into()),
+        }
+    }
+    match minutes {
+        Some(minutes) => simulator(&["--minutes", &minutes]),
+        None => simulator(&["--swarm", &first, &count]),
+    }
+}
+
+fn simulator(args: &[&str]) -> Result<ExitCode> {
+    let mut run = cargo();
+    run.args(["run", "--quiet", "--release", "--package", "ottla-sim", "--"]).args(args);
+    let done = shell::run(&mut run, Duration::from_secs(24 * 3600), true)?;
+    Ok(if done.success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
