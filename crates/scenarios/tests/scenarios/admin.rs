@@ -166,7 +166,7 @@ fn names_that_no_topic_can_have_are_told(backend: &Backend) {
 fn replicas_may_be_assigned_by_hand(backend: &Backend) {
     let admin = admin(backend);
     let name = unused_topic_name();
-    let topic = NewTopic::new(&name, -1, -1).assign(0, &[3, 1]).assign(1, &[2]);
+    let topic = NewTopic::new(&name, -1, -1).assign(0, &[3, 1]).assign(1, &[2, 3]);
     assert_eq!(admin.create_topics(&[topic], PATIENCE).unwrap(), [(name.clone(), Ok(()))]);
     let led = || {
         let described = admin.metadata(Some(&[&name]), PATIENCE).unwrap();

@@ -112,7 +112,7 @@ fn keys_headers_nulls_timestamps_and_partitions_arrive_as_they_were_sent(backend
     }
     let records = backend.records(&topic, 2);
     let pairs: Vec<_> = records.iter().map(|r| (r.key.as_deref(), r.value.as_deref())).collect();
-    let expected: [(Option<&[u8]>, Option<&[u8]>); 5] =
+    let expected: [KeyAndValue<'_>; 5] =
         [(None, None), (Some(b""), Some(b"")), (Some(b"k"), None), (None, Some(&[0, 255, 7])), (None, None)];
     assert_eq!(pairs, expected);
     assert_eq!(records[2].timestamp, before - 5000);
@@ -130,6 +130,8 @@ fn keys_headers_nulls_timestamps_and_partitions_arrive_as_they_were_sent(backend
     assert_eq!(records[4].headers, headers);
     assert!(records[..4].iter().all(|record| record.headers.is_empty()));
 }
+
+type KeyAndValue<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
 
 fn equal_keys_meet_in_the_partition_that_the_java_client_would_choose(backend: &Backend) {
     let topic = backend.topic(4);
