@@ -42,6 +42,7 @@ pub fn client(
             fast_refresh_max: view.retry_backoff_max.max(view.metadata_refresh_fast_interval),
             request_timeout: view.socket_timeout,
             auto_create_topics,
+            leader_discovery: view.metadata_leader_discovery,
         },
         broker: BrokerParts {
             connection: Arc::new(connection_settings(view)),

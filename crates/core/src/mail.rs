@@ -6,6 +6,7 @@ use ottla_protocol::{api::ApiKey, primitive::EncodeError};
 
 use crate::{
     broker::connection::Response,
+    cluster::metadata::LeaderHint,
     error::Error,
     produce::{partition::PartitionProducer, producer_id::ProducerIdentity, sender::Purge},
 };
@@ -65,6 +66,8 @@ pub enum ToCluster {
     ReleasedProducer(Box<PartitionProducer>),
     /// A partition can't go on with this identity of the producer.
     RenewIdentity(ProducerIdentity),
+    /// Another broker leads a partition, as this one says.
+    LeaderHint(LeaderHint),
     /// A broker does not lead what it was thought to lead.
     RefreshMetadata(Arc<str>),
     /// The receiving half's mail.

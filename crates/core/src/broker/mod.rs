@@ -306,6 +306,9 @@ impl BrokerCore {
                     SenderOutput::RefreshMetadata(topic) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::RefreshMetadata(topic)));
                     }
+                    SenderOutput::LeaderHint(hint) => {
+                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::LeaderHint(hint)));
+                    }
                     SenderOutput::RenewIdentity(identity) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::RenewIdentity(identity)));
                     }

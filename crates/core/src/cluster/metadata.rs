@@ -75,7 +75,51 @@ pub struct TopicError {
     pub code: ErrorCode,
 }
 
+/// What a broker that does not lead a partition says of who does (KIP-951).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaderHint {
+    /// The topic.
+    pub topic: Arc<str>,
+    /// The partition.
+    pub partition: i32,
+    /// The leader's node id.
+    pub leader: i32,
+    /// The leader's epoch.
+    pub leader_epoch: i32,
+    /// Where the leader listens, if the broker told.
+    pub node: Option<Node>,
+}
+
+impl Node {
+    /// A node at an address that can be connected to.
+    pub fn new(host: &str, port: i32, rack: Option<&str>) -> Option<Self> {
+        let port = u16::try_from(port).ok().filter(|port| *port > 0)?;
+        let rack = rack.map(str::to_owned);
+        (!host.is_empty()).then(|| Self { host: host.to_owned(), port, rack })
+    }
+}
+
 impl Metadata {
+    /// Takes in a hint; true if it names a newer leader than is known, at an address that is known.
+    pub fn apply_hint(&mut self, hint: &LeaderHint) -> bool {
+        let index = usize::try_from(hint.partition).unwrap_or(usize::MAX);
+        let known = self.topics.get_mut(&hint.topic).and_then(|topic| topic.partitions.get_mut(index));
+        let Some(known) = known.filter(|known| hint.leader >= 0 && hint.leader_epoch > known.leader_epoch)
+        else {
+            return false;
+        };
+        if let Some(node) = &hint.node {
+            self.nodes.entry(hint.leader).or_insert_with(|| node.clone());
+        }
+        if !self.nodes.contains_key(&hint.leader) {
+            return false;
+        }
+        known.leader = hint.leader;
+        known.leader_epoch = hint.leader_epoch;
+        known.error = ErrorCode::NONE;
+        true
+    }
+
     /// Takes in an answer. A partition's leader is only replaced by one of the same or a newer epoch. Answers the topics
     /// that it says can't be used.
     pub fn apply(&mut self, answer: &MetadataResponse) -> Vec<TopicError> {
@@ -86,11 +130,9 @@ impl Metadata {
         let nodes: BTreeMap<i32, Node> = answer
             .brokers
             .iter()
-            .filter(|broker| broker.node_id >= 0 && !broker.host.is_empty())
+            .filter(|broker| broker.node_id >= 0)
             .filter_map(|broker| {
-                let port = u16::try_from(broker.port).ok().filter(|port| *port > 0)?;
-                let node = Node { host: broker.host.clone(), port, rack: broker.rack.clone() };
-                Some((broker.node_id, node))
+                Some((broker.node_id, Node::new(&broker.host, broker.port, broker.rack.as_deref())?))
             })
             .collect();
         if !nodes.is_empty() {
@@ -168,6 +210,27 @@ mod tests {
         assert_eq!(metadata.leader("t", 0), Some((1, 5)));
         metadata.apply(&answer(2, 6));
         assert_eq!(metadata.leader("t", 0), Some((2, 6)));
+    }
+
+    #[test]
+    fn a_hint_is_taken_only_if_its_epoch_is_newer_and_its_leader_can_be_reached() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&answer(1, 5));
+        let hint = |leader, leader_epoch, node| LeaderHint {
+            topic: Arc::from("t"),
+            partition: 0,
+            leader,
+            leader_epoch,
+            node,
+        };
+        assert!(!metadata.apply_hint(&hint(2, 5, None)), "not newer");
+        assert!(!metadata.apply_hint(&hint(9, 6, None)), "an unknown node");
+        assert!(!metadata.apply_hint(&hint(9, 6, Node::new("", 9092, None))), "no host");
+        assert!(!metadata.apply_hint(&hint(9, 6, Node::new("x", 0, None))), "no port");
+        assert!(metadata.apply_hint(&hint(9, 6, Node::new("x", 9092, None))));
+        assert_eq!(metadata.leader("t", 0), Some((9, 6)));
+        metadata.apply(&answer(1, 5));
+        assert_eq!(metadata.topics["t"].partitions[0].leader, 9, "older metadata does not take it back");
     }
 
     #[test]

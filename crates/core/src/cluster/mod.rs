@@ -64,6 +64,8 @@ pub struct ClusterSettings {
     pub request_timeout: Duration,
     /// `allow.auto.create.topics`.
     pub auto_create_topics: bool,
+    /// `metadata.leader.discovery`: go to a new leader as soon as the old one names it (KIP-951).
+    pub leader_discovery: bool,
 }
 
 impl Default for ClusterSettings {
@@ -75,6 +77,7 @@ impl Default for ClusterSettings {
             fast_refresh_max: Duration::from_secs(1),
             request_timeout: Duration::from_secs(60),
             auto_create_topics: true,
+            leader_discovery: true,
         }
     }
 }
@@ -287,6 +290,11 @@ impl ClusterCore {
             ToCluster::Answer { token, result } => self.handle_answer(now, from, token, result),
             ToCluster::ReleasedProducer(partition) => self.place(partition),
             ToCluster::RefreshMetadata(_) => self.refresh_soon(now),
+            ToCluster::LeaderHint(hint) => {
+                if self.settings.leader_discovery && self.metadata.apply_hint(&hint) {
+                    self.move_to_leader((hint.topic, hint.partition));
+                }
+            }
             ToCluster::RenewIdentity(used) => {
                 let renewed = self.producer.as_mut().is_some_and(|producer| {
                     let shared = &producer.shared.identity;
@@ -693,29 +701,35 @@ impl ClusterCore {
             producer.shared.fail_waiting(&name, records);
         }
         let places: Vec<(Arc<str>, i32)> = producer.placements.keys().cloned().collect();
-        for place in places {
-            let leader = self.metadata.leader(&place.0, place.1).map(|(node, _)| node);
-            incomplete |= leader.is_none();
-            let target = leader.and_then(|node| self.broker_of(node));
-            let Some(placement) = producer.placements.get_mut(&place) else { continue };
-            match (&*placement, target) {
-                (Placement::Unassigned(_), Some(key)) => {
-                    if let Placement::Unassigned(partition) = std::mem::replace(placement, Placement::At(key))
-                    {
-                        self.give(key, partition);
-                    }
-                }
-                (Placement::At(current), Some(key)) if *current != key => {
-                    let current = *current;
-                    *placement = Placement::Leaving;
-                    let (topic, partition) = place;
-                    self.mail(current, ToBroker::ReleaseProducer { topic, partition });
-                }
-                _ => {}
-            }
-        }
         self.producer = Some(producer);
+        for place in places {
+            incomplete |= !self.move_to_leader(place);
+        }
         incomplete
+    }
+
+    /// Gives a partition to the broker that leads it, or asks for it back from one that does not any more. False if
+    /// nobody is known to lead it.
+    fn move_to_leader(&mut self, place: (Arc<str>, i32)) -> bool {
+        let leader = self.metadata.leader(&place.0, place.1).map(|(node, _)| node);
+        let target = leader.and_then(|node| self.broker_of(node));
+        let placement = self.producer.as_mut().and_then(|producer| producer.placements.get_mut(&place));
+        let Some(placement) = placement else { return leader.is_some() };
+        match (&*placement, target) {
+            (Placement::Unassigned(_), Some(key)) => {
+                if let Placement::Unassigned(partition) = std::mem::replace(placement, Placement::At(key)) {
+                    self.give(key, partition);
+                }
+            }
+            (Placement::At(current), Some(key)) if *current != key => {
+                let current = *current;
+                *placement = Placement::Leaving;
+                let (topic, partition) = place;
+                self.mail(current, ToBroker::ReleaseProducer { topic, partition });
+            }
+            _ => {}
+        }
+        leader.is_some()
     }
 
     /// A partition came back from a broker: give it to whoever leads it now.

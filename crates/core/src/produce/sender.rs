@@ -28,6 +28,7 @@ use crate::{
         connection::{Connection, Response},
         inflight::{InFlight, Payload, RequestTag},
     },
+    cluster::metadata::{LeaderHint, Node},
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
     rng::Rng,
@@ -69,6 +70,8 @@ pub enum SenderOutput {
     Released(Box<PartitionProducer>),
     /// The leader of a partition is not who it was thought to be.
     RefreshMetadata(Arc<str>),
+    /// Another broker leads a partition, as this one says.
+    LeaderHint(LeaderHint),
     /// A partition can't go on with this identity of the producer.
     RenewIdentity(ProducerIdentity),
     /// The broker's answer can't be understood: drop the connection.
@@ -499,6 +502,18 @@ impl Sender {
                         log_append_time: (partition.log_append_time_ms >= 0)
                             .then_some(partition.log_append_time_ms),
                     };
+                    let leader = &partition.current_leader;
+                    if leader.leader_id >= 0 && leader.leader_epoch >= 0 {
+                        let endpoint =
+                            answer.node_endpoints.iter().find(|node| node.node_id == leader.leader_id);
+                        self.outputs.push_back(SenderOutput::LeaderHint(LeaderHint {
+                            topic: Arc::clone(name),
+                            partition: index,
+                            leader: leader.leader_id,
+                            leader_epoch: leader.leader_epoch,
+                            node: endpoint.and_then(|node| Node::new(node.host, node.port, node.rack)),
+                        }));
+                    }
                     self.handle_result(
                         now,
                         batch,

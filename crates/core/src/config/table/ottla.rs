@@ -24,13 +24,9 @@ pub(super) const ROWS: &[Property] = &[
         "The largest Produce request, over all its partitions; what is more goes into the next \
              one. It caps `message.max.bytes` too, as in the Java client.",
     ),
-    Property::ottla("metadata.leader.discovery")
-        .boolean("true")
-        .accepted("a new leader is learnt from the metadata, which is asked for at once")
-        .doc(
-            "Take new leaders from the answers of Produce and Fetch (KIP-951), without waiting for \
-             the next metadata.",
-        ),
+    Property::ottla("metadata.leader.discovery").boolean("true").doc(
+        "Take new leaders from the answers of Produce (KIP-951), without waiting for the next metadata.",
+    ),
     Property::ottla("topic.recreate.policy")
         .consumer()
         .one_of(&["error", "reset"], "error")
