@@ -1,5 +1,5 @@
 //! One broker: its connection, what is sent to it and what is fetched from it. Read [`connection`] first, then
-//! [`Sender`](crate::produce::sender::Sender) and the receiving half in [`crate::fetch`].
+//! [`Sender`] and the receiving half in [`crate::fetch`].
 //!
 //! ```text
 //!              mail of the cluster's owner

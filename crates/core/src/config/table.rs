@@ -2,8 +2,8 @@
 //! client does with it.
 //!
 //! The parser, the range check, "did you mean", `-X list` and CONFIGURATION.md all read these rows, so a property that
-//! has a row has all of that. The rows stand in three files by where the name comes from: [`librdkafka`] has the 199
-//! documented rows of librdkafka 2.15, [`ottla`] our own, [`java`] the names that only the Java client knows.
+//! has a row has all of that. The rows stand in three files by where the name comes from: `librdkafka` has the 199
+//! documented rows of librdkafka 2.15, `ottla` our own, `java` the names that only the Java client knows.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! Questions that only a partition's leader can answer: the first offset, the last, the first of a time.
 //!
-//! [`OffsetLookups`] gathers questions per leader, asks each leader once, and asks again where a leader moved.
+//! `OffsetLookups` gathers questions per leader, asks each leader once, and asks again where a leader moved.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
