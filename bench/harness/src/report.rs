@@ -298,11 +298,15 @@ fn sources(out: &mut String, measured: &Measured<'_>, files: &[(String, Value)])
             continue;
         }
         let machine = &file["machine"];
+        // More than one or two means that others were at work: CPU time suffers by shared caches, rates much more.
+        let loads = file["runs"].as_array().into_iter().flatten().filter_map(|row| row["load"].as_f64());
+        let load = Spread::of(loads.collect()).map_or_else(|| "unknown".to_owned(), |load| load.text(1));
         let text = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
         let changed = if file["changed_since"] == true { ", with changes since" } else { "" };
         let _ = writeln!(
             out,
-            "- `runs/{name}`, commit {}{changed}: {}, {} cores, {}, Linux {}, {}, {}, {}. Cases: {}.",
+            "- `runs/{name}`, commit {}{changed}: {}, {} cores, {}, Linux {}, {}, {}, {}; load average {load} meanwhile. \
+             Cases: {}.",
             text(&file["commit"]),
             text(&machine["cpu"]),
             machine["cores"],
