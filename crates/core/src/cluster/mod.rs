@@ -207,6 +207,8 @@ struct ProducerSide {
     topics: BTreeMap<Arc<str>, TopicEntry>,
     placements: BTreeMap<(Arc<str>, i32), Placement>,
     next_expiry: Instant,
+    /// When memory that nobody needed lately is given back.
+    trim_at: Instant,
     /// The idempotent producer's identity, if it is one.
     identity: Option<ProducerId>,
 }
@@ -226,6 +228,9 @@ enum Placement {
     /// This broker is giving it back.
     Leaving,
 }
+
+/// How often the batches' memory is looked at.
+const TRIM_EVERY: Duration = Duration::from_secs(30);
 
 impl ClusterCore {
     /// The owner of a cluster that nothing is known of yet.
@@ -261,6 +266,7 @@ impl ClusterCore {
                 topics: BTreeMap::new(),
                 placements: BTreeMap::new(),
                 next_expiry: Instant::ZERO,
+                trim_at: Instant::ZERO,
             }),
             fetch: consumer.map(FetchCoordinator::new),
             outputs: VecDeque::new(),
@@ -335,6 +341,12 @@ impl ClusterCore {
         }
         self.expire_waiting_requests(now);
         self.expire_messages(now);
+        if let Some(producer) = &mut self.producer
+            && producer.trim_at <= now
+        {
+            producer.trim_at = now + TRIM_EVERY;
+            producer.shared.pool.trim();
+        }
         self.admin.handle_timeout(now);
         if let Some(fetch) = &mut self.fetch {
             fetch.handle_timeout(now);
@@ -356,6 +368,8 @@ impl ClusterCore {
             .and_then(|producer| producer.identity.as_ref())
             .and_then(ProducerId::poll_timeout);
         let fetch = earliest(identity, self.fetch.as_ref().and_then(FetchCoordinator::poll_timeout));
+        let trim = self.producer.as_ref().filter(|p| p.shared.pool.idle_bytes() > 0).map(|p| p.trim_at);
+        let fetch = earliest(fetch, trim);
         earliest(
             earliest(earliest(self.refresh.at, requests), earliest(expiry, fetch)),
             self.admin.poll_timeout(),

@@ -14,7 +14,7 @@ use super::{
     accumulator::OpenBatch,
     ack::{Verdict, judge, may_have_been_written},
     batch::ReadyBatch,
-    collector::{Collector, SendReason},
+    collector::Collector,
     partition::{Next, PartitionProducer},
     producer_id::ProducerIdentity,
     ready::{Ready, ReadyList},
@@ -317,17 +317,17 @@ impl Sender {
             && connection.unsent_bytes() < ENOUGH_UNSENT_BYTES
         {
             let enough_bytes = self.ready.has_enough_bytes();
-            let Some(reason) = self.collector.due(now, self.shared.is_flushing(), enough_bytes) else {
+            if self.collector.due(now, self.shared.is_flushing(), enough_bytes).is_none() {
                 return;
-            };
-            if !self.send_one(now, connection, reason) {
+            }
+            if !self.send_one(now, connection) {
                 return;
             }
         }
     }
 
     /// Builds and queues one request; false if there was nothing to put into it.
-    fn send_one(&mut self, now: Instant, connection: &mut Connection, _reason: SendReason) -> bool {
+    fn send_one(&mut self, now: Instant, connection: &mut Connection) -> bool {
         // The versions before 3 carry message sets, which have no place for a producer's identity.
         let lowest = if self.shared.settings.idempotence { 3 } else { 0 };
         let Some(version) = connection.versions().pick(ApiKey::Produce, lowest..=13) else {

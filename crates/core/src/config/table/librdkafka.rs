@@ -624,10 +624,15 @@ pub(super) const ROWS: &[Property] = &[
         "The most messages that may wait in the producer, over all topics; 0 means no limit. When \
              it is reached, produce fails or waits.",
     ),
-    Property::global("queue.buffering.max.kbytes").producer().integer(1, 2147483647, "1048576").high().doc(
-        "The most bytes, in KiB, that may wait in the producer, over all topics. When it is \
+    Property::global("queue.buffering.max.kbytes")
+        .producer()
+        .integer(1, 2147483647, "1048576")
+        .rust_default("32768")
+        .high()
+        .doc(
+            "The most bytes, in KiB, that may wait in the producer, over all topics. When it is \
              reached, produce fails or waits.",
-    ),
+        ),
     Property::global("queue.buffering.max.ms").producer().float(0.0, 900000.0, "5").high().doc(
         "How long a partition's records are gathered before they are sent. Alone it is a timer \
              per partition and deprecated: `broker.linger.ms` gathers over all partitions of a \
