@@ -89,7 +89,7 @@ impl Knobs {
         let linger = millis(pick(&mut rng, &[0, 0, 1, 5, 50, 500]));
         let message_timeout = millis(pick(&mut rng, &[2_000, 10_000, 60_000, 300_000]));
         let topics = (0..1 + rng.below(3)).map(|i| (format!("t{i}"), 1 + rng.below(12) as i32)).collect();
-        Self {
+        let mut knobs = Self {
             seed,
             brokers: 1 + rng.below(4) as i32,
             producers: 1 + rng.below(2) as u32,
@@ -126,7 +126,14 @@ impl Knobs {
                 max_queued_messages: pick(&mut rng, &[5, 100, 100_000]),
                 ..ProducerSettings::default()
             },
+        };
+        // A request of ten kilobytes on a link that carries four a second has no chance within a second.
+        let bytes_per_second = knobs.network.window as u128 * 1_000_000_000
+            / (knobs.network.latency + knobs.network.jitter).as_nanos().max(1);
+        if bytes_per_second < 100_000 {
+            knobs.producer.answer_timeout = Duration::from_secs(60);
         }
+        knobs
     }
 }
 
