@@ -104,7 +104,7 @@ fn rounded(value: f64) -> Value {
 fn date(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let (mut year, mut day) = (1970, days);
-    let leap = |year: u64| (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    let leap = |year: u64| (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400);
     while day >= 365 + u64::from(leap(year)) {
         day -= 365 + u64::from(leap(year));
         year += 1;

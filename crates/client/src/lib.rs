@@ -53,3 +53,8 @@ pub use ottla_protocol::{
     error_code::ErrorCode,
 };
 pub use producer::{Delivery, Producer, ProducerBuilder, RecordMetadata, Topic};
+
+/// The README's examples are compiled with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
