@@ -172,3 +172,48 @@ fn report(
     }
     DeliveryBatch { topic: Arc::clone(topic), partition, outcome, status, tags, len, charged_bytes }
 }
+
+#[cfg(test)]
+mod tests {
+    use ottla_protocol::batch::RecordBatchBuilder;
+
+    use super::*;
+
+    fn filled(pool: &ChunkPool, byte: u8) -> OpenBatch {
+        let mut builder = RecordBatchBuilder::new(pool);
+        for _ in 0..500 {
+            builder.append(0, None, Some(&[byte; 100]), &[]);
+        }
+        OpenBatch { builder, tags: Tags::None, tracker: None, since: Instant::ZERO, charged_bytes: 0 }
+    }
+
+    #[test]
+    fn cve_2026_35554_a_batch_in_flight_never_carries_another_topics_bytes() {
+        let pool = ChunkPool::new();
+        let mut in_flight = ReadyBatch::seal(filled(&pool, b'a'), 0, &SealOptions::default()).unwrap();
+        let sent = in_flight.sealed.to_vec();
+        // The application is told that it timed out, while the connection still writes it.
+        let error = Error::new(ErrorKind::MessageTimedOutInFlight, "");
+        let topic = Arc::from("a");
+        in_flight.report_early(&topic, 0, Err(error), PersistenceStatus::PossiblyPersisted);
+        let others: Vec<_> = (0..20).map(|_| filled(&pool, b'b')).collect();
+        assert_eq!(in_flight.sealed.to_vec(), sent);
+        drop(others);
+        drop(in_flight);
+        assert_eq!(pool.in_use_bytes(), 0, "the memory is free when the request is over");
+    }
+
+    #[test]
+    fn the_halves_of_a_batch_have_all_of_its_tags_in_order() {
+        let pool = ChunkPool::new();
+        let mut open = filled(&pool, b'a');
+        open.tags = Tags::Opaque((0..500).collect());
+        open.charged_bytes = 1001;
+        let whole = ReadyBatch::seal(open, 7, &SealOptions::default()).unwrap();
+        let (first, second) = whole.split(&pool, &SealOptions::default()).unwrap();
+        assert_eq!((first.sealed.record_count(), second.sealed.record_count()), (250, 250));
+        assert_eq!(first.charged_bytes + second.charged_bytes, 1001);
+        let (Tags::Opaque(first), Tags::Opaque(second)) = (first.tags, second.tags) else { panic!("tags") };
+        assert_eq!([first, second].concat(), (0..500).collect::<Vec<u64>>());
+    }
+}
