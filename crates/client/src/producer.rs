@@ -245,14 +245,13 @@ impl Topic {
     /// error says why it was not taken; with [`SendError::QueueFull`] try again when reports came.
     #[inline]
     pub fn send(&self, record: Record<'_>) -> Result<(), SendError> {
-        let (now, wall_ms) = clock::now_and_wall_ms();
-        self.inner.shared.send(&self.topic, now, wall_ms, &record, None)
+        self.try_send(&record)
     }
 
     /// Takes a record, waiting for room in the queue up to `timeout`. Not to be called from a delivery callback, whose
     /// thread is the one that makes room.
     pub fn send_blocking(&self, record: Record<'_>, timeout: Duration) -> Result<(), SendError> {
-        match self.send(record.clone()) {
+        match self.try_send(&record) {
             Err(SendError::QueueFull) => {}
             result => return result,
         }
@@ -280,12 +279,18 @@ impl Topic {
         self.topic.name()
     }
 
+    #[inline]
+    fn try_send(&self, record: &Record<'_>) -> Result<(), SendError> {
+        let (now, wall_ms) = clock::now_and_wall_ms();
+        self.inner.shared.send(&self.topic, now, wall_ms, record, None)
+    }
+
     fn send_when_room<'a>(&'a self, record: Record<'a>) -> impl Future<Output = Result<(), SendError>> + 'a {
-        poll_fn(move |context| match self.send(record.clone()) {
+        poll_fn(move |context| match self.try_send(&record) {
             Err(SendError::QueueFull) => {
                 self.inner.shared.budget.register(context.waker());
                 // Room may have come between the attempt and the registration.
-                match self.send(record.clone()) {
+                match self.try_send(&record) {
                     Err(SendError::QueueFull) => Poll::Pending,
                     result => Poll::Ready(result),
                 }
