@@ -42,7 +42,7 @@ impl ServerAddress {
         };
         let (host, port) = if let Some(bracketed) = rest.strip_prefix('[') {
             let (host, after) = bracketed.split_once(']').ok_or(format!("{entry}: there is no ] after ["))?;
-            if host.parse::<std::net::Ipv6Addr>().is_err() {
+            if host.parse::<core::net::Ipv6Addr>().is_err() {
                 return Err(format!("{entry}: there is no IPv6 address in the brackets"));
             }
             match after.strip_prefix(':') {
@@ -50,7 +50,7 @@ impl ServerAddress {
                 None if after.is_empty() => (host, None),
                 None => return Err(format!("{entry}: only :port may follow ]")),
             }
-        } else if rest.parse::<std::net::Ipv6Addr>().is_ok() {
+        } else if rest.parse::<core::net::Ipv6Addr>().is_ok() {
             (rest, None)
         } else {
             match rest.split_once(':') {
