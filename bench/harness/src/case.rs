@@ -15,6 +15,8 @@ pub enum Against {
     Discard,
     /// Ottla's embedded broker.
     Embedded,
+    /// So many of Ottla's embedded brokers, whose metadata lag behind the truth after a change of leaders.
+    Lagging { brokers: usize },
     /// Apache Kafka, with so many brokers.
     Kafka { brokers: usize },
 }
@@ -41,6 +43,9 @@ impl Case {
         let against = match self.against {
             Against::Discard => "the discarding broker".to_owned(),
             Against::Embedded => "the embedded broker".to_owned(),
+            Against::Lagging { brokers } => {
+                format!("{brokers} embedded brokers whose metadata lag behind the truth")
+            }
             Against::Kafka { brokers } => format!("{brokers} real brokers"),
         };
         let Self { messages, size, codec, acks, partitions, .. } = self;

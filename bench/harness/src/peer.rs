@@ -222,7 +222,8 @@ impl Peer {
         Ok(command)
     }
 
-    fn program(&self) -> Result<Command> {
+    /// The program that does this peer's jobs.
+    pub fn program(&self) -> Result<Command> {
         Ok(match self.made {
             Made::Cargo(package) => Command::new(target().join("release").join(package)),
             Made::Go => Command::new(target().join("franz-go")),
@@ -335,7 +336,7 @@ pub fn target() -> PathBuf {
 
 /// A file of 2 MiB with payloads of this size: JSON as events look, with numbers that differ. Longer than a batch, so that
 /// no codec finds a payload of the same batch again.
-fn payloads(size: usize) -> Result<PathBuf> {
+pub fn payloads(size: usize) -> Result<PathBuf> {
     let path = target().join(format!("payloads-{size}"));
     if !path.exists() {
         fs::create_dir_all(target())?;

@@ -19,7 +19,7 @@ pub struct Record {
 impl Record {
     pub fn new(keep: bool) -> Result<Self> {
         let (commit, changed) = machine::commit();
-        let date = date(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs());
+        let date = date_of_now()?;
         let name = format!("{}-{commit}.json", date.replace([':', ' '], "-"));
         let head = json!({
             "date": date, "commit": commit, "changed_since": changed, "machine": machine::describe(),
@@ -98,6 +98,11 @@ impl Record {
 
 fn rounded(value: f64) -> Value {
     json!((value * 10.0).round() / 10.0)
+}
+
+/// The time of the call, in UTC.
+pub fn date_of_now() -> Result<String> {
+    Ok(date(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs()))
 }
 
 /// `2026-11-21 04:05:06`, in UTC, of seconds since 1970.

@@ -1,11 +1,11 @@
 //! What the clients talk to, in processes of its own: Ottla's embedded broker, or Apache Kafka.
 
 use std::{
-    cell::Cell,
     env,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write},
     path::PathBuf,
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
 use crate::{
@@ -20,7 +20,7 @@ pub struct Server {
     bootstrap: String,
     running: Running,
     /// Topics that were made so far, for their names.
-    topics: Cell<usize>,
+    topics: AtomicUsize,
 }
 
 enum Running {
@@ -41,7 +41,8 @@ impl Server {
         Ok(())
     }
 
-    fn start(against: Against) -> Result<Self> {
+    /// Starts a cluster.
+    pub fn start(against: Against) -> Result<Self> {
         let (running, bootstrap) = match against {
             Against::Kafka { brokers } => {
                 let data = env::temp_dir().join(format!("ottla-bench-kafka-{}", std::process::id()));
@@ -49,9 +50,10 @@ impl Server {
                 let bootstrap = kafka(&data, &["bootstrap"])?;
                 (Running::Kafka(data), bootstrap.trim().to_owned())
             }
-            Against::Discard | Against::Embedded => {
+            Against::Discard | Against::Embedded | Against::Lagging { .. } => {
                 let mut serve = Command::new(own_target().join("release/examples/serve"));
-                serve.args(["3", "0"]);
+                let brokers = if let Against::Lagging { brokers } = against { brokers } else { 3 };
+                serve.args([&brokers.to_string(), "0"]);
                 if against == Against::Discard {
                     serve.arg("discard");
                 }
@@ -61,11 +63,22 @@ impl Server {
                 (Running::Embedded(child), bootstrap.trim().to_owned())
             }
         };
-        Ok(Self { against, bootstrap, running, topics: Cell::new(0) })
+        Ok(Self { against, bootstrap, running, topics: AtomicUsize::new(0) })
     }
 
     pub fn bootstrap(&self) -> String {
         self.bootstrap.clone()
+    }
+
+    /// Moves the leadership of every partition of the topic to its next replica. Embedded brokers go on naming the old
+    /// leaders in their metadata for `lag_ms`; real ones take the time that they take.
+    pub fn rotate(&self, topic: &str, partitions: usize, lag_ms: u64) -> Result<()> {
+        match &self.running {
+            Running::Embedded(child) => {
+                Ok(writeln!(child.stdin.as_ref().ok_or("no stdin")?, "rotate {lag_ms}")?)
+            }
+            Running::Kafka(_) => peer::topic("rotate", &self.bootstrap, topic, partitions, 0),
+        }
     }
 
     /// For a case that consumes: makes its topic and fills it.
@@ -83,8 +96,8 @@ impl Server {
             return Ok(case.name.clone());
         }
         self.empty(case)?;
-        let number = self.topics.get() + 1;
-        self.topics.set(number);
+        let number = self.topics.load(Relaxed) + 1;
+        self.topics.store(number, Relaxed);
         let topic = format!("{}-{number}", case.name);
         peer::topic("create", &self.bootstrap, &topic, case.partitions, case.replicas)?;
         Ok(topic)
@@ -92,7 +105,7 @@ impl Server {
 
     /// Deletes the case's last topic.
     pub fn empty(&self, case: &Case) -> Result<()> {
-        let topic = match (case.kind, self.topics.get()) {
+        let topic = match (case.kind, self.topics.load(Relaxed)) {
             (Kind::Consume, _) => case.name.clone(),
             (_, 0) => return Ok(()),
             (_, number) => format!("{}-{number}", case.name),

@@ -1,5 +1,5 @@
 // franz-go: the same jobs as the other peers. It is also the harness's hand for topics, because it starts quickly:
-// `franz-go create|delete --bootstrap ... --topic ... --partitions N --replicas N`.
+// `franz-go create|delete|rotate --bootstrap ... --topic ... --partitions N --replicas N`.
 package main
 
 import (
@@ -45,6 +45,10 @@ func main() {
 		latency()
 	case "consume":
 		consume()
+	case "steady":
+		steady()
+	case "rotate":
+		rotate()
 	case "create":
 		create()
 	case "delete":
@@ -229,4 +233,86 @@ func remove() {
 	request.Topics = append(request.Topics, topic)
 	_, err := request.RequestWith(context.Background(), client())
 	check(err)
+}
+
+// The given number of records per second, each timed from Produce to its promise.
+func steady() {
+	acks := kgo.AllISRAcks()
+	if values["acks"] == "1" {
+		acks = kgo.LeaderAck()
+	}
+	c := client(
+		kgo.DefaultProduceTopic(values["topic"]),
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.RequiredAcks(acks),
+		kgo.ProducerLinger(0),
+		kgo.ProducerBatchMaxBytes(int32(number("batch"))),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.MaxBufferedRecords(100_000),
+	)
+	next, rate, partitions := payloads(), number("rate"), number("partitions")
+	warm := number("warm") * rate
+	messages := warm + number("seconds")*rate
+	var lock sync.Mutex
+	var times []time.Duration
+	errors := 0
+	ctx, began := context.Background(), time.Now()
+	for i := 0; i < messages; i++ {
+		time.Sleep(time.Duration(i)*time.Second/time.Duration(rate) - time.Since(began))
+		i, sent := i, time.Now()
+		c.Produce(ctx, &kgo.Record{Value: next(), Partition: int32(i % partitions)}, func(_ *kgo.Record, err error) {
+			took := time.Since(sent)
+			lock.Lock()
+			defer lock.Unlock()
+			if err != nil {
+				errors++
+			}
+			if i >= warm {
+				times = append(times, took)
+			}
+		})
+	}
+	check(c.Flush(ctx))
+	sort.Slice(times, func(a, b int) bool { return times[a] < times[b] })
+	at := func(share float64) float64 { return float64(times[int(float64(len(times)-1)*share)].Nanoseconds()) / 1000 }
+	fmt.Printf("{\"version\":%q,\"messages\":%d,\"errors\":%d,\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f,\"max_us\":%.1f}\n",
+		version(), len(times), errors, at(0.5), at(0.99), at(0.999), at(1))
+}
+
+// Moves every partition's leadership to the next of its replicas: their order is rotated, then the first is elected.
+func rotate() {
+	c := client()
+	topic := values["topic"]
+	ask := kmsg.NewPtrMetadataRequest()
+	wanted := kmsg.NewMetadataRequestTopic()
+	wanted.Topic = kmsg.StringPtr(topic)
+	ask.Topics = append(ask.Topics, wanted)
+	metadata, err := ask.RequestWith(context.Background(), c)
+	check(err)
+	assign := kmsg.NewPtrAlterPartitionAssignmentsRequest()
+	assign.TimeoutMillis = 30_000
+	elect := kmsg.NewPtrElectLeadersRequest()
+	elect.TimeoutMillis = 30_000
+	assigned, elected := kmsg.NewAlterPartitionAssignmentsRequestTopic(), kmsg.NewElectLeadersRequestTopic()
+	assigned.Topic, elected.Topic = topic, topic
+	for _, partition := range metadata.Topics[0].Partitions {
+		one := kmsg.NewAlterPartitionAssignmentsRequestTopicPartition()
+		one.Partition = partition.Partition
+		one.Replicas = append(append(one.Replicas, partition.Replicas[1:]...), partition.Replicas[0])
+		assigned.Partitions = append(assigned.Partitions, one)
+		elected.Partitions = append(elected.Partitions, partition.Partition)
+	}
+	assign.Topics, elect.Topics = append(assign.Topics, assigned), append(elect.Topics, elected)
+	reordered, err := assign.RequestWith(context.Background(), c)
+	check(err)
+	check(kerr.ErrorForCode(reordered.ErrorCode))
+	for _, partition := range reordered.Topics[0].Partitions {
+		check(kerr.ErrorForCode(partition.ErrorCode))
+	}
+	answer, err := elect.RequestWith(context.Background(), c)
+	check(err)
+	check(kerr.ErrorForCode(answer.ErrorCode))
+	for _, partition := range answer.Topics[0].Partitions {
+		check(kerr.ErrorForCode(partition.ErrorCode))
+	}
 }

@@ -38,6 +38,7 @@ public class Peer {
             case "produce" -> produce();
             case "latency" -> latency();
             case "consume" -> consume();
+            case "steady" -> steady();
             default -> throw new IllegalArgumentException("there is no job " + args[0]);
         }
     }
@@ -104,6 +105,39 @@ public class Peer {
         System.out.printf("{\"version\":\"%s\",\"messages\":%d,\"errors\":0,\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f}%n",
             AppInfoParser.getVersion(), messages, times[(int) ((messages - 1) * 0.5)], times[(int) ((messages - 1) * 0.99)],
             times[(int) ((messages - 1) * 0.999)]);
+        producer.close(Duration.ZERO);
+    }
+
+    /** The given number of records per second, each timed from send to its callback. */
+    static void steady() throws Exception {
+        properties.put("compression.type", values.get("codec"));
+        properties.put("acks", values.get("acks"));
+        KafkaProducer<byte[], byte[]> producer =
+            new KafkaProducer<>(properties, new ByteArraySerializer(), new ByteArraySerializer());
+        List<byte[]> payloads = payloads();
+        int rate = number("rate"), warm = number("warm") * rate, partitions = number("partitions");
+        int messages = warm + number("seconds") * rate;
+        double[] times = new double[messages];
+        AtomicLong errors = new AtomicLong();
+        long began = System.nanoTime();
+        for (int i = 0; i < messages; i++) {
+            long wait = i * 1_000_000_000L / rate - (System.nanoTime() - began);
+            if (wait > 0) Thread.sleep(wait / 1_000_000, (int) (wait % 1_000_000));
+            int number = i;
+            long sent = System.nanoTime();
+            producer.send(new ProducerRecord<>(values.get("topic"), i % partitions, null, payloads.get(i % payloads.size())),
+                (metadata, error) -> {
+                    times[number] = (System.nanoTime() - sent) / 1000.0;
+                    if (error != null) errors.incrementAndGet();
+                });
+        }
+        producer.flush();
+        double[] counted = Arrays.copyOfRange(times, warm, messages);
+        Arrays.sort(counted);
+        int last = counted.length - 1;
+        System.out.printf("{\"version\":\"%s\",\"messages\":%d,\"errors\":%d,\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f,\"max_us\":%.1f}%n",
+            AppInfoParser.getVersion(), counted.length, errors.get(), counted[(int) (last * 0.5)], counted[(int) (last * 0.99)],
+            counted[(int) (last * 0.999)], counted[last]);
         producer.close(Duration.ZERO);
     }
 

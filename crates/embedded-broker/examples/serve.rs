@@ -1,6 +1,9 @@
 //! Serves a cluster until its standard input ends: `serve [brokers [first port [discard]]]`. Prints the bootstrap servers.
+//!
+//! A line on its standard input `rotate MILLISECONDS` moves every partition's leadership to its next replica, and Metadata
+//! answers go on naming the old leaders for so long, as where metadata spread slowly.
 
-use std::io::Read;
+use std::{io, thread, time::Duration};
 
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
@@ -16,6 +19,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     options.discard = arguments.next().is_some_and(|argument| argument == "discard");
     let cluster = EmbeddedCluster::start(options)?;
     println!("{}", cluster.bootstrap_servers());
-    std::io::stdin().read_to_end(&mut Vec::new())?;
+    for line in io::stdin().lines() {
+        let line = line?;
+        let Some(("rotate", lag)) = line.split_once(' ') else {
+            return Err(format!("`{line}`? There is only: rotate MILLISECONDS").into());
+        };
+        let lag = Duration::from_millis(lag.parse()?);
+        cluster.control(|control| {
+            control.freeze_metadata();
+            control.rotate_leaders();
+        });
+        thread::sleep(lag);
+        cluster.control(|control| control.thaw_metadata());
+    }
     Ok(())
 }

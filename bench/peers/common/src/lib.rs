@@ -1,6 +1,7 @@
 //! What the Rust peers have in common: the command line, the payloads, and the JSON line at the end.
 //!
-//! A peer is one process that does one job: `produce`, `consume` or `latency`. All peers, in whatever language, take the
+//! A peer is one process that does one job: `produce`, `consume`, `latency` or `steady` (so many records
+//! per second, each timed from send to acknowledgement). All peers, in whatever language, take the
 //! same arguments, do the same work (each received payload is looked at: its length and its first byte) and print one
 //! line of JSON. CPU time and memory are measured from outside, over the whole life of the process.
 
@@ -24,7 +25,7 @@ pub struct Job {
 impl Job {
     pub fn from_args() -> Self {
         let mut args = env::args().skip(1);
-        let kind = args.next().expect("usage: peer produce|consume|latency --name value ...");
+        let kind = args.next().expect("usage: peer produce|consume|latency|steady --name value ...");
         let mut values = HashMap::new();
         let mut properties = Vec::new();
         while let Some(name) = args.next() {
@@ -120,5 +121,40 @@ pub fn report_latency(version: &str, mut times: Vec<Duration>) {
         at(0.5),
         at(0.99),
         at(0.999)
+    );
+}
+
+/// What `steady` sends: a record every so often, whatever becomes of those before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    pub rate: u64,
+    /// Records at the beginning that are sent and not counted.
+    pub warm: u64,
+    pub messages: u64,
+}
+
+impl Pace {
+    pub fn of(job: &Job) -> Self {
+        let (rate, warm) = (job.number("rate"), job.number("warm"));
+        Self { rate, warm: warm * rate, messages: (warm + job.number("seconds")) * rate }
+    }
+
+    /// How long it is until record `number` is due.
+    pub fn wait(&self, began: Instant, number: u64) -> Duration {
+        Duration::from_nanos(number * 1_000_000_000 / self.rate).saturating_sub(began.elapsed())
+    }
+}
+
+/// The line at the end of `steady`: what each record took, in nanoseconds.
+pub fn report_steady(version: &str, mut times: Vec<u64>, errors: u64) {
+    times.sort_unstable();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize] as f64 / 1000.0;
+    println!(
+        "{{\"version\":\"{version}\",\"messages\":{},\"errors\":{errors},\"p50_us\":{:.1},\"p99_us\":{:.1},\"p999_us\":{:.1},\"max_us\":{:.1}}}",
+        times.len(),
+        at(0.5),
+        at(0.99),
+        at(0.999),
+        at(1.0)
     );
 }

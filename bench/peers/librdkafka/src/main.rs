@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use peer::{Job, Received, report, report_latency};
+use peer::{Job, Pace, Received, report, report_latency, report_steady};
 use rdkafka_sys::{bindings::*, types::*};
 
 /// RD_KAFKA_MSG_F_COPY, RD_KAFKA_PARTITION_UA, RD_KAFKA_OFFSET_BEGINNING.
@@ -18,6 +18,9 @@ const BEGINNING: i64 = -2;
 struct Delivered {
     messages: u64,
     errors: u64,
+    /// For `steady`: when it began, and what each record took that bears the time of its sending.
+    began: Option<Instant>,
+    times: Vec<u64>,
 }
 
 unsafe extern "C" fn on_delivery(
@@ -30,6 +33,12 @@ unsafe extern "C" fn on_delivery(
         let delivered = &mut *opaque.cast::<Delivered>();
         delivered.messages += 1;
         delivered.errors += u64::from((*message).err as i32 != 0);
+        let sent = (*message)._private as u64;
+        if let Some(began) = delivered.began
+            && sent > 0
+        {
+            delivered.times.push(began.elapsed().as_nanos() as u64 - sent);
+        }
     }
 }
 
@@ -57,6 +66,7 @@ fn main() {
             "produce" => produce(&job),
             "latency" => latency(&job),
             "consume" => consume(&job),
+            "steady" => steady(&job),
             other => panic!("there is no job {other}"),
         }
     }
@@ -108,7 +118,8 @@ unsafe fn producer(job: &Job, delivered: &mut Delivered) -> (*mut rd_kafka_t, *m
     }
 }
 
-unsafe fn send(topic: *mut rd_kafka_topic_t, partition: i32, payload: &[u8]) -> bool {
+/// `sent` comes back with the delivery report.
+unsafe fn send(topic: *mut rd_kafka_topic_t, partition: i32, payload: &[u8], sent: u64) -> bool {
     // SAFETY: F_COPY: the payload is copied before the call returns.
     let result = unsafe {
         rd_kafka_produce(
@@ -119,7 +130,7 @@ unsafe fn send(topic: *mut rd_kafka_topic_t, partition: i32, payload: &[u8]) -> 
             payload.len(),
             ptr::null(),
             0,
-            ptr::null_mut(),
+            sent as *mut c_void,
         )
     };
     result == 0
@@ -137,7 +148,7 @@ unsafe fn produce(job: &Job) {
         for number in 0..messages {
             let payload = payloads.next_payload();
             let partition = if round_robin { (number % partitions) as i32 } else { UNASSIGNED };
-            while !send(topic, partition, payload) {
+            while !send(topic, partition, payload, 0) {
                 rd_kafka_poll(client, 10); // the queue is full
             }
             if number % 1024 == 0 {
@@ -161,7 +172,7 @@ unsafe fn latency(job: &Job) {
         let (client, topic) = producer(job, &mut delivered);
         for number in 0..messages + messages / 10 {
             let began = Instant::now();
-            assert!(send(topic, 0, payloads.next_payload()));
+            assert!(send(topic, 0, payloads.next_payload(), 0));
             while delivered.messages <= number {
                 rd_kafka_poll(client, 1000);
             }
@@ -171,6 +182,33 @@ unsafe fn latency(job: &Job) {
         }
         assert_eq!(delivered.errors, 0);
         report_latency(&version(), times);
+    }
+}
+
+unsafe fn steady(job: &Job) {
+    let (pace, partitions) = (Pace::of(job), job.number("partitions"));
+    let mut payloads = job.payloads();
+    let began = Instant::now();
+    let mut delivered = Delivered { began: Some(began), ..Delivered::default() };
+    // SAFETY: see main.
+    unsafe {
+        let (client, topic) = producer(job, &mut delivered);
+        for number in 0..pace.messages {
+            // Waiting is polling, so that reports are noticed as they come.
+            loop {
+                let wait = pace.wait(began, number);
+                rd_kafka_poll(client, i32::from(!wait.is_zero()));
+                if pace.wait(began, number).is_zero() {
+                    break;
+                }
+            }
+            let sent = if number < pace.warm { 0 } else { began.elapsed().as_nanos() as u64 };
+            assert!(send(topic, (number % partitions) as i32, payloads.next_payload(), sent));
+        }
+        while delivered.messages < pace.messages {
+            rd_kafka_poll(client, 100);
+        }
+        report_steady(&version(), std::mem::take(&mut delivered.times), delivered.errors);
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
 
 use ottla::{Config, Consumer, DeliveryBatch, Offset, Producer, Record};
-use peer::{Job, Received, report, report_latency};
+use peer::{Job, Pace, Received, report, report_latency, report_steady};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const A_WHILE: Duration = Duration::from_secs(60);
@@ -20,6 +20,7 @@ fn main() {
         "produce" => produce(&job),
         "latency" => latency(&job),
         "consume" => consume(&job),
+        "steady" => steady(&job),
         other => panic!("there is no job {other}"),
     }
 }
@@ -88,6 +89,38 @@ fn latency(job: &Job) {
         }
     }
     report_latency(VERSION, times);
+}
+
+fn steady(job: &Job) {
+    let (pace, partitions) = (Pace::of(job), job.number("partitions"));
+    let mut payloads = job.payloads();
+    let began = Instant::now();
+    let times = Arc::new(Mutex::new(Vec::with_capacity(pace.messages as usize)));
+    let errors = Arc::new(AtomicU64::new(0));
+    let (noted, failed) = (times.clone(), errors.clone());
+    let on_delivery = move |batch: &DeliveryBatch| {
+        let now = began.elapsed().as_nanos() as u64;
+        if batch.error().is_some() {
+            failed.fetch_add(batch.len() as u64, Relaxed);
+        }
+        let sent = batch.iter().map(|report| report.opaque).filter(|sent| *sent > 0);
+        noted.lock().expect("nobody panicked").extend(sent.map(|sent| now - sent));
+    };
+    let own = [("compression.codec", job.text("codec")), ("acks", job.text("acks"))];
+    let producer =
+        Producer::builder(&config(job, &own)).on_delivery(on_delivery).build().expect("a producer");
+    let topic = producer.topic(job.text("topic"));
+    for number in 0..pace.messages {
+        std::thread::sleep(pace.wait(began, number));
+        let sent = if number < pace.warm { 0 } else { began.elapsed().as_nanos() as u64 };
+        let record = Record::new().value(payloads.next_payload()).opaque(sent);
+        topic
+            .send_blocking(record.partition((number % partitions) as i32), A_WHILE)
+            .unwrap_or_else(|error| panic!("{error}"));
+    }
+    producer.flush(A_WHILE).expect("flushed");
+    let times = std::mem::take(&mut *times.lock().expect("nobody panicked"));
+    report_steady(VERSION, times, errors.load(Relaxed));
 }
 
 fn consume(job: &Job) {
