@@ -159,7 +159,7 @@ impl Producer {
 
     /// Messages that have no report yet.
     pub fn in_queue(&self) -> usize {
-        self.inner.shared.budget.messages()
+        self.inner.shared.queued_messages()
     }
 
     /// The number of a topic's partitions, once the cluster told.

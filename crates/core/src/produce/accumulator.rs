@@ -6,17 +6,19 @@
 //! ```
 //!
 //! It is keyed by partition, never by broker: a leader change swaps the [`ReadyList`] that is told, and nothing else.
-//! One short lock; under it a record is encoded straight into the open batch.
+//! One short lock; under it a record is encoded straight into the open batch, and pays for its room in the queue from a
+//! lease that the partition has.
 
 use std::{collections::VecDeque, sync::Arc};
 
 use ottla_protocol::batch::{ChunkPool, RecordBatchBuilder};
-use parking_lot::Mutex;
 
 use super::{
+    budget::{Budget, Lease, NoRoom},
     ready::{Ready, ReadyList},
     record::Record,
     report::{Tags, Tracker},
+    short_lock::ShortLock,
 };
 use crate::machine::Instant;
 
@@ -25,7 +27,8 @@ use crate::machine::Instant;
 pub struct Accumulator {
     topic: Arc<str>,
     partition: i32,
-    state: Mutex<State>,
+    budget: Arc<Budget>,
+    state: ShortLock<State>,
 }
 
 /// When a batch is full.
@@ -63,9 +66,23 @@ pub enum Appended {
     NothingToJoin,
 }
 
-/// Appending is over: the topic is gone or the client is closed.
+/// Why a record was not appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sealed;
+pub enum Refused {
+    /// Appending is over: the topic is gone or the client is closed.
+    Sealed,
+    /// The queue has no room.
+    NoRoom,
+}
+
+/// Who pays for a record's room in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charge {
+    /// It is charged to the budget now.
+    Now,
+    /// It was charged when it came.
+    Paid,
+}
 
 #[derive(Debug)]
 struct State {
@@ -75,6 +92,8 @@ struct State {
     /// The owner knows that there is something.
     announced: bool,
     sealed: bool,
+    /// Room in the queue for the next records of the open batch.
+    lease: Lease,
     /// Lengths of the last batch, to reserve the next one's side entries in one go.
     last_len: usize,
 }
@@ -88,16 +107,18 @@ struct Owner {
 
 impl Accumulator {
     /// An empty accumulator without an owner.
-    pub fn new(topic: Arc<str>, partition: i32) -> Self {
+    pub fn new(topic: Arc<str>, partition: i32, budget: Arc<Budget>) -> Self {
         Self {
             topic,
             partition,
-            state: Mutex::new(State {
+            budget,
+            state: ShortLock::new(State {
                 open: None,
                 full: VecDeque::new(),
                 owner: None,
                 announced: false,
                 sealed: false,
+                lease: Lease::default(),
                 last_len: 0,
             }),
         }
@@ -113,7 +134,7 @@ impl Accumulator {
         self.partition
     }
 
-    /// Encodes a record into the open batch. The budget is charged already. With `join_only` no new batch is begun.
+    /// Encodes a record into the open batch. With `join_only` no new batch is begun.
     #[inline]
     #[expect(
         clippy::too_many_arguments,
@@ -127,14 +148,15 @@ impl Accumulator {
         payload_bytes: usize,
         keep_tags: bool,
         join_only: bool,
+        charge: Charge,
         limits: &BatchLimits,
         pool: &ChunkPool,
         track: Option<&mut Option<(Arc<Tracker>, usize)>>,
-    ) -> Result<Appended, Sealed> {
+    ) -> Result<Appended, Refused> {
         let mut state = self.state.lock();
         let state = &mut *state;
         if state.sealed {
-            return Err(Sealed);
+            return Err(Refused::Sealed);
         }
         let mut filled = false;
         if let Some(open) = &state.open {
@@ -154,6 +176,14 @@ impl Accumulator {
                 state.announce(true, now);
             }
             return Ok(Appended::NothingToJoin);
+        }
+        if charge == Charge::Now
+            && let Err(NoRoom) = self.budget.try_charge_lease(&mut state.lease, payload_bytes, state.last_len)
+        {
+            if filled {
+                state.announce(true, now);
+            }
+            return Err(Refused::NoRoom);
         }
         let last_len = state.last_len;
         let open = state.open.get_or_insert_with(|| OpenBatch {
@@ -217,6 +247,9 @@ impl Accumulator {
         if remaining == Remaining::default() {
             state.announced = false;
         }
+        if remaining.open.is_none() {
+            self.budget.give_back(&mut state.lease);
+        }
         (batch, remaining)
     }
 
@@ -238,8 +271,11 @@ impl Accumulator {
         if state.full.is_empty() && state.open.as_ref().is_some_and(|batch| batch.since < limit) {
             into.extend(state.open.take());
         }
-        if state.full.is_empty() && state.open.is_none() {
-            state.announced = false;
+        if state.open.is_none() {
+            self.budget.give_back(&mut state.lease);
+            if state.full.is_empty() {
+                state.announced = false;
+            }
         }
     }
 
@@ -250,6 +286,18 @@ impl Accumulator {
         into.extend(state.full.drain(..));
         into.extend(state.open.take());
         state.announced = false;
+        self.budget.give_back(&mut state.lease);
+    }
+
+    /// Gives back the room in the queue that the open batch has not used.
+    pub fn end_lease(&self) {
+        self.budget.give_back(&mut self.state.lock().lease);
+    }
+
+    /// The messages and bytes that have room here and have not come.
+    pub fn leased(&self) -> (usize, u64) {
+        let state = self.state.lock();
+        (state.lease.messages(), state.lease.bytes())
     }
 }
 

@@ -1,13 +1,29 @@
 //! The queue's limits: how many messages and how many bytes wait for their delivery report.
 //!
 //! Both counts live in one atomic word, so charging a message costs one instruction on a shared cache line and is exact.
+//! Even that is much for a message of 100 bytes, so while the queue is far from full a partition that collects
+//! leases room for many messages at once. What it has not used is given back when its batch is taken, or when the
+//! queue is full; what waits is what is charged without the leases.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     task::Waker,
 };
 
 use parking_lot::Mutex;
+
+/// Room that is charged and not used yet. It belongs to the partition whose batch collects.
+#[derive(Debug, Default)]
+pub struct Lease {
+    /// It is one of those that [`Budget`] counts.
+    is_out: bool,
+    messages: u64,
+    bytes: u64,
+}
+
+/// The queue has no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom;
 
 /// Counts messages and bytes from `send` to the delivery report.
 #[derive(Debug)]
@@ -16,6 +32,8 @@ pub struct Budget {
     used: AtomicU64,
     max_messages: u64,
     max_bytes: u64,
+    /// How many leases are out.
+    leases: AtomicUsize,
     has_waiters: AtomicBool,
     waiters: Mutex<Vec<Waker>>,
 }
@@ -25,6 +43,20 @@ const BYTES_MASK: u64 = (1 << BYTES_BITS) - 1;
 const ONE_MESSAGE: u64 = 1 << BYTES_BITS;
 const MOST_MESSAGES: u64 = (1 << 23) * 2 - 4096;
 const MOST_BYTES: u64 = BYTES_MASK - (1 << 36);
+/// The fewest and the most messages that a lease has room for.
+const LEASED_MESSAGES: (u64, u64) = (16, 128);
+
+impl Lease {
+    /// Messages that have room and have not come.
+    pub const fn messages(&self) -> usize {
+        self.messages as usize
+    }
+
+    /// Bytes that have room and have not come.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
 
 impl Budget {
     /// A budget; 0 messages means no limit of its own (16 million).
@@ -33,6 +65,7 @@ impl Budget {
             used: AtomicU64::new(0),
             max_messages: if max_messages == 0 { MOST_MESSAGES } else { max_messages.min(MOST_MESSAGES) },
             max_bytes: max_bytes.min(MOST_BYTES),
+            leases: AtomicUsize::new(0),
             has_waiters: AtomicBool::new(false),
             waiters: Mutex::new(Vec::new()),
         }
@@ -52,9 +85,59 @@ impl Budget {
         false
     }
 
+    /// Takes one message's room out of a lease, which is extended where it is too small. While the queue is far from
+    /// full it gets room for more such messages, about half as many as are `expected` in the batch.
+    #[inline]
+    pub fn try_charge_lease(&self, lease: &mut Lease, bytes: usize, expected: usize) -> Result<(), NoRoom> {
+        if lease.messages == 0 || lease.bytes < bytes as u64 {
+            return self.extend(lease, bytes, expected);
+        }
+        lease.messages -= 1;
+        lease.bytes -= bytes as u64;
+        Ok(())
+    }
+
+    #[cold]
+    fn extend(&self, lease: &mut Lease, bytes: usize, expected: usize) -> Result<(), NoRoom> {
+        let rest = std::mem::take(lease);
+        self.release(rest.messages as usize, rest.bytes);
+        let messages = (expected as u64 / 2).clamp(LEASED_MESSAGES.0, LEASED_MESSAGES.1);
+        let all_bytes = messages * bytes as u64;
+        let used = self.used.load(Ordering::Relaxed);
+        if (used >> BYTES_BITS) + messages <= most(self.max_messages)
+            && (used & BYTES_MASK) + all_bytes <= most(self.max_bytes)
+        {
+            if !rest.is_out {
+                self.leases.fetch_add(1, Ordering::SeqCst);
+            }
+            self.used.fetch_add(messages * ONE_MESSAGE + all_bytes, Ordering::Relaxed);
+            *lease = Lease { is_out: true, messages: messages - 1, bytes: all_bytes - bytes as u64 };
+            return Ok(());
+        }
+        if rest.is_out {
+            self.leases.fetch_sub(1, Ordering::SeqCst);
+        }
+        if self.try_charge(bytes) { Ok(()) } else { Err(NoRoom) }
+    }
+
+    /// Gives back what was not used of a lease.
+    #[inline]
+    pub fn give_back(&self, lease: &mut Lease) {
+        if lease.is_out {
+            let rest = std::mem::take(lease);
+            self.leases.fetch_sub(1, Ordering::SeqCst);
+            self.release(rest.messages as usize, rest.bytes);
+        }
+    }
+
+    /// True if some partition has room that it does not use.
+    pub fn has_leases(&self) -> bool {
+        self.leases.load(Ordering::SeqCst) > 0
+    }
+
     /// Gives back what was charged and wakes who waits for room or for the end.
     pub fn release(&self, messages: usize, bytes: u64) {
-        if messages == 0 {
+        if messages == 0 && bytes == 0 {
             return;
         }
         self.used.fetch_sub(((messages as u64) << BYTES_BITS) + bytes, Ordering::SeqCst);
@@ -79,15 +162,20 @@ impl Budget {
         self.used.fetch_add(0, Ordering::SeqCst);
     }
 
-    /// Messages that wait for their report.
+    /// Messages that wait for their report, and those that have room in a lease.
     pub fn messages(&self) -> usize {
         (self.used.load(Ordering::SeqCst) >> BYTES_BITS) as usize
     }
 
-    /// Bytes that wait for their report.
+    /// Bytes that wait for their report, and those that are leased.
     pub fn bytes(&self) -> u64 {
         self.used.load(Ordering::SeqCst) & BYTES_MASK
     }
+}
+
+/// How much of a limit is given away in leases: what is left is charged message by message.
+const fn most(limit: u64) -> u64 {
+    limit / 8 * 7
 }
 
 #[cfg(test)]
@@ -105,6 +193,42 @@ mod tests {
         assert_eq!((budget.messages(), budget.bytes()), (3, 100));
         budget.release(3, 100);
         assert_eq!((budget.messages(), budget.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn a_lease_is_taken_while_there_is_much_room_and_gives_back_what_it_did_not_use() {
+        let budget = Budget::new(160, 1_000_000);
+        let mut lease = Lease::default();
+        assert_eq!(budget.try_charge_lease(&mut lease, 10, 256), Ok(()));
+        assert_eq!((budget.messages(), lease.messages(), lease.bytes()), (128, 127, 1270));
+        for _ in 0..127 {
+            assert_eq!(budget.try_charge_lease(&mut lease, 10, 256), Ok(()));
+        }
+        assert_eq!((budget.messages(), budget.bytes()), (128, 1280), "the lease was used up");
+        assert_eq!(budget.try_charge_lease(&mut lease, 10, 256), Ok(()));
+        assert_eq!((budget.messages(), lease.messages()), (129, 0), "too much would be leased");
+        assert!(!budget.has_leases());
+        budget.release(129, 1290);
+        assert_eq!(budget.try_charge_lease(&mut lease, 10, 256), Ok(()));
+        assert_eq!(
+            budget.try_charge_lease(&mut lease, 1300, 256),
+            Ok(()),
+            "a larger message than the lease has bytes for"
+        );
+        assert!(budget.has_leases());
+        budget.give_back(&mut lease);
+        assert!(!budget.has_leases());
+        assert_eq!((budget.messages(), budget.bytes()), (2, 1310));
+    }
+
+    #[test]
+    fn without_room_a_lease_charges_nothing() {
+        let budget = Budget::new(2, 1000);
+        let mut lease = Lease::default();
+        assert_eq!(budget.try_charge_lease(&mut lease, 1, 256), Ok(()));
+        assert_eq!(budget.try_charge_lease(&mut lease, 1, 256), Ok(()));
+        assert_eq!(budget.try_charge_lease(&mut lease, 1, 256), Err(NoRoom));
+        assert_eq!((budget.messages(), budget.bytes(), budget.has_leases()), (2, 2, false));
     }
 
     #[test]

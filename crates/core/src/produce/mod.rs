@@ -26,4 +26,5 @@ pub mod report;
 pub mod request;
 pub mod sender;
 pub mod shared;
+mod short_lock;
 pub mod topic;

@@ -66,6 +66,7 @@ impl<'a> Record<'a> {
     }
 
     /// What the record counts for in the queue's limit: the bytes of key, value and headers.
+    #[inline]
     pub(crate) fn payload_bytes(&self) -> usize {
         let headers: usize =
             self.headers.iter().map(|header| header.key.len() + header.value.map_or(0, <[u8]>::len)).sum();

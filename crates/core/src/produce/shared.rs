@@ -18,7 +18,7 @@ use ottla_protocol::{
 use parking_lot::{Mutex, RwLock};
 
 use super::{
-    accumulator::{Appended, BatchLimits, HEADER_OVERHEAD, RECORD_OVERHEAD, Sealed},
+    accumulator::{Appended, BatchLimits, Charge, HEADER_OVERHEAD, RECORD_OVERHEAD, Refused},
     batch::OpenBatchRest,
     budget::Budget,
     collector::Linger,
@@ -117,7 +117,7 @@ pub struct ProducerShared {
     /// The settings.
     pub settings: ProducerSettings,
     /// The queue's limits.
-    pub budget: Budget,
+    pub budget: Arc<Budget>,
     /// The batches' memory.
     pub pool: ChunkPool,
     /// The idempotent producer's identity.
@@ -141,7 +141,7 @@ impl ProducerShared {
         rng: Rng,
     ) -> Self {
         Self {
-            budget: Budget::new(settings.max_queued_messages, settings.max_queued_bytes),
+            budget: Arc::new(Budget::new(settings.max_queued_messages, settings.max_queued_bytes)),
             pool: ChunkPool::new(),
             identity: SharedIdentity::default(),
             flushing: Arc::default(),
@@ -165,7 +165,11 @@ impl ProducerShared {
             return (Arc::clone(topic), false);
         }
         let name: Arc<str> = Arc::from(name);
-        let topic = Arc::new(ProducerTopic::new(Arc::clone(&name), self.seeds.lock().fork()));
+        let topic = Arc::new(ProducerTopic::new(
+            Arc::clone(&name),
+            Arc::clone(&self.budget),
+            self.seeds.lock().fork(),
+        ));
         topics.insert(name, Arc::clone(&topic));
         (topic, true)
     }
@@ -194,11 +198,46 @@ impl ProducerShared {
         if self.closed.load(Ordering::Relaxed) {
             return Err(self.fatal.lock().clone().map_or(SendError::Closed, SendError::Fatal));
         }
-        if !self.budget.try_charge(payload_bytes) {
-            return Err(SendError::QueueFull);
-        }
         self.route(topic, now, wall_ms, record, payload_bytes, track)
-            .inspect_err(|_| self.budget.release(1, payload_bytes as u64))
+    }
+
+    /// Messages that have no report yet.
+    pub fn queued_messages(&self) -> usize {
+        let charged = self.budget.messages();
+        if charged == 0 || !self.budget.has_leases() {
+            return charged;
+        }
+        charged.saturating_sub(self.sum_of_leases().0)
+    }
+
+    /// Bytes of keys, values and headers that have no report yet.
+    pub fn queued_bytes(&self) -> u64 {
+        let charged = self.budget.bytes();
+        if charged == 0 || !self.budget.has_leases() {
+            return charged;
+        }
+        charged.saturating_sub(self.sum_of_leases().1)
+    }
+
+    /// Takes back the room that partitions leased and don't use. True if there may be room now.
+    #[cold]
+    fn end_leases(&self) -> bool {
+        let had_leases = self.budget.has_leases();
+        if had_leases {
+            let topics = self.topics();
+            topics
+                .iter()
+                .flat_map(|topic| topic.accumulators())
+                .for_each(|accumulator| accumulator.end_lease());
+        }
+        had_leases
+    }
+
+    fn sum_of_leases(&self) -> (usize, u64) {
+        let topics = self.topics();
+        let leases =
+            topics.iter().flat_map(|topic| topic.accumulators()).map(|accumulator| accumulator.leased());
+        leases.fold((0, 0), |(messages, bytes), (more, more_bytes)| (messages + more, bytes + more_bytes))
     }
 
     /// Appends records that waited for the topic's metadata; those that have nowhere to go are handed back.
@@ -225,11 +264,12 @@ impl ProducerShared {
                         waiting.payload_bytes,
                         settings.keep_opaques,
                         false,
+                        Charge::Paid,
                         &settings.batch,
                         &self.pool,
                         waiting.tracker.is_some().then_some(&mut track),
                     )
-                    .map_err(|Sealed| SendError::Closed)?;
+                    .map_err(|_| SendError::Closed)?;
                 if let (Some(outer), Some((inner, index))) = (&waiting.tracker, track) {
                     inner.forward(index, outer);
                 }
@@ -304,6 +344,7 @@ impl ProducerShared {
         }
     }
 
+    #[inline]
     fn route(
         &self,
         topic: &ProducerTopic,
@@ -318,9 +359,16 @@ impl ProducerShared {
             match topic.state() {
                 TopicState::Known(count) => break count,
                 TopicState::Unknown => {
+                    if !self.budget.try_charge(payload_bytes)
+                        && !(self.end_leases() && self.budget.try_charge(payload_bytes))
+                    {
+                        return Err(SendError::QueueFull);
+                    }
+                    let refund = || self.budget.release(1, payload_bytes as u64);
                     let tracker = track.is_some().then(|| Arc::new(Tracker::default()));
                     let waits = topic
                         .wait(|| WaitingRecord::new(record, now, timestamp, payload_bytes, tracker.clone()))
+                        .inspect_err(|_| refund())
                         .map_err(SendError::Topic)?;
                     if waits {
                         if let (Some(track), Some(tracker)) = (&mut track, tracker) {
@@ -328,10 +376,12 @@ impl ProducerShared {
                         }
                         return Ok(());
                     }
+                    refund();
                 }
             }
         };
         let (mut partition, mut join_only) = self.choose(topic, count, now, record)?;
+        let mut has_ended_leases = false;
         loop {
             let Some(accumulator) = topic.accumulator(partition) else {
                 return Err(SendError::UnknownPartition { partition, count });
@@ -344,6 +394,7 @@ impl ProducerShared {
                 payload_bytes,
                 settings.keep_opaques,
                 join_only,
+                Charge::Now,
                 &settings.batch,
                 &self.pool,
                 track.as_deref_mut(),
@@ -355,7 +406,10 @@ impl ProducerShared {
                     partition = topic.next_sticky_partition(count, now, self.settings.sticky_linger);
                     join_only = false;
                 }
-                Err(Sealed) => return Err(SendError::Closed),
+                Err(Refused::Sealed) => return Err(SendError::Closed),
+                Err(Refused::NoRoom)
+                    if !std::mem::replace(&mut has_ended_leases, true) && self.end_leases() => {}
+                Err(Refused::NoRoom) => return Err(SendError::QueueFull),
             }
         }
     }
@@ -392,8 +446,8 @@ impl ProducerShared {
 impl fmt::Debug for ProducerShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProducerShared")
-            .field("messages", &self.budget.messages())
-            .field("bytes", &self.budget.bytes())
+            .field("messages", &self.queued_messages())
+            .field("bytes", &self.queued_bytes())
             .finish_non_exhaustive()
     }
 }
@@ -404,4 +458,48 @@ pub(crate) fn unknown_topic_error() -> Error {
         ErrorKind::UnknownTopic,
         "no broker knows it and it was not created; create it, or allow auto.create.topics.enable",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::report::NoReports, *};
+
+    fn producer(max_queued_messages: u64) -> ProducerShared {
+        let settings = ProducerSettings { max_queued_messages, ..ProducerSettings::default() };
+        let shared =
+            ProducerShared::new(settings, Partitioner::Sticky, Arc::new(NoReports), Rng::from_seed(1));
+        let (topic, _) = shared.topic("t");
+        topic.set_partitions(10, |_| (), |_| ());
+        shared
+    }
+
+    fn send(shared: &ProducerShared, number: u64) -> Result<(), SendError> {
+        let (topic, _) = shared.topic("t");
+        let record = Record::new().value("0123456789").partition((number % 10) as i32);
+        shared.send(&topic, Instant::ZERO, 0, &record, None)
+    }
+
+    #[test]
+    fn the_queue_takes_as_many_messages_as_it_may_whatever_its_partitions_have_leased() {
+        let shared = producer(500);
+        for number in 0..500 {
+            assert_eq!(send(&shared, number), Ok(()), "{number}");
+            assert_eq!(shared.queued_messages(), number as usize + 1);
+            assert_eq!(shared.queued_bytes(), 10 * (number + 1));
+        }
+        assert_eq!(send(&shared, 0), Err(SendError::QueueFull));
+    }
+
+    #[test]
+    fn what_a_partition_leased_is_given_back_when_its_batch_is_taken() {
+        let shared = producer(100_000);
+        (0..40).for_each(|number| send(&shared, number).unwrap());
+        assert!(shared.budget.messages() > 40);
+        let (topic, _) = shared.topic("t");
+        for accumulator in topic.accumulators() {
+            assert_eq!(accumulator.take(true).0.map(|batch| batch.builder.record_count()), Some(4));
+        }
+        assert_eq!((shared.budget.messages(), shared.budget.bytes()), (40, 400));
+        assert!(!shared.budget.has_leases());
+    }
 }

@@ -13,7 +13,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{accumulator::Accumulator, record::Record, report::Tracker};
+use super::{accumulator::Accumulator, budget::Budget, record::Record, report::Tracker};
 use crate::{error::Error, machine::Instant, rng::Rng};
 
 /// A topic that is produced to.
@@ -31,6 +31,8 @@ pub struct ProducerTopic {
     sticky_until: AtomicU64,
     /// Random numbers for the partitioner.
     pub(crate) rng: Mutex<Rng>,
+    /// The queue's limits.
+    budget: Arc<Budget>,
 }
 
 /// The partitions are not known yet.
@@ -78,7 +80,7 @@ pub enum TopicState {
 
 impl ProducerTopic {
     /// A topic of which nothing is known.
-    pub fn new(name: Arc<str>, rng: Rng) -> Self {
+    pub fn new(name: Arc<str>, budget: Arc<Budget>, rng: Rng) -> Self {
         Self {
             name,
             partition_count: AtomicI32::new(UNKNOWN),
@@ -87,6 +89,7 @@ impl ProducerTopic {
             sticky_partition: AtomicU32::new(u32::MAX),
             sticky_until: AtomicU64::new(0),
             rng: Mutex::new(rng),
+            budget,
         }
     }
 
@@ -149,6 +152,11 @@ impl ProducerTopic {
         self.slot(partition)
     }
 
+    /// All accumulators.
+    pub(crate) fn accumulators(&self) -> impl Iterator<Item = &Arc<Accumulator>> {
+        (0..self.partition_count().unwrap_or(0)).filter_map(|partition| self.slot(partition))
+    }
+
     /// Keeps a record until the partitions are known. Answers false if they are known by now, and the topic's error if
     /// it has one.
     pub(crate) fn wait(&self, record: impl FnOnce() -> WaitingRecord) -> Result<bool, Error> {
@@ -182,7 +190,12 @@ impl ProducerTopic {
             }
             self.segments[segment].get_or_init(|| {
                 let partitions = first..first + (1 << segment);
-                partitions.map(|p| Arc::new(Accumulator::new(Arc::clone(&self.name), p))).collect()
+                partitions
+                    .map(|partition| {
+                        let (name, budget) = (Arc::clone(&self.name), Arc::clone(&self.budget));
+                        Arc::new(Accumulator::new(name, partition, budget))
+                    })
+                    .collect()
             });
         }
         for partition in known..count {
@@ -291,7 +304,7 @@ mod tests {
 
     #[test]
     fn partitions_are_added_without_moving_the_old_ones() {
-        let topic = ProducerTopic::new(Arc::from("t"), Rng::from_seed(1));
+        let topic = ProducerTopic::new(Arc::from("t"), Arc::new(Budget::new(0, 1000)), Rng::from_seed(1));
         assert!(topic.accumulator(0).is_none());
         let mut made = Vec::new();
         topic.set_partitions(5, |accumulator| made.push(accumulator.partition()), |_| ());
@@ -306,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_record_waits_only_while_the_partitions_are_unknown() {
-        let topic = ProducerTopic::new(Arc::from("t"), Rng::from_seed(1));
+        let topic = ProducerTopic::new(Arc::from("t"), Arc::new(Budget::new(0, 1000)), Rng::from_seed(1));
         let waiting = || WaitingRecord::new(&Record::new().value("v"), Instant::ZERO, 0, 1, None);
         assert_eq!(topic.wait(waiting), Ok(true));
         let mut came = 0;

@@ -12,8 +12,10 @@ use std::{
 
 use bytes::Bytes;
 
+use super::prefetch::prefetch_for_writing;
+
 /// The size of a batch's first chunk.
-pub const SMALL_CHUNK_BYTES: usize = 2 * 1024;
+pub const SMALL_CHUNK_BYTES: usize = 4 * 1024;
 /// The size of every further chunk.
 pub const CHUNK_BYTES: usize = 16 * 1024;
 /// Idle chunks beyond this are freed: 32 MiB.
@@ -191,10 +193,13 @@ impl ChunkChain {
         &mut self.last.bytes[self.last.filled..]
     }
 
-    /// Counts bytes that were written to [`Self::room`].
+    /// Counts bytes that were written to [`Self::room`], and fetches the cache lines that the next record is written to: the
+    /// thread that sent the chunk's former content had them last. Without it the next record's bytes wait for them, and what
+    /// follows waits for the bytes.
     #[inline]
-    pub(super) const fn advance(&mut self, count: usize) {
+    pub(super) fn advance(&mut self, count: usize) {
         self.last.filled += count;
+        prefetch_for_writing(&self.last.bytes[self.last.filled..]);
     }
 
     /// Appends bytes, over as many chunks as that takes.

@@ -14,6 +14,7 @@ pub mod chunk;
 pub mod control;
 pub mod layout;
 pub mod legacy;
+mod prefetch;
 pub mod reader;
 pub mod sealed;
 mod varint;
