@@ -359,9 +359,9 @@ impl ProducerShared {
             match topic.state() {
                 TopicState::Known(count) => break count,
                 TopicState::Unknown => {
-                    if !self.budget.try_charge(payload_bytes)
-                        && !(self.end_leases() && self.budget.try_charge(payload_bytes))
-                    {
+                    let has_room = self.budget.try_charge(payload_bytes)
+                        || self.end_leases() && self.budget.try_charge(payload_bytes);
+                    if !has_room {
                         return Err(SendError::QueueFull);
                     }
                     let refund = || self.budget.release(1, payload_bytes as u64);
