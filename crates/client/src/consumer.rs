@@ -335,6 +335,7 @@ fn settings(view: &ConsumerView) -> ConsumerSettings {
         fetch_error_backoff: view.fetch_error_backoff,
         prefetch: PrefetchLimits { messages: view.queued_min_messages, bytes: view.queued_max_bytes },
         auto_offset_reset: view.auto_offset_reset,
+        topic_recreate: view.topic_recreate,
         partition_eof: view.partition_eof,
         check_crcs: view.check_crcs,
         isolation_level: view.isolation_level,
@@ -348,6 +349,7 @@ fn settings(view: &ConsumerView) -> ConsumerSettings {
 fn consumer_event(event: Event) -> ConsumerEvent {
     match event {
         Event::Error(error) | Event::AllBrokersDown(error) => ConsumerEvent::Error(error),
+        Event::TopicRecreated(topic) => ConsumerEvent::TopicRecreated(topic),
         other => ConsumerEvent::Error(Error::new(
             ErrorKind::Bug,
             format!("an event without a name here: {other:?}"),

@@ -59,6 +59,8 @@ pub enum ErrorKind {
     Closed,
     /// An offset is out of range and `auto.offset.reset` is `error`.
     OffsetReset,
+    /// The topic was deleted and made anew under its old name.
+    TopicRecreated,
     /// The call's own deadline passed.
     TimedOut,
     /// The client contradicts itself. Please report it.
@@ -180,7 +182,9 @@ impl ErrorKind {
     /// Who is at fault.
     pub const fn culprit(self) -> Culprit {
         match self {
-            Self::Broker(_) | Self::UnsupportedVersion | Self::UnknownTopic => Culprit::Broker,
+            Self::Broker(_) | Self::UnsupportedVersion | Self::UnknownTopic | Self::TopicRecreated => {
+                Culprit::Broker
+            }
             Self::Resolve
             | Self::Connect
             | Self::Disconnected
@@ -242,6 +246,7 @@ impl fmt::Display for ErrorKind {
             Self::State => "not allowed in this state",
             Self::Closed => "the client is closed",
             Self::OffsetReset => "no valid offset and auto.offset.reset is error",
+            Self::TopicRecreated => "the topic was deleted and made anew under its old name",
             Self::TimedOut => "timed out",
             Self::Bug => "a bug in this library; please report it",
         };

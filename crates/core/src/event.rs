@@ -4,7 +4,7 @@ use std::{collections::VecDeque, task::Waker};
 
 use parking_lot::Mutex;
 
-use crate::error::Error;
+use crate::{cluster::metadata::RecreatedTopic, error::Error};
 
 /// Something that the application may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum Event {
     Fatal(Error),
     /// No broker can be reached at the moment. The client goes on trying.
     AllBrokersDown(Error),
+    /// A topic was deleted and made anew under its old name. Offsets and sequence numbers of the old one mean nothing.
+    TopicRecreated(RecreatedTopic),
 }
 
 /// Events on their way to the application. At most [`EventQueue::LIMIT`]: when nobody reads, the oldest are dropped.

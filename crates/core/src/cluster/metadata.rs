@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use ottla_protocol::{error_code::ErrorCode, generated::metadata::MetadataResponse, uuid::Uuid};
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::metadata::{MetadataResponse, response::Topic},
+    uuid::Uuid,
+};
 
 /// The cluster as the newest answers describe it.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +37,10 @@ pub struct Node {
 pub struct TopicMetadata {
     /// The topic's id; zero if the broker does not know ids.
     pub id: Uuid,
+    /// Ids that topics of this name had before, newest last. An answer with one of them is out of date.
+    pub former_ids: Vec<Uuid>,
+    /// The newest answer says that there is no such topic.
+    pub gone: bool,
     /// True for the cluster's own topics.
     pub is_internal: bool,
     /// The partitions, by index.
@@ -90,6 +98,60 @@ pub struct LeaderHint {
     pub node: Option<Node>,
 }
 
+/// What an answer changed besides leaders.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// The topics that it says can't be used.
+    pub errors: Vec<TopicError>,
+    /// The topics that were deleted and made anew.
+    pub recreated: Vec<RecreatedTopic>,
+    /// It describes a topic that there was before the one that is known: whoever answered is behind.
+    pub outdated: bool,
+}
+
+/// A topic that was deleted and made anew under its old name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecreatedTopic {
+    /// The topic's name.
+    pub name: Arc<str>,
+    /// The id of the topic that was deleted; zero if the brokers have no ids.
+    pub old_id: Uuid,
+    /// The id of the new topic; zero if the brokers have no ids.
+    pub new_id: Uuid,
+}
+
+/// Whether a topic in an answer is the one that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Identity {
+    Same,
+    /// One that there was before.
+    Former,
+    Recreated,
+}
+
+/// So many ids of deleted topics are remembered per name.
+const FORMER_IDS: usize = 8;
+
+impl TopicMetadata {
+    fn identify(&self, answer: &Topic) -> Identity {
+        if answer.topic_id.is_zero() {
+            // Without ids only a topic that was gone in between and whose epochs start again must be another one.
+            let starts_again = answer.partitions.len() < self.partitions.len()
+                || answer.partitions.iter().any(|partition| {
+                    let index = usize::try_from(partition.partition_index).unwrap_or(usize::MAX);
+                    let known = self.partitions.get(index).map_or(-1, |known| known.leader_epoch);
+                    (0..known).contains(&partition.leader_epoch)
+                });
+            return if self.gone && starts_again { Identity::Recreated } else { Identity::Same };
+        }
+        match answer.topic_id {
+            id if id == self.id || self.id.is_zero() => Identity::Same,
+            id if self.former_ids.contains(&id) => Identity::Former,
+            _ => Identity::Recreated,
+        }
+    }
+}
+
 impl Node {
     /// A node at an address that can be connected to.
     pub fn new(host: &str, port: i32, rack: Option<&str>) -> Option<Self> {
@@ -120,9 +182,9 @@ impl Metadata {
         true
     }
 
-    /// Takes in an answer. A partition's leader is only replaced by one of the same or a newer epoch. Answers the topics
-    /// that it says can't be used.
-    pub fn apply(&mut self, answer: &MetadataResponse) -> Vec<TopicError> {
+    /// Takes in an answer. A partition's leader is only replaced by one of the same or a newer epoch, and a topic never by
+    /// one that was there before it.
+    pub fn apply(&mut self, answer: &MetadataResponse) -> Applied {
         if answer.cluster_id.is_some() {
             self.cluster_id.clone_from(&answer.cluster_id);
         }
@@ -138,27 +200,50 @@ impl Metadata {
         if !nodes.is_empty() {
             self.nodes = nodes;
         }
-        let mut errors = Vec::new();
+        let mut applied = Applied::default();
         for topic in &answer.topics {
             let Some(name) = topic.name.as_deref() else { continue };
             let name: Arc<str> = Arc::from(name);
             if topic.error_code != ErrorCode::NONE {
-                errors.push(TopicError { name, code: topic.error_code });
+                if let Some(known) = self.topics.get_mut(&name) {
+                    known.gone |= topic.error_code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+                }
+                applied.errors.push(TopicError { name, code: topic.error_code });
                 continue;
             }
-            let known = self.topics.entry(name).or_default();
-            let recreated = !known.id.is_zero() && known.id != topic.topic_id;
-            known.id = topic.topic_id;
+            let known = self.topics.entry(Arc::clone(&name)).or_default();
+            match known.identify(topic) {
+                Identity::Same => {}
+                Identity::Former => {
+                    applied.outdated = true;
+                    continue;
+                }
+                Identity::Recreated => {
+                    let old_id = std::mem::replace(&mut known.id, topic.topic_id);
+                    if !old_id.is_zero() {
+                        if known.former_ids.len() == FORMER_IDS {
+                            known.former_ids.remove(0);
+                        }
+                        known.former_ids.push(old_id);
+                    }
+                    known.partitions.clear();
+                    let new_id = topic.topic_id;
+                    applied.recreated.push(RecreatedTopic { name: Arc::clone(&name), old_id, new_id });
+                }
+            }
+            if !topic.topic_id.is_zero() {
+                known.id = topic.topic_id;
+            }
+            known.gone = false;
             known.is_internal = topic.is_internal;
-            // Indexes are checked against their number: a broker can't make this vector longer than its answer.
-            let count = topic.partitions.len();
+            // Indexes are checked against their number: a broker can't make this vector longer than its answer. Topics
+            // don't shrink: an answer with fewer partitions is older than one with more.
+            let count = topic.partitions.len().max(known.partitions.len());
             known.partitions.resize(count, PartitionMetadata::default());
             for partition in &topic.partitions {
                 let index = usize::try_from(partition.partition_index).unwrap_or(usize::MAX);
                 let Some(known) = known.partitions.get_mut(index) else { continue };
-                let stale =
-                    !recreated && partition.leader_epoch >= 0 && partition.leader_epoch < known.leader_epoch;
-                if !stale {
+                if partition.leader_epoch < 0 || partition.leader_epoch >= known.leader_epoch {
                     *known = PartitionMetadata {
                         error: partition.error_code,
                         leader: partition.leader_id,
@@ -169,7 +254,7 @@ impl Metadata {
                 }
             }
         }
-        errors
+        applied
     }
 
     /// Who leads a partition, if that is known and the leader's address too.
@@ -181,7 +266,7 @@ impl Metadata {
 
 #[cfg(test)]
 mod tests {
-    use ottla_protocol::generated::metadata::response::{Broker, Partition, Topic};
+    use ottla_protocol::generated::metadata::response::{Broker, Partition};
 
     use super::*;
 
@@ -239,5 +324,60 @@ mod tests {
         metadata.apply(&answer(3, 1));
         assert_eq!(metadata.nodes.keys().copied().collect::<Vec<_>>(), [1, 2]);
         assert_eq!(metadata.leader("t", 0), None);
+    }
+
+    fn topic_answer(id: u8, leader_epoch: i32, partitions: usize) -> MetadataResponse {
+        let mut answer = answer(1, leader_epoch);
+        answer.topics[0].topic_id = Uuid([id; 16]);
+        let partition = answer.topics[0].partitions[0].clone();
+        answer.topics[0].partitions = (0..partitions)
+            .map(|index| Partition { partition_index: index as i32, ..partition.clone() })
+            .collect();
+        answer
+    }
+
+    #[test]
+    fn a_topic_with_another_id_is_another_topic_and_the_old_one_does_not_come_back() {
+        let mut metadata = Metadata::default();
+        assert_eq!(metadata.apply(&topic_answer(1, 7, 3)), Applied::default());
+        let applied = metadata.apply(&topic_answer(2, 0, 1));
+        let (old_id, new_id) = (Uuid([1; 16]), Uuid([2; 16]));
+        assert_eq!(applied.recreated, [RecreatedTopic { name: Arc::from("t"), old_id, new_id }]);
+        assert_eq!(metadata.leader("t", 0), Some((1, 0)), "its epochs start again");
+        assert_eq!(metadata.topics["t"].partitions.len(), 1);
+        let applied = metadata.apply(&topic_answer(1, 9, 3));
+        assert!(applied.outdated && applied.recreated.is_empty(), "from a broker that is behind");
+        assert_eq!((metadata.topics["t"].id, metadata.leader("t", 0)), (new_id, Some((1, 0))));
+    }
+
+    #[test]
+    fn an_answer_without_ids_does_not_make_a_topic_another_one() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&topic_answer(1, 7, 3));
+        assert_eq!(metadata.apply(&topic_answer(0, 7, 3)), Applied::default());
+        assert_eq!(metadata.topics["t"].id, Uuid([1; 16]));
+    }
+
+    #[test]
+    fn without_ids_a_topic_that_was_gone_and_starts_again_is_another_one() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&topic_answer(0, 7, 3));
+        assert!(metadata.apply(&topic_answer(0, 2, 3)).recreated.is_empty(), "older, that is all");
+        let gone = Topic {
+            name: Some("t".into()),
+            error_code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+            ..Topic::default()
+        };
+        metadata.apply(&MetadataResponse { topics: vec![gone], ..MetadataResponse::default() });
+        assert_eq!(metadata.apply(&topic_answer(0, 0, 3)).recreated.len(), 1);
+        assert_eq!(metadata.leader("t", 0), Some((1, 0)));
+    }
+
+    #[test]
+    fn an_answer_with_fewer_partitions_is_older_and_takes_none_away() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&topic_answer(1, 0, 3));
+        metadata.apply(&topic_answer(1, 0, 2));
+        assert_eq!(metadata.leader("t", 2), Some((1, 0)));
     }
 }

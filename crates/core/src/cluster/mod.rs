@@ -27,7 +27,7 @@ use ottla_protocol::{
 
 use self::{
     command::{Command, CommandQueue},
-    metadata::Metadata,
+    metadata::{Applied, Metadata},
 };
 use crate::{
     admin::{AdminCalls, AdminOutput},
@@ -583,9 +583,15 @@ impl ClusterCore {
                 return;
             }
         };
-        let errors = self.metadata.apply(&answer);
+        let Applied { errors, recreated, outdated } = self.metadata.apply(&answer);
         self.adopt_nodes(from);
-        let mut incomplete = false;
+        let mut incomplete = outdated;
+        for topic in recreated {
+            if let Some(fetch) = &mut self.fetch {
+                fetch.handle_recreated(now, &topic);
+            }
+            self.events.push(Event::TopicRecreated(topic));
+        }
         for error in &errors {
             incomplete |= self.handle_topic_error(now, &error.name, error.code);
         }

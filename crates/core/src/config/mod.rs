@@ -21,5 +21,6 @@ pub use servers::ServerAddress;
 pub use suggest::closest;
 pub use view::{
     Acks, AddressFamily, ClientView, Compression, CompressionCodec, ConsumerView, IsolationLevel,
-    KafkaVersion, Linger, MetadataRecovery, OffsetReset, PartitionerName, ProducerView, TopicView,
+    KafkaVersion, Linger, MetadataRecovery, OffsetReset, PartitionerName, ProducerView, TopicRecreatePolicy,
+    TopicView,
 };

@@ -159,6 +159,8 @@ pub struct ConsumerView {
     pub queued_min_messages: usize,
     /// `queued.max.messages.kbytes`, in bytes.
     pub queued_max_bytes: usize,
+    /// `topic.recreate.policy`.
+    pub topic_recreate: TopicRecreatePolicy,
     /// `auto.offset.reset`.
     pub auto_offset_reset: OffsetReset,
     /// `enable.partition.eof`.
@@ -243,6 +245,15 @@ pub enum AddressFamily {
     Any,
     V4,
     V6,
+}
+
+/// `topic.recreate.policy`: what a consumer does when a topic was deleted and made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TopicRecreatePolicy {
+    /// Stop with an error.
+    Error,
+    /// Go on as by `auto.offset.reset`.
+    Reset,
 }
 
 /// Where to go on when a position isn't there.
@@ -355,6 +366,10 @@ impl ConsumerView {
             fetch_error_backoff: millis(raw.integer("fetch.error.backoff.ms")),
             queued_min_messages: raw.integer("queued.min.messages") as usize,
             queued_max_bytes: raw.integer("queued.max.messages.kbytes") as usize * 1024,
+            topic_recreate: match raw.text("topic.recreate.policy") {
+                "reset" => TopicRecreatePolicy::Reset,
+                _ => TopicRecreatePolicy::Error,
+            },
             auto_offset_reset: match raw.text("auto.offset.reset") {
                 "smallest" | "earliest" | "beginning" => OffsetReset::Beginning,
                 "error" | "none" => OffsetReset::Error,

@@ -29,10 +29,10 @@ use crate::{
     broker::connection::Response,
     cluster::{
         Route, RoutedRequest,
-        metadata::{Metadata, TopicError},
+        metadata::{Metadata, RecreatedTopic, TopicError},
     },
     completion::Completion,
-    config::{IsolationLevel, OffsetReset},
+    config::{IsolationLevel, OffsetReset, TopicRecreatePolicy},
     error::{Error, ErrorKind},
     machine::Instant,
 };
@@ -168,6 +168,45 @@ impl FetchCoordinator {
             }
         }
         incomplete
+    }
+
+    /// A topic was deleted and made anew: no offset of the old one may be used, and nothing of it goes further.
+    pub fn handle_recreated(&mut self, now: Instant, topic: &RecreatedTopic) {
+        let keys: Vec<_> = self.entries.keys().filter(|(name, _)| *name == topic.name).cloned().collect();
+        for key in keys {
+            let Some(entry) = self.entries.get_mut(&key).filter(|entry| !entry.stopped) else { continue };
+            // If the application meanwhile said where to start, its word is on the way and counts.
+            let Some(version) = self.shared.queue.outdate_version(&entry.handle, entry.version) else {
+                continue;
+            };
+            entry.version = version;
+            entry.replica = None;
+            entry.told = None;
+            let place = entry.place;
+            let position = std::mem::replace(&mut entry.position, Position::Nowhere);
+            match place {
+                Place::At(node) => {
+                    entry.place = Place::Leaving;
+                    self.ask_back(node, &key);
+                }
+                Place::HereUntilMetadata => entry.place = Place::Here,
+                Place::Here | Place::Leaving => {}
+            }
+            self.unplaced.remove(&key);
+            self.forget_lookup(&position);
+            let settings = &self.shared.settings;
+            match (settings.topic_recreate, settings.auto_offset_reset) {
+                (TopicRecreatePolicy::Reset, OffsetReset::Beginning) => {
+                    self.resolve(now, &key, Offset::Beginning)
+                }
+                (TopicRecreatePolicy::Reset, OffsetReset::End) => self.resolve(now, &key, Offset::End),
+                _ => {
+                    let detail = "its offsets mean nothing any more; assign or seek to go on, or set \
+                                  topic.recreate.policy=reset and auto.offset.reset";
+                    self.give_up(&key, Error::new(ErrorKind::TopicRecreated, detail));
+                }
+            }
+        }
     }
 
     /// An answer to a request, or why there is none.
@@ -445,6 +484,8 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
+    use ottla_protocol::uuid::Uuid;
+
     use super::*;
     use crate::{
         cluster::metadata::{Node, PartitionMetadata, TopicMetadata},
@@ -589,6 +630,47 @@ mod tests {
         script.coordinator.handle_reply(NOW, FetchReply::OutOfRange(partition));
         assert!(script.wants().is_empty());
         assert_eq!(script.errors(), [ErrorKind::OffsetReset]);
+    }
+
+    #[test]
+    fn a_topic_that_was_made_anew_is_not_read_from_the_old_offset() {
+        let recreated = RecreatedTopic { name: Arc::from("t"), old_id: Uuid([1; 16]), new_id: Uuid([2; 16]) };
+        for (policy, wants, told) in [
+            (TopicRecreatePolicy::Error, vec!["release 1"], vec![ErrorKind::TopicRecreated]),
+            (TopicRecreatePolicy::Reset, vec!["release 1", "ListOffsets Node(1)"], vec![]),
+        ] {
+            let mut script = Script::new(OffsetReset::Beginning);
+            let settings = ConsumerSettings { topic_recreate: policy, ..script.shared.settings.clone() };
+            script.shared = Arc::new(ConsumerShared::new(settings));
+            script.coordinator = FetchCoordinator::new(Arc::clone(&script.shared));
+            script.assign(0, Offset::At(5));
+            script.wants();
+            let stale = script.back(9);
+            script.coordinator.handle_recreated(NOW, &recreated);
+            assert_eq!(script.wants(), wants);
+            script.coordinator.handle_reply(NOW, FetchReply::Released(stale));
+            assert_eq!(script.wants(), Vec::<String>::new(), "the old offset is forgotten");
+            assert_eq!(script.errors(), told);
+            let seek = script.shared.seek("t", 0, Offset::At(0), None).unwrap();
+            script.coordinator.handle_command(NOW, seek);
+            assert_eq!(script.wants(), ["adopt 1 from 0 version 3"]);
+        }
+    }
+
+    #[test]
+    fn where_to_start_as_the_application_said_meanwhile_survives_that_the_topic_is_made_anew() {
+        let mut script = Script::new(OffsetReset::Beginning);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let seek = script.shared.seek("t", 0, Offset::At(0), None).unwrap();
+        let new_id = Uuid([2; 16]);
+        let recreated = RecreatedTopic { name: Arc::from("t"), old_id: Uuid([1; 16]), new_id };
+        script.coordinator.handle_recreated(NOW, &recreated);
+        script.coordinator.handle_command(NOW, seek);
+        assert_eq!(script.wants(), ["release 1"]);
+        let stale = script.back(9);
+        script.coordinator.handle_reply(NOW, FetchReply::Released(stale));
+        assert_eq!(script.wants(), ["adopt 1 from 0 version 2"]);
     }
 
     #[test]

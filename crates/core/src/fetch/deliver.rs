@@ -13,7 +13,7 @@ use std::{collections::VecDeque, fmt, ops::Range, sync::Arc};
 use ottla_protocol::batch::{BatchHeader, Headers, RecordView, Records as RecordWalk};
 
 use super::{decode::Decoded, partition::PartitionHandle, queue::FetchQueue};
-use crate::{broker::buffer::BufferPool, error::Error};
+use crate::{broker::buffer::BufferPool, cluster::metadata::RecreatedTopic, error::Error};
 
 /// Bytes that came from the socket or out of a codec. They return to the pool with the last reference.
 pub struct FetchBuffer {
@@ -65,6 +65,9 @@ pub enum ConsumerEvent {
         /// The offset that the next record will get.
         offset: i64,
     },
+    /// A topic was deleted and made anew under its old name; `topic.recreate.policy` says how it goes on. Nothing of the
+    /// old topic comes after this.
+    TopicRecreated(RecreatedTopic),
     /// Something went wrong. The consumer goes on by itself, unless the error says otherwise.
     Error(Error),
 }

@@ -153,9 +153,26 @@ impl FetchQueue {
 
     /// Changes a partition's version: what was fetched up to now vanishes. Answers the new version.
     pub(crate) fn outdate(&self, handle: &PartitionHandle, position: i64) -> u64 {
+        self.outdate_if(handle, position, |_| true).unwrap_or_default()
+    }
+
+    /// Like [`FetchQueue::outdate`], unless the application meanwhile changed the version itself.
+    pub(crate) fn outdate_version(&self, handle: &PartitionHandle, version: u64) -> Option<u64> {
+        self.outdate_if(handle, -1, |current| current == version)
+    }
+
+    fn outdate_if(
+        &self,
+        handle: &PartitionHandle,
+        position: i64,
+        wanted: impl Fn(u64) -> bool,
+    ) -> Option<u64> {
         let mut wakes = Wakes::default();
         let version = {
             let mut state = self.state.lock();
+            if !wanted(handle.version()) {
+                return None;
+            }
             let version = handle.bump_version(position);
             let state = &mut *state;
             for items in [&mut state.items, &mut state.aside] {
@@ -170,7 +187,7 @@ impl FetchQueue {
             version
         };
         self.wake(wakes);
-        version
+        Some(version)
     }
 
     /// Sets where a partition starts, unless the application meanwhile said something else.

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     completion::Completion,
-    config::{IsolationLevel, OffsetReset},
+    config::{IsolationLevel, OffsetReset, TopicRecreatePolicy},
     error::{Error, ErrorKind},
 };
 
@@ -38,6 +38,8 @@ pub struct ConsumerSettings {
     pub prefetch: PrefetchLimits,
     /// `auto.offset.reset`.
     pub auto_offset_reset: OffsetReset,
+    /// `topic.recreate.policy`.
+    pub topic_recreate: TopicRecreatePolicy,
     /// `enable.partition.eof`.
     pub partition_eof: bool,
     /// `check.crcs`.
@@ -64,6 +66,7 @@ impl Default for ConsumerSettings {
             fetch_error_backoff: Duration::from_millis(500),
             prefetch: PrefetchLimits { messages: 100_000, bytes: 65_536 * 1024 },
             auto_offset_reset: OffsetReset::End,
+            topic_recreate: TopicRecreatePolicy::Error,
             partition_eof: false,
             check_crcs: true,
             isolation_level: IsolationLevel::ReadCommitted,

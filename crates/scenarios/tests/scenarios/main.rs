@@ -6,5 +6,6 @@ mod bad_input;
 mod consume;
 mod delivery;
 mod failures;
+mod partition_life;
 mod produce;
 mod threads;

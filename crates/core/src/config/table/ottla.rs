@@ -30,10 +30,11 @@ pub(super) const ROWS: &[Property] = &[
     Property::ottla("topic.recreate.policy")
         .consumer()
         .one_of(&["error", "reset"], "error")
-        .refused("topics are told apart by their names only, for now")
         .doc(
-            "What to do when a topic was deleted and made anew under the same name: an error, or a \
-             reset as by `auto.offset.reset`.",
+            "What to do when a topic was deleted and made anew under the same name: `error` stops its \
+             partitions with an error until they are assigned or sought anew, `reset` goes on as by \
+             `auto.offset.reset`. Either way an event tells it, what was fetched of the old topic is dropped, \
+             and no offset of it is used.",
         ),
     Property::ottla("config.strict").boolean("false").doc(
         "Make every warning about the configuration an error: deprecated names, properties of the \
