@@ -357,6 +357,9 @@ impl Sender {
         let mut collected: Vec<ProduceBatch> = Vec::new();
         let mut bytes = 0;
         let mut failed = Vec::new();
+        // A partition is in a request once: of two batches a broker takes the last one only, and answers one. What more
+        // it has goes with the next request, so it comes back into the collector behind this one.
+        let mut taken = Vec::new();
         while let Some((slot, open_too)) = self.collector.peek_due() {
             if bytes >= max_request_bytes {
                 break;
@@ -393,16 +396,13 @@ impl Sender {
                     entry.partition.in_flight += 1;
                     let topic_id = entry.partition.topic_id;
                     collected.push(ProduceBatch { slot, topic_id, batch, reported: false });
+                    taken.push(slot);
+                    continue;
                 }
             }
             self.collect(slot);
-            // One batch of a partition in a request: the next one goes with the next request.
-            if collected.iter().rev().take(1).any(|batch| batch.slot == slot)
-                && self.collector.peek_due().is_some_and(|(next, _)| next == slot)
-            {
-                break;
-            }
         }
+        taken.into_iter().for_each(|slot| self.collect(slot));
         for (topic, partition, parts) in failed {
             let (rest, error) = *parts;
             self.shared.report_unsent(&topic, partition, rest, error);

@@ -1,13 +1,18 @@
 //! Produce (0), versions 3 to 13. Versions 0 to 2 are advertised but not served, as by Kafka 4, unless an older release is
 //! emulated: then their message sets are made into record batches.
 //!
+//! A partition that is in a request twice takes the last one's records, and is answered once, as by Kafka.
 //! Each partition takes exactly one record batch of magic 2, whose header and checksum are checked but whose records are
 //! not looked at. Base offset and leader epoch are written into it and it is appended as it is. Idempotent batches must
 //! come in sequence; one that is in the log already is acknowledged again with its old offset. With `acks=all` the answer
 //! waits for the followers (`replication_lag`), with `acks=0` there is none, but an error closes the connection.
 //! From version 10 on, a partition's new leader is named where the old one was asked (KIP-951).
 
-use std::{collections::BTreeMap, ops::Range, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    time::Duration,
+};
 
 use bytes::{Bytes, BytesMut};
 use ottla_protocol::{
@@ -70,7 +75,8 @@ impl Cluster {
         frame: FrameBytes<'_>,
         at: usize,
     ) -> Result<Option<BytesMut>, DecodeError> {
-        let (acks, timeout_ms, topics) = self.read_produce(&request, frame.as_slice(), at)?;
+        let (acks, timeout_ms, mut topics) = self.read_produce(&request, frame.as_slice(), at)?;
+        keep_the_last(&mut topics);
         let mut request = request;
         let mut records = Carver { frame, consumed: 0 };
         let mut response = ProduceResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
@@ -318,6 +324,18 @@ impl Cluster {
             port: i32::from(broker.port),
             rack: broker.rack.clone(),
         })
+    }
+}
+
+/// Drops what is overwritten by a later part for the same partition.
+fn keep_the_last(topics: &mut [TopicPart]) {
+    let mut seen = BTreeSet::new();
+    for topic in topics.iter_mut().rev() {
+        let mut kept: Vec<_> = std::mem::take(&mut topic.partitions);
+        kept.reverse();
+        kept.retain(|(partition, _)| seen.insert((topic.name.clone(), topic.id.0, *partition)));
+        kept.reverse();
+        topic.partitions = kept;
     }
 }
 
