@@ -1,7 +1,7 @@
 //! From a partition's bytes in a response to batches that may be handed out: checked, decompressed where needed, and
 //! otherwise where they were.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use ottla_protocol::{
     batch::{
@@ -55,8 +55,8 @@ pub(crate) struct Decoded {
 pub(crate) struct Damage {
     /// Its first offset, or where it would have been.
     pub(crate) offset: i64,
-    /// The first offset behind it, as far as that can be told.
-    pub(crate) next_offset: i64,
+    /// Where to go on without it, if something else than the damaged batch tells that.
+    pub(crate) next_offset: Option<i64>,
     /// What is wrong.
     pub(crate) reason: String,
 }
@@ -64,17 +64,26 @@ pub(crate) struct Damage {
 /// The smallest record: a length, attributes, two deltas, two lengths and a number of headers.
 const SMALLEST_RECORD: usize = 7;
 
-/// Decodes what a fetch from offset `from` brought.
+/// Decodes what a fetch from offset `from` brought; `high_watermark` is -1 if unknown.
+///
+/// A batch that is damaged ends the decoding. Its own header says where it ends, but its header may be what is damaged:
+/// where to go on is told by the next batch that is whole, or by the high watermark if the two agree, and else by nobody.
 pub(crate) fn decode(
     buffer: &Arc<FetchBuffer>,
     bytes: Option<&[u8]>,
     from: i64,
+    high_watermark: i64,
     aborted: Option<&[AbortedTransaction]>,
     options: &mut DecodeOptions,
 ) -> Decoded {
     let mut decoder = Decoder {
         buffer,
         options,
+        high_watermark,
+        end_of_last: 0,
+        claimed_end: None,
+        unpacked: Vec::new(),
+        unpacked_batches: Vec::new(),
         aborted: AbortedTransactions::new(aborted),
         decoded: Decoded {
             batches: Vec::new(),
@@ -94,7 +103,7 @@ pub(crate) fn decode(
         match batches.next() {
             Some(Ok(Batch::V2(batch))) => {
                 decoder.finish_legacy();
-                if !decoder.batch(&batch) {
+                if !decoder.is_in_place(&batch, &batches) || !decoder.batch(&batch) {
                     break;
                 }
             }
@@ -106,6 +115,9 @@ pub(crate) fn decode(
             Some(Err(error)) => {
                 let offset = bytes[at..].first_chunk().map_or(from, |offset| i64::from_be_bytes(*offset));
                 decoder.damage(offset, None, error.to_string());
+                if !batches.skip_damaged() {
+                    return decoder.finish();
+                }
                 break;
             }
             None => {
@@ -118,13 +130,22 @@ pub(crate) fn decode(
             }
         }
     }
-    decoder.finish_legacy();
-    decoder.decoded
+    decoder.find_way_on(batches, bytes.len());
+    decoder.finish()
 }
 
 struct Decoder<'a> {
     buffer: &'a Arc<FetchBuffer>,
     options: &'a mut DecodeOptions,
+    high_watermark: i64,
+    /// Where the last batch that was read ended: no other may begin before.
+    end_of_last: i64,
+    /// The end that a damaged batch claims.
+    claimed_end: Option<i64>,
+    /// Records that came out of codecs, of all batches one after the other.
+    unpacked: Vec<u8>,
+    /// The places of those batches among the decoded ones.
+    unpacked_batches: Vec<usize>,
     aborted: AbortedTransactions,
     decoded: Decoded,
     legacy: Option<LegacyRun>,
@@ -138,28 +159,63 @@ struct LegacyRun {
 }
 
 impl Decoder<'_> {
+    /// False if a batch's first offset, which no checksum covers, leaves a gap and contradicts what is known else.
+    fn is_in_place(&mut self, batch: &batch::RecordBatch<'_>, behind: &Batches<'_>) -> bool {
+        let from = self.decoded.next_offset;
+        let base_offset = batch.header().base_offset;
+        if base_offset <= from {
+            return true;
+        }
+        let end = batch.header().last_offset().saturating_add(1);
+        if let Some(Ok(Batch::V2(next))) = behind.clone().next()
+            && (from..end).contains(&next.header().base_offset)
+        {
+            let next = next.header().base_offset;
+            self.damage(
+                base_offset,
+                None,
+                format!("it claims offset {base_offset}, but offset {next} follows"),
+            );
+            return false;
+        }
+        if (0..end).contains(&self.high_watermark) {
+            let reason =
+                format!("it claims offset {base_offset}, but the high watermark is {}", self.high_watermark);
+            self.damage(base_offset, None, reason);
+            return false;
+        }
+        true
+    }
+
     /// Takes in a batch; false if nothing after it can be used now.
     fn batch(&mut self, batch: &batch::RecordBatch<'_>) -> bool {
         let header = batch.header();
-        let Some(next_offset) = header.last_offset().checked_add(1).filter(|_| header.base_offset >= 0)
-        else {
-            self.damage(header.base_offset, None, format!("the batch's offset is {}", header.base_offset));
+        let base_offset = header.base_offset;
+        let Some(next_offset) = header.last_offset().checked_add(1).filter(|_| base_offset >= 0) else {
+            self.damage(base_offset, None, format!("the batch's offset is {base_offset}"));
             return false;
         };
+        if base_offset < self.end_of_last {
+            let reason = format!("offsets go backwards, from {} to {base_offset}", self.end_of_last);
+            self.damage(base_offset, None, reason);
+            return false;
+        }
+        self.end_of_last = next_offset;
         if next_offset <= self.decoded.next_offset {
             // It is wholly before what was asked for.
             return true;
         }
-        if self.options.check_crcs
-            && let Err(error) = batch.verify_crc()
-        {
-            self.damage(header.base_offset, Some(next_offset), error.to_string());
+        // Without a checksum the header vouches for itself: as many offsets as records. Only compaction leaves gaps.
+        let is_odd = i64::from(header.record_count) != i64::from(header.last_offset_delta) + 1;
+        let is_checked = self.options.check_crcs || is_odd;
+        if is_checked && let Err(error) = batch.verify_crc() {
+            self.damage(base_offset, Some(next_offset), error.to_string());
             return false;
         }
         let records = &batch.bytes()[layout::RECORDS..];
         if header.is_control() {
             if control_batch_aborts(header, records) {
-                self.aborted.ended(header.producer_id, header.base_offset);
+                self.aborted.ended(header.producer_id, base_offset);
             }
             self.decoded.next_offset = next_offset;
             return true;
@@ -171,32 +227,41 @@ impl Decoder<'_> {
             self.decoded.next_offset = next_offset;
             return true;
         }
-        let (buffer, bytes) = match header.compression() {
-            Ok(Compression::None) => (Arc::clone(self.buffer), self.buffer.range_of(records)),
+        let unpacked = match header.compression() {
+            Ok(Compression::None) => Ok(None),
             Ok(_) if self.options.decompressed_room == 0 && !self.decoded.batches.is_empty() => return false,
-            Ok(codec) => match self.decompress(codec, records) {
-                Ok(buffer) => {
-                    let len = buffer.bytes().len();
-                    (buffer, 0..len)
+            Ok(codec) => self.unpack(codec, records).map(Some),
+            Err(error) => Err(error.to_string()),
+        };
+        let unpacked = unpacked.and_then(|unpacked| {
+            let size = unpacked.as_ref().map_or(records.len(), Range::len);
+            let count = usize::try_from(header.record_count).unwrap_or(0);
+            match count > size / SMALLEST_RECORD {
+                true => Err(format!("{count} records in {size} bytes")),
+                false => Ok((unpacked, count)),
+            }
+        });
+        let (unpacked, count) = match unpacked {
+            Ok(unpacked) => unpacked,
+            Err(reason) => {
+                self.damage(base_offset, Some(next_offset), reason);
+                if is_checked || batch.verify_crc().is_ok() {
+                    // The broker has it like that, so its header can be believed.
+                    self.trust_claimed_end();
                 }
-                Err(reason) => {
-                    self.damage(header.base_offset, Some(next_offset), reason);
-                    return false;
-                }
-            },
-            Err(error) => {
-                self.damage(header.base_offset, Some(next_offset), error.to_string());
                 return false;
             }
         };
-        let count = usize::try_from(header.record_count).unwrap_or(0);
-        if count > bytes.len() / SMALLEST_RECORD {
-            let reason = format!("{count} records in {} bytes", bytes.len());
-            self.damage(header.base_offset, Some(next_offset), reason);
-            return false;
-        }
+        let bytes = match unpacked {
+            Some(range) => {
+                self.unpacked_batches.push(self.decoded.batches.len());
+                range
+            }
+            None => self.buffer.range_of(records),
+        };
         self.decoded.messages += count;
         self.decoded.bytes += bytes.len();
+        let buffer = Arc::clone(self.buffer);
         self.decoded.batches.push(RecordBatch::new(buffer, bytes, *header, self.decoded.next_offset));
         self.decoded.next_offset = next_offset;
         true
@@ -217,7 +282,7 @@ impl Decoder<'_> {
         })();
         if let Err(error) = result {
             // The offset of a wrapper is that of its last message.
-            self.damage(message.offset, None, error.to_string());
+            self.damage(message.offset, message.offset.checked_add(1), error.to_string());
         }
         self.decoded.damage.is_none()
     }
@@ -259,25 +324,82 @@ impl Decoder<'_> {
         self.decoded.batches.push(RecordBatch::new(buffer, 0..len, run.header, run.first_offset));
     }
 
-    fn decompress(&mut self, codec: Compression, bytes: &[u8]) -> Result<Arc<FetchBuffer>, String> {
-        let mut out = self.options.buffers.take();
-        out.clear();
-        match decompress(codec, bytes, self.options.max_batch_bytes, &mut out) {
-            Ok(()) => {
-                self.options.decompressed_room = self.options.decompressed_room.saturating_sub(out.len());
-                Ok(Arc::new(FetchBuffer::new(out, self.options.buffers.clone())))
-            }
-            Err(error) => {
-                self.options.buffers.put(out);
-                Err(error.to_string())
-            }
+    /// Decompresses records behind those of the batches before; answers where they are.
+    fn unpack(&mut self, codec: Compression, bytes: &[u8]) -> Result<Range<usize>, String> {
+        if self.unpacked_batches.is_empty() && self.unpacked.capacity() == 0 {
+            self.unpacked = self.options.buffers.take();
+            self.unpacked.clear();
+        }
+        let start = self.unpacked.len();
+        decompress(codec, bytes, self.options.max_batch_bytes, &mut self.unpacked)
+            .map_err(|error| error.to_string())?;
+        let size = self.unpacked.len() - start;
+        self.options.decompressed_room = self.options.decompressed_room.saturating_sub(size);
+        Ok(start..start + size)
+    }
+
+    /// Notes a damaged batch, and where it claims to end.
+    fn damage(&mut self, offset: i64, claimed_end: Option<i64>, reason: String) {
+        let from = self.decoded.next_offset;
+        let limit = if self.high_watermark < 0 { i64::MAX } else { self.high_watermark.max(from) };
+        let offset = if (from..=limit).contains(&offset) { offset } else { from };
+        self.claimed_end = claimed_end.filter(|end| *end > from);
+        self.decoded.damage = Some(Damage { offset, next_offset: None, reason });
+    }
+
+    fn trust_claimed_end(&mut self) {
+        if let Some(damage) = &mut self.decoded.damage {
+            damage.next_offset = self.claimed_end;
         }
     }
 
-    fn damage(&mut self, offset: i64, next_offset: Option<i64>, reason: String) {
-        let offset = offset.max(self.decoded.next_offset);
-        let next_offset = next_offset.unwrap_or(offset).max(offset.saturating_add(1));
-        self.decoded.damage = Some(Damage { offset, next_offset, reason });
+    /// Behind a damaged batch: looks where the next one starts that is whole.
+    fn find_way_on(&mut self, mut batches: Batches<'_>, len: usize) {
+        let Some(Damage { next_offset: None, .. }) = &self.decoded.damage else { return };
+        let from = self.decoded.next_offset;
+        let is_last = batches.position() == len;
+        if is_last && self.claimed_end == Some(self.high_watermark) {
+            return self.trust_claimed_end();
+        }
+        let next_offset = loop {
+            let next = match batches.next() {
+                Some(Ok(Batch::V2(batch))) if batch.verify_crc().is_ok() => {
+                    let header = batch.header();
+                    Some(header.base_offset).filter(|_| {
+                        self.high_watermark < 0 || (0..self.high_watermark).contains(&header.last_offset())
+                    })
+                }
+                Some(Ok(Batch::Legacy(message))) if message.verify_crc().is_ok() => {
+                    let plain = matches!(message.compression(), Ok(Compression::None));
+                    let claimed = self.claimed_end.filter(|end| *end <= message.offset);
+                    claimed.or(plain.then_some(message.offset))
+                }
+                Some(Ok(_)) => None,
+                Some(Err(_)) if batches.skip_damaged() => None,
+                Some(Err(_)) | None => break None,
+            };
+            if next.is_some_and(|next| next > from) {
+                break next;
+            }
+        };
+        if let Some(damage) = &mut self.decoded.damage {
+            damage.next_offset = next_offset;
+        }
+    }
+
+    fn finish(mut self) -> Decoded {
+        self.finish_legacy();
+        if self.unpacked_batches.is_empty() {
+            if self.unpacked.capacity() > 0 {
+                self.options.buffers.put(self.unpacked);
+            }
+            return self.decoded;
+        }
+        let buffer = Arc::new(FetchBuffer::new(self.unpacked, self.options.buffers.clone()));
+        for place in self.unpacked_batches {
+            self.decoded.batches[place].move_to(&buffer);
+        }
+        self.decoded
     }
 }
 

@@ -144,6 +144,11 @@ impl RecordBatch {
         Self { buffer, bytes, header, first_offset }
     }
 
+    /// Its records are at the same place of another buffer.
+    pub(crate) fn move_to(&mut self, buffer: &Arc<FetchBuffer>) {
+        self.buffer = Arc::clone(buffer);
+    }
+
     fn walk(&self) -> RecordWalk<'_> {
         RecordWalk::new(&self.header, &self.buffer.bytes[self.bytes.clone()])
     }

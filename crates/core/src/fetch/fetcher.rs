@@ -445,8 +445,14 @@ impl Fetcher {
         } else {
             answer.high_watermark
         };
-        let mut decoded =
-            decode(buffer, answer.records, offset, answer.aborted_transactions.as_deref(), options);
+        let mut decoded = decode(
+            buffer,
+            answer.records,
+            offset,
+            answer.high_watermark,
+            answer.aborted_transactions.as_deref(),
+            options,
+        );
         if decoded.next_offset > offset {
             slot.damaged = 0;
             slot.max_bytes = self.shared.settings.partition_fetch_max_bytes;
@@ -573,29 +579,47 @@ impl Slot {
         first.then(|| Error::new(ErrorKind::BadBatch, detail).with_next_attempt(wait))
     }
 
-    /// A batch is damaged: fetch it again after a while, and go on behind it when that does not help.
+    /// A batch is damaged: fetch it again after a while, and leave it out when that does not help. Where its end can't be
+    /// told it is asked for further, with room for more, until something behind it shows where to go on.
     fn handle_damage(
         &mut self,
         now: Instant,
         damage: Damage,
         settings: &super::shared::ConsumerSettings,
     ) -> Option<Error> {
-        self.damaged += 1;
-        let first = self.damaged == 1;
-        let wait = settings.fetch_error_backoff;
+        self.damaged = self.damaged.saturating_add(1);
         let Damage { offset, next_offset, reason } = damage;
-        if self.damaged < ATTEMPTS_AT_DAMAGED_BATCH {
-            self.retry_at = Some(now + wait);
-            let error = Error::new(ErrorKind::BadBatch, format!("at offset {offset}: {reason}"));
-            return first.then(|| error.with_next_attempt(wait));
+        let factor = 1 << self.damaged.saturating_sub(ATTEMPTS_AT_DAMAGED_BATCH).min(4);
+        let wait = settings.fetch_error_backoff.saturating_mul(factor);
+        self.retry_at = Some(now + wait);
+        let error = |detail| Error::new(ErrorKind::BadBatch, detail);
+        match (self.damaged, next_offset.filter(|next| *next > self.partition.offset)) {
+            (1, _) => Some(error(format!("at offset {offset}: {reason}")).with_next_attempt(wait)),
+            (..ATTEMPTS_AT_DAMAGED_BATCH, _) => None,
+            (_, Some(next_offset)) => {
+                self.damaged = 0;
+                self.retry_at = None;
+                self.max_bytes = settings.partition_fetch_max_bytes;
+                self.partition.offset = next_offset;
+                Some(error(format!(
+                    "at offset {offset}: {reason}; fetched {ATTEMPTS_AT_DAMAGED_BATCH} times, offsets {offset} to {} \
+                     are left out, going on at offset {next_offset}",
+                    next_offset - 1
+                )))
+            }
+            (attempts, None) => {
+                let most = settings.fetch_max_bytes.max(settings.partition_fetch_max_bytes);
+                self.max_bytes = self.max_bytes.saturating_mul(2).min(most);
+                (attempts == ATTEMPTS_AT_DAMAGED_BATCH).then(|| {
+                    let detail = format!(
+                        "at offset {offset}: {reason}; where it ends can't be told yet: standing still at offset {}, \
+                         seek behind it to go on",
+                        self.partition.offset
+                    );
+                    error(detail).with_next_attempt(wait)
+                })
+            }
         }
-        self.damaged = 0;
-        self.partition.offset = next_offset.max(self.partition.offset + 1);
-        let detail = format!(
-            "at offset {offset}: {reason}; fetched {ATTEMPTS_AT_DAMAGED_BATCH} times, going on at offset {}",
-            self.partition.offset
-        );
-        Some(Error::new(ErrorKind::BadBatch, detail))
     }
 }
 

@@ -445,16 +445,38 @@ fn an_error_is_told_once_and_tried_again_after_the_back_off() {
     }
 }
 
+/// Answers a fetch with the same bytes again and again, until damage was told twice: once at once, once with what becomes
+/// of it. Answers the second sentence.
+fn fetch_damaged(script: &mut Script, high_watermark: i64, bytes: &[u8]) -> String {
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        script.later(Duration::from_secs(1));
+        script.fetch().unwrap();
+        script.answer(&response(5, vec![data(0, high_watermark, bytes.to_vec())]));
+        for event in script.take().events() {
+            let ConsumerEvent::Error(error) = event else { panic!("{event:?}") };
+            assert_eq!(error.kind(), ErrorKind::BadBatch);
+            told.push(error.to_string());
+        }
+    }
+    assert_eq!(told.len(), 2, "{told:?}");
+    told.remove(1)
+}
+
+fn damaged(mut bytes: Vec<u8>, at: usize) -> Vec<u8> {
+    bytes[at] ^= 0x15;
+    bytes
+}
+
 #[test]
 fn a_damaged_batch_names_its_place_and_is_left_out_after_three_attempts() {
     let mut script = Script::new(18, ConsumerSettings::default());
     script.adopt(0, 0);
-    let mut bytes = batch(0, 2, 10);
-    bytes.extend(batch(2, 2, 10));
-    let at = bytes.len() - 3;
-    bytes[at] ^= 1;
+    let whole = batch(0, 2, 10);
+    let mut bytes = damaged(batch(2, 2, 10), 75);
+    bytes.extend(batch(4, 1, 10));
     script.fetch().unwrap();
-    script.answer(&response(5, vec![data(0, 9, bytes.clone())]));
+    script.answer(&response(5, vec![data(0, 9, [whole, bytes.clone()].concat())]));
     let records = script.take();
     assert_eq!(records.iter().map(|m| m.offset()).collect::<Vec<_>>(), [0, 1], "what is whole is handed out");
     let [ConsumerEvent::Error(error)] = records.events() else { panic!("{records:?}") };
@@ -464,12 +486,111 @@ fn a_damaged_batch_names_its_place_and_is_left_out_after_three_attempts() {
         assert!(script.fetch().is_none());
         script.later(Duration::from_secs(1));
         script.fetch().unwrap();
-        script.answer(&response(5, vec![data(0, 9, bytes[bytes.len() / 2..].to_vec())]));
+        script.answer(&response(5, vec![data(0, 9, bytes.clone())]));
     }
     let events = script.take();
     let [ConsumerEvent::Error(error)] = events.events() else { panic!("{events:?}") };
-    assert!(error.to_string().contains("going on at offset 4"), "{error}");
+    assert!(error.to_string().contains("offsets 2 to 3 are left out, going on at offset 4"), "{error}");
     assert_eq!(named(&script.fetch().unwrap()), [(0, 4)]);
+}
+
+#[test]
+fn where_a_damaged_batch_ends_is_not_believed_but_found_out() {
+    for (place, what) in [(75, "a record"), (23, "the last offset"), (57, "the count"), (16, "the format")] {
+        let mut script = Script::new(18, ConsumerSettings::default());
+        script.adopt(0, 0);
+        let alone = damaged(batch(0, 4, 10), place);
+        let told = fetch_damaged(&mut script, 9, &alone);
+        assert!(told.contains("standing still at offset 0"), "{what}: {told}");
+        script.later(Duration::from_secs(1));
+        let request = script.fetch().unwrap();
+        assert_eq!(named(&request), [(0, 0)], "{what}");
+        let asked = request.topics[0].partitions[0].partition_max_bytes;
+        assert!(asked > ConsumerSettings::default().partition_fetch_max_bytes, "room for the next one");
+        script.answer(&response(5, vec![data(0, 9, [alone, batch(4, 2, 10)].concat())]));
+        let records = script.take();
+        let [ConsumerEvent::Error(error)] = records.events() else { panic!("{what}: {records:?}") };
+        assert!(error.to_string().contains("going on at offset 4"), "{what}: {error}");
+        assert_eq!(named(&script.fetch().unwrap()), [(0, 4)], "{what}");
+    }
+}
+
+#[test]
+fn the_high_watermark_may_confirm_where_a_damaged_batch_ends() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    let told = fetch_damaged(&mut script, 4, &damaged(batch(0, 4, 10), 75));
+    assert!(told.contains("going on at offset 4"), "{told}");
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    let told = fetch_damaged(&mut script, 4, &damaged(batch(0, 4, 10), 26));
+    assert!(told.contains("standing still at offset 0"), "{told}");
+}
+
+#[test]
+fn without_checksums_a_wrong_last_offset_does_not_skip_records() {
+    let settings = ConsumerSettings { check_crcs: false, ..ConsumerSettings::default() };
+    for place in 23..27 {
+        let mut script = Script::new(18, settings.clone());
+        script.adopt(0, 0);
+        let bytes = [damaged(batch(0, 4, 10), place), batch(4, 2, 10)].concat();
+        let told = fetch_damaged(&mut script, 6, &bytes);
+        assert!(told.contains("going on at offset 4"), "{place}: {told}");
+    }
+    // A gap that compaction left is none.
+    let mut script = Script::new(18, settings);
+    script.adopt(0, 0);
+    let mut compacted = batch(0, 2, 10);
+    compacted[23..27].copy_from_slice(&5i32.to_be_bytes());
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![data(0, 6, mark(compacted, 0, -1))]));
+    assert_eq!(script.offsets(), [0, 1]);
+    assert_eq!(named(&script.fetch().unwrap()), [(0, 6)]);
+}
+
+#[test]
+fn offsets_that_go_backwards_or_jump_too_far_are_told() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    let bytes = [batch(0, 4, 10), batch(2, 4, 10), batch(8, 1, 10)].concat();
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![data(0, 9, bytes)]));
+    let records = script.take();
+    assert_eq!(records.iter().map(|m| m.offset()).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    let [ConsumerEvent::Error(error)] = records.events() else { panic!("{records:?}") };
+    assert!(error.to_string().contains("offsets go backwards, from 4 to 2"), "{error}");
+
+    for bytes in [batch(90, 4, 10), [batch(5, 4, 10), batch(4, 1, 10)].concat()] {
+        let mut script = Script::new(18, ConsumerSettings::default());
+        script.adopt(0, 0);
+        script.fetch().unwrap();
+        script.answer(&response(5, vec![data(0, 9, bytes)]));
+        let records = script.take();
+        assert_eq!(records.iter().count(), 0);
+        let [ConsumerEvent::Error(error)] = records.events() else { panic!("{records:?}") };
+        assert!(error.to_string().contains("it claims offset"), "{error}");
+    }
+}
+
+#[test]
+fn compressed_batches_of_a_fetch_share_one_buffer_of_the_pool() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    let mut bytes = Vec::new();
+    for base in 0..10i64 {
+        let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
+        builder.append(1000, None, Some(&[b'v'; 20_000]), &[]);
+        let options = SealOptions { compression: Compression::Lz4, ..SealOptions::default() };
+        let start = bytes.len();
+        bytes.extend(builder.seal(&options).unwrap().to_vec());
+        bytes[start..start + 8].copy_from_slice(&base.to_be_bytes());
+    }
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![data(0, 10, bytes)]));
+    let records = script.take();
+    let values: Vec<_> = records.iter().map(|m| m.value().unwrap().as_ptr() as usize).collect();
+    assert_eq!(values.len(), 10);
+    assert!(values.windows(2).all(|pair| (20_000..20_100).contains(&(pair[1] - pair[0]))), "{values:?}");
 }
 
 #[test]

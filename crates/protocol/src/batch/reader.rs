@@ -144,6 +144,18 @@ impl<'a> Batches<'a> {
         self.position
     }
 
+    /// After an error: goes to where the length of the batch that can't be read says that the next one starts. False if it
+    /// can't be there. The length may be what is damaged, so what is found there has to prove itself.
+    pub fn skip_damaged(&mut self) -> bool {
+        let rest = &self.bytes[self.position..];
+        let length = field(rest, layout::LENGTH).map(i32::from_be_bytes);
+        let length = length.and_then(|length| usize::try_from(length).ok()).filter(|length| *length > 0);
+        let size = length.map(|length| length + layout::LENGTH_PREFIX).filter(|size| *size <= rest.len());
+        self.position += size.unwrap_or(0);
+        self.over = size.is_none();
+        size.is_some()
+    }
+
     fn next_batch(&mut self) -> Result<Option<Batch<'a>>, BatchError> {
         let rest = &self.bytes[self.position..];
         let error = |kind| BatchError { kind, position: self.position };
