@@ -47,7 +47,7 @@ const LINGER_0: &[&str] = &["--set", "linger.ms=0"];
 const LARGE_BATCHES: &[&str] = &["--set", "batch.size=1000000"];
 
 /// All of them. Ottla first, then by age.
-pub const PEERS: [Peer; 10] = [
+pub const PEERS: [Peer; 11] = [
     Peer {
         name: "ottla",
         what: "Ottla, the Rust API",
@@ -56,6 +56,15 @@ pub const PEERS: [Peer; 10] = [
         producing: &[],
         consuming: &[],
         one_at_a_time: &["--set", "linger.ms=0", "--set", "broker.linger.ms=0"],
+    },
+    Peer {
+        name: "ottla-batch",
+        what: "Ottla, the Rust API: send_batch, 100 at a time",
+        made: Made::Cargo("peer-ottla"),
+        kinds: &[Kind::Produce],
+        producing: &["--mode", "batch"],
+        consuming: &[],
+        one_at_a_time: &[],
     },
     Peer {
         name: "librdkafka",

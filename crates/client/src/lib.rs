@@ -52,7 +52,7 @@ pub use ottla_protocol::{
     batch::{HeaderRef, Headers},
     error_code::ErrorCode,
 };
-pub use producer::{Delivery, Producer, ProducerBuilder, RecordMetadata, Topic};
+pub use producer::{Delivery, Producer, ProducerBuilder, RecordMetadata, SendBatchError, Topic};
 
 /// The README's examples are compiled with the documentation's.
 #[cfg(doctest)]

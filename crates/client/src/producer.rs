@@ -86,6 +86,27 @@ struct Inner {
     warnings: Vec<String>,
 }
 
+/// Why [`Topic::send_batch`] did not take all records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SendBatchError {
+    /// How many were taken: the first ones.
+    pub taken: usize,
+    /// Why the next one was not. Nothing of it, nor of those behind it, was kept.
+    pub error: SendError,
+}
+
+impl fmt::Display for SendBatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (after {} records that were taken)", self.error, self.taken)
+    }
+}
+
+impl std::error::Error for SendBatchError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
 impl Producer {
     /// A producer without delivery reports of its own.
     pub fn new(config: &Config) -> Result<Self> {
@@ -246,6 +267,16 @@ impl Topic {
     #[inline]
     pub fn send(&self, record: Record<'_>) -> Result<(), SendError> {
         self.try_send(&record)
+    }
+
+    /// Takes records in their order, without waiting, for less than one by one. An error says how many were taken before
+    /// the one that was not.
+    pub fn send_batch(&self, records: &[Record<'_>]) -> Result<(), SendBatchError> {
+        let (now, wall_ms) = clock::now_and_wall_ms();
+        self.inner
+            .shared
+            .send_batch(&self.topic, now, wall_ms, records)
+            .map_err(|(taken, error)| SendBatchError { taken, error })
     }
 
     /// Takes a record, waiting for room in the queue up to `timeout`. Not to be called from a delivery callback, whose

@@ -77,12 +77,24 @@ pub struct Payloads {
 impl Payloads {
     #[inline]
     pub fn next_payload(&mut self) -> &[u8] {
+        let start = self.next_start();
+        self.at(start)
+    }
+
+    /// Where the next payload begins, for [`Payloads::at`]: several can be borrowed at once then.
+    #[inline]
+    pub fn next_start(&mut self) -> usize {
         if self.next + self.size > self.bytes.len() {
             self.next = 0;
         }
         let start = self.next;
         self.next += self.size;
-        &self.bytes[start..self.next]
+        start
+    }
+
+    #[inline]
+    pub fn at(&self, start: usize) -> &[u8] {
+        &self.bytes[start..start + self.size]
     }
 }
 

@@ -12,6 +12,8 @@ use ottla::{Config, Consumer, DeliveryBatch, Offset, Producer, Record};
 use peer::{Job, Pace, Received, report, report_latency, report_steady};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Records of a call of `send_batch`.
+const ARRAY: usize = 100;
 const A_WHILE: Duration = Duration::from_secs(60);
 
 fn main() {
@@ -62,6 +64,26 @@ fn produce(job: &Job) {
     let topic = producer.topic(job.text("topic"));
     let round_robin = job.round_robin();
     let began = Instant::now();
+    if job.optional("mode") == Some("batch") {
+        for first in (0..messages).step_by(ARRAY) {
+            let numbers = first..messages.min(first + ARRAY as u64);
+            let starts: Vec<_> = numbers.map(|number| (number, payloads.next_start())).collect();
+            let record = |&(number, start): &(u64, usize)| {
+                let record = Record::new().value(payloads.at(start));
+                if round_robin { record.partition((number % partitions) as i32) } else { record }
+            };
+            let records: Vec<_> = starts.iter().map(record).collect();
+            let mut left = &records[..];
+            while let Err(error) = topic.send_batch(left) {
+                // Waits for room, with one record.
+                left = &left[error.taken..];
+                topic.send_blocking(left[0].clone(), A_WHILE).unwrap_or_else(|error| panic!("{error}"));
+                left = &left[1..];
+            }
+        }
+        producer.flush(A_WHILE).expect("flushed");
+        return report(VERSION, began, delivered.0.load(Relaxed), delivered.1.load(Relaxed), 0);
+    }
     for number in 0..messages {
         let mut record = Record::new().value(payloads.next_payload());
         if round_robin {

@@ -12,6 +12,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use ottla_protocol::batch::{ChunkPool, RecordBatchBuilder};
+use spin::mutex::SpinMutexGuard;
 
 use super::{
     budget::{Budget, Lease, NoRoom},
@@ -153,60 +154,24 @@ impl Accumulator {
         pool: &ChunkPool,
         track: Option<&mut Option<(Arc<Tracker>, usize)>>,
     ) -> Result<Appended, Refused> {
-        let mut state = self.state.lock();
-        let state = &mut *state;
-        if state.sealed {
-            return Err(Refused::Sealed);
-        }
-        let mut filled = false;
-        if let Some(open) = &state.open {
-            let upper = payload_bytes + RECORD_OVERHEAD + record.headers.len() * HEADER_OVERHEAD;
-            if open.builder.record_count() as usize >= limits.max_records
-                || open.builder.len() + upper > limits.max_bytes
-                || now.as_nanos().saturating_sub(open.since.as_nanos()) > limits.max_age_nanos
-            {
-                state.last_len = open.builder.record_count() as usize;
-                state.full.extend(state.open.take());
-                filled = true;
-            }
-        }
-        let opened_batch = state.open.is_none();
-        if opened_batch && join_only {
-            if filled {
-                state.announce(true, now);
-            }
-            return Ok(Appended::NothingToJoin);
-        }
-        if charge == Charge::Now
-            && let Err(NoRoom) = self.budget.try_charge_lease(&mut state.lease, payload_bytes, state.last_len)
-        {
-            if filled {
-                state.announce(true, now);
-            }
-            return Err(Refused::NoRoom);
-        }
-        let last_len = state.last_len;
-        let open = state.open.get_or_insert_with(|| OpenBatch {
-            builder: RecordBatchBuilder::new(pool),
-            tags: if keep_tags { Tags::with_capacity(last_len) } else { Tags::None },
-            tracker: None,
-            since: now,
-            charged_bytes: 0,
-        });
-        open.builder.append(timestamp, record.key, record.value, &record.headers);
-        open.tags.push(record.opaque);
-        open.charged_bytes += payload_bytes as u64;
-        if let Some(track) = track {
-            let tracker = open.tracker.get_or_insert_with(|| Arc::new(Tracker::default()));
-            *track = Some((Arc::clone(tracker), open.builder.record_count() as usize - 1));
-        }
-        if let Some(owner) = &state.owner {
-            owner.ready.add_bytes(payload_bytes);
-        }
-        if opened_batch {
-            state.announce(filled, now);
-        }
-        Ok(Appended::Yes)
+        self.hold().append(
+            now,
+            record,
+            timestamp,
+            payload_bytes,
+            keep_tags,
+            join_only,
+            charge,
+            limits,
+            pool,
+            track,
+        )
+    }
+
+    /// Keeps others out for a few records in a row.
+    #[inline]
+    pub(super) fn hold(&self) -> Held<'_> {
+        Held { budget: &self.budget, state: self.state.lock() }
     }
 
     /// Names the broker that is to be told from now on, and says whether there is something to send already.
@@ -298,6 +263,89 @@ impl Accumulator {
     pub fn leased(&self) -> (usize, u64) {
         let state = self.state.lock();
         (state.lease.messages(), state.lease.bytes())
+    }
+}
+
+/// An accumulator that one thread appends to.
+#[derive(Debug)]
+pub(super) struct Held<'a> {
+    budget: &'a Budget,
+    state: SpinMutexGuard<'a, State>,
+}
+
+impl Held<'_> {
+    /// See [`Accumulator::append`].
+    #[inline(always)]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the hot path passes what it has, without a struct in between"
+    )]
+    pub(super) fn append(
+        &mut self,
+        now: Instant,
+        record: &Record<'_>,
+        timestamp: i64,
+        payload_bytes: usize,
+        keep_tags: bool,
+        join_only: bool,
+        charge: Charge,
+        limits: &BatchLimits,
+        pool: &ChunkPool,
+        track: Option<&mut Option<(Arc<Tracker>, usize)>>,
+    ) -> Result<Appended, Refused> {
+        let state = &mut *self.state;
+        if state.sealed {
+            return Err(Refused::Sealed);
+        }
+        let mut filled = false;
+        if let Some(open) = &state.open {
+            let upper = payload_bytes + RECORD_OVERHEAD + record.headers.len() * HEADER_OVERHEAD;
+            if open.builder.record_count() as usize >= limits.max_records
+                || open.builder.len() + upper > limits.max_bytes
+                || now.as_nanos().saturating_sub(open.since.as_nanos()) > limits.max_age_nanos
+            {
+                state.last_len = open.builder.record_count() as usize;
+                state.full.extend(state.open.take());
+                filled = true;
+            }
+        }
+        let opened_batch = state.open.is_none();
+        if opened_batch && join_only {
+            if filled {
+                state.announce(true, now);
+            }
+            return Ok(Appended::NothingToJoin);
+        }
+        if charge == Charge::Now
+            && let Err(NoRoom) = self.budget.try_charge_lease(&mut state.lease, payload_bytes, state.last_len)
+        {
+            if filled {
+                state.announce(true, now);
+            }
+            return Err(Refused::NoRoom);
+        }
+        let last_len = state.last_len;
+        let open = state.open.get_or_insert_with(|| OpenBatch {
+            builder: RecordBatchBuilder::new(pool),
+            tags: if keep_tags { Tags::with_capacity(last_len) } else { Tags::None },
+            tracker: None,
+            since: now,
+            charged_bytes: 0,
+        });
+        open.builder.append(timestamp, record.key, record.value, &record.headers);
+        open.tags.push(record.opaque);
+        open.charged_bytes += payload_bytes as u64;
+        if let Some(track) = track {
+            let tracker = open.tracker.get_or_insert_with(|| Arc::new(Tracker::default()));
+            *track = Some((Arc::clone(tracker), open.builder.record_count() as usize - 1));
+        }
+        if let Some(owner) = &state.owner {
+            owner.ready.add_bytes(payload_bytes);
+        }
+        if opened_batch {
+            state.announce(filled, now);
+        }
+        Ok(Appended::Yes)
     }
 }
 

@@ -18,7 +18,7 @@ use ottla_protocol::{
 use parking_lot::{Mutex, RwLock};
 
 use super::{
-    accumulator::{Appended, BatchLimits, Charge, HEADER_OVERHEAD, RECORD_OVERHEAD, Refused},
+    accumulator::{Appended, BatchLimits, Charge, HEADER_OVERHEAD, Held, RECORD_OVERHEAD, Refused},
     batch::OpenBatchRest,
     budget::Budget,
     collector::Linger,
@@ -190,15 +190,78 @@ impl ProducerShared {
         track: Option<&mut Option<(Arc<Tracker>, usize)>>,
     ) -> Result<(), SendError> {
         let payload_bytes = record.payload_bytes();
-        let upper = payload_bytes + RECORD_OVERHEAD + record.headers.len() * HEADER_OVERHEAD;
-        if upper > self.settings.max_message_bytes {
-            let limit = self.settings.max_message_bytes;
-            return Err(SendError::MessageTooLarge { size: upper, limit });
+        if !self.is_small_enough(record, payload_bytes) {
+            let (size, limit) = (upper_bound(record, payload_bytes), self.settings.max_message_bytes);
+            return Err(SendError::MessageTooLarge { size, limit });
         }
         if self.closed.load(Ordering::Relaxed) {
             return Err(self.fatal.lock().clone().map_or(SendError::Closed, SendError::Fatal));
         }
         self.route(topic, now, wall_ms, record, payload_bytes, track)
+    }
+
+    /// Takes records in their order, as [`Self::send`] does one by one, but keeps the lock of a partition while the next
+    /// ones go there too. The error says how many were taken before the one that was not.
+    pub fn send_batch(
+        &self,
+        topic: &ProducerTopic,
+        now: Instant,
+        wall_ms: i64,
+        records: &[Record<'_>],
+    ) -> Result<(), (usize, SendError)> {
+        let mut taken = 0;
+        while taken < records.len() {
+            taken += self.append_run(topic, now, wall_ms, &records[taken..]);
+            // What ended the run is sent on its own, which finds out what there is to say.
+            if let Some(record) = records.get(taken) {
+                self.send(topic, now, wall_ms, record, None).map_err(|error| (taken, error))?;
+                taken += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends as many of the first records as go to one partition without anything special, and says how many.
+    fn append_run(&self, topic: &ProducerTopic, now: Instant, wall_ms: i64, records: &[Record<'_>]) -> usize {
+        let TopicState::Known(count) = topic.state() else { return 0 };
+        if self.closed.load(Ordering::Relaxed) {
+            return 0;
+        }
+        let mut held: Option<(i32, Held<'_>)> = None;
+        for (index, record) in records.iter().take(LONGEST_RUN).enumerate() {
+            let payload_bytes = record.payload_bytes();
+            let Ok((partition, join_only)) = self.choose(topic, count, now, record) else { return index };
+            let held = match &mut held {
+                None => {
+                    let Some(accumulator) = topic.accumulator(partition) else { return index };
+                    &mut held.insert((partition, accumulator.hold())).1
+                }
+                Some((same, held)) if *same == partition => held,
+                Some(_) => return index,
+            };
+            let appended = self.is_small_enough(record, payload_bytes)
+                && held.append(
+                    now,
+                    record,
+                    record.timestamp.unwrap_or(wall_ms),
+                    payload_bytes,
+                    self.settings.keep_opaques,
+                    join_only,
+                    Charge::Now,
+                    &self.settings.batch,
+                    &self.pool,
+                    None,
+                ) == Ok(Appended::Yes);
+            if !appended {
+                return index;
+            }
+        }
+        records.len().min(LONGEST_RUN)
+    }
+
+    #[inline]
+    fn is_small_enough(&self, record: &Record<'_>, payload_bytes: usize) -> bool {
+        upper_bound(record, payload_bytes) <= self.settings.max_message_bytes
     }
 
     /// Messages that have no report yet.
@@ -452,6 +515,15 @@ impl fmt::Debug for ProducerShared {
     }
 }
 
+/// So many records are appended under one lock: some microseconds.
+const LONGEST_RUN: usize = 64;
+
+/// The most bytes that a record can take when encoded.
+#[inline]
+fn upper_bound(record: &Record<'_>, payload_bytes: usize) -> usize {
+    payload_bytes + RECORD_OVERHEAD + record.headers.len() * HEADER_OVERHEAD
+}
+
 /// The error of a record that waited too long for its topic.
 pub(crate) fn unknown_topic_error() -> Error {
     Error::new(
@@ -488,6 +560,28 @@ mod tests {
             assert_eq!(shared.queued_bytes(), 10 * (number + 1));
         }
         assert_eq!(send(&shared, 0), Err(SendError::QueueFull));
+    }
+
+    #[test]
+    fn an_array_of_records_is_taken_in_order_up_to_the_one_that_cannot_be() {
+        let shared = producer(500);
+        let (topic, _) = shared.topic("t");
+        let record =
+            |number: i32| Record::new().value("0123456789").partition(number % 3).opaque(number as u64);
+        let records: Vec<_> = (0..600).map(record).collect();
+        let now = Instant::ZERO;
+        assert_eq!(shared.send_batch(&topic, now, 0, &records), Err((500, SendError::QueueFull)));
+        assert_eq!(shared.queued_messages(), 500);
+        for partition in 0..3 {
+            let batch = topic.accumulator(partition).unwrap().take(true).0.unwrap();
+            let Tags::Opaque(opaques) = batch.tags else { panic!("tags") };
+            let expected: Vec<u64> = (0..500).filter(|number| number % 3 == partition as u64).collect();
+            assert_eq!(opaques, expected);
+        }
+        let mixed = [record(0), Record::new().value("v").partition(77), record(1)];
+        let unknown = SendError::UnknownPartition { partition: 77, count: 10 };
+        shared.budget.release(100, 1000);
+        assert_eq!(shared.send_batch(&topic, now, 0, &mixed), Err((1, unknown)));
     }
 
     #[test]
