@@ -7,20 +7,25 @@
 //!                                          ├─ the embedded cluster, as it is
 //!                                          ├─ workload and faults
 //!                                          └─ trace, whose hash is the same for the same seed
-//!   checkers: delivery, accounting, busy, liveness, determinism
+//!   checkers: delivery, consume, accounting, busy, liveness, determinism
 //! ```
 //!
 //! A run has two phases: first faults, in which nothing may go wrong; then everything heals, and all work must finish
-//! within a bounded virtual time. Read [`swarm`], [`world`], [`network`], [`client`], [`checkers`].
+//! within a bounded virtual time. Read [`swarm`], [`knobs`], [`faults`], [`workload`], [`reader`], [`world`],
+//! [`network`], [`client`], [`checkers`].
 #![forbid(unsafe_code)]
 
 pub mod checkers;
 pub mod client;
+pub mod faults;
+pub mod knobs;
 pub mod network;
+pub mod reader;
 pub mod swarm;
 pub mod trace;
 pub mod workload;
 pub mod world;
 
 pub use checkers::Broken;
-pub use swarm::{Knobs, Outcome, run};
+pub use knobs::Knobs;
+pub use swarm::{Outcome, run};

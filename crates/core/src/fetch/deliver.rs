@@ -47,6 +47,8 @@ pub struct FetchedRecords {
 pub struct Records {
     fetched: Vec<Arc<FetchedRecords>>,
     events: Vec<ConsumerEvent>,
+    /// What each event is about, where it goes out of date with its partition.
+    sources: Vec<Option<EventSource>>,
     bytes: usize,
     /// Told of records that turn out to be damaged.
     queue: Option<Arc<FetchQueue>>,
@@ -71,6 +73,9 @@ pub enum ConsumerEvent {
     /// Something went wrong. The consumer goes on by itself, unless the error says otherwise.
     Error(Error),
 }
+
+/// A partition with the version for which something was said of it.
+type EventSource = (Arc<PartitionHandle>, u64);
 
 /// A record, borrowed from [`Records`].
 #[derive(Clone, Copy, Debug)]
@@ -221,6 +226,13 @@ impl Records {
     /// Adds an event.
     pub fn push_event(&mut self, event: ConsumerEvent) {
         self.events.push(event);
+        self.sources.push(None);
+    }
+
+    /// Adds an event that goes out of date with its partition.
+    pub(crate) fn push_note(&mut self, handle: Arc<PartitionHandle>, version: u64, event: ConsumerEvent) {
+        self.events.push(event);
+        self.sources.push(Some((handle, version)));
     }
 }
 
@@ -417,7 +429,7 @@ pub struct RecordCursor {
     batch: usize,
     /// Where the next record begins in the batch, and how many are left in it.
     place: Option<(usize, i32)>,
-    events: VecDeque<ConsumerEvent>,
+    events: VecDeque<(Option<EventSource>, ConsumerEvent)>,
 }
 
 /// What comes next.
@@ -433,7 +445,7 @@ impl RecordCursor {
     /// Goes on with these records and events when the ones before are through.
     pub fn push(&mut self, records: Records) {
         self.rest.extend(records.fetched);
-        self.events.extend(records.events);
+        self.events.extend(records.sources.into_iter().zip(records.events));
     }
 
     /// The next record; then the events that came with the records. What is out of date meanwhile vanishes; what is
@@ -475,7 +487,12 @@ impl RecordCursor {
                 }
             }
         }
-        self.events.pop_front().map(Next::Event)
+        while let Some((source, event)) = self.events.pop_front() {
+            if source.is_none_or(|(handle, version)| handle.version() == version) {
+                return Some(Next::Event(event));
+            }
+        }
+        None
     }
 
     /// What is left, as records again.
@@ -491,7 +508,15 @@ impl RecordCursor {
                 into.push(queue, rest);
             }
         }
-        self.events.drain(..).for_each(|event| into.push_event(event));
+        for (source, event) in self.events.drain(..) {
+            match source {
+                Some((handle, version)) if handle.version() == version => {
+                    into.push_note(handle, version, event);
+                }
+                Some(_) => {}
+                None => into.push_event(event),
+            }
+        }
     }
 
     fn next_partition(&mut self) {

@@ -123,7 +123,8 @@ impl FetchQueue {
                         taken(&records);
                         into.push(self, records);
                     }
-                    Item::Note { event, .. } | Item::Event(event) => into.push_event(event),
+                    Item::Note { handle, version, event } => into.push_note(handle, version, event),
+                    Item::Event(event) => into.push_event(event),
                 }
             }
         }

@@ -340,6 +340,19 @@ fn records_of_an_older_version_vanish_at_hand_over() {
 }
 
 #[test]
+fn the_end_of_a_partition_is_not_told_after_a_seek() {
+    let mut script = Script::new(18, ConsumerSettings { partition_eof: true, ..ConsumerSettings::default() });
+    let handle = script.adopt(0, 0);
+    script.fetch().unwrap();
+    script.answer(&response(99, vec![data(0, 2, batch(0, 2, 10))]));
+    let mut cursor = super::deliver::RecordCursor::default();
+    cursor.push(script.take());
+    assert!(matches!(cursor.next(&script.shared.queue), Some(super::deliver::Next::Message(_))));
+    script.shared.queue.outdate(&handle, 0);
+    assert!(cursor.next(&script.shared.queue).is_none(), "neither a record nor the end of the old place");
+}
+
+#[test]
 fn paused_records_are_kept_and_come_first_after_resume() {
     let mut script = Script::new(18, ConsumerSettings::default());
     let handle = script.adopt(0, 0);

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use ottla_core::produce::report::PersistenceStatus;
-use ottla_embedded_broker::Cluster;
-use ottla_protocol::batch::{Batch, Batches, Records};
 
-use super::Broken;
-use crate::workload::{Producer, parse_value};
+use super::{
+    Broken,
+    log::{Log, Logged},
+};
+use crate::workload::Producer;
 
 /// What the knobs allow.
 #[derive(Clone, Copy, Debug)]
@@ -19,55 +20,31 @@ pub struct Promises {
     pub idempotent: bool,
 }
 
-/// Producer id, epoch and first sequence of a batch.
-type Sender = (i64, i16, i32);
-
 /// Where a record was found: topic, partition, offset.
 type Place = (u32, i32, i64);
 
 /// Checks everything that was sent against everything that was written.
 pub fn check(
     producers: &[Producer],
-    cluster: &mut Cluster,
+    log: &Log,
     topics: &[(String, i32)],
     promises: Promises,
 ) -> Result<(), Broken> {
     let broken = |what: String| Err(Broken::new("delivery", what));
     let mut written: BTreeMap<(u32, u64), Vec<Place>> = BTreeMap::new();
-    let mut last: BTreeMap<(u32, u32, i32), (u64, Sender)> = BTreeMap::new();
-    for (topic_index, (topic, partitions)) in topics.iter().enumerate() {
-        for partition in 0..*partitions {
-            for bytes in cluster.control().batches(topic, partition) {
-                for batch in Batches::new(&bytes) {
-                    let Ok(Batch::V2(batch)) = batch else {
-                        return broken("the log has a damaged batch".into());
-                    };
-                    if let Err(error) = batch.verify_crc() {
-                        return broken(format!("{topic} [{partition}]: {error}"));
-                    }
-                    let Ok(raw) = batch.records(1 << 30) else { return broken("can't uncompress".into()) };
-                    for record in Records::new(batch.header(), &raw) {
-                        let Ok(record) = record else { return broken("the log has a damaged record".into()) };
-                        let Some((producer, number)) = record.value.and_then(parse_value) else {
-                            return broken(format!("{topic} [{partition}]: a record that nobody sent"));
-                        };
-                        let place = (topic_index as u32, partition, record.offset);
-                        written.entry((producer, number)).or_default().push(place);
-                        let key = (producer, topic_index as u32, partition);
-                        let header = batch.header();
-                        let sender = (header.producer_id, header.producer_epoch, header.base_sequence);
-                        if let Some((before, its_sender)) = last.insert(key, (number, sender))
-                            && promises.idempotent
-                            && before >= number
-                        {
-                            return broken(format!(
-                                "{topic} [{partition}]: record {number} of producer {producer} {sender:?} stands behind \
-                                 {before} {its_sender:?}"
-                            ));
-                        }
-                    }
-                }
-            }
+    let mut last: BTreeMap<(u32, u32, i32), &Logged> = BTreeMap::new();
+    for record in log.records() {
+        let Logged { topic, partition, offset, producer, number, sender } = *record;
+        written.entry((producer, number)).or_default().push((topic, partition, offset));
+        if let Some(before) = last.insert((producer, topic, partition), record)
+            && promises.idempotent
+            && before.number >= number
+        {
+            let topic = &topics[topic as usize].0;
+            return broken(format!(
+                "{topic} [{partition}]: record {number} of producer {producer} {sender:?} stands behind {} {:?}",
+                before.number, before.sender
+            ));
         }
     }
     for producer in producers {

@@ -1,7 +1,9 @@
 //! What must hold, one file each.
 
 pub mod accounting;
+pub mod consume;
 pub mod delivery;
+pub mod log;
 
 use std::fmt;
 

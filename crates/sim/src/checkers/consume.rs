@@ -1,0 +1,201 @@
+//! What is read of a partition: every record once and in order, nothing of the old place after a seek, nothing while it
+//! is paused or not assigned, and what the log has at that offset. In the end everything that was acknowledged.
+
+use std::collections::BTreeMap;
+
+use super::{Broken, log::Log};
+use crate::{reader::Reader, workload::Producer};
+
+/// What was read of one partition, checked record by record.
+#[derive(Debug)]
+pub struct Progress {
+    name: String,
+    assigned: bool,
+    paused: bool,
+    expected: Expected,
+    /// Where reading without a gap began.
+    since: Option<i64>,
+    /// Which record stood at each offset, as producer and number.
+    read: BTreeMap<i64, (u32, u64)>,
+}
+
+/// What may come next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// This offset.
+    At(i64),
+    /// One of these, or anything from an offset on: the place was named in another way than by its offset.
+    Within {
+        /// These.
+        exact: Vec<i64>,
+        /// This one and all behind it.
+        from: i64,
+    },
+}
+
+impl Progress {
+    /// Nothing was read yet of a partition that is not assigned.
+    pub const fn new(name: String) -> Self {
+        Self {
+            name,
+            assigned: false,
+            paused: false,
+            expected: Expected::At(0),
+            since: None,
+            read: BTreeMap::new(),
+        }
+    }
+
+    /// Reading starts anew there.
+    pub fn start(&mut self, expected: Expected) {
+        self.assigned = true;
+        self.since = if let Expected::At(offset) = expected { Some(offset) } else { None };
+        self.expected = expected;
+    }
+
+    /// It is not read any more.
+    pub const fn stop(&mut self) {
+        self.assigned = false;
+        self.paused = false;
+    }
+
+    /// Nothing may come until it is resumed.
+    pub const fn set_paused(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
+    /// True while it is read.
+    pub const fn is_assigned(&self) -> bool {
+        self.assigned
+    }
+
+    /// True while it is paused.
+    pub const fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// The offset that comes next, if that is known.
+    pub const fn next(&self) -> Option<i64> {
+        match self.expected {
+            Expected::At(offset) => Some(offset),
+            Expected::Within { .. } => None,
+        }
+    }
+
+    /// The client says which offset the place is that was named in another way.
+    pub fn located(&mut self, offset: i64) -> Result<(), Broken> {
+        if let Some(since) = self.since {
+            return if since == offset {
+                Ok(())
+            } else {
+                self.broken(format_args!("was said to start at {offset} and started at {since}"))
+            };
+        }
+        self.allow(offset)?;
+        self.start(Expected::At(offset));
+        Ok(())
+    }
+
+    /// A record came.
+    pub fn record(&mut self, offset: i64, who: (u32, u64)) -> Result<(), Broken> {
+        if !self.assigned {
+            return self.broken(format_args!("offset {offset} came, and it is not assigned"));
+        }
+        if self.paused {
+            return self.broken(format_args!("offset {offset} came while it was paused"));
+        }
+        self.allow(offset)?;
+        self.since.get_or_insert(offset);
+        self.expected = Expected::At(offset + 1);
+        match self.read.insert(offset, who) {
+            Some(before) if before != who => self.broken(format_args!(
+                "offset {offset} was record {} of producer {} once and now is {} of {}",
+                before.1, before.0, who.1, who.0
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The client says where it will go on.
+    pub fn positioned(&self, position: Option<i64>) -> Result<(), Broken> {
+        match (&self.expected, position) {
+            (Expected::At(next), Some(position)) if *next != position && self.assigned => {
+                self.broken(format_args!("is said to stand at {position}, and offset {next} comes next"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The client says that this is the end.
+    pub fn ended(&self, end: i64) -> Result<(), Broken> {
+        match self.expected {
+            Expected::At(next) if next < end && self.assigned => {
+                self.broken(format_args!("is said to end at {end}, and offset {next} did not come yet"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How many offsets were read.
+    pub fn count(&self) -> usize {
+        self.read.len()
+    }
+
+    fn allow(&self, offset: i64) -> Result<(), Broken> {
+        match &self.expected {
+            Expected::At(next) if *next == offset => Ok(()),
+            Expected::At(next) if *next > offset => {
+                self.broken(format_args!("offset {offset} came again, {next} was next"))
+            }
+            Expected::At(next) => self.broken(format_args!("offset {offset} came, {next} was next: a gap")),
+            Expected::Within { exact, from } if offset >= *from || exact.contains(&offset) => Ok(()),
+            Expected::Within { exact, from } => self.broken(format_args!(
+                "offset {offset} came; it was to start at {exact:?} or at {from} or later"
+            )),
+        }
+    }
+
+    fn broken<T>(&self, what: std::fmt::Arguments<'_>) -> Result<T, Broken> {
+        Err(Broken::new("consume", format!("{} {what}", self.name)))
+    }
+}
+
+/// Compares what was read with the log, when everything has healed and all readers came to the end.
+pub fn check(readers: &[Reader], producers: &[Producer], log: &Log) -> Result<(), Broken> {
+    for reader in readers {
+        for ((topic, partition), progress) in reader.partitions() {
+            for (offset, (producer, number)) in &progress.read {
+                let written = log.at(*topic, *partition, *offset);
+                if written.is_none_or(|record| (record.producer, record.number) != (*producer, *number)) {
+                    return progress.broken(format_args!(
+                        "offset {offset} was read as record {number} of producer {producer}; the log has {written:?}"
+                    ));
+                }
+            }
+            let Some(since) = progress.since.filter(|_| progress.assigned) else { continue };
+            for record in log.partition(*topic, *partition).filter(|record| record.offset >= since) {
+                if !progress.read.contains_key(&record.offset) {
+                    return progress.broken(format_args!("offset {} was never read", record.offset));
+                }
+            }
+            for producer in producers {
+                let reports = producer.reports.lock();
+                for (number, reports) in reports.iter() {
+                    let here = producer.destinations[*number as usize] == (*topic, *partition);
+                    let offset =
+                        reports.first().filter(|report| report.error.is_none()).and_then(|r| r.offset);
+                    if let Some(offset) = offset.filter(|offset| here && *offset >= since)
+                        && progress.read.get(&offset) != Some(&(producer.number, *number))
+                        && log.at(*topic, *partition, offset).is_some()
+                    {
+                        return progress.broken(format_args!(
+                            "record {number} of producer {} was acknowledged at {offset} and not read there",
+                            producer.number
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}

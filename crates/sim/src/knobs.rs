@@ -1,0 +1,166 @@
+//! Every knob from the seed.
+
+use std::time::Duration;
+
+use ottla_core::{
+    config::{IsolationLevel, OffsetReset},
+    fetch::{partition::PrefetchLimits, shared::ConsumerSettings},
+    produce::{accumulator::BatchLimits, collector::Linger, shared::ProducerSettings},
+    rng::Rng,
+};
+
+use crate::{
+    faults::{FIRST_KINDS, KINDS},
+    network::NetworkKnobs,
+    reader::Habits,
+};
+
+/// What a run is like.
+#[derive(Clone, Debug)]
+pub struct Knobs {
+    /// The seed that they come from.
+    pub seed: u64,
+    /// How many brokers.
+    pub brokers: i32,
+    /// How many producers.
+    pub producers: u32,
+    /// Topics with their partitions.
+    pub topics: Vec<(String, i32)>,
+    /// How many records each producer sends.
+    pub records: u64,
+    /// How long the phase of faults lasts.
+    pub faults_for: Duration,
+    /// A fault comes about this often.
+    pub fault_every: Duration,
+    /// Which kinds of fault there are, as bits.
+    pub fault_kinds: u32,
+    /// How many kinds there are to choose from.
+    pub kinds: u32,
+    /// Brokers may lose what their followers do not have.
+    pub lossy: bool,
+    /// How long followers lag.
+    pub replication_lag: Duration,
+    /// The network.
+    pub network: NetworkKnobs,
+    /// The producers' settings.
+    pub producer: ProducerSettings,
+    /// How many consumers.
+    pub consumers: u32,
+    /// Each consumer reads partitions of its own; else all read everything.
+    pub divided: bool,
+    /// How the consumers' applications behave.
+    pub habits: Habits,
+    /// The consumers' settings.
+    pub consumer: ConsumerSettings,
+}
+
+impl Knobs {
+    /// Draws every knob.
+    pub fn from_seed(seed: u64) -> Self {
+        let mut knobs = Self::producers_only(seed);
+        let mut rng = Rng::from_seed(seed ^ 0xc0_45_0e);
+        let pick = |rng: &mut Rng, choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
+        let millis = |n: u64| Duration::from_millis(n);
+        knobs.brokers = pick(&mut rng, &[1, 2, 3, 3, 3, 4, 5]) as i32;
+        knobs.producers = pick(&mut rng, &[1, 2, 2, 3]) as u32;
+        let topics = 1 + rng.below(4);
+        let partitions = pick(&mut rng, &[1, 12, 24, 24, 36]).max(topics);
+        knobs.topics = (0..topics)
+            .map(|i| (format!("t{i}"), (partitions / topics + u64::from(i < partitions % topics)) as i32))
+            .collect();
+        knobs.fault_kinds = rng.next_u64() as u32;
+        knobs.kinds = KINDS;
+        knobs.consumers = pick(&mut rng, &[0, 1, 2, 2, 2, 3]) as u32;
+        knobs.divided = rng.chance(1, 2);
+        knobs.habits = Habits {
+            sleeps: rng.chance(1, 2),
+            single_percent: pick(&mut rng, &[0, 50, 100]),
+            restless: pick(&mut rng, &[5, 30, 300, u64::MAX]),
+        };
+        knobs.consumer = ConsumerSettings {
+            fetch_wait_max: millis(pick(&mut rng, &[10, 100, 500])),
+            fetch_min_bytes: pick(&mut rng, &[1, 1, 1_000, 100_000]) as i32,
+            fetch_max_bytes: pick(&mut rng, &[1, 5_000, 52_428_800]) as i32,
+            partition_fetch_max_bytes: pick(&mut rng, &[1, 1_000, 1_048_576]) as i32,
+            fetch_error_backoff: millis(pick(&mut rng, &[50, 500])),
+            prefetch: PrefetchLimits {
+                messages: pick(&mut rng, &[1, 30, 100_000]) as usize,
+                bytes: pick(&mut rng, &[300, 10_000, 65_536 * 1024]) as usize,
+            },
+            auto_offset_reset: [OffsetReset::Beginning, OffsetReset::End, OffsetReset::Error]
+                [rng.below(3) as usize],
+            partition_eof: rng.chance(1, 2),
+            check_crcs: rng.chance(3, 4),
+            isolation_level: if rng.chance(1, 2) {
+                IsolationLevel::ReadCommitted
+            } else {
+                IsolationLevel::ReadUncommitted
+            },
+            answer_timeout: knobs.producer.answer_timeout,
+            ..ConsumerSettings::default()
+        };
+        knobs
+    }
+
+    /// Draws the knobs of a world without consumers, as the simulator's first findings were made.
+    pub fn producers_only(seed: u64) -> Self {
+        let mut rng = Rng::from_seed(seed);
+        let pick = |rng: &mut Rng, choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
+        let idempotence = rng.chance(2, 3);
+        let acks = if idempotence { -1 } else { [-1, -1, 1][rng.below(3) as usize] };
+        let millis = |n: u64| Duration::from_millis(n);
+        let linger = millis(pick(&mut rng, &[0, 0, 1, 5, 50, 500]));
+        let message_timeout = millis(pick(&mut rng, &[2_000, 10_000, 60_000, 300_000]));
+        let topics = (0..1 + rng.below(3)).map(|i| (format!("t{i}"), 1 + rng.below(12) as i32)).collect();
+        let mut knobs = Self {
+            seed,
+            brokers: 1 + rng.below(4) as i32,
+            producers: 1 + rng.below(2) as u32,
+            topics,
+            records: pick(&mut rng, &[20, 200, 1000]),
+            faults_for: Duration::from_secs(pick(&mut rng, &[5, 20, 60])),
+            fault_every: millis(pick(&mut rng, &[50, 300, 2_000, 10_000])),
+            fault_kinds: rng.next_u64() as u32 & ((1 << FIRST_KINDS) - 1),
+            kinds: FIRST_KINDS,
+            consumers: 0,
+            divided: false,
+            habits: Habits { sleeps: false, single_percent: 0, restless: u64::MAX },
+            consumer: ConsumerSettings::default(),
+            lossy: rng.chance(1, 3),
+            replication_lag: millis(pick(&mut rng, &[0, 0, 5, 100])),
+            network: NetworkKnobs {
+                latency: Duration::from_micros(pick(&mut rng, &[20, 500, 5_000, 100_000])),
+                jitter: Duration::from_micros(pick(&mut rng, &[0, 50, 2_000, 50_000])),
+                window: pick(&mut rng, &[500, 20_000, 1_000_000]) as usize,
+                cut_percent: pick(&mut rng, &[0, 5, 50]),
+            },
+            producer: ProducerSettings {
+                acks,
+                idempotence,
+                acks_timeout: millis(pick(&mut rng, &[500, 5_000, 30_000])),
+                answer_timeout: millis(pick(&mut rng, &[1_000, 5_000, 60_000])),
+                message_timeout: Some(message_timeout),
+                max_retries: if rng.chance(1, 8) { 2 } else { i32::MAX as u32 },
+                max_in_flight: pick(&mut rng, &[1, 5, 5]) as usize,
+                linger: if rng.chance(1, 2) { Linger::Broker(linger) } else { Linger::Partition(linger) },
+                max_partitions: rng.chance(1, 4).then(|| 1 + rng.below(5) as usize),
+                max_bytes: rng.chance(1, 4).then(|| 200 + rng.below(5_000)),
+                batch: BatchLimits {
+                    max_bytes: pick(&mut rng, &[300, 2_000, 1_000_000]) as usize,
+                    max_records: pick(&mut rng, &[1, 10, 10_000]) as usize,
+                    max_age_nanos: (message_timeout / 20).as_nanos() as u64,
+                },
+                max_request_bytes: pick(&mut rng, &[500, 10_000, 1_000_000]) as usize,
+                max_queued_messages: pick(&mut rng, &[5, 100, 100_000]),
+                ..ProducerSettings::default()
+            },
+        };
+        // A request of ten kilobytes on a link that carries four a second has no chance within a second.
+        let bytes_per_second = knobs.network.window as u128 * 1_000_000_000
+            / (knobs.network.latency + knobs.network.jitter).as_nanos().max(1);
+        if bytes_per_second < 100_000 {
+            knobs.producer.answer_timeout = Duration::from_secs(60);
+        }
+        knobs
+    }
+}
