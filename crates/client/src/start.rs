@@ -99,6 +99,7 @@ pub fn producer_settings(view: &ProducerView) -> ProducerSettings {
             max_age_nanos: message_timeout
                 .and_then(|timeout| u64::try_from((timeout / 20).as_nanos()).ok())
                 .unwrap_or(u64::MAX),
+            sums_early: view.topic.compression.codec == CompressionCodec::None,
         },
         max_message_bytes: view.message_max_bytes,
         max_request_bytes: view.max_request_size,

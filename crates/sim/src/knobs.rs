@@ -149,6 +149,7 @@ impl Knobs {
                     max_bytes: pick(&mut rng, &[300, 2_000, 1_000_000]) as usize,
                     max_records: pick(&mut rng, &[1, 10, 10_000]) as usize,
                     max_age_nanos: (message_timeout / 20).as_nanos() as u64,
+                    sums_early: true,
                 },
                 max_request_bytes: pick(&mut rng, &[500, 10_000, 1_000_000]) as usize,
                 max_queued_messages: pick(&mut rng, &[5, 100, 100_000]),

@@ -41,6 +41,8 @@ pub struct BatchLimits {
     pub max_records: usize,
     /// No batch collects for longer than so many nanoseconds, so that its records time out close to their own time.
     pub max_age_nanos: u64,
+    /// It is not going to be compressed: its records are summed while they come.
+    pub sums_early: bool,
 }
 
 /// A batch that still takes records.
@@ -326,7 +328,11 @@ impl Held<'_> {
         }
         let last_len = state.last_len;
         let open = state.open.get_or_insert_with(|| OpenBatch {
-            builder: RecordBatchBuilder::new(pool),
+            builder: if limits.sums_early {
+                RecordBatchBuilder::new(pool).summed_early()
+            } else {
+                RecordBatchBuilder::new(pool)
+            },
             tags: if keep_tags { Tags::with_capacity(last_len) } else { Tags::None },
             tracker: None,
             since: now,

@@ -99,7 +99,12 @@ impl Default for ProducerSettings {
             linger: Linger::Broker(Duration::from_millis(5)),
             max_partitions: None,
             max_bytes: None,
-            batch: BatchLimits { max_bytes: 1_000_000, max_records: 10_000, max_age_nanos: 5_000_000_000 },
+            batch: BatchLimits {
+                max_bytes: 1_000_000,
+                max_records: 10_000,
+                max_age_nanos: 5_000_000_000,
+                sums_early: true,
+            },
             max_message_bytes: 1_000_000,
             max_request_bytes: 1_000_000,
             max_queued_messages: 100_000,

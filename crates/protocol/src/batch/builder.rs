@@ -31,6 +31,14 @@ impl RecordBatchBuilder {
         Self { chain: ChunkChain::new(pool), record_count: 0, base_timestamp: 0, max_timestamp: i64::MIN }
     }
 
+    /// Sums the records while they are appended, where the batch becomes large: for batches that are not going to be
+    /// compressed.
+    #[must_use]
+    pub const fn summed_early(mut self) -> Self {
+        self.chain.sum_early();
+        self
+    }
+
     /// How many records it has.
     pub const fn record_count(&self) -> u32 {
         self.record_count

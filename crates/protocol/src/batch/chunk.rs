@@ -12,7 +12,7 @@ use std::{
 
 use bytes::Bytes;
 
-use super::prefetch::prefetch_for_writing;
+use super::{checksum::Checksum, layout, prefetch::prefetch_for_writing};
 
 /// The size of a batch's first chunk.
 pub const SMALL_CHUNK_BYTES: usize = 4 * 1024;
@@ -152,11 +152,43 @@ pub(super) struct ChunkChain {
     /// The chunk that is being filled; without memory if there is none.
     last: Chunk,
     full_len: usize,
+    /// The records are summed while they come, once they are many.
+    sums_early: bool,
+    /// The checksum of the records in the first segments. In a box, because few batches are so large.
+    summed: Option<Box<Summed>>,
 }
+
+/// What is summed already.
+#[derive(Debug)]
+pub(super) struct Summed {
+    pub(super) segments: usize,
+    pub(super) bytes: usize,
+    pub(super) checksum: Checksum,
+}
+
+/// In batches below this, joining two checksums takes longer than summing everything at the end.
+const SUMMED_FROM: usize = 64 * 1024;
 
 impl ChunkChain {
     pub(super) fn new(pool: &ChunkPool) -> Self {
-        Self { pool: pool.clone(), full: Vec::new(), last: Chunk::none(), full_len: 0 }
+        Self {
+            pool: pool.clone(),
+            full: Vec::new(),
+            last: Chunk::none(),
+            full_len: 0,
+            sums_early: false,
+            summed: None,
+        }
+    }
+
+    /// From now on, what stands behind the batch's header is summed while it comes, once it is much.
+    pub(super) const fn sum_early(&mut self) {
+        self.sums_early = true;
+    }
+
+    /// What is summed of the records, if that is anything.
+    pub(super) fn summed(&self) -> Option<&Summed> {
+        self.summed.as_deref()
     }
 
     #[inline]
@@ -232,6 +264,7 @@ impl ChunkChain {
 
     fn grow(&mut self) {
         self.close_last();
+        self.sum_full();
         // What stands between large values that are referenced is short.
         let is_small = !matches!(self.full.last(), Some(Segment::Chunk(_)));
         self.last = self.pool.take(is_small);
@@ -245,9 +278,26 @@ impl ChunkChain {
         }
     }
 
+    /// Sums the segments that are full.
+    fn sum_full(&mut self) {
+        if !self.sums_early || self.full_len < SUMMED_FROM {
+            return;
+        }
+        let nothing = || Box::new(Summed { segments: 0, bytes: 0, checksum: Checksum::new() });
+        let summed = self.summed.get_or_insert_with(nothing);
+        for segment in &self.full[summed.segments..] {
+            let header = if summed.segments == 0 { layout::RECORDS } else { 0 };
+            let bytes = segment.bytes().get(header..).unwrap_or_default();
+            summed.checksum.update(bytes);
+            summed.bytes += bytes.len();
+            summed.segments += 1;
+        }
+    }
+
     fn clear(&mut self) {
         self.close_last();
         self.full_len = 0;
+        self.summed = None;
         let chunks = self.full.drain(..).filter_map(|segment| match segment {
             Segment::Chunk(chunk) => Some(chunk),
             Segment::External(_) => None,

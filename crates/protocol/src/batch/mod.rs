@@ -10,6 +10,7 @@
 //! [`legacy`] for the message sets of brokers before 0.11, [`control`] for the markers of transactions.
 
 pub mod builder;
+mod checksum;
 pub mod chunk;
 pub mod control;
 pub mod layout;

@@ -2,10 +2,9 @@
 
 use std::{cell::RefCell, fmt};
 
-use crc_fast::{CrcAlgorithm, Digest};
-
 use super::{
     BatchError, LegacyFormat, RecordBatchBuilder,
+    checksum::{Checksum, concatenated},
     chunk::{ChunkChain, ChunkPool},
     layout,
     legacy::put_message_set,
@@ -130,14 +129,27 @@ impl SealedBatch {
         put(head, layout::PRODUCER_ID, &producer_id.to_be_bytes());
         put(head, layout::PRODUCER_EPOCH, &producer_epoch.to_be_bytes());
         put(head, layout::BASE_SEQUENCE, &base_sequence.to_be_bytes());
-        let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
-        let mut skip = layout::ATTRIBUTES;
-        for segment in self.chain.segments() {
-            digest.update(&segment[skip..]);
-            skip = 0;
-        }
-        let crc = digest.finalize() as u32;
+        let crc = self.checksum();
         put(self.chain.head_mut(), layout::CRC, &crc.to_be_bytes());
+    }
+
+    fn checksum(&self) -> u32 {
+        let mut segments = self.chain.segments();
+        let Some(summed) = self.chain.summed() else {
+            let mut checksum = Checksum::new();
+            let first = segments.next().unwrap_or_default();
+            checksum.update(&first[layout::ATTRIBUTES..]);
+            segments.for_each(|segment| checksum.update(segment));
+            return checksum.value();
+        };
+        let mut head = Checksum::new();
+        head.update(&segments.next().unwrap_or_default()[layout::ATTRIBUTES..layout::RECORDS]);
+        let (mut records, mut len) = (summed.checksum, summed.bytes);
+        for segment in segments.skip(summed.segments - 1) {
+            records.update(segment);
+            len += segment.len();
+        }
+        concatenated(head.value(), records.value(), len)
     }
 
     /// The size in bytes, as it is sent.

@@ -178,6 +178,32 @@ fn a_level_that_no_codec_has_gives_the_records_back() {
 }
 
 #[test]
+fn a_batch_that_was_summed_while_it_grew_has_the_same_bytes() {
+    let pool = ChunkPool::new();
+    for (records, large) in [(1, false), (100, false), (700, false), (5_000, false), (40, true)] {
+        let build = |mut builder: RecordBatchBuilder| {
+            for number in 0..records {
+                if large {
+                    builder.append_shared(number, None, Bytes::from(vec![number as u8; 20_000]), &[]);
+                } else {
+                    builder.append(number, Some(b"key"), Some(&[number as u8; 100]), &[]);
+                }
+            }
+            let mut sealed = builder.seal(&SealOptions::default()).unwrap();
+            let first = sealed.to_vec();
+            sealed.set_producer(7, 1, 99);
+            (first, sealed.to_vec())
+        };
+        let early = build(RecordBatchBuilder::new(&pool).summed_early());
+        assert!(early == build(RecordBatchBuilder::new(&pool)), "{records} records");
+        for bytes in [early.0, early.1] {
+            let Some(Ok(Batch::V2(batch))) = Batches::new(&bytes).next() else { panic!("no batch") };
+            batch.verify_crc().unwrap();
+        }
+    }
+}
+
+#[test]
 fn what_does_not_shrink_is_left_as_it_is() {
     let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
     builder.append(5, None, Some(b"v"), &[]);
