@@ -95,6 +95,9 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
                 FaultAction::ShiftCorrelationId(1),
             ];
             let action = actions[rng.below(actions.len() as u64) as usize].clone();
+            if matches!(action, FaultAction::TruncateAnswer(_) | FaultAction::ShiftCorrelationId(_)) {
+                world.wire.expect_spoiled_answers();
+            }
             world.trace.note(now, format_args!("some request will meet {action:?}"));
             world.cluster.control().inject(Fault::new(action).skip(rng.below(4) as u32).times(1));
         }

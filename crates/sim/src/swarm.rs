@@ -16,7 +16,7 @@ use ottla_core::{
 use ottla_embedded_broker::{Cluster, ClusterOptions};
 
 use crate::{
-    checkers::{Broken, accounting, consume, delivery, log::Log},
+    checkers::{Broken, accounting, consume, delivery, log::Log, wire::Limits},
     client::Client,
     faults::{self, Heal},
     knobs::Knobs,
@@ -91,7 +91,7 @@ impl<'a> Run<'a> {
         }
         while self.world.now < end {
             let until = (self.world.now + self.rng.jitter(step, 90)).min(end);
-            self.pass(until)?;
+            self.world.run_until(until)?;
             for producer in &mut self.producers {
                 if self.rng.chance(1, 3) {
                     let count = 1 + self.rng.below(knobs.records / 10 + 1);
@@ -133,7 +133,7 @@ impl<'a> Run<'a> {
         // Readers look more often than producers need to.
         let step = Duration::from_millis(if self.readers.is_empty() { 500 } else { 50 });
         while self.world.now < deadline {
-            self.pass((self.world.now + step).min(deadline))?;
+            self.world.run_until((self.world.now + step).min(deadline))?;
             for producer in &mut self.producers {
                 let commands = Arc::clone(&self.world.clients[producer.client].commands);
                 producer.send(self.world.now, u64::MAX, &knobs.topics, &commands, &mut self.rng);
@@ -198,14 +198,6 @@ impl<'a> Run<'a> {
         consume::check(&self.readers, &self.producers, &log)
     }
 
-    fn pass(&mut self, until: Instant) -> Result<(), Broken> {
-        if self.world.run_until(until) {
-            Ok(())
-        } else {
-            Err(Broken::new("busy", "events without end while time stands still"))
-        }
-    }
-
     fn outcome(self, broken: Option<Broken>) -> Outcome {
         let acknowledged = |producer: &Producer| {
             let reports = producer.reports.lock();
@@ -251,6 +243,16 @@ fn producers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Producer> {
             Arc::new(ProducerShared::new(knobs.producer.clone(), Partitioner::default(), sink, rng.fork()));
         let parts = parts(knobs, Some(Arc::clone(&shared)), None, rng);
         world.clients.push(Client::new(cluster_settings(knobs), parts, rng.fork()));
+        world.wire.allow(
+            world.clients.len() - 1,
+            Limits {
+                producer: Some(number),
+                max_in_flight: knobs.producer.max_in_flight,
+                max_request_bytes: knobs.producer.max_request_bytes,
+                max_batch_bytes: knobs.producer.batch.max_bytes,
+                max_batch_records: knobs.producer.batch.max_records,
+            },
+        );
         producers.push(Producer {
             number,
             client: world.clients.len() - 1,

@@ -94,6 +94,8 @@ impl Producer {
             let mut value = [0; 16].to_vec();
             value[..4].copy_from_slice(&self.number.to_be_bytes());
             value[4..12].copy_from_slice(&self.sent.to_be_bytes());
+            value[12..14].copy_from_slice(&(topic_index as u16).to_be_bytes());
+            value[14..16].copy_from_slice(&(partition as u16).to_be_bytes());
             value.resize(16 + rng.below(200) as usize, b'x');
             let record = Record::new().value(&value).partition(partition).opaque(self.sent);
             let wall_ms = 1_700_000_000_000 + now.as_millis() as i64;
@@ -120,4 +122,11 @@ pub fn parse_value(value: &[u8]) -> Option<(u32, u64)> {
     let number = u32::from_be_bytes(*value.first_chunk()?);
     let record = u64::from_be_bytes(*value.get(4..)?.first_chunk()?);
     Some((number, record))
+}
+
+/// Reads back where [`Producer::send`] sent a record: the topic's place in the list of topics, and the partition.
+pub fn parse_destination(value: &[u8]) -> Option<(u32, i32)> {
+    let topic = u16::from_be_bytes(*value.get(12..)?.first_chunk()?);
+    let partition = u16::from_be_bytes(*value.get(14..)?.first_chunk()?);
+    Some((topic.into(), partition.into()))
 }

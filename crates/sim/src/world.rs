@@ -14,6 +14,7 @@ use ottla_core::{broker::BrokerOutput, cluster::ClusterOutput, machine::Instant,
 use ottla_embedded_broker::{BrokerId, Cluster, ConnectionId, Output};
 
 use crate::{
+    checkers::{Broken, wire::Wire},
     client::{Client, Mail, Owner},
     network::{Link, NetworkKnobs, Stream, cut},
     trace::Trace,
@@ -38,6 +39,9 @@ pub struct World {
     pub resolver_down: bool,
     /// A client's packets to a broker vanish, and the other way round.
     pub partitioned: BTreeSet<(usize, BrokerId)>,
+    /// What is said on the links.
+    pub wire: Wire,
+    broken: Option<Broken>,
     links: BTreeMap<u64, Link>,
     by_owner: BTreeMap<(usize, BrokerKey), u64>,
     by_connection: BTreeMap<ConnectionId, u64>,
@@ -79,6 +83,8 @@ impl World {
             trace: Trace::new(keep_trace),
             resolver_down: false,
             partitioned: BTreeSet::new(),
+            wire: Wire::default(),
+            broken: None,
             links: BTreeMap::new(),
             by_owner: BTreeMap::new(),
             by_connection: BTreeMap::new(),
@@ -96,18 +102,21 @@ impl World {
         self.most_events_at_once
     }
 
-    /// Lets things happen until `until`, or until nothing is left to happen. False if time stands still.
-    pub fn run_until(&mut self, until: Instant) -> bool {
+    /// Lets things happen until `until`, or until nothing is left to happen, or a promise is broken.
+    pub fn run_until(&mut self, until: Instant) -> Result<(), Broken> {
         loop {
+            if let Some(broken) = self.broken.take() {
+                return Err(broken);
+            }
             self.collect_wakes();
             let Some((&(at, ..), _)) = self.events.first_key_value() else {
                 self.now = until;
-                return true;
+                return Ok(());
             };
             if at > until {
                 self.now = until;
                 self.events_at_now = 0;
-                return true;
+                return Ok(());
             }
             if at > self.now {
                 self.now = at;
@@ -116,7 +125,7 @@ impl World {
             self.events_at_now += 1;
             self.most_events_at_once = self.most_events_at_once.max(self.events_at_now);
             if self.events_at_now > 200_000 {
-                return false;
+                return Err(Broken::new("busy", "events without end while time stands still"));
             }
             if let Some((_, event)) = self.events.pop_first() {
                 self.happen(event);
@@ -336,6 +345,8 @@ impl World {
                         },
                     );
                     self.by_owner.insert((client, key), id);
+                    let checked = self.wire.open(self.now, id, client);
+                    self.note_broken(checked);
                     self.trace.note(self.now, format_args!("{client} connects to {} by link {id}", broker.0));
                     let at = self.now + self.some_latency() * 2;
                     self.schedule(at, Event::Connecting(id));
@@ -377,6 +388,11 @@ impl World {
         let bytes: Vec<u8> =
             slices[..filled].iter().flat_map(|slice| slice.iter().copied()).take(count).collect();
         core.handle_written(self.now, count);
+        let (now, trace) = (self.now, &mut self.trace);
+        let checked = self.wire.wrote(now, id, &bytes, |line| trace.note(now, format_args!("{line}")));
+        if let Err(broken) = checked {
+            self.broken.get_or_insert(broken);
+        }
         let arrival = link.to_broker.send(self.now, bytes, &self.network, &mut self.rng);
         self.schedule(arrival, Event::ToBroker(id));
         true
@@ -460,6 +476,8 @@ impl World {
                 continue;
             }
             self.trace.note(self.now, format_args!("link {id}: {} bytes to the client", bytes.len()));
+            let checked = self.wire.reads(id, &bytes);
+            self.note_broken(checked);
             let mut rest = &bytes[..];
             while !rest.is_empty() {
                 if self.by_owner.get(&(client, key)) != Some(&id) {
@@ -505,6 +523,13 @@ impl World {
     fn forget_if_over(&mut self, id: u64) {
         if self.links.get(&id).is_some_and(|link| link.client_closed && link.broker_closed) {
             self.links.remove(&id);
+            self.wire.close(id);
+        }
+    }
+
+    fn note_broken(&mut self, checked: Result<(), Broken>) {
+        if let Err(broken) = checked {
+            self.broken.get_or_insert(broken);
         }
     }
 

@@ -1,9 +1,11 @@
 //! What must hold, one file each.
 
 pub mod accounting;
+pub mod busy;
 pub mod consume;
 pub mod delivery;
 pub mod log;
+pub mod wire;
 
 use std::fmt;
 

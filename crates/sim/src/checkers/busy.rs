@@ -1,0 +1,79 @@
+//! Nothing is done over and over: time moves, and within any second no client connects, asks for metadata or for an
+//! identity, or sends the same batch more often than its back-off allows.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use ottla_core::machine::Instant;
+use ottla_protocol::{
+    api::ApiKey,
+    batch::{Batch, Batches, Records},
+    generated::produce::ProduceRequest,
+};
+
+use super::Broken;
+use crate::workload::parse_value;
+
+/// How often things were done lately.
+#[derive(Debug, Default)]
+pub struct Rates {
+    connects: BTreeMap<usize, VecDeque<Instant>>,
+    questions: BTreeMap<(usize, i16), VecDeque<Instant>>,
+    /// By client and the first record of the batch.
+    batches: BTreeMap<(usize, u64), VecDeque<Instant>>,
+}
+
+/// Connections in a second, with up to five brokers and as many bootstrap servers, each with its own back-off of 100 ms.
+const CONNECTS: usize = 120;
+/// Questions about the cluster in a second.
+const QUESTIONS: usize = 100;
+/// Attempts at one batch in a second: one per back-off of 100 ms, and one more for each new leader.
+const ATTEMPTS: usize = 40;
+
+impl Rates {
+    /// A client connects.
+    pub fn connected(&mut self, now: Instant, client: usize) -> Result<(), Broken> {
+        let count = count(self.connects.entry(client).or_default(), now);
+        within(client, count, CONNECTS, "connections")
+    }
+
+    /// A client asks something.
+    pub fn asked(&mut self, now: Instant, client: usize, api: ApiKey) -> Result<(), Broken> {
+        if !matches!(api, ApiKey::Metadata | ApiKey::InitProducerId) {
+            return Ok(());
+        }
+        let count = count(self.questions.entry((client, api as i16)).or_default(), now);
+        within(client, count, QUESTIONS, api.name())
+    }
+
+    /// A client sends batches.
+    pub fn produced(&mut self, now: Instant, client: usize, request: &ProduceRequest) -> Result<(), Broken> {
+        for partition in request.topic_data.iter().flat_map(|topic| &topic.partition_data) {
+            let records = partition.records.as_deref().unwrap_or_default();
+            let Some(Ok(Batch::V2(batch))) = Batches::new(records).next() else { continue };
+            let Ok(raw) = batch.records(1 << 30) else { continue };
+            let first = Records::new(batch.header(), &raw).next();
+            let first = first.and_then(Result::ok).and_then(|record| record.value.and_then(parse_value));
+            if let Some((_, number)) = first {
+                let count = count(self.batches.entry((client, number)).or_default(), now);
+                within(client, count, ATTEMPTS, "attempts at one batch")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn count(times: &mut VecDeque<Instant>, now: Instant) -> usize {
+    while times.front().is_some_and(|at| *at + Duration::from_secs(1) <= now) {
+        times.pop_front();
+    }
+    times.push_back(now);
+    times.len()
+}
+
+fn within(client: usize, count: usize, most: usize, what: &str) -> Result<(), Broken> {
+    if count <= most {
+        return Ok(());
+    }
+    Err(Broken::new("busy", format!("client {client}: {count} times {what} within a second")))
+}
