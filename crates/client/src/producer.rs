@@ -154,11 +154,7 @@ impl Producer {
         let flushing = Flushing::start(&inner);
         poll_fn(move |context| {
             let _flushing = &flushing;
-            let budget = &inner.shared.budget;
-            if budget.messages() > 0 {
-                budget.register(context.waker());
-            }
-            if budget.messages() == 0 { Poll::Ready(()) } else { Poll::Pending }
+            inner.shared.poll_flushed(context)
         })
     }
 
@@ -317,16 +313,9 @@ impl Topic {
     }
 
     fn send_when_room<'a>(&'a self, record: Record<'a>) -> impl Future<Output = Result<(), SendError>> + 'a {
-        poll_fn(move |context| match self.try_send(&record) {
-            Err(SendError::QueueFull) => {
-                self.inner.shared.budget.register(context.waker());
-                // Room may have come between the attempt and the registration.
-                match self.try_send(&record) {
-                    Err(SendError::QueueFull) => Poll::Pending,
-                    result => Poll::Ready(result),
-                }
-            }
-            result => Poll::Ready(result),
+        poll_fn(move |context| {
+            let (now, wall_ms) = clock::now_and_wall_ms();
+            self.inner.shared.poll_send(&self.topic, now, wall_ms, &record, context)
         })
     }
 }

@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 /// The answering end. Dropping it without an answer wakes the waiter, who then gets `None`.
 pub struct Completion<T> {

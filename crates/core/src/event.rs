@@ -2,9 +2,7 @@
 
 use std::{collections::VecDeque, task::Waker};
 
-use parking_lot::Mutex;
-
-use crate::{cluster::metadata::RecreatedTopic, error::Error};
+use crate::{cluster::metadata::RecreatedTopic, error::Error, sync::Mutex};
 
 /// Something that the application may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]

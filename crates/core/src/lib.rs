@@ -25,4 +25,8 @@ pub mod machine;
 pub mod mail;
 pub mod produce;
 pub mod rng;
+pub mod sync;
 pub mod wake;
+
+#[cfg(all(test, ottla_loom))]
+mod models;

@@ -2,12 +2,11 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use parking_lot::Mutex;
-
 use crate::{
     admin::AdminCall,
     fetch::FetchCommand,
     produce::{sender::Purge, topic::ProducerTopic},
+    sync::Mutex,
     wake::WakeHandle,
 };
 
@@ -37,7 +36,7 @@ pub struct CommandQueue {
 
 impl CommandQueue {
     /// An empty queue whose owner is woken by `wake`.
-    pub const fn new(wake: WakeHandle) -> Self {
+    pub fn new(wake: WakeHandle) -> Self {
         Self { commands: Mutex::new(VecDeque::new()), wake }
     }
 

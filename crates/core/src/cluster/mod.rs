@@ -981,6 +981,10 @@ impl ClusterCore {
 
     fn fail_placements(&mut self) {
         self.fail_unassigned(None, ErrorKind::Closed);
+        if let Some(producer) = &self.producer {
+            let error = Error::new(ErrorKind::Closed, "the topic's partitions are not known yet");
+            producer.shared.fail_all_waiting(&error);
+        }
     }
 }
 

@@ -1,18 +1,17 @@
 //! One partition that is consumed, in two halves: the struct that is fetched with, which exactly one owner has, and the
 //! handle that the application's threads see.
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering},
-    },
-};
+use std::{fmt, sync::Arc};
 
 use ottla_protocol::uuid::Uuid;
-use parking_lot::Mutex;
 
-use crate::wake::WakeHandle;
+use crate::{
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering},
+    },
+    wake::WakeHandle,
+};
 
 /// A partition being fetched. It belongs to the broker that leads it and moves when the leader changes.
 #[derive(Debug)]
@@ -70,7 +69,7 @@ pub struct PrefetchLimits {
 
 impl PartitionHandle {
     /// A partition that nothing is known of.
-    pub const fn new(topic: Arc<str>, partition: i32) -> Self {
+    pub fn new(topic: Arc<str>, partition: i32) -> Self {
         Self {
             topic,
             partition,
@@ -178,10 +177,17 @@ impl PartitionHandle {
             return true;
         }
         self.starved.store(true, Ordering::SeqCst);
-        // The application may have consumed it all between the two lines above.
-        let drained = self.queued_messages.load(Ordering::SeqCst) <= limits.messages / 2
-            && self.queued_bytes.load(Ordering::SeqCst) <= limits.bytes / 2;
+        // The application may have consumed it all between the two lines above. Adding nothing, unlike loading, is seen
+        // by the next `release`, and with it that somebody waits.
+        let drained = self.queued_messages.fetch_add(0, Ordering::SeqCst) <= limits.messages / 2
+            && self.queued_bytes.fetch_add(0, Ordering::SeqCst) <= limits.bytes / 2;
         drained && self.starved.swap(false, Ordering::SeqCst)
+    }
+
+    /// Messages and bytes that are queued.
+    #[cfg(all(test, ottla_loom))]
+    pub(crate) fn queued(&self) -> (usize, usize) {
+        (self.queued_messages.load(Ordering::SeqCst), self.queued_bytes.load(Ordering::SeqCst))
     }
 
     fn is_full(&self, limits: &PrefetchLimits) -> bool {

@@ -1,17 +1,7 @@
 //! The way to the application, one of the places where threads meet: fetchers push what they fetched, the application
 //! takes it. One lock for a whole fetch, never one per record.
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    task::Waker,
-};
-
-use parking_lot::Mutex;
+use std::{collections::VecDeque, fmt, sync::Arc, task::Waker};
 
 use super::{
     deliver::{ConsumerEvent, FetchedRecords, Records},
@@ -19,6 +9,10 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     wake::WakeHandle,
 };
 
@@ -60,7 +54,7 @@ struct Wakes(Vec<Arc<PartitionHandle>>);
 
 impl FetchQueue {
     /// An empty queue with these limits: per partition, and in bytes for all of them together.
-    pub const fn new(limits: PrefetchLimits) -> Self {
+    pub fn new(limits: PrefetchLimits) -> Self {
         Self {
             state: Mutex::new(State {
                 items: VecDeque::new(),
@@ -261,8 +255,9 @@ impl FetchQueue {
         }
         self.starving.lock().push(fetcher.clone());
         self.starved.store(true, Ordering::SeqCst);
-        // The application may have consumed it all between the lines above.
-        let queued = self.queued_bytes.load(Ordering::SeqCst);
+        // The application may have consumed it all between the lines above. Adding nothing, unlike loading, is seen by
+        // whoever takes records next, and with it that somebody waits.
+        let queued = self.queued_bytes.fetch_add(0, Ordering::SeqCst);
         if queued <= self.limits.bytes / 2 { room(queued) } else { 0 }
     }
 

@@ -2,11 +2,9 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, atomic::AtomicUsize},
+    sync::Arc,
     time::Duration,
 };
-
-use parking_lot::Mutex;
 
 use super::{
     FetchCommand, Start,
@@ -19,6 +17,7 @@ use crate::{
     completion::Completion,
     config::{IsolationLevel, OffsetReset, TopicRecreatePolicy},
     error::{Error, ErrorKind},
+    sync::{Mutex, atomic::AtomicUsize},
 };
 
 /// What a consumer needs to know of the configuration.

@@ -1,16 +1,16 @@
 //! The queue's limits: how many messages and how many bytes wait for their delivery report.
 //!
-//! Both counts live in one atomic word, so charging a message costs one instruction on a shared cache line and is exact.
+//! Both counts live in one atomic word, so charging a message changes one shared cache line and is exact.
 //! Even that is much for a message of 100 bytes, so while the queue is far from full a partition that collects
 //! leases room for many messages at once. What it has not used is given back when its batch is taken, or when the
 //! queue is full; what waits is what is charged without the leases.
 
-use std::{
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    task::Waker,
-};
+use std::task::Waker;
 
-use parking_lot::Mutex;
+use crate::sync::{
+    Mutex,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+};
 
 /// Room that is charged and not used yet. It belongs to the partition whose batch collects.
 #[derive(Debug, Default)]
@@ -75,14 +75,20 @@ impl Budget {
     /// when the queue is empty, so that it can't wait for ever.
     #[inline]
     pub fn try_charge(&self, bytes: usize) -> bool {
-        let add = ONE_MESSAGE + bytes as u64;
-        let before = self.used.fetch_add(add, Ordering::Relaxed);
-        let (messages, used_bytes) = (before >> BYTES_BITS, before & BYTES_MASK);
-        if messages < self.max_messages && (used_bytes + bytes as u64 <= self.max_bytes || messages == 0) {
-            return true;
+        let mut used = self.used.load(Ordering::Relaxed);
+        loop {
+            let (messages, used_bytes) = (used >> BYTES_BITS, used & BYTES_MASK);
+            let fits = used_bytes + bytes as u64 <= self.max_bytes || messages == 0;
+            if messages >= self.max_messages || !fits {
+                return false;
+            }
+            // Nothing is charged that may have to be taken back: whoever looked meanwhile would wait for room that is there.
+            let charged = used + ONE_MESSAGE + bytes as u64;
+            match self.used.compare_exchange_weak(used, charged, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(changed) => used = changed,
+            }
         }
-        self.used.fetch_sub(add, Ordering::Relaxed);
-        false
     }
 
     /// Takes one message's room out of a lease, which is extended where it is too small. While the queue is far from

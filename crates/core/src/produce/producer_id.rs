@@ -2,10 +2,7 @@
 //! the epoch is raised here, without asking: a batch of the old epoch that is still on its way somewhere is then refused
 //! by the broker, which a new id would not achieve.
 
-use std::{
-    sync::atomic::{AtomicI64, AtomicU64, Ordering},
-    time::Duration,
-};
+use std::time::Duration;
 
 use ottla_protocol::{
     api::ApiKey,
@@ -21,6 +18,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     machine::Instant,
     rng::Rng,
+    sync::atomic::{AtomicI64, AtomicU64, Ordering},
 };
 
 /// Who sends: the id that the cluster gave, and its epoch.
@@ -59,7 +57,7 @@ impl SharedIdentity {
         }
     }
 
-    fn set(&self, identity: ProducerIdentity) {
+    pub(crate) fn set(&self, identity: ProducerIdentity) {
         let renewals = (self.version.load(Ordering::Acquire) >> 16) + 1;
         // Readers that come in between see an id of -1 or a version that changes under them.
         self.id.store(-1, Ordering::Release);

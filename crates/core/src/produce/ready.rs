@@ -1,13 +1,15 @@
 //! The list in which a broker's owner finds out which of its partitions have something to send.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+use std::sync::Arc;
+
+use crate::{
+    machine::Instant,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    wake::WakeHandle,
 };
-
-use parking_lot::Mutex;
-
-use crate::{machine::Instant, wake::WakeHandle};
 
 /// Partitions that became ready, for one broker. Entries are hints: the broker looks at the whole partition.
 #[derive(Debug)]

@@ -7,9 +7,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use parking_lot::Mutex;
-
-use crate::error::Error;
+use crate::{error::Error, sync::Mutex};
 
 /// The fate of some records of one partition, in the order in which they were sent.
 #[derive(Debug)]

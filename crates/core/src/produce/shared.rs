@@ -4,10 +4,8 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
+    sync::Arc,
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -15,7 +13,6 @@ use ottla_protocol::{
     batch::{ChunkPool, SealOptions},
     compress::Compression,
 };
-use parking_lot::{Mutex, RwLock};
 
 use super::{
     accumulator::{Appended, BatchLimits, Charge, HEADER_OVERHEAD, Held, RECORD_OVERHEAD, Refused},
@@ -32,6 +29,10 @@ use crate::{
     error::{Error, ErrorKind},
     machine::Instant,
     rng::Rng,
+    sync::{
+        Mutex, RwLock,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
 };
 
 /// What a producer needs to know of the configuration.
@@ -175,6 +176,10 @@ impl ProducerShared {
             Arc::clone(&self.budget),
             self.seeds.lock().fork(),
         ));
+        if self.closed.load(Ordering::SeqCst) {
+            // Whoever closes may have looked at the topics already: nobody would report what waits in this one.
+            topic.set_error(Some(Error::new(ErrorKind::Closed, "")));
+        }
         topics.insert(name, Arc::clone(&topic));
         (topic, true)
     }
@@ -308,6 +313,35 @@ impl ProducerShared {
         leases.fold((0, 0), |(messages, bytes), (more, more_bytes)| (messages + more, bytes + more_bytes))
     }
 
+    /// Takes a record, or registers to be woken when there may be room for it.
+    pub fn poll_send(
+        &self,
+        topic: &ProducerTopic,
+        now: Instant,
+        wall_ms: i64,
+        record: &Record<'_>,
+        context: &Context<'_>,
+    ) -> Poll<Result<(), SendError>> {
+        for registered in [false, true] {
+            match self.send(topic, now, wall_ms, record, None) {
+                Err(SendError::QueueFull) if registered => {}
+                // Room may come between this attempt and the registration: there is another one behind it.
+                Err(SendError::QueueFull) => self.budget.register(context.waker()),
+                result => return Poll::Ready(result),
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Ready when every record has its report; registers to be woken by the next one.
+    pub fn poll_flushed(&self, context: &Context<'_>) -> Poll<()> {
+        if self.budget.messages() == 0 {
+            return Poll::Ready(());
+        }
+        self.budget.register(context.waker());
+        if self.budget.messages() == 0 { Poll::Ready(()) } else { Poll::Pending }
+    }
+
     /// Appends records that waited for the topic's metadata; those that have nowhere to go are handed back.
     pub(crate) fn append_waiting(
         &self,
@@ -378,6 +412,17 @@ impl ProducerShared {
         }
     }
 
+    /// Fails every record that waits for its topic, in whatever topic; none waits from now on.
+    pub(crate) fn fail_all_waiting(&self, error: &Error) {
+        for topic in self.topics() {
+            let failed = topic.set_error(Some(error.clone()));
+            self.fail_waiting(
+                topic.name(),
+                failed.into_iter().map(|record| (record, error.clone())).collect(),
+            );
+        }
+    }
+
     /// Hands a report to the application and gives back what its records were charged.
     pub fn report(&self, batch: DeliveryBatch) {
         let (len, bytes) = (batch.len(), batch.charged_bytes);
@@ -437,7 +482,10 @@ impl ProducerShared {
                     let waits = topic
                         .wait(|| WaitingRecord::new(record, now, timestamp, payload_bytes, tracker.clone()))
                         .inspect_err(|_| refund())
-                        .map_err(SendError::Topic)?;
+                        .map_err(|error| match error.kind() {
+                            ErrorKind::Closed => SendError::Closed,
+                            _ => SendError::Topic(error),
+                        })?;
                     if waits {
                         if let (Some(track), Some(tracker)) = (&mut track, tracker) {
                             **track = Some((tracker, 0));

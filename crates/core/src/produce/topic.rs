@@ -3,18 +3,21 @@
 
 use std::{
     fmt,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering},
-    },
+    sync::{Arc, OnceLock},
     task::Waker,
     time::Duration,
 };
 
-use parking_lot::Mutex;
-
 use super::{accumulator::Accumulator, budget::Budget, record::Record, report::Tracker};
-use crate::{error::Error, machine::Instant, rng::Rng};
+use crate::{
+    error::Error,
+    machine::Instant,
+    rng::Rng,
+    sync::{
+        Mutex,
+        atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering},
+    },
+};
 
 /// A topic that is produced to.
 pub struct ProducerTopic {

@@ -1,0 +1,95 @@
+//! What the application asks of the cluster's owner, and the answers that it waits for.
+
+use std::{future::Future, pin::pin, sync::Arc};
+
+use loom::thread::spawn as start;
+
+use super::{Sleep, model};
+use crate::{
+    cluster::command::{Command, CommandQueue},
+    completion::completion,
+    error::{Error, ErrorKind},
+    event::{Event, EventQueue},
+    produce::report::{Delivered, PersistenceStatus, TrackedOutcome, Tracker},
+};
+
+/// Caught: a `push` that wakes before the command is in the queue.
+#[test]
+fn every_command_reaches_the_owner() {
+    model(|| {
+        let sleep = Sleep::new();
+        let queue = Arc::new(CommandQueue::new(sleep.handle()));
+        let askers = [0, 1].map(|_| {
+            let queue = Arc::clone(&queue);
+            start(move || queue.push(Command::Flush))
+        });
+        let mut came = 0;
+        while came < 2 {
+            sleep.sleep();
+            while queue.pop().is_some() {
+                came += 1;
+            }
+        }
+        askers.into_iter().for_each(|asker| asker.join().unwrap());
+    });
+}
+
+/// Caught: a completion whose end wakes the waker without saying under the lock that it is over.
+#[test]
+fn an_answer_or_its_absence_wakes_who_waits_for_it() {
+    for answered in [true, false] {
+        model(move || {
+            let (completion, waiting) = completion();
+            let waiter = start(move || {
+                let mut waiting = pin!(waiting);
+                Sleep::new().wait(|context| waiting.as_mut().poll(context))
+            });
+            if answered {
+                completion.complete(5);
+            } else {
+                drop(completion);
+            }
+            assert_eq!(waiter.join().unwrap(), answered.then_some(5));
+        });
+    }
+}
+
+/// Caught: a `poll` that looks and registers under two locks; a `forward` that does.
+#[test]
+fn a_delivery_is_told_its_fate_even_through_the_batch_that_it_got_into_late() {
+    model(|| {
+        let (batch, own) = (Arc::<Tracker>::default(), Arc::<Tracker>::default());
+        let waiter = {
+            let own = Arc::clone(&own);
+            start(move || Sleep::new().wait(|context| own.poll(0, context)))
+        };
+        let sender = {
+            let batch = Arc::clone(&batch);
+            start(move || {
+                let delivered = Delivered { base_offset: Some(7), log_append_time: None };
+                let status = PersistenceStatus::Persisted;
+                batch.complete(0..3, TrackedOutcome { partition: 1, outcome: Ok(delivered), status });
+            })
+        };
+        batch.forward(2, &own);
+        assert_eq!(waiter.join().unwrap().outcome.unwrap().base_offset, Some(9));
+        sender.join().unwrap();
+    });
+}
+
+/// Caught: a `push` that takes the wakers before it appends.
+#[test]
+fn an_event_wakes_who_looked_for_one_and_registered() {
+    model(|| {
+        let events = Arc::new(EventQueue::default());
+        let teller = {
+            let events = Arc::clone(&events);
+            start(move || events.push(Event::Error(Error::new(ErrorKind::TimedOut, ""))))
+        };
+        Sleep::new().wait(|context| {
+            events.register(context.waker());
+            events.pop().map_or(std::task::Poll::Pending, std::task::Poll::Ready)
+        });
+        teller.join().unwrap();
+    });
+}

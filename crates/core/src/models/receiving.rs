@@ -1,0 +1,174 @@
+//! The fetcher that pushes what it fetched, and application threads that poll, seek, pause and close.
+
+use std::{sync::Arc, task::Poll};
+
+use loom::thread::spawn as start;
+
+use super::{Sleep, model};
+use crate::fetch::{
+    deliver::{FetchedRecords, Records},
+    partition::{PartitionHandle, PrefetchLimits},
+    queue::{FetchQueue, Item},
+};
+
+const LIMITS: PrefetchLimits = PrefetchLimits { messages: 2, bytes: 20 };
+
+struct Consumer {
+    queue: Arc<FetchQueue>,
+    handle: Arc<PartitionHandle>,
+}
+
+fn consumer() -> Arc<Consumer> {
+    let handle = Arc::new(PartitionHandle::new(Arc::from("t"), 0));
+    Arc::new(Consumer { queue: Arc::new(FetchQueue::new(LIMITS)), handle })
+}
+
+impl Consumer {
+    /// One record of ten bytes.
+    fn push(&self, version: u64, next_offset: i64) {
+        let handle = Arc::clone(&self.handle);
+        self.queue.push([Item::Records(FetchedRecords {
+            handle,
+            version,
+            batches: Vec::new(),
+            messages: 1,
+            bytes: 10,
+            next_offset,
+        })]);
+    }
+
+    /// What `Consumer::poll` does: takes, registers, and goes on when there is something after all.
+    fn poll(&self, context: &std::task::Context<'_>) -> Poll<Option<Records>> {
+        loop {
+            let mut records = Records::default();
+            self.queue.take(1, &mut records);
+            if records.piece_count() > 0 {
+                return Poll::Ready(Some(records));
+            }
+            if self.queue.register(context.waker()) {
+                return Poll::Pending;
+            }
+            if self.queue.is_closed() {
+                return Poll::Ready(None);
+            }
+        }
+    }
+}
+
+/// Caught: a `register` that doesn't look whether something came; a `push` that takes the wakers before it appends.
+#[test]
+fn what_is_fetched_wakes_who_polls() {
+    model(|| {
+        let consumer = consumer();
+        let fetcher = {
+            let consumer = Arc::clone(&consumer);
+            start(move || (1..=2).for_each(|offset| consumer.push(0, offset)))
+        };
+        for _ in 0..2 {
+            assert!(Sleep::new().wait(|context| consumer.poll(context)).is_some());
+        }
+        fetcher.join().unwrap();
+        assert_eq!(consumer.handle.position(), Some(2));
+    });
+}
+
+/// Caught: a `close` that says so after waking; a `register` that doesn't look whether the queue is closed.
+#[test]
+fn closing_wakes_who_polls() {
+    model(|| {
+        let consumer = consumer();
+        let poller = {
+            let consumer = Arc::clone(&consumer);
+            start(move || Sleep::new().wait(|context| consumer.poll(context)).is_none())
+        };
+        consumer.queue.close();
+        assert!(poller.join().unwrap());
+    });
+}
+
+/// Caught: a `has_room` that doesn't look again after it said that it waits; a `release` that looks whether the fetcher
+/// waits before it counts.
+#[test]
+fn a_fetcher_that_waits_for_room_in_a_partition_is_woken() {
+    model(|| {
+        let consumer = consumer();
+        let sleep = Sleep::new();
+        consumer.handle.set_fetcher(Some(sleep.handle()));
+        (1..=2).for_each(|offset| consumer.push(0, offset));
+        let application = {
+            let consumer = Arc::clone(&consumer);
+            start(move || (0..2).for_each(|_| consumer.queue.take(1, &mut Records::default())))
+        };
+        while !consumer.handle.has_room(&LIMITS) {
+            sleep.sleep();
+        }
+        application.join().unwrap();
+    });
+}
+
+/// Caught: a `room` that doesn't look again after it said that it waits, and one that says so before it is in the list.
+#[test]
+fn a_fetcher_that_waits_for_the_clients_room_is_woken() {
+    model(|| {
+        let consumer = consumer();
+        let sleep = Sleep::new();
+        (1..=2).for_each(|offset| consumer.push(0, offset));
+        let application = {
+            let consumer = Arc::clone(&consumer);
+            start(move || (0..2).for_each(|_| consumer.queue.take(1, &mut Records::default())))
+        };
+        while consumer.queue.room(&sleep.handle()) == 0 {
+            sleep.sleep();
+        }
+        application.join().unwrap();
+    });
+}
+
+/// Caught: a version that is raised, or a position that is set, outside of the queue's lock.
+#[test]
+fn nothing_from_before_a_seek_comes_after_it_and_the_position_stands() {
+    model(|| {
+        let consumer = consumer();
+        let fetcher = {
+            let consumer = Arc::clone(&consumer);
+            start(move || consumer.push(0, 5))
+        };
+        let other = {
+            let consumer = Arc::clone(&consumer);
+            start(move || consumer.queue.take(1, &mut Records::default()))
+        };
+        consumer.queue.outdate(&consumer.handle, 100);
+        let mut records = Records::default();
+        consumer.queue.take(1, &mut records);
+        assert_eq!(records.piece_count(), 0);
+        fetcher.join().unwrap();
+        other.join().unwrap();
+        consumer.queue.take(1, &mut records);
+        assert_eq!(records.piece_count(), 0);
+        assert_eq!(consumer.handle.position(), Some(100));
+        assert_eq!(consumer.handle.queued(), (0, 0), "what vanished gave its room back once");
+    });
+}
+
+/// Caught: a pause that is set outside of the queue's lock, and a `resume` that wakes nobody.
+#[test]
+fn what_comes_while_paused_comes_out_after_resuming() {
+    model(|| {
+        let consumer = consumer();
+        let handles = [Arc::clone(&consumer.handle)];
+        let fetcher = {
+            let consumer = Arc::clone(&consumer);
+            start(move || consumer.push(0, 1))
+        };
+        let poller = {
+            let consumer = Arc::clone(&consumer);
+            start(move || Sleep::new().wait(|context| consumer.poll(context)).is_some())
+        };
+        consumer.queue.pause(&handles);
+        let before = consumer.handle.position();
+        assert_eq!(consumer.handle.position(), before, "nothing is handed out while it is paused");
+        consumer.queue.resume(&handles);
+        fetcher.join().unwrap();
+        assert!(poller.join().unwrap());
+    });
+}

@@ -1,0 +1,356 @@
+//! Application threads that send, flush and close, and the broker's owner that takes batches and reports them.
+
+use std::{sync::Arc, task::Poll};
+
+use loom::thread::{self};
+
+use super::{Sleep, model};
+use crate::{
+    error::{Error, ErrorKind},
+    machine::Instant,
+    produce::{
+        accumulator::{Accumulator, OpenBatch},
+        budget::Budget,
+        partitioner::Partitioner,
+        producer_id::{ProducerIdentity, SharedIdentity},
+        ready::ReadyList,
+        record::{Record, SendError},
+        report::{DeliveryBatch, DeliverySink},
+        shared::{ProducerSettings, ProducerShared},
+        topic::ProducerTopic,
+    },
+    rng::Rng,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use thread::spawn as start;
+
+/// Counts reports.
+#[derive(Default)]
+struct Reports(AtomicUsize);
+
+impl DeliverySink for Reports {
+    fn deliver(&self, batch: DeliveryBatch) {
+        self.0.fetch_add(batch.len(), Ordering::SeqCst);
+    }
+}
+
+/// A producer with room for so many messages.
+struct Producer {
+    shared: ProducerShared,
+    reports: Arc<Reports>,
+    topic: Arc<ProducerTopic>,
+}
+
+fn producer(room: u64) -> Arc<Producer> {
+    let reports = Arc::<Reports>::default();
+    let settings = ProducerSettings { max_queued_messages: room, ..ProducerSettings::default() };
+    let sink = Arc::clone(&reports) as Arc<dyn DeliverySink>;
+    let shared = ProducerShared::new(settings, Partitioner::Consistent, sink, Rng::from_seed(1));
+    let (topic, _) = shared.topic("t");
+    Arc::new(Producer { shared, reports, topic })
+}
+
+impl Producer {
+    /// With its one partition known.
+    fn known(self: Arc<Self>) -> Arc<Self> {
+        self.topic.set_partitions(1, |_| (), |_| ());
+        self
+    }
+
+    fn accumulator(&self) -> &Arc<Accumulator> {
+        self.topic.accumulator(0).unwrap()
+    }
+
+    fn send(&self, value: &str) -> Result<(), SendError> {
+        self.shared.send(&self.topic, Instant::ZERO, 0, &Record::new().value(value).partition(0), None)
+    }
+
+    fn send_blocking(&self, sleep: &Arc<Sleep>) -> Result<(), SendError> {
+        let record = Record::new().value("v").partition(0);
+        sleep.wait(|context| self.shared.poll_send(&self.topic, Instant::ZERO, 0, &record, context))
+    }
+
+    fn report(&self, batch: OpenBatch) {
+        let error = Error::new(ErrorKind::Closed, "");
+        self.shared.report_unsent(self.topic.name(), 0, batch.into(), error);
+    }
+
+    /// What the owner of a broker does: looks at the hints, takes, sleeps. Until so many records are reported.
+    fn own(&self, ready: &ReadyList, sleep: &Sleep, records: usize) {
+        let mut hints = Vec::new();
+        let mut taken = 0;
+        loop {
+            ready.drain(&mut hints);
+            while hints.pop().is_some() {
+                while let (Some(batch), _) = self.accumulator().take(true) {
+                    taken += batch.builder.record_count() as usize;
+                    self.report(batch);
+                }
+            }
+            if taken >= records {
+                return;
+            }
+            if ready.settle(0, false) {
+                sleep.sleep();
+            }
+        }
+    }
+
+    fn assert_over(&self, reports: usize) {
+        assert_eq!(self.reports.0.load(Ordering::SeqCst), reports);
+        assert_eq!((self.shared.budget.messages(), self.shared.budget.bytes()), (0, 0));
+    }
+}
+
+fn ready_list(sleep: &Arc<Sleep>, flushing: &Arc<AtomicUsize>) -> Arc<ReadyList> {
+    Arc::new(ReadyList::new(sleep.handle(), Arc::clone(flushing), None, None))
+}
+
+/// Caught: a `poll_send` that doesn't try again after registering; a `release` that looks for waiters before it gives back.
+#[test]
+fn a_blocked_sender_is_woken_by_the_report_that_makes_room() {
+    model(|| {
+        let producer = producer(1).known();
+        producer.send("first").unwrap();
+        let sender = {
+            let producer = Arc::clone(&producer);
+            start(move || producer.send_blocking(&Sleep::new()).unwrap())
+        };
+        producer.report(producer.accumulator().take(true).0.unwrap());
+        sender.join().unwrap();
+        producer.report(producer.accumulator().take(true).0.unwrap());
+        producer.assert_over(2);
+    });
+}
+
+/// Caught: a `try_charge` that charges first and takes it back when it was too much, as it once did. The sender in the
+/// middle saw no room because of the other one's attempt, and nobody told it when that was taken back.
+#[test]
+fn a_refused_attempt_hides_no_room_from_a_blocked_sender() {
+    model(|| {
+        let budget = Arc::new(Budget::new(10, 100));
+        assert!(budget.try_charge(50));
+        let blocked = {
+            let budget = Arc::clone(&budget);
+            start(move || {
+                Sleep::new().wait(|context| {
+                    if budget.try_charge(80) {
+                        return Poll::Ready(());
+                    }
+                    budget.register(context.waker());
+                    if budget.try_charge(80) { Poll::Ready(()) } else { Poll::Pending }
+                });
+                budget.release(1, 80);
+            })
+        };
+        let impatient = {
+            let budget = Arc::clone(&budget);
+            start(move || {
+                if budget.try_charge(80) {
+                    budget.release(1, 80);
+                }
+            })
+        };
+        budget.release(1, 50);
+        blocked.join().unwrap();
+        impatient.join().unwrap();
+        assert_eq!((budget.messages(), budget.bytes()), (0, 0));
+    });
+}
+
+/// Caught: the same `try_charge`: flushing counted the attempt and slept, and nothing was left that could wake it.
+#[test]
+fn a_flush_ends_with_the_last_report_whatever_is_refused_meanwhile() {
+    model(|| {
+        let producer = producer(1).known();
+        producer.send("only").unwrap();
+        let flush = {
+            let producer = Arc::clone(&producer);
+            start(move || Sleep::new().wait(|context| producer.shared.poll_flushed(context)))
+        };
+        let sender = {
+            let producer = Arc::clone(&producer);
+            start(move || producer.send("perhaps").is_ok())
+        };
+        producer.report(producer.accumulator().take(true).0.unwrap());
+        let sent = sender.join().unwrap();
+        if sent {
+            producer.report(producer.accumulator().take(true).0.unwrap());
+        }
+        flush.join().unwrap();
+        producer.assert_over(1 + usize::from(sent));
+    });
+}
+
+/// Caught: a `try_charge` that looks and charges in two steps; a room that is given back twice.
+#[test]
+fn no_more_is_in_the_queue_than_there_is_room_for() {
+    model(|| {
+        let budget = Arc::new(Budget::new(1, 100));
+        let inside = Arc::new(AtomicUsize::new(0));
+        let send = |budget: Arc<Budget>, inside: Arc<AtomicUsize>| {
+            for _ in 0..2 {
+                if budget.try_charge(10) {
+                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "there is room for one");
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                    budget.release(1, 10);
+                }
+            }
+        };
+        let other = {
+            let (budget, inside) = (Arc::clone(&budget), Arc::clone(&inside));
+            start(move || send(budget, inside))
+        };
+        send(Arc::clone(&budget), inside);
+        other.join().unwrap();
+        assert_eq!((budget.messages(), budget.bytes()), (0, 0));
+    });
+}
+
+/// Caught: a `settle` that doesn't look at the list before the owner sleeps; a `take` that leaves the partition
+/// announced; a `push` that takes the owner for awake after it settled.
+#[test]
+fn every_record_that_is_appended_is_taken() {
+    model(|| {
+        let producer = producer(10).known();
+        let sleep = Sleep::new();
+        let ready = ready_list(&sleep, &producer.shared.flushing);
+        assert!(producer.accumulator().set_owner(&ready, 0).is_none());
+        let senders = [1, 2].map(|records| {
+            let producer = Arc::clone(&producer);
+            start(move || (0..records).for_each(|_| producer.send("v").unwrap()))
+        });
+        producer.own(&ready, &sleep, 3);
+        senders.into_iter().for_each(|sender| sender.join().unwrap());
+        producer.assert_over(3);
+    });
+}
+
+/// Caught: a `set_owner` that doesn't say what was appended while there was none, and one that leaves the partition
+/// announced to the owner before.
+#[test]
+fn a_leader_change_loses_no_record() {
+    model(|| {
+        let producer = producer(10).known();
+        let (old, new) = (Sleep::new(), Sleep::new());
+        let [old_ready, new_ready] = [&old, &new].map(|it| ready_list(it, &producer.shared.flushing));
+        assert!(producer.accumulator().set_owner(&old_ready, 0).is_none());
+        let sender = {
+            let producer = Arc::clone(&producer);
+            start(move || (0..2).for_each(|_| producer.send("v").unwrap()))
+        };
+        producer.accumulator().clear_owner();
+        if let Some(waiting) = producer.accumulator().set_owner(&new_ready, 0) {
+            new_ready.push(waiting);
+        }
+        producer.own(&new_ready, &new, 2);
+        sender.join().unwrap();
+        producer.assert_over(2);
+    });
+}
+
+/// Caught: a `take_all` that doesn't seal, whose record never had a report; a refused send that keeps its room.
+#[test]
+fn a_send_while_the_producer_closes_is_refused_or_reported() {
+    model(|| {
+        let producer = producer(10).known();
+        let sender = {
+            let producer = Arc::clone(&producer);
+            start(move || producer.send("v"))
+        };
+        producer.shared.close(None);
+        let mut left = Vec::new();
+        producer.accumulator().take_all(true, &mut left);
+        left.into_iter().for_each(|batch| producer.report(batch));
+        let sent = sender.join().unwrap();
+        assert!(matches!(sent, Ok(()) | Err(SendError::Closed)), "{sent:?}");
+        producer.assert_over(usize::from(sent.is_ok()));
+    });
+}
+
+/// Caught: records handed out without keeping later ones from waiting, as closing once did: they never had a report.
+#[test]
+fn a_send_to_an_unknown_topic_while_the_producer_closes_is_refused_or_reported() {
+    model(|| {
+        let producer = producer(10);
+        let sender = {
+            let producer = Arc::clone(&producer);
+            start(move || producer.send("v"))
+        };
+        producer.shared.close(None);
+        producer.shared.fail_all_waiting(&Error::new(ErrorKind::Closed, ""));
+        let sent = sender.join().unwrap();
+        assert!(matches!(sent, Ok(()) | Err(SendError::Closed)), "{sent:?}");
+        producer.assert_over(usize::from(sent.is_ok()));
+    });
+}
+
+/// Caught: a `topic` that doesn't look whether the producer is closed: the topic was made after the last look at them.
+#[test]
+fn a_topic_that_is_new_while_the_producer_closes_keeps_no_record() {
+    model(|| {
+        let producer = producer(10);
+        let sender = {
+            let producer = Arc::clone(&producer);
+            start(move || {
+                let (topic, _) = producer.shared.topic("new");
+                let record = Record::new().value("v");
+                producer.shared.send(&topic, Instant::ZERO, 0, &record, None)
+            })
+        };
+        producer.shared.close(None);
+        producer.shared.fail_all_waiting(&Error::new(ErrorKind::Closed, ""));
+        let sent = sender.join().unwrap();
+        assert!(matches!(sent, Ok(()) | Err(SendError::Closed)), "{sent:?}");
+        producer.assert_over(usize::from(sent.is_ok()));
+    });
+}
+
+/// Caught: a `set_partitions` that publishes the number of partitions before the records that waited are appended; a
+/// `wait` that doesn't look at the number again under the lock.
+#[test]
+fn records_that_waited_for_the_topic_come_before_those_that_did_not() {
+    model(|| {
+        let producer = producer(10);
+        let sender = {
+            let producer = Arc::clone(&producer);
+            start(move || ["1", "22"].into_iter().for_each(|value| producer.send(value).unwrap()))
+        };
+        let (shared, topic) = (&producer.shared, &producer.topic);
+        topic.set_partitions(
+            1,
+            |_| (),
+            |records| assert!(shared.append_waiting(topic, 1, records).is_empty()),
+        );
+        sender.join().unwrap();
+        let mut batches = Vec::new();
+        producer.accumulator().take_all(false, &mut batches);
+        let lengths: Vec<u64> = batches.iter().map(|batch| batch.charged_bytes).collect();
+        assert_eq!(lengths, [3], "both in one batch");
+        let sealed = batches.pop().unwrap().builder.seal(&shared.seal_options()).unwrap();
+        let bytes = sealed.to_vec();
+        let place = |value: &[u8]| bytes.windows(value.len()).rposition(|window| window == value).unwrap();
+        assert!(place(b"\x021\0") < place(b"\x0422\0"));
+    });
+}
+
+/// Caught: a `set` that changes the id before the version, and a `get` that doesn't look at the version again.
+#[test]
+fn nobody_sees_the_id_of_one_identity_with_the_epoch_of_another() {
+    model(|| {
+        let identity = Arc::new(SharedIdentity::default());
+        let (one, two) = (ProducerIdentity { id: 1, epoch: 1 }, ProducerIdentity { id: 2, epoch: 2 });
+        identity.set(one);
+        let reader = {
+            let identity = Arc::clone(&identity);
+            start(move || {
+                let seen = identity.get();
+                assert!(seen.is_none_or(|seen| seen == one || seen == two), "{seen:?}");
+            })
+        };
+        identity.set(two);
+        reader.join().unwrap();
+        assert_eq!(identity.get(), Some(two));
+    });
+}
