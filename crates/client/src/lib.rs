@@ -25,6 +25,8 @@ mod start;
 mod wait;
 
 pub use admin::Admin;
+/// Shared bytes, for [`Record::shared_value`].
+pub use bytes::Bytes;
 pub use config::Config;
 pub use consumer::Consumer;
 pub use ottla_core::config::table as properties;

@@ -338,7 +338,10 @@ impl Held<'_> {
             since: now,
             charged_bytes: 0,
         });
-        open.builder.append(timestamp, record.key, record.value, &record.headers);
+        match record.shared {
+            Some(value) => open.builder.append_shared(timestamp, record.key, value, &record.headers),
+            None => open.builder.append(timestamp, record.key, record.value, &record.headers),
+        }
         open.tags.push(record.opaque);
         open.charged_bytes += payload_bytes as u64;
         if let Some(track) = track {

@@ -2,17 +2,20 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use ottla_protocol::batch::HeaderRef;
 
 use crate::error::{Error, ErrorKind};
 
-/// A record to be sent. It borrows its bytes; `send` copies them into the batch.
+/// A record to be sent. It borrows its bytes; `send` copies them into the batch, but for what [`Record::shared_value`] shares.
 #[derive(Clone, Debug, Default)]
 pub struct Record<'a> {
     pub(crate) partition: Option<i32>,
     pub(crate) timestamp: Option<i64>,
     pub(crate) key: Option<&'a [u8]>,
     pub(crate) value: Option<&'a [u8]>,
+    /// What `value` is a view of, if it may be referenced.
+    pub(crate) shared: Option<&'a Bytes>,
     pub(crate) headers: Vec<HeaderRef<'a>>,
     pub(crate) opaque: u64,
 }
@@ -20,7 +23,15 @@ pub struct Record<'a> {
 impl<'a> Record<'a> {
     /// A record with neither key nor value.
     pub const fn new() -> Self {
-        Self { partition: None, timestamp: None, key: None, value: None, headers: Vec::new(), opaque: 0 }
+        Self {
+            partition: None,
+            timestamp: None,
+            key: None,
+            value: None,
+            shared: None,
+            headers: Vec::new(),
+            opaque: 0,
+        }
     }
 
     /// Sets the key. Records with the same key go to the same partition, unless the partitioner is random.
@@ -34,6 +45,15 @@ impl<'a> Record<'a> {
     #[must_use]
     pub fn value(mut self, value: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
         self.value = Some(value.as_ref());
+        self.shared = None;
+        self
+    }
+
+    /// Sets the value. From 16 KiB on it is not copied but kept until the record's fate is known, if it is sent uncompressed.
+    #[must_use]
+    pub fn shared_value(mut self, value: &'a Bytes) -> Self {
+        self.value = Some(value);
+        self.shared = Some(value);
         self
     }
 

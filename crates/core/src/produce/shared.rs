@@ -587,6 +587,8 @@ pub(crate) fn unknown_topic_error() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::{super::report::NoReports, *};
 
     fn producer(max_queued_messages: u64) -> ProducerShared {
@@ -635,6 +637,24 @@ mod tests {
         let unknown = SendError::UnknownPartition { partition: 77, count: 10 };
         shared.budget.release(100, 1000);
         assert_eq!(shared.send_batch(&topic, now, 0, &mixed), Err((1, unknown)));
+    }
+
+    #[test]
+    fn a_large_shared_value_is_sent_from_where_it_lies() {
+        let shared = producer(500);
+        let (topic, _) = shared.topic("t");
+        let (large, small) = (Bytes::from(vec![7; 100_000]), Bytes::from_static(b"small"));
+        for value in [&large, &small] {
+            let record = Record::new().shared_value(value).partition(0);
+            shared.send(&topic, Instant::ZERO, 0, &record, None).unwrap();
+        }
+        let batch = topic.accumulator(0).unwrap().take(true).0.unwrap();
+        let sealed = batch.builder.seal(&SealOptions::default()).unwrap();
+        assert!(sealed.segments().any(|segment| std::ptr::eq(segment, &large[..])));
+        assert!(!sealed.segments().any(|segment| std::ptr::eq(segment, &small[..])));
+        let mut values = Vec::new();
+        sealed.for_each_record(|record| values.push(record.value.unwrap().to_vec())).unwrap();
+        assert!(values == [&large[..], &small[..]]);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
+
 use super::{accumulator::Accumulator, budget::Budget, record::Record, report::Tracker};
 use crate::{
     error::Error,
@@ -64,7 +66,7 @@ pub struct WaitingRecord {
     pub tracker: Option<Arc<Tracker>>,
     partition: Option<i32>,
     key: Option<Box<[u8]>>,
-    value: Option<Box<[u8]>>,
+    value: Option<Bytes>,
     headers: Vec<WaitingHeader>,
     opaque: u64,
 }
@@ -269,7 +271,7 @@ impl WaitingRecord {
             tracker,
             partition: record.partition,
             key: record.key.map(Box::from),
-            value: record.value.map(Box::from),
+            value: record.shared.cloned().or_else(|| record.value.map(Bytes::copy_from_slice)),
             headers: record.headers.iter().map(|h| (Box::from(h.key), h.value.map(Box::from))).collect(),
             opaque: record.opaque,
         }
@@ -282,6 +284,7 @@ impl WaitingRecord {
             timestamp: Some(self.timestamp),
             key: self.key.as_deref(),
             value: self.value.as_deref(),
+            shared: self.value.as_ref(),
             headers: self
                 .headers
                 .iter()

@@ -92,16 +92,16 @@ impl RecordBatchBuilder {
         &mut self,
         timestamp: i64,
         key: Option<&[u8]>,
-        value: Bytes,
+        value: &Bytes,
         headers: &[HeaderRef<'_>],
     ) {
         if value.len() < REFERENCED_FROM {
-            return self.append(timestamp, key, Some(&value), headers);
+            return self.append(timestamp, key, Some(value), headers);
         }
         let head = self.begin(timestamp, key, Some(value.len()), headers);
         self.put_head(&head, key);
         self.put_varint(value.len() as i64);
-        self.chain.put_external(value);
+        self.chain.put_external(value.clone());
         self.put_headers(headers);
     }
 

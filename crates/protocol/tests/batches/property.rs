@@ -70,7 +70,7 @@ fn seal(records: &[Owned], codec: Compression, references: bool, pool: &ChunkPoo
         let (timestamp, key) = (record.timestamp, record.key.as_deref());
         match &record.value {
             Some(value) if references => {
-                builder.append_shared(timestamp, key, Bytes::copy_from_slice(value), &headers);
+                builder.append_shared(timestamp, key, &Bytes::copy_from_slice(value), &headers);
             }
             value => builder.append(timestamp, key, value.as_deref(), &headers),
         }
@@ -184,7 +184,7 @@ fn a_batch_that_was_summed_while_it_grew_has_the_same_bytes() {
         let build = |mut builder: RecordBatchBuilder| {
             for number in 0..records {
                 if large {
-                    builder.append_shared(number, None, Bytes::from(vec![number as u8; 20_000]), &[]);
+                    builder.append_shared(number, None, &Bytes::from(vec![number as u8; 20_000]), &[]);
                 } else {
                     builder.append(number, Some(b"key"), Some(&[number as u8; 100]), &[]);
                 }
