@@ -59,6 +59,8 @@ pub enum ErrorKind {
     Closed,
     /// An offset is out of range and `auto.offset.reset` is `error`.
     OffsetReset,
+    /// The partition's log was cut off behind what was read, and `auto.offset.reset` is `error`.
+    LogTruncated,
     /// The topic was deleted and made anew under its old name.
     TopicRecreated,
     /// The call's own deadline passed.
@@ -182,9 +184,11 @@ impl ErrorKind {
     /// Who is at fault.
     pub const fn culprit(self) -> Culprit {
         match self {
-            Self::Broker(_) | Self::UnsupportedVersion | Self::UnknownTopic | Self::TopicRecreated => {
-                Culprit::Broker
-            }
+            Self::Broker(_)
+            | Self::UnsupportedVersion
+            | Self::UnknownTopic
+            | Self::LogTruncated
+            | Self::TopicRecreated => Culprit::Broker,
             Self::Resolve
             | Self::Connect
             | Self::Disconnected
@@ -246,6 +250,7 @@ impl fmt::Display for ErrorKind {
             Self::State => "not allowed in this state",
             Self::Closed => "the client is closed",
             Self::OffsetReset => "no valid offset and auto.offset.reset is error",
+            Self::LogTruncated => "the partition's log was cut off behind what was read of it",
             Self::TopicRecreated => "the topic was deleted and made anew under its old name",
             Self::TimedOut => "timed out",
             Self::Bug => "a bug in this library; please report it",

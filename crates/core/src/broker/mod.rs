@@ -325,6 +325,9 @@ impl BrokerCore {
                     FetcherOutput::ToCluster(reply) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Fetch(reply)));
                     }
+                    FetcherOutput::LeaderHint(hint) => {
+                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::LeaderHint(hint)));
+                    }
                     FetcherOutput::RefreshMetadata(topic) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::RefreshMetadata(topic)));
                     }

@@ -1,6 +1,9 @@
 //! What is known of the cluster: its brokers, its topics and who leads which partition.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
+    sync::Arc,
+};
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -17,6 +20,8 @@ pub struct Metadata {
     pub controller_id: i32,
     /// The brokers by node id.
     pub nodes: BTreeMap<i32, Node>,
+    /// Those of the brokers that no metadata named so far.
+    pub hinted_nodes: BTreeSet<i32>,
     /// The topics that were asked about and exist.
     pub topics: BTreeMap<Arc<str>, TopicMetadata>,
 }
@@ -96,6 +101,42 @@ pub struct LeaderHint {
     pub leader_epoch: i32,
     /// Where the leader listens, if the broker told.
     pub node: Option<Node>,
+    /// What the broker told is no address that can be connected to.
+    pub refused_address: Option<String>,
+}
+
+/// What became of a hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintVerdict {
+    /// The partition has a new leader.
+    Taken,
+    /// It names no newer leader than is known, or is about something unknown.
+    NothingNew,
+    /// It names a node whose address is not known.
+    Unreachable,
+}
+
+impl LeaderHint {
+    /// What an answer says of a partition's leader; `endpoints` are the nodes that it names, each with id, host, port and
+    /// rack. `None` if it says nothing.
+    pub fn new<'a>(
+        topic: &Arc<str>,
+        partition: i32,
+        (leader, leader_epoch): (i32, i32),
+        mut endpoints: impl Iterator<Item = (i32, &'a str, i32, Option<&'a str>)>,
+    ) -> Option<Self> {
+        if leader < 0 || leader_epoch < 0 {
+            return None;
+        }
+        let named = endpoints.find(|(id, ..)| *id == leader);
+        let node = named.and_then(|(_, host, port, rack)| Node::new(host, port, rack));
+        let refused_address = match (&node, named) {
+            (None, Some((_, host, port, _))) => Some(format!("{host}:{port}")),
+            _ => None,
+        };
+        let topic = Arc::clone(topic);
+        Some(Self { topic, partition, leader, leader_epoch, node, refused_address })
+    }
 }
 
 /// What an answer changed besides leaders.
@@ -162,24 +203,23 @@ impl Node {
 }
 
 impl Metadata {
-    /// Takes in a hint; true if it names a newer leader than is known, at an address that is known.
-    pub fn apply_hint(&mut self, hint: &LeaderHint) -> bool {
+    /// Takes in a hint if it names a newer leader than is known, at an address that is known.
+    pub fn apply_hint(&mut self, hint: &LeaderHint) -> HintVerdict {
         let index = usize::try_from(hint.partition).unwrap_or(usize::MAX);
         let known = self.topics.get_mut(&hint.topic).and_then(|topic| topic.partitions.get_mut(index));
         let Some(known) = known.filter(|known| hint.leader >= 0 && hint.leader_epoch > known.leader_epoch)
         else {
-            return false;
+            return HintVerdict::NothingNew;
         };
-        if let Some(node) = &hint.node {
-            self.nodes.entry(hint.leader).or_insert_with(|| node.clone());
-        }
-        if !self.nodes.contains_key(&hint.leader) {
-            return false;
+        if let Entry::Vacant(entry) = self.nodes.entry(hint.leader) {
+            let Some(node) = &hint.node else { return HintVerdict::Unreachable };
+            entry.insert(node.clone());
+            self.hinted_nodes.insert(hint.leader);
         }
         known.leader = hint.leader;
         known.leader_epoch = hint.leader_epoch;
         known.error = ErrorCode::NONE;
-        true
+        HintVerdict::Taken
     }
 
     /// Takes in an answer. A partition's leader is only replaced by one of the same or a newer epoch, and a topic never by
@@ -197,9 +237,7 @@ impl Metadata {
                 Some((broker.node_id, Node::new(&broker.host, broker.port, broker.rack.as_deref())?))
             })
             .collect();
-        if !nodes.is_empty() {
-            self.nodes = nodes;
-        }
+        let old_nodes = if nodes.is_empty() { None } else { Some(std::mem::replace(&mut self.nodes, nodes)) };
         let mut applied = Applied::default();
         for topic in &answer.topics {
             let Some(name) = topic.name.as_deref() else { continue };
@@ -254,7 +292,34 @@ impl Metadata {
                 }
             }
         }
+        if let Some(old_nodes) = old_nodes {
+            self.keep_hinted_nodes(old_nodes);
+        }
         applied
+    }
+
+    /// Keeps nodes that only hints named so far and that lead something: whoever answered may not know them yet.
+    fn keep_hinted_nodes(&mut self, mut old_nodes: BTreeMap<i32, Node>) {
+        for id in std::mem::take(&mut self.hinted_nodes) {
+            let leads = self.topics.values().flat_map(|topic| &topic.partitions).any(|p| p.leader == id);
+            if leads
+                && !self.nodes.contains_key(&id)
+                && let Some(node) = old_nodes.remove(&id)
+            {
+                self.nodes.insert(id, node);
+                self.hinted_nodes.insert(id);
+            }
+        }
+    }
+
+    /// Forgets all nodes, and which leader epochs there were: it may be another cluster that answers next.
+    pub fn forget_nodes(&mut self) {
+        self.nodes.clear();
+        self.hinted_nodes.clear();
+        self.controller_id = -1;
+        for partition in self.topics.values_mut().flat_map(|topic| &mut topic.partitions) {
+            *partition = PartitionMetadata::default();
+        }
     }
 
     /// Who leads a partition, if that is known and the leader's address too.
@@ -301,21 +366,23 @@ mod tests {
     fn a_hint_is_taken_only_if_its_epoch_is_newer_and_its_leader_can_be_reached() {
         let mut metadata = Metadata::default();
         metadata.apply(&answer(1, 5));
-        let hint = |leader, leader_epoch, node| LeaderHint {
-            topic: Arc::from("t"),
-            partition: 0,
-            leader,
-            leader_epoch,
-            node,
+        let mut hint = |leader, leader_epoch, endpoint: Option<(&'static str, i32)>| {
+            let endpoints = endpoint.into_iter().map(|(host, port)| (leader, host, port, None));
+            let hint = LeaderHint::new(&Arc::from("t"), 0, (leader, leader_epoch), endpoints).unwrap();
+            (metadata.apply_hint(&hint), hint.refused_address)
         };
-        assert!(!metadata.apply_hint(&hint(2, 5, None)), "not newer");
-        assert!(!metadata.apply_hint(&hint(9, 6, None)), "an unknown node");
-        assert!(!metadata.apply_hint(&hint(9, 6, Node::new("", 9092, None))), "no host");
-        assert!(!metadata.apply_hint(&hint(9, 6, Node::new("x", 0, None))), "no port");
-        assert!(metadata.apply_hint(&hint(9, 6, Node::new("x", 9092, None))));
+        assert_eq!(hint(2, 5, None), (HintVerdict::NothingNew, None));
+        assert_eq!(hint(9, 6, None), (HintVerdict::Unreachable, None));
+        assert_eq!(hint(9, 6, Some(("", 9092))), (HintVerdict::Unreachable, Some(":9092".into())));
+        assert_eq!(hint(9, 6, Some(("x", 0))), (HintVerdict::Unreachable, Some("x:0".into())));
+        assert_eq!(hint(9, 6, Some(("x", 9092))), (HintVerdict::Taken, None));
         assert_eq!(metadata.leader("t", 0), Some((9, 6)));
         metadata.apply(&answer(1, 5));
-        assert_eq!(metadata.topics["t"].partitions[0].leader, 9, "older metadata does not take it back");
+        assert_eq!(metadata.leader("t", 0), Some((9, 6)), "older metadata does not take it back");
+        metadata.apply(&answer(2, 7));
+        assert_eq!(metadata.leader("t", 0), Some((2, 7)));
+        assert!(!metadata.nodes.contains_key(&9), "and a node that leads nothing is forgotten");
+        assert_eq!(LeaderHint::new(&Arc::from("t"), 0, (-1, -1), std::iter::empty()), None);
     }
 
     #[test]

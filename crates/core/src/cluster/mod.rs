@@ -27,7 +27,7 @@ use ottla_protocol::{
 
 use self::{
     command::{Command, CommandQueue},
-    metadata::{Applied, Metadata},
+    metadata::{Applied, HintVerdict, LeaderHint, Metadata},
 };
 use crate::{
     admin::{AdminCalls, AdminOutput},
@@ -132,6 +132,8 @@ pub enum Route {
     Controller,
     /// This node.
     Node(i32),
+    /// This node, over a second connection that no fetch holds up.
+    SecondToNode(i32),
 }
 
 /// Who asked.
@@ -166,6 +168,8 @@ impl std::fmt::Debug for RoutedRequest {
 struct Brokers {
     entries: BTreeMap<BrokerKey, BrokerEntry>,
     by_node: BTreeMap<i32, BrokerKey>,
+    /// Second connections to nodes that are fetched from, for what must not wait behind a fetch.
+    lookups: BTreeMap<i32, BrokerKey>,
     next_key: u32,
     /// The servers of `bootstrap.servers` that have an owner, by their place in the list.
     bootstrap: BTreeMap<usize, BrokerKey>,
@@ -196,6 +200,8 @@ struct Requests {
 struct Refresh {
     under_way: bool,
     again: bool,
+    /// Again, but after a back-off: the answer under way may be what was missed.
+    again_soon: bool,
     at: Option<Instant>,
     backoff: Backoff,
 }
@@ -248,6 +254,7 @@ impl ClusterCore {
             refresh: Refresh {
                 under_way: false,
                 again: false,
+                again_soon: false,
                 at: None,
                 backoff: Backoff::new(settings.fast_refresh, settings.fast_refresh_max),
             },
@@ -297,8 +304,8 @@ impl ClusterCore {
             ToCluster::ReleasedProducer(partition) => self.place(partition),
             ToCluster::RefreshMetadata(_) => self.refresh_soon(now),
             ToCluster::LeaderHint(hint) => {
-                if self.settings.leader_discovery && self.metadata.apply_hint(&hint) {
-                    self.move_to_leader((hint.topic, hint.partition));
+                if self.settings.leader_discovery {
+                    self.handle_hint(from, hint);
                 }
             }
             ToCluster::RenewIdentity(used) => {
@@ -323,6 +330,7 @@ impl ClusterCore {
     pub fn handle_broker_done(&mut self, key: BrokerKey) {
         self.brokers.entries.remove(&key);
         self.brokers.by_node.retain(|_, known| *known != key);
+        self.brokers.lookups.retain(|_, known| *known != key);
         self.brokers.bootstrap.retain(|_, known| *known != key);
         if self.closing && self.brokers.entries.is_empty() {
             self.fail_placements();
@@ -455,7 +463,40 @@ impl ClusterCore {
                     self.mail(key, ToBroker::Fetch(mail));
                 }
             }
-            Output::Request(id, route, request) => self.route(now, route, request, Purpose::Fetch(id)),
+            Output::Request(id, route, request) => match route {
+                // A fetch may wait for records, and answers come in order.
+                Route::Node(node) if self.fetch.as_ref().is_some_and(|fetch| fetch.fetches_from(node)) => {
+                    self.route(now, Route::SecondToNode(node), request, Purpose::Fetch(id));
+                }
+                route => self.route(now, route, request, Purpose::Fetch(id)),
+            },
+        }
+    }
+
+    /// A broker named the leader of a partition (KIP-951).
+    fn handle_hint(&mut self, from: BrokerKey, hint: LeaderHint) {
+        match (self.metadata.apply_hint(&hint), hint.refused_address) {
+            (HintVerdict::Taken, _) => {
+                let place = (hint.topic, hint.partition);
+                if let Some(fetch) = &mut self.fetch {
+                    fetch.handle_new_leader(&place, &self.metadata);
+                }
+                self.move_to_leader(place);
+            }
+            (HintVerdict::Unreachable, Some(address)) => {
+                let detail = format!(
+                    "it names node {} as the new leader, at `{address}`, which is no address; asking for metadata \
+                     instead",
+                    hint.leader
+                );
+                let mut error =
+                    Error::new(ErrorKind::BadResponse, detail).with_partition(&*hint.topic, hint.partition);
+                if let Some(entry) = self.brokers.entries.get(&from) {
+                    error = error.with_peer(format!("{}:{}", entry.host, entry.port));
+                }
+                self.events.push(Event::Error(error));
+            }
+            _ => {}
         }
     }
 
@@ -526,7 +567,7 @@ impl ClusterCore {
     /// Asks after a back-off: what is wrong may take a moment to be mended.
     fn refresh_soon(&mut self, now: Instant) {
         if self.refresh.under_way {
-            self.refresh.again = true;
+            self.refresh.again_soon = true;
             return;
         }
         let at = now + self.refresh.backoff.next(&mut self.rng);
@@ -604,7 +645,7 @@ impl ClusterCore {
         if std::mem::take(&mut self.refresh.again) {
             return self.request_metadata(now);
         }
-        if incomplete {
+        if std::mem::take(&mut self.refresh.again_soon) | incomplete {
             self.refresh_soon(now);
         } else {
             self.refresh.backoff.reset();
@@ -639,7 +680,7 @@ impl ClusterCore {
     /// node's owner instead of connecting to it twice.
     fn adopt_nodes(&mut self, from: BrokerKey) {
         if let Some(entry) = self.brokers.entries.get(&from)
-            && !self.brokers.by_node.values().any(|key| *key == from)
+            && !self.brokers.by_node.values().chain(self.brokers.lookups.values()).any(|key| *key == from)
         {
             let node = self.metadata.nodes.iter().find(|(id, node)| {
                 node.host == entry.host && node.port == entry.port && !self.brokers.by_node.contains_key(id)
@@ -649,7 +690,7 @@ impl ClusterCore {
             }
         }
         let mut moved = Vec::new();
-        for (id, key) in &self.brokers.by_node {
+        for (id, key) in self.brokers.by_node.iter().chain(&self.brokers.lookups) {
             if let (Some(node), Some(entry)) =
                 (self.metadata.nodes.get(id), self.brokers.entries.get_mut(key))
                 && (node.host != entry.host || node.port != entry.port)
@@ -863,6 +904,7 @@ impl ClusterCore {
             }
             Route::Controller => self.metadata.controller_id,
             Route::Node(node) => node,
+            Route::SecondToNode(node) => return self.second_to(node),
         };
         if self.metadata.nodes.contains_key(&node) { self.broker_of(node) } else { None }
     }
@@ -897,6 +939,17 @@ impl ClusterCore {
         let address = self.metadata.nodes.get(&node)?.clone();
         let key = self.start_broker(address.host, address.port, Some(node));
         self.brokers.by_node.insert(node, key);
+        Some(key)
+    }
+
+    /// The owner of the second connection to a node, started if there is none yet.
+    fn second_to(&mut self, node: i32) -> Option<BrokerKey> {
+        let address = self.metadata.nodes.get(&node)?.clone();
+        if let Some(key) = self.brokers.lookups.get(&node) {
+            return Some(*key);
+        }
+        let key = self.start_broker(address.host, address.port, Some(node));
+        self.brokers.lookups.insert(node, key);
         Some(key)
     }
 

@@ -2,6 +2,9 @@
 //! leads it.
 //!
 //! ```text
+//!                                   Checking ◄── a new leader: has it what was read?
+//!                                      │ ▲
+//!                                      ▼ │
 //!  Start ──► Resolving ── offset ──► Known ── leader ──► at a broker ──► NotLeader, Released: Known again
 //!                ▲                                          │
 //!                └────────────── OutOfRange ◄───────────────┘
@@ -20,9 +23,12 @@ use ottla_protocol::error_code::ErrorCode;
 
 use super::{
     FetchCommand, FetchMail, FetchReply, Start,
+    deliver::ConsumerEvent,
+    epochs::{CheckId, EpochAnswer, EpochChecks, EpochQuestion},
     offsets::{LookupId, OffsetLookups, topic_error, unknown_partition},
     partition::{PartitionConsumer, PartitionHandle},
     position::{Offset, Resolution, Step},
+    queue::Item,
     shared::ConsumerShared,
 };
 use crate::{
@@ -34,7 +40,7 @@ use crate::{
     completion::Completion,
     config::{IsolationLevel, OffsetReset, TopicRecreatePolicy},
     error::{Error, ErrorKind},
-    machine::Instant,
+    machine::{Instant, earliest},
 };
 
 /// Where every partition is that is consumed.
@@ -45,8 +51,18 @@ pub struct FetchCoordinator {
     lookups: OffsetLookups,
     /// The partition that a lookup is for.
     askers: BTreeMap<LookupId, (Arc<str>, i32)>,
+    checks: EpochChecks,
+    /// The partition that a check is for.
+    checked: BTreeMap<CheckId, (Arc<str>, i32)>,
     /// Partitions to look at: their offset is known, but not who leads them.
     unplaced: BTreeSet<(Arc<str>, i32)>,
+    /// Partitions that came back from a broker that does not lead them: perhaps it is known already who does.
+    refused: BTreeSet<(Arc<str>, i32)>,
+    /// When to look at partitions that have to wait.
+    delayed: BTreeSet<(Instant, Arc<str>, i32)>,
+    wants_metadata: bool,
+    /// The nodes that partitions were given to.
+    fetched_from: BTreeSet<i32>,
     outputs: VecDeque<FetchCoordinatorOutput>,
 }
 
@@ -71,6 +87,12 @@ struct Entry {
     replica: Option<i32>,
     done: Option<Completion<Result<i64, Error>>>,
     since: Instant,
+    /// Not given to a broker before.
+    retry_at: Option<Instant>,
+    /// Its offset is what `auto.offset.reset` led to.
+    is_reset: bool,
+    /// Its offset is out of range, unless newer metadata tell that the topic is another one.
+    reset_pending: bool,
     /// The error that was told last, so that it is told once.
     told: Option<ErrorKind>,
     /// Nobody wants it any more: forget it when the broker gave it back.
@@ -84,6 +106,8 @@ enum Position {
     Resolving(Resolution, LookupId),
     /// Waits for its broker.
     Known(Box<PartitionConsumer>),
+    /// A new leader is asked whether it has what was read.
+    Checking(Box<PartitionConsumer>, CheckId),
     /// The broker that fetches it knows.
     AtBroker,
     /// There is none, and the application was told.
@@ -103,6 +127,9 @@ enum Place {
 
 /// How long a topic may be unknown before the application is told: it may have been created just now.
 const TOPIC_PATIENCE: Duration = Duration::from_secs(1);
+/// So many leaders that refuse a partition and name another one are followed without waiting; a cluster whose brokers send
+/// each other's clients round and round is not.
+const FOLLOWED_AT_ONCE: u32 = 2;
 
 impl FetchCoordinator {
     /// A coordinator without partitions.
@@ -111,6 +138,12 @@ impl FetchCoordinator {
         let isolation_level = i8::from(settings.isolation_level == IsolationLevel::ReadCommitted);
         Self {
             lookups: OffsetLookups::new(isolation_level, settings.answer_timeout, settings.retry_backoff),
+            checks: EpochChecks::new(settings.answer_timeout),
+            checked: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            delayed: BTreeSet::new(),
+            wants_metadata: false,
+            fetched_from: BTreeSet::new(),
             shared,
             entries: BTreeMap::new(),
             askers: BTreeMap::new(),
@@ -132,15 +165,25 @@ impl FetchCoordinator {
     pub fn handle_reply(&mut self, now: Instant, reply: FetchReply) {
         match reply {
             FetchReply::Released(partition) => self.take_back(partition, Place::Here, None),
-            FetchReply::NotLeader(partition) => self.take_back(partition, Place::HereUntilMetadata, None),
+            FetchReply::NotLeader(partition) => {
+                self.refused.insert((Arc::clone(partition.handle.topic()), partition.handle.partition()));
+                self.take_back(partition, Place::HereUntilMetadata, None);
+            }
             FetchReply::ReadFrom(partition, node) => self.take_back(partition, Place::Here, Some(node)),
-            FetchReply::OutOfRange(partition) => self.reset(now, partition),
+            FetchReply::OutOfRange(partition) => self.handle_out_of_range(now, partition),
+            FetchReply::Diverged(partition, epoch, offset) => {
+                let key = (Arc::clone(partition.handle.topic()), partition.handle.partition());
+                self.take_back(partition, Place::Here, None);
+                self.unplaced.remove(&key);
+                self.handle_truncation(now, &key, Some((epoch, offset)));
+            }
         }
     }
 
     /// New metadata came; true if some leader is unknown.
     pub fn handle_metadata(&mut self, now: Instant, metadata: &Metadata, errors: &[TopicError]) -> bool {
         let mut incomplete = self.lookups.handle_metadata(now, metadata, errors);
+        let mut resets = Vec::new();
         for (key, entry) in &mut self.entries {
             if entry.stopped {
                 continue;
@@ -148,7 +191,11 @@ impl FetchCoordinator {
             match (entry.node(key, metadata), entry.place) {
                 (Some(_), Place::HereUntilMetadata) => {
                     entry.place = Place::Here;
-                    self.unplaced.insert(key.clone());
+                    if std::mem::take(&mut entry.reset_pending) {
+                        resets.push(key.clone());
+                    } else {
+                        self.unplaced.insert(key.clone());
+                    }
                 }
                 (Some((wanted, _)), Place::At(node)) if wanted != node => {
                     entry.place = Place::Leaving;
@@ -167,7 +214,30 @@ impl FetchCoordinator {
                 }
             }
         }
+        for key in resets {
+            self.reset(now, &key);
+        }
         incomplete
+    }
+
+    /// A newer leader of a partition became known without asking for metadata (KIP-951): go to it at once.
+    pub fn handle_new_leader(&mut self, key: &(Arc<str>, i32), metadata: &Metadata) {
+        let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.stopped) else { return };
+        match (entry.node(key, metadata), entry.place) {
+            (Some((wanted, _)), Place::At(node)) if wanted != node => {
+                entry.place = Place::Leaving;
+                self.ask_back(node, key);
+            }
+            (Some(_), Place::HereUntilMetadata) => {
+                self.refused.insert(key.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// True if partitions are or were fetched from this node: what else is asked there waits for a fetch under way.
+    pub fn fetches_from(&self, node: i32) -> bool {
+        self.fetched_from.contains(&node)
     }
 
     /// A topic was deleted and made anew: no offset of the old one may be used, and nothing of it goes further.
@@ -176,12 +246,13 @@ impl FetchCoordinator {
         for key in keys {
             let Some(entry) = self.entries.get_mut(&key).filter(|entry| !entry.stopped) else { continue };
             // If the application meanwhile said where to start, its word is on the way and counts.
-            let Some(version) = self.shared.queue.outdate_version(&entry.handle, entry.version) else {
+            let Some((version, _)) = self.shared.queue.outdate_version(&entry.handle, entry.version) else {
                 continue;
             };
             entry.version = version;
             entry.replica = None;
             entry.told = None;
+            entry.reset_pending = false;
             let place = entry.place;
             let position = std::mem::replace(&mut entry.position, Position::Nowhere);
             match place {
@@ -211,7 +282,11 @@ impl FetchCoordinator {
 
     /// An answer to a request, or why there is none.
     pub fn handle_answer(&mut self, now: Instant, request: u64, result: Result<Response, Error>) {
-        self.lookups.handle_answer(now, request, result);
+        if request.is_multiple_of(2) {
+            self.lookups.handle_answer(now, request / 2, result);
+        } else {
+            self.checks.handle_answer(request / 2, result);
+        }
         self.handle_finished(now);
     }
 
@@ -219,7 +294,19 @@ impl FetchCoordinator {
     pub fn advance(&mut self, now: Instant, metadata: &Metadata) {
         self.lookups.advance(now, metadata);
         self.handle_finished(now);
-        let mut wants_metadata = self.lookups.take_wants_metadata();
+        let mut wants_metadata =
+            self.lookups.take_wants_metadata() | std::mem::take(&mut self.wants_metadata);
+        for key in std::mem::take(&mut self.refused) {
+            let Some(entry) = self.entries.get_mut(&key) else { continue };
+            if let (Position::Known(partition), Place::HereUntilMetadata) = (&entry.position, entry.place)
+                && !entry.reset_pending
+                && partition.refusals <= FOLLOWED_AT_ONCE
+                && metadata.leader(&key.0, key.1).is_some_and(|(_, epoch)| epoch > partition.leader_epoch)
+            {
+                entry.place = Place::Here;
+                self.unplaced.insert(key);
+            }
+        }
         for key in std::mem::take(&mut self.unplaced) {
             wants_metadata |= !self.place(key, metadata);
         }
@@ -227,7 +314,11 @@ impl FetchCoordinator {
         self.lookups.advance(now, metadata);
         wants_metadata |= self.lookups.take_wants_metadata();
         while let Some((number, leader, request)) = self.lookups.poll_request() {
-            self.outputs.push_back(FetchCoordinatorOutput::Request(number, Route::Node(leader), request));
+            self.outputs.push_back(FetchCoordinatorOutput::Request(number * 2, Route::Node(leader), request));
+        }
+        while let Some((number, leader, request)) = self.checks.poll_request() {
+            let output = FetchCoordinatorOutput::Request(number * 2 + 1, Route::Node(leader), request);
+            self.outputs.push_back(output);
         }
         if wants_metadata {
             self.outputs.push_back(FetchCoordinatorOutput::RefreshMetadata);
@@ -249,11 +340,23 @@ impl FetchCoordinator {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.lookups.handle_timeout(now);
         self.handle_finished(now);
+        while let Some((at, ..)) = self.delayed.first()
+            && *at <= now
+            && let Some((at, topic, partition)) = self.delayed.pop_first()
+        {
+            let key = (topic, partition);
+            if let Some(entry) = self.entries.get_mut(&key)
+                && entry.retry_at == Some(at)
+            {
+                entry.retry_at = None;
+                self.unplaced.insert(key);
+            }
+        }
     }
 
     /// When to call [`FetchCoordinator::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.lookups.poll_timeout()
+        earliest(self.lookups.poll_timeout(), self.delayed.first().map(|(at, ..)| *at))
     }
 
     /// The client closes: whoever waits for an answer gets none.
@@ -261,6 +364,10 @@ impl FetchCoordinator {
         self.entries.clear();
         self.unplaced.clear();
         self.askers.clear();
+        self.checked.clear();
+        self.checks.close();
+        self.delayed.clear();
+        self.refused.clear();
         self.lookups.close();
         self.shared.queue.close();
     }
@@ -292,6 +399,9 @@ impl FetchCoordinator {
             replica: None,
             done,
             since: now,
+            retry_at: None,
+            is_reset: false,
+            reset_pending: false,
             told,
             stopped: false,
         };
@@ -322,14 +432,23 @@ impl FetchCoordinator {
     /// Finds the offset of a place.
     fn resolve(&mut self, now: Instant, key: &(Arc<str>, i32), place: Offset) {
         let (resolution, step) = Resolution::begin(place, self.shared.settings.auto_offset_reset);
-        self.take_step(now, key, resolution, step);
+        self.take_step(now, key, resolution, step, -1);
     }
 
-    fn take_step(&mut self, now: Instant, key: &(Arc<str>, i32), resolution: Resolution, step: Step) {
+    /// Goes on towards an offset; `epoch` is the leader epoch of what was answered.
+    fn take_step(
+        &mut self,
+        now: Instant,
+        key: &(Arc<str>, i32),
+        resolution: Resolution,
+        step: Step,
+        epoch: i32,
+    ) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         match step {
             Step::Known(offset) => {
-                let partition = PartitionConsumer::new(Arc::clone(&entry.handle), entry.version, offset);
+                let mut partition = PartitionConsumer::new(Arc::clone(&entry.handle), entry.version, offset);
+                partition.position_epoch = epoch;
                 entry.position = Position::Known(Box::new(partition));
                 self.shared.queue.set_position(&entry.handle, entry.version, offset);
                 if let Some(done) = entry.done.take() {
@@ -372,10 +491,106 @@ impl FetchCoordinator {
             match result {
                 Ok(listed) => {
                     let step = resolution.answered(listed.offset);
-                    self.take_step(now, &key, resolution, step);
+                    self.take_step(now, &key, resolution, step, listed.leader_epoch);
                 }
                 Err(error) => self.give_up(&key, error),
             }
+        }
+        while let Some((id, answer)) = self.checks.poll_finished() {
+            self.handle_check(now, id, answer);
+        }
+    }
+
+    /// A new leader told where the epoch of the last record ended.
+    fn handle_check(&mut self, now: Instant, id: CheckId, answer: EpochAnswer) {
+        let Some(key) = self.checked.remove(&id) else { return };
+        let Some(entry) = self.entries.get_mut(&key) else { return };
+        let position = std::mem::replace(&mut entry.position, Position::Nowhere);
+        let Position::Checking(mut partition, expected) = position else {
+            entry.position = position;
+            return;
+        };
+        if expected != id {
+            entry.position = Position::Checking(partition, expected);
+            return;
+        }
+        let offset = partition.offset;
+        match &answer {
+            EpochAnswer::Later { .. } | EpochAnswer::Unknown => {}
+            EpochAnswer::End { offset: end, .. } if *end < offset => {}
+            EpochAnswer::End { .. } | EpochAnswer::NoAnswer => {
+                partition.checked_epoch = partition.leader_epoch
+            }
+        }
+        entry.position = Position::Known(partition);
+        match answer {
+            EpochAnswer::End { epoch, offset: end } if end < offset => {
+                self.handle_truncation(now, &key, Some((epoch, end)));
+            }
+            EpochAnswer::Unknown => self.handle_truncation(now, &key, None),
+            EpochAnswer::Later { refresh } => {
+                if refresh {
+                    entry.place = Place::HereUntilMetadata;
+                    self.wants_metadata = true;
+                }
+                let at = now + self.shared.settings.retry_backoff;
+                self.delay(key, at);
+            }
+            EpochAnswer::End { .. } | EpochAnswer::NoAnswer => {
+                self.unplaced.insert(key);
+            }
+        }
+    }
+
+    /// The log was cut off behind what was read: `end` is the epoch that it still has, and where that ended.
+    fn handle_truncation(&mut self, now: Instant, key: &(Arc<str>, i32), end: Option<(i32, i64)>) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        let Position::Known(partition) = &entry.position else { return };
+        let (fetched, leader_epoch) = (partition.offset, partition.leader_epoch);
+        // If the application meanwhile said where to start, its word is on the way and counts.
+        let Some((version, handed_out)) = self.shared.queue.outdate_version(&entry.handle, entry.version)
+        else {
+            return;
+        };
+        entry.version = version;
+        let reset = self.shared.settings.auto_offset_reset;
+        let position = handed_out.unwrap_or(fetched).min(fetched);
+        let divergence = end.map(|(_, offset)| offset);
+        let is_read = divergence.is_none_or(|divergence| divergence < position);
+        if is_read && reset == OffsetReset::Error {
+            let place = match divergence {
+                Some(offset) => format!("from offset {offset} on the records are others now"),
+                None => "the leader knows no record of that time".to_owned(),
+            };
+            let detail = format!("read up to offset {position}, but {place}; assign or seek to go on");
+            return self.give_up(key, Error::new(ErrorKind::LogTruncated, detail));
+        }
+        if is_read {
+            let (topic, partition) = key.clone();
+            let event = ConsumerEvent::LogTruncated { topic, partition, position, divergence };
+            self.shared.queue.push([Item::Note { handle: Arc::clone(&entry.handle), version, event }]);
+        }
+        match (end, reset) {
+            (Some((epoch, offset)), _) => {
+                let offset = offset.min(position);
+                let mut partition = PartitionConsumer::new(Arc::clone(&entry.handle), version, offset);
+                partition.position_epoch = epoch;
+                partition.leader_epoch = leader_epoch;
+                partition.checked_epoch = leader_epoch;
+                self.shared.queue.set_position(&entry.handle, version, offset);
+                entry.position = Position::Known(Box::new(partition));
+                self.unplaced.insert(key.clone());
+            }
+            (None, OffsetReset::End) => self.resolve(now, key, Offset::End),
+            (None, _) => self.resolve(now, key, Offset::Beginning),
+        }
+    }
+
+    /// Looks at a partition again later.
+    fn delay(&mut self, key: (Arc<str>, i32), at: Instant) {
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.retry_at = Some(at);
+            self.delayed.insert((at, key.0, key.1));
         }
     }
 
@@ -400,24 +615,47 @@ impl FetchCoordinator {
     }
 
     /// A broker says that a partition has no such offset.
-    fn reset(&mut self, now: Instant, partition: Box<PartitionConsumer>) {
+    fn handle_out_of_range(&mut self, now: Instant, partition: Box<PartitionConsumer>) {
         let key = (Arc::clone(partition.handle.topic()), partition.handle.partition());
-        let offset = partition.offset;
         let Some(entry) = self.entries.get(&key) else { return };
         let fetched = matches!(entry.position, Position::AtBroker);
         // A follower may not have it yet, or not any more: the leader decides.
         let at_follower = entry.replica.is_some();
+        let may_be_another_topic = !partition.by_id && !partition.topic_id.is_zero();
+        let answered = partition.answered;
         self.take_back(partition, Place::Here, None);
-        if !fetched || at_follower || self.entries.get(&key).is_none_or(|entry| entry.stopped) {
+        let Some(entry) = self.entries.get_mut(&key).filter(|entry| !entry.stopped) else { return };
+        if !fetched || at_follower {
             return;
         }
         self.unplaced.remove(&key);
+        // What a reset led to is out of range again: the broker contradicts itself.
+        let wait = entry.is_reset && !answered;
+        if may_be_another_topic {
+            entry.reset_pending = true;
+            entry.place = Place::HereUntilMetadata;
+            self.wants_metadata = true;
+        } else {
+            self.reset(now, &key);
+        }
+        if wait {
+            let at = now + self.shared.settings.fetch_error_backoff;
+            self.delay(key, at);
+        }
+    }
+
+    /// Goes on as by `auto.offset.reset`.
+    fn reset(&mut self, now: Instant, key: &(Arc<str>, i32)) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        let Position::Known(partition) = &entry.position else { return };
+        let offset = partition.offset;
+        entry.is_reset = true;
         match self.shared.settings.auto_offset_reset {
-            OffsetReset::Beginning => self.resolve(now, &key, Offset::Beginning),
-            OffsetReset::End => self.resolve(now, &key, Offset::End),
+            OffsetReset::Beginning => self.resolve(now, key, Offset::Beginning),
+            OffsetReset::End => self.resolve(now, key, Offset::End),
             OffsetReset::Error => {
                 let error = Error::new(ErrorKind::OffsetReset, format!("offset {offset} is out of range"));
-                self.give_up(&key, error);
+                self.give_up(key, error);
             }
         }
     }
@@ -425,20 +663,35 @@ impl FetchCoordinator {
     /// Gives a partition whose offset is known to its leader; false if that is unknown.
     fn place(&mut self, key: (Arc<str>, i32), metadata: &Metadata) -> bool {
         let Some(entry) = self.entries.get_mut(&key) else { return true };
-        if entry.place != Place::Here || !matches!(entry.position, Position::Known(_)) {
+        if entry.place != Place::Here
+            || entry.retry_at.is_some()
+            || !matches!(entry.position, Position::Known(_))
+        {
             return true;
         }
-        let Some((node, epoch)) = entry.node(&key, metadata) else {
+        let (Some((node, epoch)), Some((leader, _))) =
+            (entry.node(&key, metadata), metadata.leader(&key.0, key.1))
+        else {
             entry.place = Place::HereUntilMetadata;
             return false;
         };
         let position = std::mem::replace(&mut entry.position, Position::AtBroker);
-        if let Position::Known(mut partition) = position {
-            partition.leader_epoch = epoch;
-            partition.topic_id = metadata.topics.get(&key.0).map(|topic| topic.id).unwrap_or_default();
-            entry.place = Place::At(node);
-            self.outputs.push_back(FetchCoordinatorOutput::ToNode(node, FetchMail::Adopt(partition)));
+        let Position::Known(mut partition) = position else { return true };
+        partition.leader_epoch = epoch;
+        partition.topic_id = metadata.topics.get(&key.0).map(|topic| topic.id).unwrap_or_default();
+        if (0..epoch).contains(&partition.position_epoch) && partition.checked_epoch < epoch {
+            let (topic, number) = key.clone();
+            let position_epoch = partition.position_epoch;
+            let question = EpochQuestion { topic, partition: number, leader_epoch: epoch, position_epoch };
+            let id = self.checks.start(leader, question);
+            entry.position = Position::Checking(partition, id);
+            self.checked.insert(id, key);
+            return true;
         }
+        partition.checked_epoch = epoch;
+        entry.place = Place::At(node);
+        self.fetched_from.insert(node);
+        self.outputs.push_back(FetchCoordinatorOutput::ToNode(node, FetchMail::Adopt(partition)));
         true
     }
 
@@ -448,9 +701,15 @@ impl FetchCoordinator {
     }
 
     fn forget_lookup(&mut self, position: &Position) {
-        if let Position::Resolving(_, id) = position {
-            self.lookups.cancel(*id);
-            self.askers.remove(id);
+        match position {
+            Position::Resolving(_, id) => {
+                self.lookups.cancel(*id);
+                self.askers.remove(id);
+            }
+            Position::Checking(_, id) => {
+                self.checked.remove(id);
+            }
+            _ => {}
         }
     }
 }
@@ -549,7 +808,10 @@ mod tests {
         fn back(&self, offset: i64) -> Box<PartitionConsumer> {
             let handle = self.shared.partition("t", 0).unwrap();
             let version = handle.version();
-            Box::new(PartitionConsumer::new(handle, version, offset))
+            let mut partition = PartitionConsumer::new(handle, version, offset);
+            partition.leader_epoch = 3;
+            partition.refusals = 1;
+            Box::new(partition)
         }
 
         fn errors(&self) -> Vec<ErrorKind> {
@@ -597,6 +859,106 @@ mod tests {
         let known = script.metadata.clone();
         script.coordinator.handle_metadata(NOW, &known, &[]);
         assert_eq!(script.wants(), ["adopt 1 from 6 version 1"]);
+    }
+
+    #[test]
+    fn a_new_leader_that_is_known_already_is_gone_to_at_once_but_not_for_ever() {
+        let mut script = Script::new(OffsetReset::End);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let key = (Arc::from("t"), 0);
+        for (leader, epoch, refusals, goes) in
+            [(2, 4, 1, true), (1, 5, 2, true), (2, 6, 3, false), (2, 6, 3, false)]
+        {
+            script.metadata = metadata(leader);
+            script.metadata.topics.get_mut("t").unwrap().partitions[0].leader_epoch = epoch;
+            let mut partition = script.back(6);
+            partition.leader_epoch = epoch - 1;
+            partition.refusals = refusals;
+            script.coordinator.handle_reply(NOW, FetchReply::NotLeader(partition));
+            script.coordinator.handle_new_leader(&key, &script.metadata);
+            assert_eq!(!script.wants().is_empty(), goes, "epoch {epoch}");
+        }
+        let known = script.metadata.clone();
+        script.coordinator.handle_metadata(NOW, &known, &[]);
+        assert_eq!(script.wants(), ["adopt 2 from 6 version 1"], "metadata is asked for with a back-off");
+    }
+
+    #[test]
+    fn a_new_leader_is_asked_whether_it_has_what_was_read() {
+        let mut script = Script::new(OffsetReset::End);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let mut partition = script.back(17);
+        partition.position_epoch = 2;
+        partition.checked_epoch = 3;
+        script.coordinator.handle_reply(NOW, FetchReply::Released(partition));
+        assert_eq!(script.wants(), ["adopt 1 from 17 version 1"], "the same leader, the same epoch");
+        script.metadata = metadata(2);
+        script.metadata.topics.get_mut("t").unwrap().partitions[0].leader_epoch = 4;
+        let mut partition = script.back(17);
+        partition.position_epoch = 2;
+        partition.checked_epoch = 3;
+        script.coordinator.handle_reply(NOW, FetchReply::NotLeader(partition));
+        assert_eq!(script.wants(), ["OffsetForLeaderEpoch Node(2)"]);
+        let seek = script.shared.seek("t", 0, Offset::At(0), None).unwrap();
+        script.coordinator.handle_command(NOW, seek);
+        assert_eq!(script.wants(), ["adopt 2 from 0 version 2"], "a seek does not wait for the answer");
+    }
+
+    #[test]
+    fn a_log_that_was_cut_off_is_told_and_gone_on_with_unless_offsets_are_not_to_be_reset() {
+        for (reset, told, wants) in [
+            (OffsetReset::Beginning, None, vec!["adopt 1 from 12 version 2"]),
+            (OffsetReset::Error, Some(ErrorKind::LogTruncated), vec![]),
+        ] {
+            let mut script = Script::new(reset);
+            script.assign(0, Offset::At(5));
+            script.wants();
+            let partition = script.back(17);
+            script.shared.queue.set_position(&partition.handle, 1, 15);
+            script.coordinator.handle_reply(NOW, FetchReply::Diverged(partition, 2, 12));
+            assert_eq!(script.wants(), wants);
+            let mut records = Records::default();
+            script.shared.queue.take(usize::MAX, &mut records);
+            match (records.events(), told) {
+                (
+                    [
+                        ConsumerEvent::LogTruncated {
+                            position: 15, divergence: Some(12), partition: 0, ..
+                        },
+                    ],
+                    None,
+                ) => {}
+                ([ConsumerEvent::Error(error)], Some(kind)) => {
+                    assert_eq!(error.kind(), kind);
+                    assert!(error.to_string().contains("from offset 12 on"), "{error}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        // What was fetched in advance and not read is fetched again, without a word.
+        let mut script = Script::new(OffsetReset::Error);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let partition = script.back(17);
+        script.coordinator.handle_reply(NOW, FetchReply::Diverged(partition, 2, 12));
+        assert_eq!(script.wants(), ["adopt 1 from 5 version 2"]);
+        assert_eq!(script.errors(), []);
+    }
+
+    #[test]
+    fn a_broker_that_contradicts_itself_about_offsets_is_not_asked_in_a_loop() {
+        let mut script = Script::new(OffsetReset::Error);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let entry = script.coordinator.entries.values_mut().next().unwrap();
+        entry.is_reset = true;
+        let mut partition = script.back(5);
+        partition.topic_id = Uuid([1; 16]);
+        script.coordinator.handle_reply(NOW, FetchReply::OutOfRange(partition));
+        assert_eq!(script.wants(), ["refresh"], "it may be another topic by now");
+        assert!(script.coordinator.poll_timeout().is_some_and(|at| at > NOW));
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub(crate) struct Decoded {
     pub(crate) batches: Vec<RecordBatch>,
     /// Where to go on.
     pub(crate) next_offset: i64,
+    /// The leader epoch in which the last batch was written; -1 if unknown.
+    pub(crate) last_epoch: i32,
     pub(crate) messages: usize,
     pub(crate) bytes: usize,
     /// What ended the decoding early.
@@ -88,6 +90,7 @@ pub(crate) fn decode(
         decoded: Decoded {
             batches: Vec::new(),
             next_offset: from,
+            last_epoch: -1,
             messages: 0,
             bytes: 0,
             damage: None,
@@ -217,14 +220,14 @@ impl Decoder<'_> {
             if control_batch_aborts(header, records) {
                 self.aborted.ended(header.producer_id, base_offset);
             }
-            self.decoded.next_offset = next_offset;
+            self.pass(header);
             return true;
         }
         if self.options.read_committed
             && header.is_transactional()
             && self.aborted.covers(header.producer_id, header.last_offset())
         {
-            self.decoded.next_offset = next_offset;
+            self.pass(header);
             return true;
         }
         let unpacked = match header.compression() {
@@ -263,8 +266,14 @@ impl Decoder<'_> {
         self.decoded.bytes += bytes.len();
         let buffer = Arc::clone(self.buffer);
         self.decoded.batches.push(RecordBatch::new(buffer, bytes, *header, self.decoded.next_offset));
-        self.decoded.next_offset = next_offset;
+        self.pass(header);
         true
+    }
+
+    /// Goes on behind a batch.
+    fn pass(&mut self, header: &BatchHeader) {
+        self.decoded.next_offset = header.last_offset() + 1;
+        self.decoded.last_epoch = header.partition_leader_epoch;
     }
 
     /// Takes in a message of an old format, with what it wraps; false if nothing after it can be used now.

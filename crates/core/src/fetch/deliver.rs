@@ -67,6 +67,19 @@ pub enum ConsumerEvent {
         /// The offset that the next record will get.
         offset: i64,
     },
+    /// The partition's log was cut off behind what was read, by a leader that did not have it all (KIP-320): records from
+    /// `divergence` on are gone, and it goes on with what is there now.
+    LogTruncated {
+        /// The topic.
+        topic: Arc<str>,
+        /// The partition.
+        partition: i32,
+        /// Where the application was.
+        position: i64,
+        /// The first offset that is not what was read; `None` if the leader can't tell, and it goes on as by
+        /// `auto.offset.reset`.
+        divergence: Option<i64>,
+    },
     /// A topic was deleted and made anew under its old name; `topic.recreate.policy` says how it goes on. Nothing of the
     /// old topic comes after this.
     TopicRecreated(RecreatedTopic),

@@ -36,6 +36,7 @@ use crate::{
         connection::{Connection, Response},
         inflight::RequestTag,
     },
+    cluster::metadata::LeaderHint,
     config::IsolationLevel,
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
@@ -60,6 +61,8 @@ pub struct Fetcher {
     turn: usize,
     /// Nothing is fetched before, because the broker said so or refused a request.
     resting_until: Option<Instant>,
+    /// How many answers in a row came at once and with nothing.
+    empty_answers: u32,
     unsupported_told: bool,
     outputs: VecDeque<FetcherOutput>,
     rng: Rng,
@@ -70,6 +73,8 @@ pub struct Fetcher {
 pub enum FetcherOutput {
     /// Mail for the cluster's owner.
     ToCluster(FetchReply),
+    /// Another broker leads a partition, as this one says.
+    LeaderHint(LeaderHint),
     /// The leader of a partition is not who it was thought to be.
     RefreshMetadata(Arc<str>),
     /// The broker's answer can't be understood: drop the connection.
@@ -104,6 +109,10 @@ const SLOW_ANSWER: Duration = Duration::from_millis(20);
 const QUICK_ANSWER: Duration = Duration::from_millis(5);
 /// So often a damaged batch is fetched before it is given up: bytes may have been damaged on their way.
 const ATTEMPTS_AT_DAMAGED_BATCH: u32 = 3;
+/// From this version on a throttled client has to wait by itself (KIP-219).
+const FIRST_THROTTLED_BY_CLIENT: i16 = 8;
+/// So many answers in a row may come at once and with nothing.
+const EMPTY_ANSWERS: u32 = 10;
 
 impl Fetcher {
     /// A fetcher without partitions; `wake` makes the broker's owner run.
@@ -120,6 +129,7 @@ impl Fetcher {
             answer_bytes: ANSWER_BYTES,
             turn: 0,
             resting_until: None,
+            empty_answers: 0,
             unsupported_told: false,
             outputs: VecDeque::new(),
             rng,
@@ -160,7 +170,8 @@ impl Fetcher {
                 return;
             }
         };
-        if answer.throttle_time_ms > 0 {
+        // Older versions are answered when the time is over already (KIP-219).
+        if version >= FIRST_THROTTLED_BY_CLIENT && answer.throttle_time_ms > 0 {
             self.rest(now + Duration::from_millis(answer.throttle_time_ms.unsigned_abs().into()));
         }
         let generation = self.session.generation();
@@ -185,6 +196,7 @@ impl Fetcher {
             buffers: self.buffers.clone(),
         };
         let mut items = Vec::with_capacity(answer.responses.len());
+        let is_empty = answer.responses.is_empty();
         for topic in &answer.responses {
             let name = if version >= FIRST_WITH_TOPIC_IDS {
                 self.ids.get(&topic.topic_id).cloned()
@@ -203,8 +215,18 @@ impl Fetcher {
                     peer,
                     &mut items,
                 );
+                let error = partition.error_code;
+                if error == ErrorCode::NOT_LEADER_OR_FOLLOWER || error == ErrorCode::FENCED_LEADER_EPOCH {
+                    let leader = &partition.current_leader;
+                    let leader = (leader.leader_id, leader.leader_epoch);
+                    let endpoints = answer.node_endpoints.iter();
+                    let endpoints = endpoints.map(|node| (node.node_id, node.host, node.port, node.rack));
+                    let hint = LeaderHint::new(&name, partition.partition_index, leader, endpoints);
+                    self.outputs.extend(hint.map(FetcherOutput::LeaderHint));
+                }
             }
         }
+        self.count_empty_answer(now, is_empty, took);
         if !items.is_empty() {
             self.shared.queue.push(items);
         }
@@ -278,7 +300,7 @@ impl Fetcher {
         let timeout = settings.answer_timeout + settings.fetch_wait_max;
         let head = if version < FIRST_WITH_SESSIONS { (0, -1) } else { self.session.head() };
         let mut builder = FetchRequestBuilder::new(settings, head, max_bytes);
-        self.fill(&mut builder, &wanted);
+        self.fill(&mut builder, &wanted, by_id);
         let request = builder.finish();
         let sent = connection.send(now, ApiKey::Fetch, version, RequestTag::Fetch, timeout, |out| {
             request.encode(version, out)
@@ -361,7 +383,7 @@ impl Fetcher {
     }
 
     /// Names in a request what changed since the last one; everything if the session is new.
-    fn fill(&mut self, builder: &mut FetchRequestBuilder, wanted: &[(Arc<str>, i32)]) {
+    fn fill(&mut self, builder: &mut FetchRequestBuilder, wanted: &[(Arc<str>, i32)], by_id: bool) {
         let generation = self.session.generation();
         let mut forgotten = self.session.take_forgotten();
         let mut next_wanted = wanted.iter().peekable();
@@ -376,6 +398,7 @@ impl Fetcher {
                         max_bytes: slot.max_bytes,
                     };
                     slot.known = Some((generation, asked));
+                    slot.partition.by_id = by_id;
                     if known != Some(asked) {
                         asked_for.push((topic, slots.id, *number, asked));
                         forgotten.retain(|gone| (&gone.topic, gone.partition) != (topic, *number));
@@ -430,6 +453,16 @@ impl Fetcher {
         if answer.error_code != ErrorCode::NONE {
             return self.handle_partition_error(now, topic, number, answer.error_code, peer);
         }
+        slot.partition.refusals = 0;
+        slot.partition.answered = true;
+        let diverging = &answer.diverging_epoch;
+        if (0..offset).contains(&diverging.end_offset) && diverging.epoch >= 0 {
+            let (epoch, end_offset) = (diverging.epoch, diverging.end_offset);
+            if let Some(slot) = self.remove(topic, number) {
+                self.reply(FetchReply::Diverged(slot.partition, epoch, end_offset));
+            }
+            return;
+        }
         let closer = answer.preferred_read_replica;
         if closer >= 0 && answer.records.is_none_or(<[u8]>::is_empty) {
             if let Some(slot) = self.remove(topic, number) {
@@ -459,6 +492,9 @@ impl Fetcher {
         }
         let damage = decoded.damage.take();
         slot.partition.offset = decoded.next_offset;
+        if decoded.next_offset > offset {
+            slot.partition.position_epoch = decoded.last_epoch;
+        }
         let version = slot.partition.version;
         let mut error = None;
         if decoded.next_offset > offset {
@@ -501,11 +537,16 @@ impl Fetcher {
             return;
         }
         if code.invalidates_metadata() {
-            if let Some(slot) = self.remove(topic, number) {
+            if let Some(mut slot) = self.remove(topic, number) {
+                slot.partition.refusals += 1;
                 self.outputs.push_back(FetcherOutput::RefreshMetadata(Arc::clone(topic)));
                 self.reply(FetchReply::NotLeader(slot.partition));
             }
             return;
+        }
+        if code == ErrorCode::UNKNOWN_LEADER_EPOCH {
+            // Either the broker is behind, or it is another topic of the same name whose epochs began again.
+            self.outputs.push_back(FetcherOutput::RefreshMetadata(Arc::clone(topic)));
         }
         let wait = self.rng.jitter(self.shared.settings.fetch_error_backoff, 20);
         let Some(slot) = self.topics.get_mut(topic).and_then(|slots| slots.partitions.get_mut(&number))
@@ -532,6 +573,16 @@ impl Fetcher {
             self.answer_bytes = (self.answer_bytes * 2).min(most);
         } else if took < QUICK_ANSWER {
             self.answer_bytes = (self.answer_bytes / 2).max(ANSWER_BYTES);
+        }
+    }
+
+    /// A broker that does not wait for records, as it was told to, is not asked as fast as it answers.
+    fn count_empty_answer(&mut self, now: Instant, is_empty: bool, took: Duration) {
+        let wait = self.shared.settings.fetch_wait_max;
+        let at_once = is_empty && took < wait / 2;
+        self.empty_answers = if at_once { self.empty_answers.saturating_add(1) } else { 0 };
+        if self.empty_answers > EMPTY_ANSWERS {
+            self.rest(now + wait.min(self.shared.settings.fetch_error_backoff));
         }
     }
 

@@ -3,6 +3,7 @@
 //! ```text
 //!  position ── where to start: an offset, or a question that the leader answers ([`offsets`])
 //!  partition ─ one partition being fetched, owned by exactly one broker's owner; and its handle for the application
+//!  epochs ──── whether a new leader has what was read (KIP-320)
 //!  session ─── what the broker remembers of the last requests (KIP-227)
 //!  request ─── one FetchRequest for all partitions of a broker
 //!  decode ──── batches in the response's buffer: checked, decompressed, not copied
@@ -18,6 +19,7 @@
 pub mod coordinator;
 pub mod decode;
 pub mod deliver;
+mod epochs;
 pub mod fetcher;
 pub mod isolation;
 pub mod offsets;
@@ -87,6 +89,8 @@ pub enum FetchReply {
     NotLeader(Box<PartitionConsumer>),
     /// The partition has no such offset.
     OutOfRange(Box<PartitionConsumer>),
+    /// The partition's log is another one than what was read of it: this epoch ended at this offset.
+    Diverged(Box<PartitionConsumer>, i32, i64),
     /// This node is closer and has the partition too (KIP-392).
     ReadFrom(Box<PartitionConsumer>, i32),
 }

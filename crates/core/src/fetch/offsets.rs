@@ -233,7 +233,7 @@ impl OffsetLookups {
         for id in unknown {
             let Some(lookup) = self.lookups.get_mut(&id) else { continue };
             let count = metadata.topics.get(&lookup.topic).map_or(0, |topic| topic.partitions.len());
-            if count > 0 && !(0..count as i32).contains(&lookup.partition) {
+            if lookup.is_beyond(count) && lookup.deadline.is_some() {
                 let error = unknown_partition(&lookup.topic, lookup.partition, count);
                 self.fail(id, error);
             } else {
@@ -293,7 +293,7 @@ impl OffsetLookups {
             if metadata.leader(&lookup.topic, lookup.partition).is_some() {
                 lookup.state = LookupState::Due;
                 self.dirty = true;
-            } else if count > 0 && !(0..count as i32).contains(&lookup.partition) {
+            } else if lookup.is_beyond(count) && lookup.deadline.is_some() {
                 failed.push((*id, unknown_partition(&lookup.topic, lookup.partition, count)));
             } else {
                 let detail = "the partition has no leader at the moment";
@@ -477,6 +477,13 @@ impl OffsetLookups {
         {
             query.completion.complete(query.answers.into_iter().flatten().collect());
         }
+    }
+}
+
+impl Lookup {
+    /// True if the topic is known and has no such partition. It may get one.
+    fn is_beyond(&self, count: usize) -> bool {
+        count > 0 && !(0..count as i32).contains(&self.partition)
     }
 }
 

@@ -26,6 +26,16 @@ pub struct PartitionConsumer {
     pub topic_id: Uuid,
     /// The leader's epoch as known from the metadata; -1 if unknown.
     pub leader_epoch: i32,
+    /// The epoch in which the last record before `offset` was written; -1 if unknown.
+    pub position_epoch: i32,
+    /// The leader's epoch for which it is known that the log still has what was read.
+    pub checked_epoch: i32,
+    /// How many leaders in a row refused it.
+    pub refusals: u32,
+    /// Something was answered since it starts here.
+    pub answered: bool,
+    /// It is asked for by the topic's id, so that the topic can't be another one.
+    pub by_id: bool,
     /// The offset at which the end was told last, so that it is told once.
     pub end_told: i64,
 }
@@ -33,7 +43,19 @@ pub struct PartitionConsumer {
 impl PartitionConsumer {
     /// A partition to be fetched from `offset` on.
     pub const fn new(handle: Arc<PartitionHandle>, version: u64, offset: i64) -> Self {
-        Self { handle, version, offset, topic_id: Uuid::ZERO, leader_epoch: -1, end_told: -1 }
+        Self {
+            handle,
+            version,
+            offset,
+            topic_id: Uuid::ZERO,
+            leader_epoch: -1,
+            position_epoch: -1,
+            checked_epoch: -1,
+            refusals: 0,
+            answered: false,
+            by_id: false,
+            end_told: -1,
+        }
     }
 
     /// True if the application meanwhile wants it from somewhere else, or not at all.

@@ -148,11 +148,16 @@ impl FetchQueue {
 
     /// Changes a partition's version: what was fetched up to now vanishes. Answers the new version.
     pub(crate) fn outdate(&self, handle: &PartitionHandle, position: i64) -> u64 {
-        self.outdate_if(handle, position, |_| true).unwrap_or_default()
+        self.outdate_if(handle, position, |_| true).map_or(0, |(version, _)| version)
     }
 
-    /// Like [`FetchQueue::outdate`], unless the application meanwhile changed the version itself.
-    pub(crate) fn outdate_version(&self, handle: &PartitionHandle, version: u64) -> Option<u64> {
+    /// Like [`FetchQueue::outdate`], unless the application meanwhile changed the version itself. Answers the offset up to
+    /// which records were handed out, too.
+    pub(crate) fn outdate_version(
+        &self,
+        handle: &PartitionHandle,
+        version: u64,
+    ) -> Option<(u64, Option<i64>)> {
         self.outdate_if(handle, -1, |current| current == version)
     }
 
@@ -161,13 +166,14 @@ impl FetchQueue {
         handle: &PartitionHandle,
         position: i64,
         wanted: impl Fn(u64) -> bool,
-    ) -> Option<u64> {
+    ) -> Option<(u64, Option<i64>)> {
         let mut wakes = Wakes::default();
-        let version = {
+        let outdated = {
             let mut state = self.state.lock();
             if !wanted(handle.version()) {
                 return None;
             }
+            let handed_out = handle.position();
             let version = handle.bump_version(position);
             let state = &mut *state;
             for items in [&mut state.items, &mut state.aside] {
@@ -179,10 +185,10 @@ impl FetchQueue {
                     }
                 }
             }
-            version
+            (version, handed_out)
         };
         self.wake(wakes);
-        Some(version)
+        Some(outdated)
     }
 
     /// Sets where a partition starts, unless the application meanwhile said something else.

@@ -28,7 +28,7 @@ use crate::{
         connection::{Connection, Response},
         inflight::{InFlight, Payload, RequestTag},
     },
-    cluster::metadata::{LeaderHint, Node},
+    cluster::metadata::LeaderHint,
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
     rng::Rng,
@@ -503,16 +503,11 @@ impl Sender {
                             .then_some(partition.log_append_time_ms),
                     };
                     let leader = &partition.current_leader;
-                    if leader.leader_id >= 0 && leader.leader_epoch >= 0 {
-                        let endpoint =
-                            answer.node_endpoints.iter().find(|node| node.node_id == leader.leader_id);
-                        self.outputs.push_back(SenderOutput::LeaderHint(LeaderHint {
-                            topic: Arc::clone(name),
-                            partition: index,
-                            leader: leader.leader_id,
-                            leader_epoch: leader.leader_epoch,
-                            node: endpoint.and_then(|node| Node::new(node.host, node.port, node.rack)),
-                        }));
+                    let leader = (leader.leader_id, leader.leader_epoch);
+                    let endpoints = answer.node_endpoints.iter();
+                    let endpoints = endpoints.map(|node| (node.node_id, node.host, node.port, node.rack));
+                    if let Some(hint) = LeaderHint::new(name, index, leader, endpoints) {
+                        self.outputs.push_back(SenderOutput::LeaderHint(hint));
                     }
                     self.handle_result(
                         now,

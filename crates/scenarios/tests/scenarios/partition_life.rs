@@ -2,12 +2,27 @@
 
 use std::time::{Duration, Instant};
 
-use ottla::{Admin, Consumer, ConsumerEvent, ErrorKind, NewTopic, Offset, Record, Records};
+use ottla::{Admin, Consumer, ConsumerEvent, ErrorCode, ErrorKind, NewTopic, Offset, Record, Records};
+use ottla_embedded_broker::{BrokerId, Fault, FaultAction};
+use ottla_protocol::api::ApiKey;
 use ottla_scenarios::{Backend, PATIENCE, eventually};
 
 ottla_scenarios::run_on_all!(
     a_topic_that_was_made_anew_is_an_error_and_no_old_offset_is_used,
     a_topic_that_was_made_anew_is_read_from_its_beginning_if_so_configured,
+    a_seek_does_not_wait_for_the_fetch_under_way,
+    a_partition_that_is_added_later_is_read_as_soon_as_it_is_there,
+);
+
+ottla_scenarios::run_on_embedded!(
+    a_topic_that_was_made_anew_is_noticed_by_brokers_that_fetch_by_name,
+    a_topic_that_was_made_anew_is_noticed_by_brokers_without_ids,
+    a_log_that_was_cut_off_is_told_and_read_on,
+    a_log_that_was_cut_off_is_an_error_if_offsets_are_not_to_be_reset,
+    a_log_that_was_cut_off_behind_the_position_is_nothing_to_tell,
+    a_consumer_follows_new_leaders_while_metadata_are_stale,
+    a_consumer_without_leader_discovery_waits_for_metadata,
+    a_fenced_leader_epoch_is_nothing_to_tell,
 );
 
 fn a_topic_that_was_made_anew_is_an_error_and_no_old_offset_is_used(backend: &Backend) {
@@ -55,6 +70,216 @@ fn a_topic_that_was_made_anew_is_read_from_its_beginning_if_so_configured(backen
     }
     assert_eq!(got, (100..150).collect::<Vec<_>>(), "all of it, once");
     assert_eq!(told, 1);
+}
+
+fn a_topic_that_was_made_anew_is_noticed_by_brokers_that_fetch_by_name(backend: &Backend) {
+    // As in 2.8 to 3.0: metadata have ids, fetches have names.
+    backend.control(|control| control.set_api_versions(None, ApiKey::Fetch, 4, 12));
+    a_topic_that_was_made_anew_is_read_from_its_beginning_if_so_configured(backend);
+    a_topic_that_was_made_anew_is_an_error_and_no_old_offset_is_used(backend);
+}
+
+fn a_topic_that_was_made_anew_is_noticed_by_brokers_without_ids(backend: &Backend) {
+    backend.control(|control| {
+        control.set_api_versions(None, ApiKey::Fetch, 4, 11);
+        control.set_api_versions(None, ApiKey::Metadata, 0, 9);
+    });
+    let topic = backend.topic(1);
+    write(backend, &topic, 0..20);
+    let consumer = consumer(backend, &[("topic.metadata.refresh.interval.ms", "100")]);
+    consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
+    assert_eq!(read(&consumer, 20), (0..20).collect::<Vec<_>>());
+    backend.control(|control| {
+        // Its epoch rises, so that it can be seen to begin again.
+        (1..=3).for_each(|id| assert!(control.move_leader(&topic, 0, Some(BrokerId(id)))));
+    });
+    write(backend, &topic, 20..30);
+    assert_eq!(read(&consumer, 10), (20..30).collect::<Vec<_>>());
+    backend.control(|control| control.options().auto_create_topics = false);
+    let admin = Admin::new(&backend.config(&[])).unwrap();
+    admin.delete_topics(&[&topic], PATIENCE).unwrap();
+    std::thread::sleep(Duration::from_millis(1000));
+    admin.create_topics(&[NewTopic::new(&topic, 1, 3)], PATIENCE).unwrap();
+    let (got, _) = events_until(&consumer, |event| matches!(event, ConsumerEvent::TopicRecreated(_)));
+    assert_eq!(got, [0u64; 0]);
+}
+
+fn a_seek_does_not_wait_for_the_fetch_under_way(backend: &Backend) {
+    let topic = backend.topic(3);
+    write(backend, &topic, 0..20);
+    let consumer = consumer(backend, &[("fetch.wait.max.ms", "20000")]);
+    consumer.assign(&[(&topic, 0, Offset::End), (&topic, 1, Offset::End), (&topic, 2, Offset::End)]).unwrap();
+    let known = || (0..3).all(|partition| consumer.position(&topic, partition).is_some());
+    assert!(eventually(|| {
+        consumer.poll(Duration::from_millis(50)).unwrap();
+        known()
+    }));
+    // By now the fetches wait at the brokers.
+    std::thread::sleep(Duration::from_millis(200));
+    for (from, offset) in [(Offset::Beginning, 0), (Offset::Tail(5), 15), (Offset::Timestamp(0), 0)] {
+        let began = Instant::now();
+        assert_eq!(consumer.seek(&topic, 0, from, PATIENCE).unwrap(), Some(offset));
+        assert!(began.elapsed() < Duration::from_secs(8), "{from:?} took {:?}", began.elapsed());
+        assert_eq!(consumer.watermarks(&topic, 1, PATIENCE).unwrap(), (0, 0));
+        assert!(began.elapsed() < Duration::from_secs(8), "watermarks took {:?}", began.elapsed());
+    }
+}
+
+fn a_partition_that_is_added_later_is_read_as_soon_as_it_is_there(backend: &Backend) {
+    let topic = backend.topic(1);
+    let consumer = consumer(backend, &[]);
+    consumer.assign(&[(&topic, 0, Offset::Beginning), (&topic, 1, Offset::Beginning)]).unwrap();
+    events_until(&consumer, |event| {
+        matches!(event, ConsumerEvent::Error(error) if error.kind() == ErrorKind::UnknownPartition
+            && error.context().partition == Some(1))
+    });
+    let admin = Admin::new(&backend.config(&[])).unwrap();
+    admin.create_partitions(&[(&*topic, 2)], PATIENCE).unwrap();
+    let producer = backend.producer(&[]);
+    let sent = eventually(|| {
+        let record = Record::new().partition(1).value("7");
+        match producer.topic(&topic).send_tracked(record) {
+            Ok(delivery) => delivery.wait(PATIENCE).is_ok(),
+            Err(_) => false,
+        }
+    });
+    assert!(sent, "the producer, too, finds the new partition");
+    assert_eq!(read(&consumer, 1), [7]);
+}
+
+fn a_log_that_was_cut_off_is_told_and_read_on(backend: &Backend) {
+    let (topic, consumer) = with_a_log_cut_off(backend, "latest", 20);
+    let truncated = |event: &ConsumerEvent| matches!(event, ConsumerEvent::LogTruncated { .. });
+    let (mut got, events) = events_until(&consumer, truncated);
+    let told = events.iter().find_map(|event| match event {
+        ConsumerEvent::LogTruncated { topic, partition, position, divergence } => {
+            Some((topic.to_string(), *partition, *position, *divergence))
+        }
+        _ => None,
+    });
+    assert_eq!(told, Some((topic.clone(), 0, 20, Some(10))));
+    got.extend(read(&consumer, 5 - got.len()));
+    assert_eq!(got, (100..105).collect::<Vec<_>>(), "what is there now");
+    write(backend, &topic, 105..110);
+    assert_eq!(read(&consumer, 5), (105..110).collect::<Vec<_>>());
+}
+
+fn a_log_that_was_cut_off_is_an_error_if_offsets_are_not_to_be_reset(backend: &Backend) {
+    let (topic, consumer) = with_a_log_cut_off(backend, "error", 20);
+    let (got, events) = events_until(
+        &consumer,
+        |event| matches!(event, ConsumerEvent::Error(error) if error.kind() == ErrorKind::LogTruncated),
+    );
+    assert_eq!(got, [0u64; 0]);
+    let sentence = format!("{events:?}");
+    assert!(
+        sentence.contains("read up to offset 20") && sentence.contains("from offset 10 on"),
+        "{sentence}"
+    );
+    assert!(consumer.poll(Duration::from_millis(200)).unwrap().is_empty());
+    consumer.seek(&topic, 0, Offset::At(10), PATIENCE).unwrap();
+    assert_eq!(read(&consumer, 5), (100..105).collect::<Vec<_>>());
+}
+
+fn a_log_that_was_cut_off_behind_the_position_is_nothing_to_tell(backend: &Backend) {
+    let (_, consumer) = with_a_log_cut_off(backend, "error", 10);
+    let records = consumer.poll(PATIENCE).unwrap();
+    assert_eq!((numbers(&records), records.events()), ((100..105).collect(), &[][..]));
+}
+
+/// A topic whose first `read` of 20 records a consumer has read when all from offset 10 on are lost, and five others are
+/// written.
+fn with_a_log_cut_off(backend: &Backend, reset: &str, count: usize) -> (String, Consumer) {
+    let topic = backend.topic(1);
+    write(backend, &topic, 0..10);
+    let consumer = consumer(backend, &[("auto.offset.reset", reset), ("fetch.wait.max.ms", "50")]);
+    consumer.assign(&[(&topic, 0, Offset::At(0))]).unwrap();
+    let mut got = read(&consumer, 10);
+    if count == 10 {
+        consumer.pause(&[(&topic, 0)]).unwrap();
+        // The fetch that was under way comes back.
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    write(backend, &topic, 10..20);
+    got.extend(read(&consumer, count - 10));
+    assert_eq!(got, (0..count as u64).collect::<Vec<_>>());
+    backend.control(|control| {
+        let leader = control.partition(&topic, 0).unwrap().leader;
+        let next = [1, 2, 3].map(BrokerId).into_iter().find(|id| Some(*id) != leader);
+        // Somebody who had not got all becomes the leader.
+        control.move_leader(&topic, 0, next);
+        control.truncate_log(&topic, 0, 10);
+    });
+    write(backend, &topic, 100..105);
+    consumer.resume(&[(&topic, 0)]).unwrap();
+    (topic, consumer)
+}
+
+fn a_consumer_follows_new_leaders_while_metadata_are_stale(backend: &Backend) {
+    let topic = backend.topic(1);
+    write(backend, &topic, 0..5);
+    let consumer = consumer(backend, &[]);
+    consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
+    assert_eq!(read(&consumer, 5), (0..5).collect::<Vec<_>>());
+    backend.control(|control| control.freeze_metadata());
+    for round in 1..4 {
+        backend.control(|control| control.rotate_leaders());
+        write(backend, &topic, round * 5..round * 5 + 5);
+        assert_eq!(read(&consumer, 5), (round * 5..round * 5 + 5).collect::<Vec<_>>());
+    }
+    backend.control(|control| control.thaw_metadata());
+}
+
+fn a_consumer_without_leader_discovery_waits_for_metadata(backend: &Backend) {
+    let topic = backend.topic(1);
+    write(backend, &topic, 0..5);
+    let consumer = consumer(backend, &[("metadata.leader.discovery", "false")]);
+    consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
+    assert_eq!(read(&consumer, 5), (0..5).collect::<Vec<_>>());
+    backend.control(|control| {
+        control.freeze_metadata();
+        control.rotate_leaders();
+    });
+    write(backend, &topic, 5..10);
+    backend.control(|control| control.record_requests());
+    let until = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < until {
+        assert_eq!(consumer.poll(Duration::from_millis(100)).unwrap().iter().count(), 0);
+    }
+    let requests = backend.control(|control| control.take_requests());
+    let count = |api| requests.iter().filter(|request| request.api == api).count();
+    let (fetches, asked) = (count(ApiKey::Fetch), count(ApiKey::Metadata));
+    assert!((1..=15).contains(&asked) && fetches <= 30, "{fetches} fetches, {asked} times metadata");
+    backend.control(|control| control.thaw_metadata());
+    assert_eq!(read(&consumer, 5), (5..10).collect::<Vec<_>>());
+}
+
+fn a_fenced_leader_epoch_is_nothing_to_tell(backend: &Backend) {
+    let topic = backend.topic(1);
+    write(backend, &topic, 0..5);
+    let consumer = consumer(backend, &[("fetch.error.backoff.ms", "20")]);
+    consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
+    assert_eq!(read(&consumer, 5), (0..5).collect::<Vec<_>>());
+    for round in 1..4 {
+        backend.control(|control| {
+            // The same leader in a new epoch.
+            let leader = control.partition(&topic, 0).unwrap().leader;
+            control.move_leader(&topic, 0, None);
+            control.move_leader(&topic, 0, leader);
+            let error = FaultAction::Error(ErrorCode::UNKNOWN_LEADER_EPOCH);
+            control.inject(Fault::new(error).api(ApiKey::Fetch).topic(&topic).times(2));
+        });
+        write(backend, &topic, round * 5..round * 5 + 5);
+        let mut got = Vec::new();
+        let began = Instant::now();
+        while got.len() < 5 {
+            assert!(began.elapsed() < PATIENCE, "{got:?}");
+            let records = consumer.poll(Duration::from_millis(500)).unwrap();
+            assert_eq!(records.events(), []);
+            got.extend(numbers(&records));
+        }
+        assert_eq!(got, (round * 5..round * 5 + 5).collect::<Vec<_>>());
+    }
 }
 
 /// Deletes a topic of one partition and creates it again.

@@ -25,7 +25,7 @@ pub(super) const ROWS: &[Property] = &[
              one. It caps `message.max.bytes` too, as in the Java client.",
     ),
     Property::ottla("metadata.leader.discovery").boolean("true").doc(
-        "Take new leaders from the answers of Produce (KIP-951), without waiting for the next metadata.",
+        "Take new leaders from the answers of Produce and Fetch (KIP-951), without waiting for the next metadata.",
     ),
     Property::ottla("topic.recreate.policy")
         .consumer()
