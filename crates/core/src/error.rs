@@ -143,6 +143,13 @@ impl Error {
         }
     }
 
+    /// The same of another kind.
+    #[must_use]
+    pub fn with_kind(mut self, kind: ErrorKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
     /// Names the peer.
     #[must_use]
     pub fn with_peer(mut self, peer: impl Into<String>) -> Self {

@@ -23,6 +23,12 @@ impl Instant {
         Self(nanos)
     }
 
+    /// This much earlier, but not before the origin.
+    #[must_use]
+    pub fn earlier_by(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+    }
+
     /// Nanoseconds since the origin.
     pub const fn as_nanos(self) -> u64 {
         self.0

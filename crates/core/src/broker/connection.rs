@@ -24,6 +24,7 @@ use crate::{
     backoff::Backoff,
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
+    produce::request::ProduceFrame,
     rng::Rng,
 };
 
@@ -287,28 +288,22 @@ impl Connection {
     }
 
     /// Queues a ProduceRequest that `build` makes from the frame's start: room for the length, and the header.
-    pub fn send_produce(
+    pub fn send_produce<E>(
         &mut self,
         now: Instant,
         version: i16,
         expects_answer: bool,
         timeout: Duration,
-        build: impl FnOnce(Vec<u8>) -> Box<super::super::produce::request::ProduceFrame>,
-    ) {
+        build: impl FnOnce(Vec<u8>) -> Result<Box<ProduceFrame>, E>,
+    ) -> Result<(), E> {
         let correlation_id = self.next_correlation_id();
         let mut bytes = vec![0; 4];
         self.request_header(ApiKey::Produce, version, correlation_id, &mut bytes);
-        let payload = Payload::Produce(build(bytes));
-        self.push(
-            now,
-            ApiKey::Produce,
-            version,
-            RequestTag::Produce,
-            payload,
-            correlation_id,
-            expects_answer,
-            now + timeout,
-        );
+        let payload = Payload::Produce(build(bytes)?);
+        let tag = RequestTag::Produce;
+        let deadline = now + timeout;
+        self.push(now, ApiKey::Produce, version, tag, payload, correlation_id, expects_answer, deadline);
+        Ok(())
     }
 
     /// Where the driver reads the next bytes to.

@@ -103,9 +103,7 @@ impl Collector {
         match (reason, self.linger) {
             (SendReason::Bytes, _) if !enough_bytes => {}
             (SendReason::Linger, Linger::Partition(linger)) => {
-                self.due_until = Some(Instant::from_nanos(
-                    now.as_nanos().saturating_sub(u64::try_from(linger.as_nanos()).unwrap_or(u64::MAX)),
-                ));
+                self.due_until = Some(now.earlier_by(linger));
             }
             _ => self.due_until = Some(self.due_until.map_or(now, |until| until.max(now))),
         }

@@ -9,8 +9,13 @@ use super::{
     accumulator::Accumulator,
     batch::{OpenBatchRest, ReadyBatch},
     producer_id::{ProducerIdentity, sequence_after},
+    report::PersistenceStatus,
+    shared::ProducerShared,
 };
-use crate::{error::Error, machine::Instant};
+use crate::{
+    error::{Error, ErrorKind},
+    machine::Instant,
+};
 
 /// The sending side of a partition.
 ///
@@ -62,6 +67,17 @@ pub enum Next {
     Failed(Box<(OpenBatchRest, Error)>),
     /// The partition needs another identity than this one first.
     NeedsIdentity(Option<ProducerIdentity>),
+}
+
+/// Which of the records that wait, and are not in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Those that came before then.
+    Since(Instant),
+    /// All.
+    All,
+    /// All, and no more may come.
+    AllForGood,
 }
 
 impl PartitionProducer {
@@ -180,22 +196,49 @@ impl PartitionProducer {
         remaining.since().map(|since| (since, remaining.full.is_some()))
     }
 
-    /// Takes the retries whose records came before `limit`.
-    pub fn expire_retries(&mut self, limit: Instant, into: &mut Vec<ReadyBatch>) {
-        while self.retries.front().is_some_and(|batch| batch.since < limit) {
-            if let Some(batch) = self.retries.pop_front() {
-                self.note_gap(batch.order);
-                into.push(batch);
+    /// Reports records that wait as failed. Answers how many bytes were charged for those that were never sealed; `None`
+    /// if nothing waited.
+    pub fn fail_waiting(&mut self, shared: &ProducerShared, which: Waiting, error: &Error) -> Option<u64> {
+        let mut retries = Vec::new();
+        let mut open = Vec::new();
+        match which {
+            Waiting::Since(limit) => {
+                let late = self.retries.partition_point(|batch| batch.since < limit);
+                retries.extend(self.retries.drain(..late));
+                // What came first goes first: a record is not reported before an older one that still waits.
+                if self.retries.is_empty() {
+                    self.accumulator.take_older_than(limit, &mut open);
+                }
+            }
+            Waiting::All | Waiting::AllForGood => {
+                retries.extend(self.retries.drain(..));
+                self.accumulator.take_all(which == Waiting::AllForGood, &mut open);
             }
         }
-    }
-
-    /// Takes all retries.
-    pub fn take_retries(&mut self) -> VecDeque<ReadyBatch> {
-        if let Some(order) = self.retries.back().map(|batch| batch.order) {
-            self.note_gap(order);
+        if retries.is_empty() && open.is_empty() {
+            return None;
         }
-        std::mem::take(&mut self.retries)
+        if let Some(last) = retries.last() {
+            self.note_gap(last.order);
+        }
+        let (topic, partition) = (Arc::clone(self.topic()), self.partition());
+        let error = error.clone().with_partition(&*topic, partition);
+        for batch in retries {
+            let status = batch.failure_status();
+            let error = match (error.kind(), status) {
+                (ErrorKind::MessageTimedOutInQueue, PersistenceStatus::PossiblyPersisted) => {
+                    error.clone().with_kind(ErrorKind::MessageTimedOutInFlight)
+                }
+                _ => error.clone(),
+            };
+            shared.report(batch.into_report(&topic, partition, Err(error), status));
+        }
+        let mut unsealed_bytes = 0;
+        for batch in open {
+            unsealed_bytes += batch.charged_bytes;
+            shared.report_unsent(&topic, partition, batch.into(), error.clone());
+        }
+        Some(unsealed_bytes)
     }
 
     /// Takes the producer's identity if it is another one than before, and numbers what waits from 0.

@@ -13,7 +13,7 @@ use std::io::IoSlice;
 use ottla_protocol::{
     batch::{LegacyFormat, SealOptions},
     generated::produce::ProduceResponseView,
-    primitive::{DecodeError, Reader},
+    primitive::{DecodeError, EncodeError, Reader, Writer},
     uuid::Uuid,
 };
 
@@ -81,70 +81,68 @@ const COPIED_UP_TO: usize = 1024;
 
 impl ProduceFrame {
     /// Builds a frame behind `scratch`, which holds room for the length and the request header. Entries of one topic
-    /// must be neighbours.
-    pub fn build(mut scratch: Vec<u8>, head: RequestHead<'_>, entries: Vec<Entry<'_>>) -> Box<Self> {
-        let flexible = head.version >= 9;
-        if head.version >= 3 {
-            put_nullable_string(&mut scratch, head.transactional_id, flexible);
+    /// must be neighbours. A name or a length that can't be encoded gives the batches back.
+    pub fn build(
+        scratch: Vec<u8>,
+        head: RequestHead<'_>,
+        entries: Vec<Entry<'_>>,
+    ) -> Result<Box<Self>, Box<(Vec<ProduceBatch>, EncodeError)>> {
+        let places: Vec<(&str, i32)> = entries.iter().map(|entry| (entry.topic, entry.partition)).collect();
+        let batches: Vec<ProduceBatch> = entries.into_iter().map(|entry| entry.batch).collect();
+        let mut frame = Self { scratch, parts: Vec::with_capacity(batches.len() + 1), len: 0, batches };
+        match frame.encode(head, &places) {
+            Ok(()) => Ok(Box::new(frame)),
+            Err(error) => Err(Box::new((frame.batches, error))),
         }
-        scratch.extend_from_slice(&head.acks.to_be_bytes());
-        scratch.extend_from_slice(&head.timeout_ms.to_be_bytes());
-        let topics = entries.chunk_by(|a, b| a.topic == b.topic);
-        let sizes: Vec<usize> = topics.map(<[_]>::len).collect();
-        put_count(&mut scratch, sizes.len(), flexible);
-        let mut parts = Vec::with_capacity(entries.len() + 1);
-        let mut batches = Vec::with_capacity(entries.len());
+    }
+
+    fn encode(&mut self, head: RequestHead<'_>, places: &[(&str, i32)]) -> Result<(), EncodeError> {
+        let Self { scratch, parts, batches, .. } = self;
+        let flexible = head.version >= 9;
+        let mut out = Writer::new(scratch, flexible);
+        if head.version >= 3 {
+            out.at("transactional_id").nullable_string(head.transactional_id)?;
+        }
+        out.i16(head.acks);
+        out.i32(head.timeout_ms);
+        let topics = || places.chunk_by(|a, b| a.0 == b.0);
+        out.at("topics").length(Some(topics().count()))?;
         let mut referenced = 0;
-        let mut entries = entries.into_iter();
-        for size in sizes {
-            for index in 0..size {
-                let Some(entry) = entries.next() else { break };
-                if index == 0 {
-                    if head.version >= 13 {
-                        scratch.extend_from_slice(&entry.batch.topic_id.0);
-                    } else {
-                        put_nullable_string(&mut scratch, Some(entry.topic), flexible);
-                    }
-                    put_count(&mut scratch, size, flexible);
-                }
-                scratch.extend_from_slice(&entry.partition.to_be_bytes());
-                let sealed = &entry.batch.batch.sealed;
+        let mut next = 0;
+        for topic in topics() {
+            if head.version >= 13 {
+                out.uuid(batches[next].topic_id);
+            } else {
+                out.at("topic").string(topic[0].0)?;
+            }
+            out.at("partitions").length(Some(topic.len()))?;
+            for (_, partition) in topic {
+                out.i32(*partition);
+                let sealed = &batches[next].batch.sealed;
+                next += 1;
                 // A batch that can't be converted, which is a bug, goes out as it is: such a broker refuses it.
                 let message_set = LegacyFormat::of_produce(head.version)
                     .and_then(|format| sealed.to_message_set(format, &head.message_sets).ok());
                 if let Some(set) = message_set {
-                    scratch.extend_from_slice(&(set.len() as i32).to_be_bytes());
-                    scratch.extend_from_slice(&set);
-                    batches.push(entry.batch);
+                    out.at("records").bytes(&set)?;
                     continue;
                 }
-                if flexible {
-                    put_uvarint(&mut scratch, sealed.len() as u32 + 1);
-                } else {
-                    scratch.extend_from_slice(&(sealed.len() as i32).to_be_bytes());
-                }
+                out.at("records").length(Some(sealed.len()))?;
                 if sealed.len() <= COPIED_UP_TO {
-                    sealed.segments().for_each(|segment| scratch.extend_from_slice(segment));
+                    sealed.segments().for_each(|segment| out.raw(segment));
                 } else {
-                    parts.push(Part { scratch_end: scratch.len(), batch: Some(batches.len()) });
+                    parts.push(Part { scratch_end: out.position(), batch: Some(next - 1) });
                     referenced += sealed.len();
                 }
-                batches.push(entry.batch);
-                if flexible {
-                    scratch.push(0);
-                }
+                out.no_tagged_fields();
             }
-            if flexible {
-                scratch.push(0);
-            }
+            out.no_tagged_fields();
         }
-        if flexible {
-            scratch.push(0);
-        }
-        parts.push(Part { scratch_end: scratch.len(), batch: None });
-        let len = scratch.len() + referenced;
-        scratch[..4].copy_from_slice(&((len - 4) as u32).to_be_bytes());
-        Box::new(Self { scratch, parts, len, batches })
+        out.no_tagged_fields();
+        parts.push(Part { scratch_end: out.position(), batch: None });
+        self.len = self.scratch.len() + referenced;
+        self.scratch[..4].copy_from_slice(&((self.len - 4) as u32).to_be_bytes());
+        Ok(())
     }
 
     /// The frame's length in bytes, length prefix included.
@@ -206,30 +204,4 @@ impl ProduceFrame {
 /// Decodes the answer.
 pub fn decode_answer(body: &[u8], version: i16) -> Result<ProduceResponseView<'_>, DecodeError> {
     ProduceResponseView::decode(&mut Reader::new(body), version)
-}
-
-fn put_uvarint(out: &mut Vec<u8>, mut value: u32) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-fn put_count(out: &mut Vec<u8>, count: usize, flexible: bool) {
-    if flexible {
-        put_uvarint(out, count as u32 + 1);
-    } else {
-        out.extend_from_slice(&(count as i32).to_be_bytes());
-    }
-}
-
-fn put_nullable_string(out: &mut Vec<u8>, text: Option<&str>, flexible: bool) {
-    match (text, flexible) {
-        (None, true) => out.push(0),
-        (None, false) => out.extend_from_slice(&(-1i16).to_be_bytes()),
-        (Some(text), true) => put_uvarint(out, text.len() as u32 + 1),
-        (Some(text), false) => out.extend_from_slice(&(text.len() as i16).to_be_bytes()),
-    }
-    out.extend_from_slice(text.unwrap_or_default().as_bytes());
 }

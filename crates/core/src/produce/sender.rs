@@ -11,11 +11,10 @@ use ottla_protocol::{
 };
 
 use super::{
-    accumulator::OpenBatch,
     ack::{Verdict, judge, may_have_been_written},
     batch::ReadyBatch,
     collector::Collector,
-    partition::{Next, PartitionProducer},
+    partition::{Next, PartitionProducer, Waiting},
     producer_id::ProducerIdentity,
     ready::{Ready, ReadyList},
     report::{Delivered, PersistenceStatus},
@@ -237,9 +236,7 @@ impl Sender {
             && self.next_expiry <= now
         {
             self.next_expiry = now + expiry_interval(timeout);
-            let limit = Instant::from_nanos(
-                now.as_nanos().saturating_sub(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)),
-            );
+            let limit = now.earlier_by(timeout);
             if limit > Instant::ZERO {
                 self.expire(limit, connection);
             }
@@ -269,9 +266,7 @@ impl Sender {
     /// Removes messages from the queue, from flight, or both; each is reported.
     pub fn purge(&mut self, purge: Purge, connection: &mut Connection) {
         if purge.queue {
-            for slot in 0..self.slots.len() {
-                self.fail_queued(slot, None, ErrorKind::PurgedFromQueue);
-            }
+            self.fail_all_waiting(Waiting::All, ErrorKind::PurgedFromQueue);
         }
         if purge.in_flight {
             self.report_in_flight(connection, ErrorKind::PurgedInFlight, |_| true);
@@ -281,9 +276,7 @@ impl Sender {
     /// Fails everything that is left, with `kind`: the client closes.
     pub fn close(&mut self, connection: &mut Connection, kind: ErrorKind) {
         self.report_in_flight(connection, kind, |_| true);
-        for slot in 0..self.slots.len() {
-            self.fail_queued(slot, None, kind);
-        }
+        self.fail_all_waiting(Waiting::All, kind);
     }
 
     /// All partitions, taken out: the broker is gone for good.
@@ -341,7 +334,8 @@ impl Sender {
                 .with_api("Produce")
                 .with_peer(connection.name());
             while let Some((slot, _)) = self.collector.peek_due() {
-                self.fail_all(slot, &error);
+                self.fail_waiting(slot, Waiting::All, &error);
+                self.collector.remove(slot);
             }
             return false;
         };
@@ -448,10 +442,20 @@ impl Sender {
             message_sets: self.shared.seal_options(),
         };
         let expects_answer = settings.acks != 0;
-        connection.send_produce(now, version, expects_answer, settings.answer_timeout, |scratch| {
-            ProduceFrame::build(scratch, head, entries)
-        });
-        self.requests_in_flight += 1;
+        let built =
+            connection.send_produce(now, version, expects_answer, settings.answer_timeout, |scratch| {
+                ProduceFrame::build(scratch, head, entries)
+            });
+        match built {
+            Ok(()) => self.requests_in_flight += 1,
+            Err(failed) => {
+                let (batches, reason) = *failed;
+                let error = Error::new(ErrorKind::Bug, format!("can't encode Produce v{version}: {reason}"));
+                for batch in batches {
+                    self.fail(batch, error.clone());
+                }
+            }
+        }
     }
 
     fn handle_answer(
@@ -568,11 +572,7 @@ impl Sender {
             Verdict::Retry => self.retry(now, batch, &error),
             Verdict::Split => self.split(batch, &error),
             Verdict::Delivered | Verdict::Duplicate | Verdict::Resequence | Verdict::Fail => {
-                if let Some(entry) = &mut self.slots[batch.slot] {
-                    entry.partition.note_gap(batch.batch.order);
-                }
-                let status = batch.batch.failure_status();
-                self.finish(batch, Err(error), status);
+                self.fail(batch, error);
             }
         }
     }
@@ -590,11 +590,7 @@ impl Sender {
     fn retry(&mut self, now: Instant, mut batch: ProduceBatch, error: &Error) {
         batch.batch.attempts = batch.batch.attempts.saturating_add(1);
         if batch.batch.attempts > self.shared.settings.max_retries {
-            if let Some(entry) = &mut self.slots[batch.slot] {
-                entry.partition.note_gap(batch.batch.order);
-            }
-            let status = batch.batch.failure_status();
-            return self.finish(batch, Err(error.clone()), status);
+            return self.fail(batch, error.clone());
         }
         let slot = batch.slot;
         let Some(batch) = self.over_unless_reported(batch) else { return };
@@ -649,6 +645,15 @@ impl Sender {
             }
         }
         self.let_go(slot);
+    }
+
+    /// Ends a batch's flight: it can't be written, and its sequence number will be missing.
+    fn fail(&mut self, batch: ProduceBatch, error: Error) {
+        if let Some(entry) = &mut self.slots[batch.slot] {
+            entry.partition.note_gap(batch.batch.order);
+        }
+        let status = batch.batch.failure_status();
+        self.finish(batch, Err(error), status);
     }
 
     /// Ends a batch's flight with a report.
@@ -733,67 +738,25 @@ impl Sender {
     }
 
     fn expire(&mut self, limit: Instant, connection: &mut Connection) {
-        for slot in 0..self.slots.len() {
-            self.fail_queued(slot, Some(limit), ErrorKind::MessageTimedOutInQueue);
-        }
+        self.fail_all_waiting(Waiting::Since(limit), ErrorKind::MessageTimedOutInQueue);
         self.report_in_flight(connection, ErrorKind::MessageTimedOutInFlight, |batch| batch.since < limit);
     }
 
-    /// Fails what waits in a partition, up to `limit` or all of it.
-    fn fail_queued(&mut self, slot: usize, limit: Option<Instant>, kind: ErrorKind) {
-        let Some(entry) = &mut self.slots[slot] else { return };
-        let mut retries: Vec<ReadyBatch> = Vec::new();
-        let mut open: Vec<OpenBatch> = Vec::new();
-        let partition = &mut entry.partition;
-        match limit {
-            Some(limit) => {
-                partition.expire_retries(limit, &mut retries);
-                partition.accumulator().take_older_than(limit, &mut open);
-            }
-            None => {
-                retries.extend(partition.take_retries());
-                partition.accumulator().take_all(false, &mut open);
-            }
+    fn fail_all_waiting(&mut self, which: Waiting, kind: ErrorKind) {
+        let error = Error::new(kind, "");
+        for slot in 0..self.slots.len() {
+            self.fail_waiting(slot, which, &error);
         }
-        if retries.is_empty() && open.is_empty() {
-            return;
-        }
-        let (topic, index) = (Arc::clone(partition.topic()), partition.partition());
-        for batch in retries {
-            let status = batch.failure_status();
-            let kind = match (kind, status) {
-                (ErrorKind::MessageTimedOutInQueue, PersistenceStatus::PossiblyPersisted) => {
-                    ErrorKind::MessageTimedOutInFlight
-                }
-                (kind, _) => kind,
-            };
-            let error = Error::new(kind, "").with_partition(&*topic, index);
-            self.shared.report(batch.into_report(&topic, index, Err(error), status));
-        }
-        for batch in open {
-            self.ready.subtract_bytes(batch.charged_bytes);
-            let error = Error::new(kind, "").with_partition(&*topic, index);
-            self.shared.report_unsent(&topic, index, batch.into(), error);
-        }
-        self.collector.remove(slot);
-        self.collect(slot);
     }
 
-    fn fail_all(&mut self, slot: usize, error: &Error) {
+    /// Fails what waits in a partition.
+    fn fail_waiting(&mut self, slot: usize, which: Waiting, error: &Error) {
         let Some(entry) = &mut self.slots[slot] else { return };
-        let mut open: Vec<OpenBatch> = Vec::new();
-        entry.partition.accumulator().take_all(false, &mut open);
-        let retries = entry.partition.take_retries();
-        let (topic, index) = (Arc::clone(entry.partition.topic()), entry.partition.partition());
-        let error = error.clone().with_partition(&*topic, index);
-        for batch in retries {
-            let status = batch.failure_status();
-            self.shared.report(batch.into_report(&topic, index, Err(error.clone()), status));
+        if let Some(unsealed_bytes) = entry.partition.fail_waiting(&self.shared, which, error) {
+            self.ready.subtract_bytes(unsealed_bytes);
+            self.collector.remove(slot);
+            self.collect(slot);
         }
-        for batch in open {
-            self.shared.report_unsent(&topic, index, batch.into(), error.clone());
-        }
-        self.collector.remove(slot);
     }
 
     /// Reports batches in flight without waiting for their answer. Their bytes stay with the request until it is over.

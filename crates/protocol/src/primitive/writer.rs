@@ -28,6 +28,11 @@ impl<'a> Writer<'a> {
         self.flexible
     }
 
+    /// How long the buffer is by now.
+    pub const fn position(&self) -> usize {
+        self.out.len()
+    }
+
     /// Names the field that is written next, for the error if there is one.
     pub const fn at(&mut self, field: &'static str) -> &mut Self {
         self.field = field;

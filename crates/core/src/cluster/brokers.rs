@@ -1,0 +1,270 @@
+//! The brokers that there is an owner for, the mail to them, and whom to try while nobody is connected.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{ClusterOutput, Route, metadata::Metadata};
+use crate::{
+    mail::{BrokerKey, ToBroker},
+    rng::Rng,
+};
+
+/// The brokers of a client.
+#[derive(Debug)]
+pub(crate) struct Brokers {
+    /// `bootstrap.servers`, in an order of this client's own.
+    servers: Vec<(String, u16)>,
+    entries: BTreeMap<BrokerKey, BrokerEntry>,
+    by_node: BTreeMap<i32, BrokerKey>,
+    /// Second connections to nodes that are fetched from, for what must not wait behind a fetch.
+    lookups: BTreeMap<i32, BrokerKey>,
+    next_key: u32,
+    /// The servers that have an owner, by their place in the list.
+    bootstrap: BTreeMap<usize, BrokerKey>,
+    /// The candidate that is being connected to because nobody is up.
+    candidate: Option<usize>,
+    all_down_told: bool,
+    failures_since_up: usize,
+    closing: bool,
+    outputs: VecDeque<ClusterOutput>,
+    pub(super) rng: Rng,
+}
+
+#[derive(Debug)]
+struct BrokerEntry {
+    host: String,
+    port: u16,
+    up: bool,
+}
+
+/// What the loss of a connection means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Loss {
+    /// Requests could be sent there before.
+    pub(super) was_up: bool,
+    /// So many servers failed, and with this one all did; said once.
+    pub(super) all_down: Option<usize>,
+}
+
+impl Brokers {
+    /// No broker has an owner yet.
+    pub(super) fn new(mut servers: Vec<(String, u16)>, mut rng: Rng) -> Self {
+        rng.shuffle(&mut servers);
+        Self {
+            servers,
+            entries: BTreeMap::new(),
+            by_node: BTreeMap::new(),
+            lookups: BTreeMap::new(),
+            next_key: 0,
+            bootstrap: BTreeMap::new(),
+            candidate: None,
+            all_down_told: false,
+            failures_since_up: 0,
+            closing: false,
+            outputs: VecDeque::new(),
+            rng,
+        }
+    }
+
+    /// True if no broker has an owner.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// True if requests can be sent to some broker.
+    pub(super) fn any_up(&self) -> bool {
+        self.up().next().is_some()
+    }
+
+    /// The owner that a request by this route goes to now.
+    pub(super) fn target(&mut self, route: Route, metadata: &Metadata) -> Option<BrokerKey> {
+        let node = match route {
+            Route::Any => {
+                let up: Vec<BrokerKey> = self.up().collect();
+                let pick = self.rng.below(up.len() as u64) as usize;
+                return up.get(pick).copied();
+            }
+            Route::Controller => metadata.controller_id,
+            Route::Node(node) => node,
+            Route::SecondToNode(node) => return self.second_to(node, metadata),
+        };
+        if metadata.nodes.contains_key(&node) { self.of_node(node, metadata) } else { None }
+    }
+
+    /// The owner of a node's connection, started if there is none yet.
+    pub(super) fn of_node(&mut self, node: i32, metadata: &Metadata) -> Option<BrokerKey> {
+        if let Some(key) = self.by_node.get(&node) {
+            return Some(*key);
+        }
+        let address = metadata.nodes.get(&node)?.clone();
+        let key = self.start(address.host, address.port, Some(node));
+        self.by_node.insert(node, key);
+        Some(key)
+    }
+
+    /// Where an owner connects to, as `host:port`.
+    pub(super) fn address(&self, key: BrokerKey) -> Option<String> {
+        self.entries.get(&key).map(|entry| format!("{}:{}", entry.host, entry.port))
+    }
+
+    /// Requests can be sent there.
+    pub(super) fn handle_up(&mut self, from: BrokerKey) {
+        if let Some(entry) = self.entries.get_mut(&from) {
+            entry.up = true;
+        }
+        self.candidate = None;
+        self.failures_since_up = 0;
+        self.all_down_told = false;
+    }
+
+    /// A connection is lost or could not be made.
+    pub(super) fn handle_down(&mut self, from: BrokerKey, metadata: &Metadata) -> Option<Loss> {
+        let entry = self.entries.get_mut(&from)?;
+        let was_up = std::mem::replace(&mut entry.up, false);
+        self.failures_since_up += 1;
+        let all_down = !was_up
+            && self.failures_since_up >= self.candidates(metadata)
+            && !self.any_up()
+            && !std::mem::replace(&mut self.all_down_told, true);
+        Some(Loss { was_up, all_down: all_down.then_some(self.failures_since_up) })
+    }
+
+    /// The driver dropped an owner.
+    pub(super) fn handle_done(&mut self, key: BrokerKey) {
+        self.entries.remove(&key);
+        self.by_node.retain(|_, known| *known != key);
+        self.lookups.retain(|_, known| *known != key);
+        self.bootstrap.retain(|_, known| *known != key);
+    }
+
+    /// Nobody is up: connect to one candidate after the other, known nodes first, then the bootstrap servers.
+    pub(super) fn find(&mut self, metadata: &Metadata) {
+        if self.candidate.is_none() && !self.any_up() && self.candidates(metadata) > 0 {
+            let first = self.rng.below(metadata.nodes.len() as u64) as usize;
+            self.try_candidate(first, metadata);
+        }
+    }
+
+    /// The candidate failed: connect to the next one.
+    pub(super) fn find_another(&mut self, metadata: &Metadata) {
+        if let Some(index) = self.candidate
+            && !self.any_up()
+        {
+            self.try_candidate(index + 1, metadata);
+        }
+    }
+
+    /// Tells owners the addresses that changed, and makes the bootstrap server that is a known node that node's owner
+    /// instead of connecting to it twice. `from` answered with the metadata.
+    pub(super) fn adopt_nodes(&mut self, from: BrokerKey, metadata: &Metadata) {
+        if let Some(entry) = self.entries.get(&from)
+            && !self.by_node.values().chain(self.lookups.values()).any(|key| *key == from)
+        {
+            let node = metadata.nodes.iter().find(|(id, node)| {
+                node.host == entry.host && node.port == entry.port && !self.by_node.contains_key(id)
+            });
+            if let Some((id, _)) = node {
+                self.by_node.insert(*id, from);
+            }
+        }
+        let mut moved = Vec::new();
+        for (id, key) in self.by_node.iter().chain(&self.lookups) {
+            if let (Some(node), Some(entry)) = (metadata.nodes.get(id), self.entries.get_mut(key))
+                && (node.host != entry.host || node.port != entry.port)
+            {
+                entry.host.clone_from(&node.host);
+                entry.port = node.port;
+                moved.push((*key, node.host.clone(), node.port));
+            }
+        }
+        for (key, host, port) in moved {
+            self.mail(key, ToBroker::SetAddress { host, port });
+        }
+    }
+
+    /// Mail for one owner.
+    pub(super) fn mail(&mut self, key: BrokerKey, mail: ToBroker) {
+        self.outputs.push_back(ClusterOutput::ToBroker(key, mail));
+    }
+
+    /// Mail for every owner.
+    pub(super) fn mail_all(&mut self, mail: impl Fn() -> ToBroker) {
+        for key in self.entries.keys() {
+            self.outputs.push_back(ClusterOutput::ToBroker(*key, mail()));
+        }
+    }
+
+    /// The client closes: every owner is told to end, those of the past and those of the future.
+    pub(super) fn close(&mut self) {
+        self.closing = true;
+        self.mail_all(|| ToBroker::Close);
+    }
+
+    /// The last owner is gone.
+    pub(super) fn done(&mut self) {
+        self.outputs.push_back(ClusterOutput::Done);
+    }
+
+    /// What the driver has to do next.
+    pub(super) fn poll_output(&mut self) -> Option<ClusterOutput> {
+        self.outputs.pop_front()
+    }
+
+    fn up(&self) -> impl Iterator<Item = BrokerKey> {
+        self.entries.iter().filter(|(_, entry)| entry.up).map(|(key, _)| *key)
+    }
+
+    fn candidates(&self, metadata: &Metadata) -> usize {
+        metadata.nodes.len() + self.servers.len()
+    }
+
+    fn try_candidate(&mut self, index: usize, metadata: &Metadata) {
+        if self.closing {
+            return;
+        }
+        let index = index % self.candidates(metadata).max(1);
+        self.candidate = Some(index);
+        let nodes = metadata.nodes.len();
+        let key = if index < nodes {
+            let node = metadata.nodes.keys().nth(index).copied();
+            node.and_then(|node| self.of_node(node, metadata))
+        } else {
+            let place = index - nodes;
+            match (self.bootstrap.get(&place), self.servers.get(place).cloned()) {
+                (Some(key), _) => Some(*key),
+                (None, Some((host, port))) => {
+                    let key = self.start(host, port, None);
+                    self.bootstrap.insert(place, key);
+                    Some(key)
+                }
+                (None, None) => None,
+            }
+        };
+        if let Some(key) = key {
+            self.mail(key, ToBroker::Connect);
+        }
+    }
+
+    /// The owner of the second connection to a node, started if there is none yet.
+    fn second_to(&mut self, node: i32, metadata: &Metadata) -> Option<BrokerKey> {
+        let address = metadata.nodes.get(&node)?.clone();
+        if let Some(key) = self.lookups.get(&node) {
+            return Some(*key);
+        }
+        let key = self.start(address.host, address.port, Some(node));
+        self.lookups.insert(node, key);
+        Some(key)
+    }
+
+    fn start(&mut self, host: String, port: u16, node_id: Option<i32>) -> BrokerKey {
+        let key = BrokerKey(self.next_key);
+        self.next_key += 1;
+        self.entries.insert(key, BrokerEntry { host: host.clone(), port, up: false });
+        let rng = self.rng.fork();
+        self.outputs.push_back(ClusterOutput::StartBroker { key, host, port, node_id, rng });
+        if self.closing {
+            // It came too late for the letter that ended the others.
+            self.mail(key, ToBroker::Close);
+        }
+        key
+    }
+}

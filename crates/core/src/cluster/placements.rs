@@ -1,0 +1,335 @@
+//! The sending half of the cluster's owner: which broker has which of the producer's partitions, what becomes of records
+//! that no broker looks after, and the idempotent producer's identity.
+//!
+//! ```text
+//!   Unassigned ── a leader is known ──► At(broker) ── another leads ──► Leaving
+//!       ▲                                  ▲                              │ nothing in flight any more
+//!       └──────── nobody leads it ◄────────┴───── somebody leads it ◄─────┘
+//! ```
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use ottla_protocol::error_code::ErrorCode;
+
+use super::{RoutedRequest, brokers::Brokers, metadata::Metadata};
+use crate::{
+    broker::connection::Response,
+    error::{Error, ErrorKind},
+    machine::{Instant, earliest},
+    mail::{BrokerKey, ToBroker},
+    produce::{
+        partition::{PartitionProducer, Waiting},
+        producer_id::{ProducerId, ProducerIdAnswer, ProducerIdentity},
+        sender::Purge,
+        shared::{ProducerShared, unknown_topic_error},
+        topic::ProducerTopic,
+    },
+};
+
+/// Where each partition of a producer is.
+#[derive(Debug)]
+pub(super) struct Placements {
+    shared: Arc<ProducerShared>,
+    topics: BTreeMap<Arc<str>, TopicEntry>,
+    places: BTreeMap<(Arc<str>, i32), Placement>,
+    next_expiry: Instant,
+    /// When memory that nobody needed lately is given back.
+    trim_at: Instant,
+    /// The idempotent producer's identity, if it is one.
+    identity: Option<ProducerId>,
+    closing: bool,
+}
+
+#[derive(Debug)]
+struct TopicEntry {
+    topic: Arc<ProducerTopic>,
+    wanted_since: Instant,
+}
+
+#[derive(Debug)]
+enum Placement {
+    /// Nobody leads it, as far as is known.
+    Unassigned(Box<PartitionProducer>),
+    /// This broker sends its records.
+    At(BrokerKey),
+    /// This broker is giving it back.
+    Leaving,
+}
+
+/// How often the batches' memory is looked at.
+const TRIM_EVERY: Duration = Duration::from_secs(30);
+/// What stands in the error of records that never had a partition.
+const NO_PARTITIONS: &str = "the topic's partitions are not known yet";
+
+impl Placements {
+    /// A producer without topics.
+    pub(super) fn new(shared: Arc<ProducerShared>) -> Self {
+        let settings = &shared.settings;
+        let identity =
+            settings.idempotence.then(|| ProducerId::new(settings.retry_backoff, settings.retry_backoff_max));
+        Self {
+            identity,
+            shared,
+            topics: BTreeMap::new(),
+            places: BTreeMap::new(),
+            next_expiry: Instant::ZERO,
+            trim_at: Instant::ZERO,
+            closing: false,
+        }
+    }
+
+    /// The topics whose metadata is wanted.
+    pub(super) fn topic_names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.topics.keys()
+    }
+
+    /// A topic is produced to for the first time.
+    pub(super) fn add_topic(&mut self, now: Instant, topic: Arc<ProducerTopic>) {
+        self.topics.insert(Arc::clone(topic.name()), TopicEntry { topic, wanted_since: now });
+    }
+
+    /// Fires what is due.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.expire(now);
+        if self.trim_at <= now {
+            self.trim_at = now + TRIM_EVERY;
+            self.shared.pool.trim();
+        }
+    }
+
+    /// When to call [`Placements::handle_timeout`].
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        let expiry = self.has_waiting().then_some(self.next_expiry);
+        let identity = self.wanted_identity().and_then(ProducerId::poll_timeout);
+        let trim = (self.shared.pool.idle_bytes() > 0).then_some(self.trim_at);
+        earliest(earliest(expiry, identity), trim)
+    }
+
+    /// The metadata says that a topic can't be used; true if that may change soon.
+    pub(super) fn handle_topic_error(&mut self, now: Instant, name: &Arc<str>, code: ErrorCode) -> bool {
+        let Some(entry) = self.topics.get(name) else { return false };
+        if entry.topic.partition_count().is_some() {
+            // It was known: it may have been deleted, or the answer is from before its creation.
+            return true;
+        }
+        let patience = self.shared.settings.topic_propagation;
+        let error = match code {
+            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION if now - entry.wanted_since >= patience => {
+                unknown_topic_error()
+            }
+            code if code.is_retriable() => return true,
+            code => Error::broker(code, None).with_api("Metadata"),
+        };
+        let error = error.with_topic(&**name);
+        let failed = entry.topic.set_error(Some(error.clone()));
+        let failed = failed.into_iter().map(|record| (record, error.clone())).collect();
+        self.shared.fail_waiting(name, failed);
+        true
+    }
+
+    /// Makes what is new in the metadata known to the application's threads, and moves partitions to their leaders; true
+    /// if some leader is unknown.
+    pub(super) fn update(&mut self, metadata: &Metadata, brokers: &mut Brokers) -> bool {
+        if self.closing {
+            // The brokers' owners are going: what they were given now would never be reported.
+            return false;
+        }
+        let mut incomplete = false;
+        let mut failed = Vec::new();
+        for (name, entry) in &self.topics {
+            let Some(known) = metadata.topics.get(name) else {
+                incomplete |= entry.topic.partition_count().is_none();
+                continue;
+            };
+            let count = known.partitions.len() as i32;
+            if count == 0 {
+                incomplete = true;
+                continue;
+            }
+            if entry.topic.partition_count().is_none_or(|old| old < count) {
+                entry.topic.set_partitions(
+                    count,
+                    |accumulator| {
+                        let partition =
+                            Box::new(PartitionProducer::new(Arc::clone(accumulator), known.id, -1));
+                        let place = (Arc::clone(name), accumulator.partition());
+                        self.places.insert(place, Placement::Unassigned(partition));
+                    },
+                    |records| {
+                        let unplaced = self.shared.append_waiting(&entry.topic, count, records);
+                        failed.push((Arc::clone(name), unplaced));
+                    },
+                );
+            }
+        }
+        for (name, records) in failed {
+            self.shared.fail_waiting(&name, records);
+        }
+        let places: Vec<(Arc<str>, i32)> = self.places.keys().cloned().collect();
+        for place in places {
+            incomplete |= !self.move_to_leader(place, metadata, brokers);
+        }
+        incomplete
+    }
+
+    /// Gives a partition to the broker that leads it, or asks for it back from one that does not any more. False if
+    /// nobody is known to lead it.
+    pub(super) fn move_to_leader(
+        &mut self,
+        place: (Arc<str>, i32),
+        metadata: &Metadata,
+        brokers: &mut Brokers,
+    ) -> bool {
+        let leader = metadata.leader(&place.0, place.1).map(|(node, _)| node);
+        let target = leader.and_then(|node| brokers.of_node(node, metadata));
+        let Some(placement) = self.places.get_mut(&place) else { return leader.is_some() };
+        match (&*placement, target) {
+            (Placement::Unassigned(_), Some(key)) => {
+                if let Placement::Unassigned(partition) = std::mem::replace(placement, Placement::At(key)) {
+                    give(key, partition, metadata, brokers);
+                }
+            }
+            (Placement::At(current), Some(key)) if *current != key => {
+                let current = *current;
+                *placement = Placement::Leaving;
+                let (topic, partition) = place;
+                brokers.mail(current, ToBroker::ReleaseProducer { topic, partition });
+            }
+            _ => {}
+        }
+        leader.is_some()
+    }
+
+    /// A partition came back from a broker: give it to whoever leads it now.
+    pub(super) fn place(
+        &mut self,
+        partition: Box<PartitionProducer>,
+        metadata: &Metadata,
+        brokers: &mut Brokers,
+    ) {
+        let place = (Arc::clone(partition.topic()), partition.partition());
+        let leader = metadata.leader(&place.0, place.1).map(|(node, _)| node);
+        let target =
+            if self.closing { None } else { leader.and_then(|node| brokers.of_node(node, metadata)) };
+        let placement = match target {
+            Some(key) => {
+                give(key, partition, metadata, brokers);
+                Placement::At(key)
+            }
+            None => Placement::Unassigned(partition),
+        };
+        self.places.insert(place, placement);
+    }
+
+    /// The request for an identity, if one is due.
+    pub(super) fn poll_identity_request(&mut self, now: Instant, timeout: Duration) -> Option<RoutedRequest> {
+        self.wanted_identity()?;
+        self.identity.as_mut()?.poll_request(now, timeout)
+    }
+
+    /// The cluster's answer with an identity. A fatal error comes back: the producer takes no more records.
+    pub(super) fn handle_identity(
+        &mut self,
+        now: Instant,
+        result: Result<Response, Error>,
+        brokers: &mut Brokers,
+    ) -> Option<Error> {
+        let answer =
+            self.identity.as_mut()?.handle_answer(now, result, &self.shared.identity, &mut brokers.rng);
+        match answer {
+            ProducerIdAnswer::Known => {
+                brokers.mail_all(|| ToBroker::Look);
+                None
+            }
+            ProducerIdAnswer::Later => None,
+            ProducerIdAnswer::Fatal(error) => {
+                self.identity = None;
+                self.shared.close(Some(error.clone()));
+                brokers.mail_all(|| ToBroker::Purge(Purge::QUEUE));
+                self.fail_all(ErrorKind::PurgedFromQueue);
+                Some(error)
+            }
+        }
+    }
+
+    /// A partition can't go on with the identity that it used.
+    pub(super) fn renew_identity(&mut self, now: Instant, used: ProducerIdentity, brokers: &mut Brokers) {
+        if let Some(identity) = &mut self.identity
+            && identity.renew(now, used, &self.shared.identity)
+        {
+            brokers.mail_all(|| ToBroker::Look);
+        }
+    }
+
+    /// Fails all that no broker has.
+    pub(super) fn fail_all(&mut self, kind: ErrorKind) {
+        self.fail_unassigned(Waiting::All, kind);
+        for (name, entry) in &self.topics {
+            self.fail_without_partition(name, entry, Instant::FAR_FUTURE, kind);
+        }
+    }
+
+    /// The client closes: partitions are not given to brokers any more.
+    pub(super) fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// The client is closed: fails what is left, also in topics that it never heard of.
+    pub(super) fn end(&mut self) {
+        self.fail_all(ErrorKind::Closed);
+        self.shared.fail_all_waiting(&Error::new(ErrorKind::Closed, NO_PARTITIONS));
+    }
+
+    fn expire(&mut self, now: Instant) {
+        let Some(timeout) = self.shared.settings.message_timeout else { return };
+        if self.next_expiry > now {
+            return;
+        }
+        self.next_expiry = now + (timeout / 20).clamp(Duration::from_millis(1), Duration::from_secs(1));
+        let limit = now.earlier_by(timeout);
+        for (name, entry) in &self.topics {
+            self.fail_without_partition(name, entry, limit, ErrorKind::MessageTimedOutInQueue);
+        }
+        self.fail_unassigned(Waiting::Since(limit), ErrorKind::MessageTimedOutInQueue);
+    }
+
+    fn fail_unassigned(&mut self, which: Waiting, kind: ErrorKind) {
+        let which = if self.closing { Waiting::AllForGood } else { which };
+        let error = Error::new(kind, "the partition has no leader");
+        for placement in self.places.values_mut() {
+            if let Placement::Unassigned(partition) = placement {
+                partition.fail_waiting(&self.shared, which, &error);
+            }
+        }
+    }
+
+    fn fail_without_partition(&self, name: &Arc<str>, entry: &TopicEntry, limit: Instant, kind: ErrorKind) {
+        let error = Error::new(kind, NO_PARTITIONS);
+        let failed =
+            entry.topic.expire_waiting(limit).into_iter().map(|record| (record, error.clone())).collect();
+        self.shared.fail_waiting(name, failed);
+    }
+
+    /// The identity, if it is an idempotent producer with something to send.
+    fn wanted_identity(&self) -> Option<&ProducerId> {
+        self.identity.as_ref().filter(|_| !self.topics.is_empty())
+    }
+
+    /// True if records wait where no broker looks after their time.
+    fn has_waiting(&self) -> bool {
+        self.shared.budget.messages() > 0
+            && (self.topics.values().any(|entry| entry.topic.waiting_since().is_some())
+                || self.places.values().any(|p| matches!(p, Placement::Unassigned(_))))
+    }
+}
+
+/// Hands a partition to the broker that leads it.
+fn give(key: BrokerKey, mut partition: Box<PartitionProducer>, metadata: &Metadata, brokers: &mut Brokers) {
+    if let Some(topic) = metadata.topics.get(partition.topic()) {
+        partition.topic_id = topic.id;
+        if let Some(known) = topic.partitions.get(partition.partition() as usize) {
+            partition.leader_epoch = known.leader_epoch;
+        }
+    }
+    brokers.mail(key, ToBroker::AdoptProducer(partition));
+}
