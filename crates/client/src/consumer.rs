@@ -2,11 +2,13 @@
 
 use std::{
     future::{Future, poll_fn},
+    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
+use futures_core::Stream;
 use ottla_core::{
     cluster::command::Command,
     completion::completion,
@@ -88,14 +90,14 @@ impl Consumer {
 
     /// Reads these partitions from here on, and no others. Partitions that it read already start again, too.
     pub fn assign(&self, partitions: &[(impl AsRef<str>, i32, Offset)]) -> Result<()> {
-        let list = check_places(partitions)?;
+        let list = self.check_places(partitions)?;
         self.inner.shared.assign(&list).into_iter().for_each(|command| self.command(command));
         Ok(())
     }
 
     /// Reads these partitions, too.
     pub fn incremental_assign(&self, partitions: &[(impl AsRef<str>, i32, Offset)]) -> Result<()> {
-        let list = check_places(partitions)?;
+        let list = self.check_places(partitions)?;
         self.command(self.inner.shared.incremental_assign(&list));
         Ok(())
     }
@@ -149,6 +151,11 @@ impl Consumer {
         poll_fn(move |context| consumer.poll_next(context))
     }
 
+    /// The records one after the other, as [`Consumer::recv`] gives them; it ends when the consumer is closed.
+    pub fn stream(&self) -> MessageStream {
+        MessageStream { consumer: self.clone() }
+    }
+
     /// The oldest event that neither [`Consumer::poll`] nor [`Consumer::next`] handed out.
     pub fn poll_event(&self) -> Option<ConsumerEvent> {
         let kept = self.inner.single.lock().events.pop_front();
@@ -158,7 +165,7 @@ impl Consumer {
     /// Goes on from another place: nothing that was fetched before comes any more. Waits until the place's offset is
     /// known and answers it; with a timeout of zero it does not wait, and answers an offset only where it was given.
     pub fn seek(&self, topic: &str, partition: i32, from: Offset, timeout: Duration) -> Result<Option<i64>> {
-        check_place(topic, partition, from)?;
+        self.check_place(topic, partition, from)?;
         if timeout.is_zero() {
             self.command(self.inner.shared.seek(topic, partition, from, None)?);
             return Ok(if let Offset::At(offset) = from { Some(offset) } else { None });
@@ -308,6 +315,30 @@ impl Consumer {
         }
     }
 
+    fn check_places(
+        &self,
+        partitions: &[(impl AsRef<str>, i32, Offset)],
+    ) -> Result<Vec<(Arc<str>, i32, Offset)>> {
+        let checked = partitions.iter().map(|(topic, partition, from)| {
+            self.check_place(topic.as_ref(), *partition, *from)
+                .map(|()| (Arc::from(topic.as_ref()), *partition, *from))
+        });
+        checked.collect()
+    }
+
+    fn check_place(&self, topic: &str, partition: i32, from: Offset) -> Result<()> {
+        check_partition(topic, partition)?;
+        let reason = match from.invalid() {
+            None if from == Offset::Stored && self.inner.shared.settings.group_id.is_none() => {
+                "no offset is committed without a group; set group.id"
+            }
+            None => return Ok(()),
+            Some(reason) => reason,
+        };
+        let error = Error::new(ErrorKind::InvalidArgument, format!("{reason}: {from:?}"));
+        Err(error.with_partition(topic, partition))
+    }
+
     /// Registers to be woken; false if there is something to look at already.
     fn sleep(&self, context: &Context<'_>) -> Result<bool> {
         self.inner.events.register(context.waker());
@@ -326,6 +357,24 @@ impl Consumer {
     }
 }
 
+/// The records of a [`Consumer`], one after the other. An error of a partition is an item; the stream goes on after it.
+#[derive(Clone, Debug)]
+pub struct MessageStream {
+    consumer: Consumer,
+}
+
+impl Stream for MessageStream {
+    type Item = Result<Message>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Message>>> {
+        match self.consumer.poll_next(context) {
+            Poll::Ready(Err(error)) if error.kind() == ErrorKind::Closed => Poll::Ready(None),
+            Poll::Ready(result) => Poll::Ready(Some(result)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
 fn settings(view: &ConsumerView) -> ConsumerSettings {
     ConsumerSettings {
         fetch_wait_max: view.fetch_wait_max,
@@ -335,6 +384,7 @@ fn settings(view: &ConsumerView) -> ConsumerSettings {
         fetch_error_backoff: view.fetch_error_backoff,
         prefetch: PrefetchLimits { messages: view.queued_min_messages, bytes: view.queued_max_bytes },
         auto_offset_reset: view.auto_offset_reset,
+        group_id: view.group_id.clone(),
         topic_recreate: view.topic_recreate,
         partition_eof: view.partition_eof,
         check_crcs: view.check_crcs,
@@ -372,23 +422,6 @@ pub(crate) fn offset_query(questions: &[(&str, i32, OffsetSpec)], timeout: Durat
         Ok((Arc::from(*topic), *partition, *spec))
     });
     Ok(OffsetQuery { questions: questions.collect::<Result<_>>()?, timeout })
-}
-
-fn check_places(partitions: &[(impl AsRef<str>, i32, Offset)]) -> Result<Vec<(Arc<str>, i32, Offset)>> {
-    let checked = partitions.iter().map(|(topic, partition, from)| {
-        check_place(topic.as_ref(), *partition, *from)
-            .map(|()| (Arc::from(topic.as_ref()), *partition, *from))
-    });
-    checked.collect()
-}
-
-fn check_place(topic: &str, partition: i32, from: Offset) -> Result<()> {
-    check_partition(topic, partition)?;
-    match from.invalid() {
-        Some(reason) => Err(Error::new(ErrorKind::InvalidArgument, format!("{reason}: {from:?}"))
-            .with_partition(topic, partition)),
-        None => Ok(()),
-    }
 }
 
 fn check_partition(topic: &str, partition: i32) -> Result<()> {

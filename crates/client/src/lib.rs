@@ -28,7 +28,7 @@ pub use admin::Admin;
 /// Shared bytes, for [`Record::shared_value`].
 pub use bytes::Bytes;
 pub use config::Config;
-pub use consumer::Consumer;
+pub use consumer::{Consumer, MessageStream};
 pub use ottla_core::config::table as properties;
 pub use ottla_core::{
     admin::{

@@ -1,8 +1,16 @@
 //! The consumer against the embedded broker over TCP.
 
-use std::time::{Duration, Instant};
+use std::{
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll, Wake, Waker},
+    thread::Thread,
+    time::{Duration, Instant},
+};
 
-use ottla::{Config, Consumer, ConsumerEvent, ErrorKind, Offset, OffsetSpec, Producer, Record};
+use futures_core::Stream;
+use ottla::{Config, Consumer, ConsumerEvent, Culprit, ErrorKind, Offset, OffsetSpec, Producer, Record};
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
 const SECONDS: Duration = Duration::from_secs(10);
@@ -102,7 +110,7 @@ fn every_record_comes_once_and_in_order_per_partition() {
 
 #[test]
 fn it_starts_where_it_is_told_to() {
-    let world = World::start("t", 1).set("auto.offset.reset", "earliest");
+    let world = World::start("t", 1).set("auto.offset.reset", "earliest").set("group.id", "g");
     world.produce("t", 1, 0, 1000);
     let consumer = world.consumer();
     for (from, expected) in [
@@ -123,6 +131,55 @@ fn it_starts_where_it_is_told_to() {
     assert_eq!(consumer.position("t", 0), Some(1000));
     world.produce("t", 1, 1000, 1);
     assert_eq!(read(&consumer, 1), [(0, 1000, 1000)]);
+}
+
+#[test]
+fn a_committed_offset_needs_a_group() {
+    let world = World::start("t", 1);
+    let consumer = world.consumer();
+    let error = consumer.assign(&[("t", 0, Offset::Stored)]).unwrap_err();
+    assert_eq!((error.kind(), error.culprit()), (ErrorKind::InvalidArgument, Culprit::Application));
+    assert!(error.to_string().contains("set group.id"), "{error}");
+    assert_eq!(consumer.assignment(), []);
+}
+
+#[test]
+fn a_stream_gives_one_record_after_the_other_until_the_consumer_is_closed() {
+    let world = World::start("t", 1);
+    world.produce("t", 1, 0, 1000);
+    let consumer = world.consumer();
+    consumer.assign(&[("t", 0, Offset::Beginning)]).unwrap();
+    let mut stream = consumer.stream();
+    let mut next = || block_on(poll_fn(|context| Pin::new(&mut stream).poll_next(context)));
+    for offset in 0..1000 {
+        assert_eq!(next().unwrap().unwrap().offset(), offset);
+    }
+    world.produce("t", 1, 1000, 1);
+    assert_eq!(next().unwrap().unwrap().offset(), 1000);
+    let closing = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        consumer.close(SECONDS)
+    });
+    assert!(next().is_none());
+    closing.join().unwrap().unwrap();
+}
+
+/// Runs a future on this thread.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
 }
 
 #[test]

@@ -810,7 +810,7 @@ mod tests {
                 "`statistics.interval.ms` has no effect: statistics aren't emitted yet",
             ]
         );
-        let view = consumer(&[("acks", "1"), ("group.id", "g")]);
+        let view = consumer(&[("acks", "1"), ("group.id", "g"), ("group.instance.id", "i")]);
         assert_eq!(view.group_id.as_deref(), Some("g"));
         assert_eq!(view.client.warnings.len(), 2);
         let strict = producer_error(&[("fetch.min.bytes", "2"), ("config.strict", "true")]);

@@ -30,6 +30,7 @@ use super::{
     position::{Offset, Resolution, Step},
     queue::Item,
     shared::ConsumerShared,
+    stored::{StoredId, StoredOffset, StoredOffsets},
 };
 use crate::{
     broker::connection::Response,
@@ -51,6 +52,10 @@ pub struct FetchCoordinator {
     lookups: OffsetLookups,
     /// The partition that a lookup is for.
     askers: BTreeMap<LookupId, (Arc<str>, i32)>,
+    /// What was committed, if there is a group.
+    stored: Option<StoredOffsets>,
+    /// The partition that a committed offset is for.
+    loading: BTreeMap<StoredId, (Arc<str>, i32)>,
     checks: EpochChecks,
     /// The partition that a check is for.
     checked: BTreeMap<CheckId, (Arc<str>, i32)>,
@@ -102,7 +107,9 @@ struct Entry {
 /// What is known of a partition's offset.
 #[derive(Debug)]
 enum Position {
-    /// Somebody is asked.
+    /// The group's coordinator is asked.
+    Loading(StoredId),
+    /// The leader is asked.
     Resolving(Resolution, LookupId),
     /// Waits for its broker.
     Known(Box<PartitionConsumer>),
@@ -130,6 +137,11 @@ const TOPIC_PATIENCE: Duration = Duration::from_secs(1);
 /// So many leaders that refuse a partition and name another one are followed without waiting; a cluster whose brokers send
 /// each other's clients round and round is not.
 const FOLLOWED_AT_ONCE: u32 = 2;
+/// Who asked is told by a request's number, modulo the number of askers.
+const ASKERS: u64 = 3;
+const LOOKUPS: u64 = 0;
+const CHECKS: u64 = 1;
+const STORED: u64 = 2;
 
 impl FetchCoordinator {
     /// A coordinator without partitions.
@@ -138,6 +150,11 @@ impl FetchCoordinator {
         let isolation_level = i8::from(settings.isolation_level == IsolationLevel::ReadCommitted);
         Self {
             lookups: OffsetLookups::new(isolation_level, settings.answer_timeout, settings.retry_backoff),
+            stored: settings.group_id.clone().map(|group| {
+                let stable = settings.isolation_level == IsolationLevel::ReadCommitted;
+                StoredOffsets::new(group, stable, settings.answer_timeout, settings.retry_backoff)
+            }),
+            loading: BTreeMap::new(),
             checks: EpochChecks::new(settings.answer_timeout),
             checked: BTreeMap::new(),
             refused: BTreeSet::new(),
@@ -282,10 +299,12 @@ impl FetchCoordinator {
 
     /// An answer to a request, or why there is none.
     pub fn handle_answer(&mut self, now: Instant, request: u64, result: Result<Response, Error>) {
-        if request.is_multiple_of(2) {
-            self.lookups.handle_answer(now, request / 2, result);
-        } else {
-            self.checks.handle_answer(request / 2, result);
+        let number = request / ASKERS;
+        match (request % ASKERS, &mut self.stored) {
+            (LOOKUPS, _) => self.lookups.handle_answer(now, number, result),
+            (CHECKS, _) => self.checks.handle_answer(number, result),
+            (_, Some(stored)) => stored.handle_answer(now, number, result),
+            (_, None) => {}
         }
         self.handle_finished(now);
     }
@@ -314,10 +333,17 @@ impl FetchCoordinator {
         self.lookups.advance(now, metadata);
         wants_metadata |= self.lookups.take_wants_metadata();
         while let Some((number, leader, request)) = self.lookups.poll_request() {
-            self.outputs.push_back(FetchCoordinatorOutput::Request(number * 2, Route::Node(leader), request));
+            let number = number * ASKERS + LOOKUPS;
+            self.outputs.push_back(FetchCoordinatorOutput::Request(number, Route::Node(leader), request));
+        }
+        while let Some((number, route, request)) = self.stored.as_mut().and_then(StoredOffsets::poll_request)
+        {
+            let number = number * ASKERS + STORED;
+            self.outputs.push_back(FetchCoordinatorOutput::Request(number, route, request));
         }
         while let Some((number, leader, request)) = self.checks.poll_request() {
-            let output = FetchCoordinatorOutput::Request(number * 2 + 1, Route::Node(leader), request);
+            let output =
+                FetchCoordinatorOutput::Request(number * ASKERS + CHECKS, Route::Node(leader), request);
             self.outputs.push_back(output);
         }
         if wants_metadata {
@@ -339,6 +365,9 @@ impl FetchCoordinator {
     /// Fires what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.lookups.handle_timeout(now);
+        if let Some(stored) = &mut self.stored {
+            stored.handle_timeout(now);
+        }
         self.handle_finished(now);
         while let Some((at, ..)) = self.delayed.first()
             && *at <= now
@@ -356,7 +385,9 @@ impl FetchCoordinator {
 
     /// When to call [`FetchCoordinator::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
-        earliest(self.lookups.poll_timeout(), self.delayed.first().map(|(at, ..)| *at))
+        let stored = self.stored.as_ref().and_then(StoredOffsets::poll_timeout);
+        let delayed = self.delayed.first().map(|(at, ..)| *at);
+        earliest(self.lookups.poll_timeout(), earliest(stored, delayed))
     }
 
     /// The client closes: whoever waits for an answer gets none.
@@ -366,6 +397,10 @@ impl FetchCoordinator {
         self.askers.clear();
         self.checked.clear();
         self.checks.close();
+        self.loading.clear();
+        if let Some(stored) = &mut self.stored {
+            stored.close();
+        }
         self.delayed.clear();
         self.refused.clear();
         self.lookups.close();
@@ -431,6 +466,49 @@ impl FetchCoordinator {
 
     /// Finds the offset of a place.
     fn resolve(&mut self, now: Instant, key: &(Arc<str>, i32), place: Offset) {
+        if place == Offset::Stored {
+            return self.load(key);
+        }
+        self.find(now, key, place);
+    }
+
+    /// Finds the offset that was committed.
+    fn load(&mut self, key: &(Arc<str>, i32)) {
+        let Some(stored) = &mut self.stored else {
+            let detail = "there is no committed offset without group.id; set it, or start from another place";
+            return self.give_up(key, Error::new(ErrorKind::InvalidArgument, detail));
+        };
+        if let Some(entry) = self.entries.get_mut(key) {
+            let id = stored.start(&key.0, key.1);
+            entry.position = Position::Loading(id);
+            self.loading.insert(id, key.clone());
+            // The coordinator's address is among the brokers'.
+            self.wants_metadata = true;
+        }
+    }
+
+    fn handle_loaded(&mut self, now: Instant, id: StoredId, result: Result<Option<StoredOffset>, Error>) {
+        let Some(key) = self.loading.remove(&id) else { return };
+        if !self
+            .entries
+            .get(&key)
+            .is_some_and(|entry| matches!(entry.position, Position::Loading(i) if i == id))
+        {
+            return;
+        }
+        match result {
+            Ok(Some(StoredOffset { offset, leader_epoch })) => {
+                let (resolution, step) =
+                    Resolution::begin(Offset::At(offset), self.shared.settings.auto_offset_reset);
+                self.take_step(now, &key, resolution, step, leader_epoch);
+            }
+            Ok(None) => self.find(now, &key, Offset::Stored),
+            Err(error) => self.give_up(&key, error),
+        }
+    }
+
+    /// Asks the leader for the offset of a place; where nothing is committed, for that of `auto.offset.reset`.
+    fn find(&mut self, now: Instant, key: &(Arc<str>, i32), place: Offset) {
         let (resolution, step) = Resolution::begin(place, self.shared.settings.auto_offset_reset);
         self.take_step(now, key, resolution, step, -1);
     }
@@ -495,6 +573,9 @@ impl FetchCoordinator {
                 }
                 Err(error) => self.give_up(&key, error),
             }
+        }
+        while let Some((id, result)) = self.stored.as_mut().and_then(StoredOffsets::poll_finished) {
+            self.handle_loaded(now, id, result);
         }
         while let Some((id, answer)) = self.checks.poll_finished() {
             self.handle_check(now, id, answer);
@@ -708,6 +789,12 @@ impl FetchCoordinator {
             }
             Position::Checking(_, id) => {
                 self.checked.remove(id);
+            }
+            Position::Loading(id) => {
+                self.loading.remove(id);
+                if let Some(stored) = &mut self.stored {
+                    stored.cancel(*id);
+                }
             }
             _ => {}
         }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  position ── where to start: an offset, or a question that the leader answers ([`offsets`])
+//!  stored ──── what was committed for the group
 //!  partition ─ one partition being fetched, owned by exactly one broker's owner; and its handle for the application
 //!  epochs ──── whether a new leader has what was read (KIP-320)
 //!  session ─── what the broker remembers of the last requests (KIP-227)
@@ -29,6 +30,7 @@ pub mod queue;
 pub mod request;
 pub mod session;
 pub mod shared;
+mod stored;
 
 #[cfg(test)]
 mod scripted;

@@ -16,7 +16,7 @@ pub enum Offset {
     Timestamp(i64),
     /// So many offsets before the end, but not before the beginning.
     Tail(i64),
-    /// What was stored for the group; `auto.offset.reset` where nothing is, which is so as long as there is no group.
+    /// What was committed for the group of `group.id`; `auto.offset.reset` where nothing was. Without a group it is refused.
     Stored,
 }
 

@@ -37,6 +37,8 @@ pub struct ConsumerSettings {
     pub prefetch: PrefetchLimits,
     /// `auto.offset.reset`.
     pub auto_offset_reset: OffsetReset,
+    /// `group.id`.
+    pub group_id: Option<String>,
     /// `topic.recreate.policy`.
     pub topic_recreate: TopicRecreatePolicy,
     /// `enable.partition.eof`.
@@ -65,6 +67,7 @@ impl Default for ConsumerSettings {
             fetch_error_backoff: Duration::from_millis(500),
             prefetch: PrefetchLimits { messages: 100_000, bytes: 65_536 * 1024 },
             auto_offset_reset: OffsetReset::End,
+            group_id: None,
             topic_recreate: TopicRecreatePolicy::Error,
             partition_eof: false,
             check_crcs: true,

@@ -7,8 +7,15 @@ use std::{
 
 use ottla::{Consumer, ConsumerEvent, ErrorCode, ErrorKind, Offset, Record, Records};
 use ottla_embedded_broker::{BrokerId, Fault, FaultAction, Tail};
-use ottla_protocol::{api::ApiKey, compress::Compression};
-use ottla_scenarios::{Backend, PATIENCE, eventually};
+use ottla_protocol::{
+    api::ApiKey,
+    compress::Compression,
+    generated::{
+        find_coordinator::FindCoordinatorRequest,
+        offset_commit::{OffsetCommitRequest, request as offset_commit},
+    },
+};
+use ottla_scenarios::{Backend, PATIENCE, eventually, raw::RawClient};
 
 ottla_scenarios::run_on_all!(
     everything_is_read_from_the_beginning_and_then_as_it_comes,
@@ -30,6 +37,7 @@ ottla_scenarios::run_on_all!(
     a_consumer_without_partitions_is_silent,
     what_was_polled_outlives_the_consumer,
     a_closed_consumer_says_so,
+    a_group_starts_where_it_committed,
 );
 
 ottla_scenarios::run_on_embedded!(
@@ -47,6 +55,7 @@ ottla_scenarios::run_on_embedded!(
     whatever_byte_of_a_batch_is_wrong_nothing_hangs,
     the_leaders_answer_late,
     a_topic_is_created_after_it_was_assigned,
+    the_groups_coordinator_is_looked_for_until_it_answers,
 );
 
 fn everything_is_read_from_the_beginning_and_then_as_it_comes(backend: &Backend) {
@@ -366,6 +375,77 @@ fn a_closed_consumer_says_so(backend: &Backend) {
     assert!(began.elapsed() < Duration::from_secs(10));
     assert_eq!(consumer.poll(PATIENCE).unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(consumer.next(PATIENCE).unwrap_err().kind(), ErrorKind::Closed);
+}
+
+fn a_group_starts_where_it_committed(backend: &Backend) {
+    let topic = backend.topic(3);
+    write(backend, &topic, 3, 0..90);
+    let group = format!("group-of-{topic}");
+    commit(backend, &group, &topic, &[(0, 10), (2, 30)]);
+    let consumer = consumer(backend, &[("group.id", &group), ("auto.offset.reset", "earliest")]);
+    consumer.assign(&all(&topic, 3, Offset::Stored)).unwrap();
+    let got = read(&consumer, 20 + 30);
+    let expected = |partition: u64, from: u64| (from..30).map(|n| n * 3 + partition).collect::<Vec<_>>();
+    assert_eq!((&got[&0], &got[&1], got.get(&2)), (&expected(0, 10), &expected(1, 0), None));
+    assert_eq!(consumer.seek(&topic, 2, Offset::Stored, PATIENCE).unwrap(), Some(30));
+    let without_reset = self::consumer(backend, &[("group.id", &group), ("auto.offset.reset", "error")]);
+    without_reset.assign(&[(&topic, 1, Offset::Stored)]).unwrap();
+    let ConsumerEvent::Error(error) = next_event(&without_reset) else { panic!("an error") };
+    assert_eq!(error.kind(), ErrorKind::OffsetReset, "{error}");
+}
+
+fn the_groups_coordinator_is_looked_for_until_it_answers(backend: &Backend) {
+    let topic = backend.topic(1);
+    write(backend, &topic, 1, 0..10);
+    commit(backend, "g", &topic, &[(0, 4)]);
+    backend.control(|control| {
+        let fault = |api, code| Fault::new(FaultAction::Error(code)).api(api).times(2);
+        control.inject(fault(ApiKey::FindCoordinator, ErrorCode::COORDINATOR_NOT_AVAILABLE));
+        control.inject(fault(ApiKey::OffsetFetch, ErrorCode::NOT_COORDINATOR));
+        control.inject(fault(ApiKey::OffsetFetch, ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
+    });
+    let consumer = consumer(backend, &[("group.id", "g")]);
+    consumer.assign(&[(&topic, 0, Offset::Stored)]).unwrap();
+    assert_eq!(read(&consumer, 6), in_partitions(1, 4..10));
+    backend.control(|control| {
+        let error = FaultAction::Error(ErrorCode::GROUP_AUTHORIZATION_FAILED);
+        control.inject(Fault::new(error).api(ApiKey::OffsetFetch));
+    });
+    let error = consumer.seek(&topic, 0, Offset::Stored, PATIENCE).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Broker(ErrorCode::GROUP_AUTHORIZATION_FAILED));
+}
+
+/// Commits offsets for a group without members.
+fn commit(backend: &Backend, group: &str, topic: &str, offsets: &[(i32, i64)]) {
+    let find = FindCoordinatorRequest {
+        coordinator_keys: vec![group.to_owned()],
+        ..FindCoordinatorRequest::default()
+    };
+    let partitions = offsets.iter().map(|(partition_index, committed_offset)| offset_commit::Partition {
+        partition_index: *partition_index,
+        committed_offset: *committed_offset,
+        ..offset_commit::Partition::default()
+    });
+    let request = OffsetCommitRequest {
+        group_id: group.to_owned(),
+        topics: vec![offset_commit::Topic {
+            name: topic.to_owned(),
+            partitions: partitions.collect(),
+            ..offset_commit::Topic::default()
+        }],
+        ..OffsetCommitRequest::default()
+    };
+    let committed = eventually(|| {
+        let found = RawClient::connect(&backend.bootstrap_servers()).call(4, &find);
+        let coordinator = &found.coordinators[0];
+        if coordinator.error_code != ErrorCode::NONE {
+            return false;
+        }
+        let address = format!("{}:{}", coordinator.host, coordinator.port);
+        let answer = RawClient::connect(&address).call(8, &request);
+        answer.topics[0].partitions.iter().all(|partition| partition.error_code == ErrorCode::NONE)
+    });
+    assert!(committed);
 }
 
 fn leaders_move_while_consuming(backend: &Backend) {

@@ -440,12 +440,10 @@ pub(super) const ROWS: &[Property] = &[
         .refused("plug-in libraries aren't loaded")
         .doc("Plug-in libraries to load, separated by semicolons."),
     Property::global("interceptors").by_call().doc("Interceptors, added by a call."),
-    Property::global("group.id")
-        .consumer()
-        .string("")
-        .high()
-        .accepted("consumers work on assigned partitions and don't commit yet")
-        .doc("The consumer group's name."),
+    Property::global("group.id").consumer().string("").high().doc(
+        "The consumer group's name. Consumers work on assigned partitions and don't commit yet; with a \
+             group they can start from what was committed for it.",
+    ),
     Property::global("group.instance.id").consumer().string("").medium().accepted(GROUPS).doc(
         "A name that stays with a group member over restarts, so that they don't cause a \
              rebalance.",
