@@ -88,8 +88,7 @@ pub fn producer_settings(view: &ProducerView) -> ProducerSettings {
         linger: match view.linger {
             LingerView::PerPartition(linger) => Linger::Partition(linger),
             LingerView::PerBroker(linger) => Linger::Broker(linger),
-            // A request in flight is the timer: what comes meanwhile goes together.
-            LingerView::Auto => Linger::Broker(std::time::Duration::ZERO),
+            LingerView::Auto => Linger::Auto,
         },
         max_partitions: view.broker_batch_max_partitions,
         max_bytes: view.broker_batch_max_bytes.map(|bytes| bytes as u64),

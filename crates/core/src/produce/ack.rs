@@ -1,6 +1,6 @@
 //! What a broker's answer means for a batch.
 
-use ottla_protocol::error_code::ErrorCode;
+use ottla_protocol::{error_code::ErrorCode, generated::produce::ProduceResponseView};
 
 /// What to do with a batch that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,13 @@ pub fn judge(code: ErrorCode, records: u32) -> Verdict {
         code if code.is_retriable() => Verdict::Retry,
         _ => Verdict::Fail,
     }
+}
+
+/// Whether a broker has more to do than it can: it throttles, or could not take a batch for now.
+pub fn is_congested(answer: &ProduceResponseView<'_>) -> bool {
+    let mut partitions = answer.responses.iter().flat_map(|topic| &topic.partition_responses);
+    answer.throttle_time_ms > 0
+        || partitions.any(|partition| matches!(judge(partition.error_code, 1), Verdict::Retry))
 }
 
 /// Whether a broker that refused a batch with this code may have written it all the same. A leader that waits for its

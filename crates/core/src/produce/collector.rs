@@ -2,10 +2,12 @@
 //!
 //! With `broker.linger.ms` the clock starts when collecting starts, that is with the oldest record; when it expires, all
 //! collected partitions are due. With `linger.ms` each partition has its own clock. A partition with a full batch is due
-//! at once. Whatever is due goes out together, oldest first.
+//! at once. With `broker.linger.ms=auto` the broker's own pace decides ([`adaptive`](super::adaptive)). Whatever is due goes out
+//! together, oldest first.
 
 use std::{collections::BTreeSet, time::Duration};
 
+use super::adaptive::Adaptive;
 use crate::machine::{Instant, earliest};
 
 /// How long records wait for company.
@@ -15,6 +17,8 @@ pub enum Linger {
     Broker(Duration),
     /// `linger.ms`: one clock per partition.
     Partition(Duration),
+    /// `broker.linger.ms=auto`: no clock but the broker's answers.
+    Auto,
 }
 
 /// Why the collector sends.
@@ -28,12 +32,15 @@ pub enum SendReason {
     Bytes,
     /// The linger is over.
     Linger,
+    /// The broker's pace allows it.
+    Adaptive,
 }
 
 /// A broker's partitions that have something to send.
 #[derive(Debug)]
 pub struct Collector {
     linger: Linger,
+    adaptive: Adaptive,
     max_partitions: usize,
     open: BTreeSet<(Instant, usize)>,
     full: BTreeSet<(Instant, usize)>,
@@ -50,10 +57,11 @@ struct Member {
 }
 
 impl Collector {
-    /// An empty collector.
-    pub fn new(linger: Linger, max_partitions: Option<usize>) -> Self {
+    /// An empty collector of a broker that may have so many requests in flight.
+    pub fn new(linger: Linger, max_partitions: Option<usize>, max_in_flight: usize) -> Self {
         Self {
             linger,
+            adaptive: Adaptive::new(max_in_flight),
             max_partitions: max_partitions.unwrap_or(usize::MAX),
             open: BTreeSet::new(),
             full: BTreeSet::new(),
@@ -97,9 +105,15 @@ impl Collector {
         self.open.is_empty() && self.full.is_empty()
     }
 
-    /// Why something should be sent now, if it should.
-    pub fn due(&mut self, now: Instant, flushing: bool, enough_bytes: bool) -> Option<SendReason> {
-        let reason = self.reason(now, flushing, enough_bytes)?;
+    /// Why something should be sent now, if it should, while so many requests are in flight.
+    pub fn due(
+        &mut self,
+        now: Instant,
+        flushing: bool,
+        enough_bytes: bool,
+        in_flight: usize,
+    ) -> Option<SendReason> {
+        let reason = self.reason(now, flushing, enough_bytes, in_flight)?;
         match (reason, self.linger) {
             (SendReason::Bytes, _) if !enough_bytes => {}
             (SendReason::Linger, Linger::Partition(linger)) => {
@@ -122,18 +136,29 @@ impl Collector {
         }
     }
 
-    /// When the collector has to be asked again, if nothing happens before.
-    pub fn deadline(&self) -> Option<Instant> {
+    /// When the collector has to be asked again, if nothing happens before. While so many requests are in flight, that may be
+    /// when one is answered and not before.
+    pub fn deadline(&self, in_flight: usize) -> Option<Instant> {
+        let oldest = self.open.first().map(|(since, _)| *since);
         let linger = match self.linger {
-            Linger::Broker(linger) | Linger::Partition(linger) => linger,
+            Linger::Broker(linger) | Linger::Partition(linger) => oldest.map(|since| since + linger),
+            Linger::Auto => oldest.and_then(|since| Some(since.max(self.adaptive.send_at(in_flight)?))),
         };
-        earliest(
-            self.full.first().map(|(since, _)| *since),
-            self.open.first().map(|(since, _)| *since + linger),
-        )
+        earliest(self.full.first().map(|(since, _)| *since), linger)
     }
 
-    fn reason(&self, now: Instant, flushing: bool, enough_bytes: bool) -> Option<SendReason> {
+    /// The broker's own pace, which [`Linger::Auto`] follows.
+    pub const fn pace(&mut self) -> &mut Adaptive {
+        &mut self.adaptive
+    }
+
+    fn reason(
+        &self,
+        now: Instant,
+        flushing: bool,
+        enough_bytes: bool,
+        in_flight: usize,
+    ) -> Option<SendReason> {
         if self.is_empty() {
             None
         } else if flushing {
@@ -143,7 +168,13 @@ impl Collector {
         } else if enough_bytes || !self.full.is_empty() {
             Some(SendReason::Bytes)
         } else {
-            (self.deadline()? <= now || self.peek_due().is_some()).then_some(SendReason::Linger)
+            let is_due =
+                self.deadline(in_flight).is_some_and(|deadline| deadline <= now) || self.peek_due().is_some();
+            is_due.then_some(if self.linger == Linger::Auto {
+                SendReason::Adaptive
+            } else {
+                SendReason::Linger
+            })
         }
     }
 
@@ -161,7 +192,7 @@ mod tests {
     }
 
     fn broker_linger(millis: u64) -> Collector {
-        Collector::new(Linger::Broker(Duration::from_millis(millis)), None)
+        Collector::new(Linger::Broker(Duration::from_millis(millis)), None, 5)
     }
 
     /// Takes everything that is due, as the sender does.
@@ -179,22 +210,22 @@ mod tests {
         let mut collector = broker_linger(5);
         collector.add(0, at(10), false);
         collector.add(1, at(14), false);
-        assert_eq!(collector.deadline(), Some(at(15)));
-        assert_eq!(collector.due(at(14), false, false), None);
-        assert_eq!(collector.due(at(15), false, false), Some(SendReason::Linger));
+        assert_eq!(collector.deadline(0), Some(at(15)));
+        assert_eq!(collector.due(at(14), false, false, 0), None);
+        assert_eq!(collector.due(at(15), false, false, 0), Some(SendReason::Linger));
         assert_eq!(send(&mut collector), [0, 1]);
-        assert_eq!(collector.deadline(), None);
+        assert_eq!(collector.deadline(0), None);
     }
 
     #[test]
     fn with_linger_ms_only_the_partitions_whose_own_clock_expired_go() {
-        let mut collector = Collector::new(Linger::Partition(Duration::from_millis(5)), None);
+        let mut collector = Collector::new(Linger::Partition(Duration::from_millis(5)), None, 5);
         collector.add(0, at(10), false);
         collector.add(1, at(11), false);
         collector.add(2, at(14), false);
-        assert_eq!(collector.due(at(16), false, false), Some(SendReason::Linger));
+        assert_eq!(collector.due(at(16), false, false, 0), Some(SendReason::Linger));
         assert_eq!(send(&mut collector), [0, 1]);
-        assert_eq!(collector.deadline(), Some(at(19)));
+        assert_eq!(collector.deadline(0), Some(at(19)));
     }
 
     #[test]
@@ -202,7 +233,7 @@ mod tests {
         let mut collector = broker_linger(5);
         collector.add(0, at(10), false);
         collector.add(1, at(11), true);
-        assert_eq!(collector.due(at(11), false, false), Some(SendReason::Bytes));
+        assert_eq!(collector.due(at(11), false, false, 0), Some(SendReason::Bytes));
         assert_eq!(collector.peek_due(), Some((1, false)));
         collector.remove(1);
         assert_eq!(collector.peek_due(), None);
@@ -210,12 +241,12 @@ mod tests {
 
     #[test]
     fn flush_and_the_partition_limit_do_not_wait_for_the_linger() {
-        let mut collector = Collector::new(Linger::Broker(Duration::from_secs(1)), Some(2));
+        let mut collector = Collector::new(Linger::Broker(Duration::from_secs(1)), Some(2), 5);
         collector.add(0, at(1), false);
-        assert_eq!(collector.due(at(1), false, false), None);
-        assert_eq!(collector.due(at(1), true, false), Some(SendReason::Flush));
+        assert_eq!(collector.due(at(1), false, false, 0), None);
+        assert_eq!(collector.due(at(1), true, false, 0), Some(SendReason::Flush));
         collector.add(1, at(1), false);
-        assert_eq!(collector.due(at(1), false, false), Some(SendReason::Partitions));
+        assert_eq!(collector.due(at(1), false, false, 0), Some(SendReason::Partitions));
         assert_eq!(send(&mut collector), [0, 1]);
     }
 
@@ -224,10 +255,29 @@ mod tests {
         let mut collector = broker_linger(5);
         collector.add(0, at(10), false);
         collector.add(1, at(12), false);
-        collector.due(at(15), false, false);
+        collector.due(at(15), false, false, 0);
         collector.remove(0);
         collector.add(2, at(16), false);
-        assert_eq!(collector.due(at(16), false, false), Some(SendReason::Linger));
+        assert_eq!(collector.due(at(16), false, false, 0), Some(SendReason::Linger));
         assert_eq!(collector.peek_due(), Some((1, true)));
+    }
+
+    #[test]
+    fn at_the_brokers_own_pace_a_record_leaves_at_once_and_the_ones_behind_it_together() {
+        let mut collector = Collector::new(Linger::Auto, None, 2);
+        collector.add(0, at(10), false);
+        assert_eq!(collector.deadline(0), Some(at(10)));
+        for in_flight in 0..2 {
+            assert_eq!(collector.due(at(10), false, false, in_flight), Some(SendReason::Adaptive));
+            assert_eq!(send(&mut collector).len(), 1);
+            collector.pace().sent(at(10));
+            collector.add(1, at(10), false);
+        }
+        collector.add(2, at(10), false);
+        assert_eq!((collector.due(at(11), false, false, 2), collector.deadline(2)), (None, None));
+        let half = Duration::from_micros(500);
+        assert_eq!(collector.deadline(1), Some(at(10) + half), "half a millisecond behind the last one");
+        assert_eq!(collector.due(at(11), false, false, 1), Some(SendReason::Adaptive));
+        assert_eq!(send(&mut collector), [1, 2]);
     }
 }

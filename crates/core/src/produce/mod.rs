@@ -14,6 +14,7 @@
 
 pub mod accumulator;
 pub mod ack;
+pub mod adaptive;
 pub mod batch;
 pub mod budget;
 pub mod collector;

@@ -11,7 +11,8 @@ use ottla_protocol::{
 };
 
 use super::{
-    ack::{Verdict, judge, may_have_been_written},
+    ack::{Verdict, is_congested, judge, may_have_been_written},
+    adaptive::Outcome,
     batch::ReadyBatch,
     collector::Collector,
     partition::{Next, PartitionProducer, Waiting},
@@ -112,7 +113,7 @@ impl Sender {
                 settings.max_partitions,
                 settings.max_bytes,
             )),
-            collector: Collector::new(settings.linger, settings.max_partitions),
+            collector: Collector::new(settings.linger, settings.max_partitions, settings.max_in_flight),
             shared,
             slots: Vec::new(),
             free: Vec::new(),
@@ -179,14 +180,18 @@ impl Sender {
 
     /// An answer to one of this sender's requests.
     pub fn handle_response(&mut self, now: Instant, response: Response, peer: &str) {
+        let in_flight = self.requests_in_flight;
         self.requests_in_flight -= 1;
-        let version = response.request.version;
+        let (version, queued_at) = (response.request.version, response.request.queued_at);
+        let bytes = response.request.payload.len();
         let mut response = response;
         let Payload::Produce(frame) = &mut response.request.payload else { return };
         let batches = std::mem::take(&mut frame.batches);
         let answer = decode_answer(response.body(), version);
         match answer {
             Ok(answer) => {
+                let outcome = if is_congested(&answer) { Outcome::Congested } else { Outcome::Good };
+                self.collector.pace().answered(now, in_flight, now - queued_at, bytes, outcome);
                 self.handle_answer(now, &answer, version, batches, peer);
             }
             Err(error) => {
@@ -212,6 +217,7 @@ impl Sender {
     /// A request was lost with its connection; `sent` if any of its bytes may have left.
     pub fn handle_lost(&mut self, now: Instant, request: InFlight, sent: bool, error: &Error) {
         self.requests_in_flight -= 1;
+        self.collector.pace().disconnected();
         let Payload::Produce(mut frame) = request.payload else { return };
         for batch in std::mem::take(&mut frame.batches) {
             self.handle_lost_batch(now, batch, sent, error);
@@ -250,7 +256,8 @@ impl Sender {
             && self.throttled_until.is_none()
             && self.requests_in_flight < self.shared.settings.max_in_flight
             && connection.unsent_bytes() < ENOUGH_UNSENT_BYTES;
-        let linger = if may_send { self.collector.deadline() } else { self.throttled_until };
+        let linger =
+            if may_send { self.collector.deadline(self.requests_in_flight) } else { self.throttled_until };
         let expiry = (self.requests_in_flight > 0 || self.wants_connection())
             .then_some(self.shared.settings.message_timeout)
             .flatten()
@@ -310,7 +317,8 @@ impl Sender {
             && connection.unsent_bytes() < ENOUGH_UNSENT_BYTES
         {
             let enough_bytes = self.ready.has_enough_bytes();
-            if self.collector.due(now, self.shared.is_flushing(), enough_bytes).is_none() {
+            let in_flight = self.requests_in_flight;
+            if self.collector.due(now, self.shared.is_flushing(), enough_bytes, in_flight).is_none() {
                 return;
             }
             if !self.send_one(now, connection) {
@@ -447,7 +455,10 @@ impl Sender {
                 ProduceFrame::build(scratch, head, entries)
             });
         match built {
-            Ok(()) => self.requests_in_flight += 1,
+            Ok(()) => {
+                self.requests_in_flight += 1;
+                self.collector.pace().sent(now);
+            }
             Err(failed) => {
                 let (batches, reason) = *failed;
                 let error = Error::new(ErrorKind::Bug, format!("can't encode Produce v{version}: {reason}"));

@@ -6,7 +6,8 @@ pub(super) const ROWS: &[Property] = &[
     Property::ottla("broker.linger.ms").producer().float_or_auto(0.0, 900000.0, "5").high().doc(
         "How long the records for one broker are gathered, over all its partitions, before they \
              are sent in one request. The time starts with the first record. `auto` needs no number: \
-             a request on its way is the timer.",
+             a record leaves at once while the load is low, and requests leave at the broker's own \
+             pace when it grows.",
     ),
     Property::ottla("broker.batch.max.partitions").producer().integer(-1, 1000000, "-1").medium().doc(
         "Send as soon as this many partitions of a broker have records, before the linger is \

@@ -1,0 +1,241 @@
+//! `broker.linger.ms=auto`: how long a broker's records wait for company, without a knob.
+//!
+//! ```text
+//!   requests in flight ── window full ──► the next answer is the timer
+//!           │ not full
+//!           ▼
+//!   allowance left? ── yes ──► send now
+//!           │ no
+//!           ▼
+//!   send when the next one is earned: a window's worth of requests in one round trip, and no more than 2,000 a second
+//! ```
+//!
+//! At low load there is always an allowance, and a record leaves at once. As the load grows it is used up, requests leave
+//! at even distances, and what comes in between goes together: the batches grow by themselves. A broker that takes longer
+//! than it did for requests of the same size, that refuses, or that throttles, gets half the window, once per round
+//! trip; each good answer earns a part of a request back. Every broker has its own, so that a slow one slows nobody else.
+
+use std::time::Duration;
+
+use crate::machine::Instant;
+
+/// Decides when a broker's next ProduceRequest may leave.
+#[derive(Clone, Debug)]
+pub struct Adaptive {
+    /// Requests that may be in flight, in parts: 1 to `largest_window`.
+    window: f64,
+    largest_window: f64,
+    /// What a round trip takes, smoothed.
+    round_trip: Option<Duration>,
+    /// The shortest round trip of the last seconds, by the power of two of the request's size.
+    shortest: [Shortest; SIZE_CLASSES],
+    /// When the allowance is whole again: each request moves it by the distance between two.
+    whole_at: Instant,
+    /// The window is not halved again before.
+    halved_until: Instant,
+}
+
+/// The shortest round trip of this period and of the one before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shortest {
+    began: Instant,
+    now: Option<Duration>,
+    before: Option<Duration>,
+}
+
+/// How an answer was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The records were taken.
+    Good,
+    /// The broker throttles, or could not take them now.
+    Congested,
+}
+
+/// More than this many requests in flight help nobody.
+const LARGEST_WINDOW: f64 = 16.0;
+/// Requests leave at least this far apart when the allowance is used up: what a request costs both sides is shared then.
+const SHORTEST_DISTANCE: Duration = Duration::from_micros(500);
+/// A longer distance would be felt, whatever the round trip.
+const LONGEST_DISTANCE: Duration = Duration::from_millis(100);
+/// A request may take this many times the shortest round trip, and this much longer, before the broker counts as busy.
+const TOLERATED_FACTOR: u32 = 2;
+const TOLERATED: Duration = Duration::from_millis(2);
+/// A round trip that was short once is forgotten after one to two of these.
+const PERIOD: Duration = Duration::from_secs(5);
+const SIZE_CLASSES: usize = 32;
+
+impl Adaptive {
+    /// For a broker that may have so many requests in flight.
+    pub fn new(max_in_flight: usize) -> Self {
+        let largest_window = (max_in_flight as f64).clamp(1.0, LARGEST_WINDOW);
+        Self {
+            window: largest_window,
+            largest_window,
+            round_trip: None,
+            shortest: [Shortest::default(); SIZE_CLASSES],
+            whole_at: Instant::ZERO,
+            halved_until: Instant::ZERO,
+        }
+    }
+
+    /// When the next request may leave while so many are in flight; `None` after the next answer.
+    pub fn send_at(&self, in_flight: usize) -> Option<Instant> {
+        if in_flight >= self.window as usize {
+            return None;
+        }
+        Some(self.whole_at.earlier_by(self.saved()))
+    }
+
+    /// A request leaves.
+    pub fn sent(&mut self, now: Instant) {
+        self.whole_at = self.whole_at.max(now) + self.distance();
+    }
+
+    /// One of so many requests in flight, of so many bytes, was answered after `round_trip`.
+    pub fn answered(
+        &mut self,
+        now: Instant,
+        in_flight: usize,
+        round_trip: Duration,
+        bytes: usize,
+        outcome: Outcome,
+    ) {
+        if in_flight >= self.window() {
+            // What could not leave must not leave in one go now: requests that left together are answered together.
+            self.whole_at = self.whole_at.max(now + self.saved());
+        }
+        let smoothed = match self.round_trip {
+            // Too long an estimate keeps records waiting, so it is corrected quickly.
+            Some(before) if round_trip < before => (before + round_trip) / 2,
+            Some(before) => (before * 7 + round_trip) / 8,
+            None => round_trip,
+        };
+        self.round_trip = Some(smoothed);
+        let class = (usize::BITS - bytes.leading_zeros()) as usize % SIZE_CLASSES;
+        let shortest = self.shortest[class].add(now, round_trip);
+        if outcome == Outcome::Congested || round_trip > shortest * TOLERATED_FACTOR + TOLERATED {
+            if now >= self.halved_until {
+                self.window = (self.window / 2.0).max(1.0);
+                self.halved_until = now + smoothed;
+            }
+        } else {
+            self.window = (self.window + 1.0 / self.window).min(self.largest_window);
+        }
+    }
+
+    /// The connection is gone, and with it what was learned of its round trip.
+    pub fn disconnected(&mut self) {
+        *self = Self { window: self.window, ..Self::new(self.largest_window as usize) };
+    }
+
+    /// The window, in whole requests.
+    pub fn window(&self) -> usize {
+        self.window as usize
+    }
+
+    /// What a whole allowance is worth: all of the window but one.
+    fn saved(&self) -> Duration {
+        self.distance() * (self.window as u32 - 1)
+    }
+
+    /// How far apart requests leave under load.
+    pub fn distance(&self) -> Duration {
+        let even = self.round_trip.unwrap_or_default().div_f64(self.window);
+        even.clamp(SHORTEST_DISTANCE, LONGEST_DISTANCE)
+    }
+}
+
+impl Shortest {
+    /// Counts a round trip; answers the shortest one known.
+    fn add(&mut self, now: Instant, round_trip: Duration) -> Duration {
+        if now >= self.began + PERIOD {
+            *self = Self { began: now, now: None, before: self.now };
+        }
+        let shortest = self.now.map_or(round_trip, |known| known.min(round_trip));
+        self.now = Some(shortest);
+        self.before.map_or(shortest, |before| before.min(shortest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_nanos(1_000_000_000 + millis * 1_000_000)
+    }
+
+    #[test]
+    fn the_first_requests_leave_at_once_and_the_next_ones_at_even_distances() {
+        let mut adaptive = Adaptive::new(5);
+        adaptive.answered(at(0), 1, 50 * MS, 1000, Outcome::Good);
+        for in_flight in 0..5 {
+            assert!(adaptive.send_at(in_flight).is_some_and(|time| time <= at(100)), "{in_flight}");
+            adaptive.sent(at(100));
+        }
+        assert_eq!(adaptive.send_at(5), None, "the window is full: an answer is the timer");
+        assert_eq!(adaptive.distance(), 10 * MS);
+        assert_eq!(adaptive.send_at(4), Some(at(110)), "the allowance is used up");
+    }
+
+    #[test]
+    fn what_a_full_window_held_back_does_not_leave_in_one_go() {
+        let mut adaptive = Adaptive::new(5);
+        adaptive.answered(at(0), 1, 50 * MS, 1000, Outcome::Good);
+        (0..5).for_each(|_| adaptive.sent(at(100)));
+        for in_flight in (1..=5).rev() {
+            adaptive.answered(at(150), in_flight, 50 * MS, 1000, Outcome::Good);
+        }
+        assert_eq!(adaptive.send_at(0), Some(at(150)));
+        adaptive.sent(at(150));
+        assert_eq!(adaptive.send_at(1), Some(at(160)));
+    }
+
+    #[test]
+    fn a_busy_broker_gets_half_once_per_round_trip_and_earns_it_back() {
+        let mut adaptive = Adaptive::new(8);
+        adaptive.answered(at(0), 1, 10 * MS, 1000, Outcome::Good);
+        assert_eq!(adaptive.window(), 8);
+        adaptive.answered(at(10), 1, 40 * MS, 1000, Outcome::Good);
+        adaptive.answered(at(11), 1, 40 * MS, 1000, Outcome::Good);
+        assert_eq!(adaptive.window(), 4, "once");
+        adaptive.answered(at(100), 1, 10 * MS, 1000, Outcome::Congested);
+        assert_eq!(adaptive.window(), 2);
+        for answer in 0..40 {
+            adaptive.answered(at(200 + answer), 1, 10 * MS, 1000, Outcome::Good);
+        }
+        assert_eq!(adaptive.window(), 8);
+    }
+
+    #[test]
+    fn a_large_request_is_not_compared_with_a_small_one() {
+        let mut adaptive = Adaptive::new(5);
+        adaptive.answered(at(0), 1, MS, 100, Outcome::Good);
+        adaptive.answered(at(1), 1, 30 * MS, 1_000_000, Outcome::Good);
+        assert_eq!(adaptive.window(), 5);
+    }
+
+    #[test]
+    fn a_round_trip_that_became_longer_for_good_is_the_measure_after_some_seconds() {
+        let mut adaptive = Adaptive::new(5);
+        adaptive.answered(at(0), 1, MS, 100, Outcome::Good);
+        for second in 1..30 {
+            adaptive.answered(at(second * 1000), 1, 50 * MS, 100, Outcome::Good);
+        }
+        assert_eq!(adaptive.window(), 5);
+    }
+
+    #[test]
+    fn the_window_stays_within_its_bounds() {
+        let mut adaptive = Adaptive::new(1_000_000);
+        assert_eq!(adaptive.window(), 16);
+        for answer in 0..20 {
+            adaptive.answered(at(answer * 1000), 1, MS, 100, Outcome::Congested);
+        }
+        assert_eq!(adaptive.window(), 1);
+        assert_eq!(Adaptive::new(0).window(), 1);
+    }
+}
