@@ -210,7 +210,7 @@ fn targets(out: &mut String, measured: &Measured<'_>) {
     let ours = |case: &str, figure: &str| measured.median(case, "ottla", figure);
     let ratio = |case: &str, peer: &str| Some(ours(case, CPU)? / measured.median(case, peer, CPU)?);
     let best = |case: &str| {
-        let peers = PEERS.iter().map(|peer| peer.name).filter(|name| *name != "ottla");
+        let peers = PEERS.iter().map(|peer| peer.name).filter(|name| !name.starts_with("ottla"));
         let figures = peers.filter_map(|peer| measured.median(case, peer, CPU));
         Some(ours(case, CPU)? / figures.min_by(f64::total_cmp)?)
     };
