@@ -33,6 +33,8 @@ cargo xtask kafka [--data FOLDER] COMMAND
   bootstrap          print the value for bootstrap.servers
   run CLASS ARGS...  run a class of the distribution, e.g. org.apache.kafka.tools.TopicCommand --list --bootstrap-server ...
   destroy            kill all, and delete the data
+  torture            kill and restart three brokers of its own in turn while 2 million records are produced with
+                     idempotence; counts them with Kafka's own tools (two to five minutes, 1.5 GB of memory)
   fetch              only download the jars (55 MB, once, into the cache folder); prints their folder
 
 The cluster lives in FOLDER: --data, or OTTLA_KAFKA_DATA, or a folder of the temporary directory. Ports are chosen
@@ -59,6 +61,7 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
             return Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         "start" => start(&folder, args)?,
+        "torture" => return torture(),
         "destroy" if !folder.exists() => println!("there is no cluster in {}", folder.display()),
         _ => {
             let cluster = Cluster::open(&folder)?;
@@ -119,6 +122,36 @@ fn start(folder: &Path, mut args: Vec<String>) -> Result<()> {
         folder.display()
     );
     Ok(())
+}
+
+/// Runs what is too long for `cargo xtask test`, on brokers that nobody else uses.
+fn torture() -> Result<ExitCode> {
+    let ottla = match env::var_os("OTTLA") {
+        Some(program) => PathBuf::from(program),
+        None => {
+            let mut build = Command::new(env!("CARGO"));
+            let built =
+                build.args(["build", "--release", "--package", "ottla-cli", "--bin", "ottla"]).status()?;
+            if !built.success() {
+                return Err("the release build failed".into());
+            }
+            crate::test::target_folder()?.join("release/ottla")
+        }
+    };
+    let folder = env::temp_dir().join(format!("ottla-torture-{}", std::process::id()));
+    let options = Options { controllers: 3, ..Options::default() };
+    let cluster = Cluster::create(&folder, 3, &options)?;
+    let script = cluster.start(&[1, 2, 3]).and_then(|()| {
+        let mut script = Command::new("bash");
+        script.arg("tests/kafka/by_command/brokers_are_killed_in_turn.sh").current_dir(shell::root());
+        script
+            .env("OTTLA", &ottla)
+            .env("OTTLA_KAFKA_DATA", &folder)
+            .env("OTTLA_BOOTSTRAP", cluster.bootstrap());
+        Ok(script.status()?)
+    });
+    cluster.destroy()?;
+    Ok(if script?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn take_option(args: &mut Vec<String>, name: &str) -> Result<Option<String>> {

@@ -341,7 +341,7 @@ fn deny(session: &mut Session) -> Result<()> {
     Ok(())
 }
 
-fn target_folder() -> Result<PathBuf> {
+pub fn target_folder() -> Result<PathBuf> {
     let text = shell::read(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
     let metadata: serde_json::Value = serde_json::from_str(&text)?;
     let folder = metadata["target_directory"].as_str().ok_or("cargo metadata names no target_directory")?;

@@ -22,6 +22,7 @@ use std::{
 use ottla_protocol::api::ApiKey;
 
 use crate::{
+    backoff::Backoff,
     broker::connection::Response,
     cluster::{
         Route, RoutedRequest,
@@ -32,6 +33,7 @@ use crate::{
     fetch::offsets::{OffsetAnswers, OffsetLookups, OffsetQuery},
     machine::{Instant, earliest},
     mail::EncodeBody,
+    rng::Rng,
 };
 
 /// An administrative call.
@@ -51,6 +53,7 @@ pub struct AdminCalls {
     offsets: OffsetLookups,
     request_timeout: Duration,
     retry_backoff: Duration,
+    retry_backoff_max: Duration,
     outputs: VecDeque<AdminOutput>,
 }
 
@@ -68,7 +71,14 @@ struct Running {
     deadline: Instant,
     state: State,
     last_error: Option<Error>,
+    backoff: Backoff,
+    /// Answers that made no sense.
+    bad_answers: u32,
 }
+
+/// So many answers of one call may make no sense before it fails: another broker may do better, and one that never does is
+/// no reason to wait for the call's deadline.
+const BAD_ANSWERS: u32 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -113,13 +123,18 @@ impl AdminCall {
 
 impl AdminCalls {
     /// No calls yet.
-    pub(crate) const fn new(request_timeout: Duration, retry_backoff: Duration) -> Self {
+    pub(crate) const fn new(
+        request_timeout: Duration,
+        retry_backoff: Duration,
+        retry_backoff_max: Duration,
+    ) -> Self {
         Self {
             calls: BTreeMap::new(),
             next_call: 0,
             offsets: OffsetLookups::new(0, request_timeout, retry_backoff),
             request_timeout,
             retry_backoff,
+            retry_backoff_max,
             outputs: VecDeque::new(),
         }
     }
@@ -128,8 +143,14 @@ impl AdminCalls {
     pub(crate) fn start(&mut self, now: Instant, call: AdminCall) {
         match call.0 {
             Call::Operation(operation, timeout) => {
-                let running =
-                    Running { operation, deadline: now + timeout, state: State::Due, last_error: None };
+                let running = Running {
+                    operation,
+                    deadline: now + timeout,
+                    state: State::Due,
+                    last_error: None,
+                    backoff: Backoff::new(self.retry_backoff, self.retry_backoff_max),
+                    bad_answers: 0,
+                };
                 self.calls.insert(self.next_call, running);
                 self.next_call += 1;
             }
@@ -188,7 +209,13 @@ impl AdminCalls {
     }
 
     /// An answer to a request, or why there is none.
-    pub(crate) fn handle_answer(&mut self, now: Instant, number: u64, result: Result<Response, Error>) {
+    pub(crate) fn handle_answer(
+        &mut self,
+        now: Instant,
+        number: u64,
+        result: Result<Response, Error>,
+        rng: &mut Rng,
+    ) {
         if number % 2 == 1 {
             return self.offsets.handle_answer(now, number / 2, result);
         }
@@ -199,20 +226,21 @@ impl AdminCalls {
                 .handle_answer(response.body(), response.request.version)
                 .map_err(|e| e.with_api(api))
         });
-        match verdict {
-            Ok(Verdict::Done) => self.finish(number / 2, None),
-            Ok(Verdict::Again(error)) => {
-                call.last_error = Some(error);
-                call.state = State::Later(now + self.retry_backoff);
-                self.outputs.push_back(AdminOutput::RefreshMetadata);
+        let error = match verdict {
+            Ok(Verdict::Done) => return self.finish(number / 2, None),
+            Ok(Verdict::Again(error)) => error,
+            Err(error) => {
+                let is_bad = error.kind() == ErrorKind::BadResponse;
+                call.bad_answers += u32::from(is_bad);
+                if !error.is_retriable() && (!is_bad || call.bad_answers >= BAD_ANSWERS) {
+                    return self.finish(number / 2, Some(error));
+                }
+                error
             }
-            Err(error) if error.is_retriable() => {
-                call.last_error = Some(error);
-                call.state = State::Later(now + self.retry_backoff);
-                self.outputs.push_back(AdminOutput::RefreshMetadata);
-            }
-            Err(error) => self.finish(number / 2, Some(error)),
-        }
+        };
+        call.last_error = Some(error);
+        call.state = State::Later(now + call.backoff.next(rng));
+        self.outputs.push_back(AdminOutput::RefreshMetadata);
     }
 
     /// Fires what is due.
@@ -312,7 +340,7 @@ mod tests {
     const START: Instant = Instant::from_nanos(1_000_000_000);
 
     fn calls() -> AdminCalls {
-        AdminCalls::new(Duration::from_secs(60), Duration::from_millis(100))
+        AdminCalls::new(Duration::from_secs(60), Duration::from_millis(100), Duration::from_secs(1))
     }
 
     /// Two brokers; topic `t` has partition 0 at broker 1 and partitions 1 and 2 at broker 2.
@@ -337,8 +365,8 @@ mod tests {
             tag: RequestTag::Cluster(0),
             payload: Payload::Bytes(Vec::new()),
             expects_answer: true,
-            queued_at: START,
-            deadline: START,
+            since: START,
+            timeout: Duration::from_secs(60),
         };
         Ok(Response { request, frame: Frame { len: body.len(), bytes: body }, body: 0 })
     }
@@ -355,6 +383,10 @@ mod tests {
             }
         }
         requests
+    }
+
+    fn answer(calls: &mut AdminCalls, now: Instant, number: u64, result: Result<Response, Error>) {
+        calls.handle_answer(now, number, result, &mut Rng::from_seed(1));
     }
 
     fn created(results: &[(&str, ErrorCode)]) -> Result<Response, Error> {
@@ -377,12 +409,35 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_that_makes_no_sense_is_asked_for_again_a_few_times_with_growing_pauses() {
+        let mut calls = calls();
+        let waiting = create(&mut calls, &["a"], Duration::from_secs(10));
+        let mut now = START;
+        let mut pauses = Vec::new();
+        for attempt in 1..=BAD_ANSWERS {
+            let sent = requests(&mut calls, now, 5);
+            assert_eq!(sent.len(), 1, "attempt {attempt}");
+            answer(&mut calls, now, sent[0].0, response(ApiKey::CreateTopics, 5, vec![1, 2, 3]));
+            if attempt < BAD_ANSWERS {
+                let next = calls.poll_timeout().unwrap();
+                pauses.push((next - now).as_millis());
+                now = next;
+                calls.handle_timeout(now);
+            }
+        }
+        assert!(pauses.is_sorted() && pauses[0] >= 80 && pauses[2] >= 2 * pauses[0], "{pauses:?}");
+        let results = waiting.try_take().unwrap();
+        assert_eq!(results[0].1.as_ref().unwrap_err().kind(), ErrorKind::BadResponse);
+    }
+
+    #[test]
     fn what_the_controller_did_not_do_is_asked_of_the_next_one() {
         let mut calls = calls();
         let waiting = create(&mut calls, &["a", "b"], Duration::from_secs(10));
         let sent = requests(&mut calls, START, 5);
         assert_eq!(sent[0].1, Route::Controller);
-        calls.handle_answer(
+        answer(
+            &mut calls,
             START,
             sent[0].0,
             created(&[("a", ErrorCode::NONE), ("b", ErrorCode::NOT_CONTROLLER)]),
@@ -394,7 +449,7 @@ mod tests {
         let sent = requests(&mut calls, later, 5);
         let again = CreateTopicsRequest::decode(&mut Reader::new(&sent[0].2), 5).unwrap();
         assert_eq!(again.topics.iter().map(|topic| &*topic.name).collect::<Vec<_>>(), ["b"]);
-        calls.handle_answer(later, sent[0].0, created(&[("b", ErrorCode::INVALID_PARTITIONS)]));
+        answer(&mut calls, later, sent[0].0, created(&[("b", ErrorCode::INVALID_PARTITIONS)]));
         let results = waiting.try_take().unwrap();
         assert_eq!(results[0], ("a".to_owned(), Ok(())));
         assert_eq!(
@@ -408,7 +463,7 @@ mod tests {
         let mut calls = calls();
         let waiting = create(&mut calls, &["a"], Duration::from_secs(1));
         let sent = requests(&mut calls, START, 5);
-        calls.handle_answer(START, sent[0].0, Err(Error::new(ErrorKind::Disconnected, "gone")));
+        answer(&mut calls, START, sent[0].0, Err(Error::new(ErrorKind::Disconnected, "gone")));
         calls.handle_timeout(START + Duration::from_secs(1));
         let results = waiting.try_take().unwrap();
         assert_eq!(results[0].1.as_ref().unwrap_err().kind(), ErrorKind::Disconnected);
@@ -454,7 +509,7 @@ mod tests {
             let topics = vec![ListedTopic { name: "t".into(), partitions: partitions.collect() }];
             let mut body = Vec::new();
             ListOffsetsResponse { topics, ..ListOffsetsResponse::default() }.encode(7, &mut body).unwrap();
-            calls.handle_answer(START, number, response(ApiKey::ListOffsets, 7, body));
+            answer(&mut calls, START, number, response(ApiKey::ListOffsets, 7, body));
         }
         let answers = waiting.try_take().unwrap();
         let offsets: Vec<i64> =
@@ -479,7 +534,7 @@ mod tests {
             let topics = vec![ListedTopic { name: "t".into(), partitions: vec![listed] }];
             let mut body = Vec::new();
             ListOffsetsResponse { topics, ..ListOffsetsResponse::default() }.encode(7, &mut body).unwrap();
-            calls.handle_answer(now, sent[0].0, response(ApiKey::ListOffsets, 7, body));
+            answer(&mut calls, now, sent[0].0, response(ApiKey::ListOffsets, 7, body));
             now += Duration::from_millis(100);
             calls.handle_timeout(now);
             calls.handle_metadata(now, &metadata(), &[]);

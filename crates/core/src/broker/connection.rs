@@ -17,7 +17,7 @@ use ottla_protocol::{
 use super::{
     buffer::BufferPool,
     frame::{Frame, FrameError, FrameReader},
-    inflight::{InFlight, InFlights, Payload, RequestTag},
+    inflight::{InFlight, InFlights, Overdue, Payload, RequestTag},
     versions::Versions,
 };
 use crate::{
@@ -283,7 +283,7 @@ impl Connection {
         })?;
         let length = (bytes.len() - 4) as u32;
         bytes[..4].copy_from_slice(&length.to_be_bytes());
-        self.push(now, api, version, tag, Payload::Bytes(bytes), correlation_id, true, now + timeout);
+        self.push(now, api, version, tag, Payload::Bytes(bytes), correlation_id, true, timeout);
         Ok(())
     }
 
@@ -301,8 +301,7 @@ impl Connection {
         self.request_header(ApiKey::Produce, version, correlation_id, &mut bytes);
         let payload = Payload::Produce(build(bytes)?);
         let tag = RequestTag::Produce;
-        let deadline = now + timeout;
-        self.push(now, ApiKey::Produce, version, tag, payload, correlation_id, expects_answer, deadline);
+        self.push(now, ApiKey::Produce, version, tag, payload, correlation_id, expects_answer, timeout);
         Ok(())
     }
 
@@ -359,7 +358,7 @@ impl Connection {
     /// The socket took `n` bytes; requests that expect no answer and are written are handed out.
     pub fn handle_written(&mut self, now: Instant, n: usize, over: &mut Vec<InFlight>) {
         self.last_activity = now;
-        self.in_flight.advance(n, over);
+        self.in_flight.advance(now, n, over);
     }
 
     /// The addresses of the host, or why there are none.
@@ -454,14 +453,14 @@ impl Connection {
                 }
             }
             State::Asking | State::Ready => {
-                if let Some(deadline) = self.in_flight.earliest_deadline()
-                    && deadline <= now
-                {
-                    let late = self.in_flight.iter_mut().find(|request| request.deadline <= now);
-                    let (api, waited) =
-                        late.map_or(("request", Duration::ZERO), |r| (r.api.name(), now - r.queued_at));
-                    let detail = format!("no answer for {} ms", waited.as_millis());
-                    self.fail(now, Error::new(ErrorKind::RequestTimedOut, detail).with_api(api));
+                if let Some(Overdue { api, since, unsent }) = self.in_flight.overdue(now) {
+                    let waited = (now - since).as_millis();
+                    let detail = if unsent {
+                        format!("the request could not be written: the peer took no byte for {waited} ms")
+                    } else {
+                        format!("no answer for {waited} ms")
+                    };
+                    self.fail(now, Error::new(ErrorKind::RequestTimedOut, detail).with_api(api.name()));
                 } else if let Some(idle_at) = self.idle_at()
                     && idle_at <= now
                 {
@@ -644,7 +643,7 @@ impl Connection {
         payload: Payload,
         correlation_id: i32,
         expects_answer: bool,
-        deadline: Instant,
+        timeout: Duration,
     ) {
         self.in_flight.push(InFlight {
             correlation_id,
@@ -653,8 +652,8 @@ impl Connection {
             tag,
             payload,
             expects_answer,
-            queued_at: now,
-            deadline,
+            since: now,
+            timeout,
         });
     }
 }

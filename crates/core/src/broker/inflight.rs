@@ -1,10 +1,13 @@
 //! Requests that were handed to a connection and are not answered yet, in the order in which they were sent.
 
-use std::{collections::VecDeque, io::IoSlice};
+use std::{collections::VecDeque, io::IoSlice, time::Duration};
 
 use ottla_protocol::api::ApiKey;
 
-use crate::{machine::Instant, produce::request::ProduceFrame};
+use crate::{
+    machine::{Instant, earliest},
+    produce::request::ProduceFrame,
+};
 
 /// One request on its way.
 #[derive(Debug)]
@@ -21,10 +24,10 @@ pub struct InFlight {
     pub payload: Payload,
     /// False for a ProduceRequest with `acks=0`, which is over once it is written.
     pub expects_answer: bool,
-    /// When it was handed to the connection.
-    pub queued_at: Instant,
-    /// When the broker is given up on.
-    pub deadline: Instant,
+    /// When it was handed to the connection, and then when its last byte was written: from there the answer's time counts.
+    pub since: Instant,
+    /// How long the broker may take to answer once the request is written, and to take a byte of it before.
+    pub timeout: Duration,
 }
 
 /// Who asked for a request.
@@ -68,7 +71,21 @@ pub struct InFlights {
     written: usize,
     cursor: WriteCursor,
     unsent_bytes: usize,
+    /// When the peer last took bytes, or when there were bytes for it again.
+    progress_at: Instant,
+    /// Of the requests that are written.
     earliest_deadline: Option<Instant>,
+}
+
+/// A request that ran out of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overdue {
+    /// The API.
+    pub api: ApiKey,
+    /// Since when nothing happened.
+    pub since: Instant,
+    /// It is not even written: the peer takes no bytes.
+    pub unsent: bool,
 }
 
 impl Payload {
@@ -111,9 +128,10 @@ impl Payload {
 impl InFlights {
     /// Appends a request to be written.
     pub fn push(&mut self, request: InFlight) {
+        if self.unsent_bytes == 0 {
+            self.progress_at = request.since;
+        }
         self.unsent_bytes += request.payload.len();
-        self.earliest_deadline =
-            Some(self.earliest_deadline.map_or(request.deadline, |d| d.min(request.deadline)));
         self.queue.push_back(request);
     }
 
@@ -133,8 +151,23 @@ impl InFlights {
     }
 
     /// When the first request runs out of time.
-    pub const fn earliest_deadline(&self) -> Option<Instant> {
-        self.earliest_deadline
+    pub fn earliest_deadline(&self) -> Option<Instant> {
+        let stall = self.queue.get(self.written).map(|request| self.progress_at + request.timeout);
+        earliest(self.earliest_deadline, stall)
+    }
+
+    /// The first request that ran out of time by now.
+    pub fn overdue(&self, now: Instant) -> Option<Overdue> {
+        let late = |request: &&InFlight| request.since + request.timeout <= now;
+        if let Some(request) = self.queue.range(..self.written).find(late) {
+            return Some(Overdue { api: request.api, since: request.since, unsent: false });
+        }
+        let request = self.queue.get(self.written)?;
+        (self.progress_at + request.timeout <= now).then_some(Overdue {
+            api: request.api,
+            since: self.progress_at,
+            unsent: true,
+        })
     }
 
     /// All requests, oldest first.
@@ -162,18 +195,21 @@ impl InFlights {
     }
 
     /// The socket took `n` bytes. Requests that expect no answer and are wholly written are handed out.
-    pub fn advance(&mut self, mut n: usize, over: &mut Vec<InFlight>) {
+    pub fn advance(&mut self, now: Instant, mut n: usize, over: &mut Vec<InFlight>) {
         self.unsent_bytes -= n.min(self.unsent_bytes);
-        while self.written < self.queue.len() {
-            let request = &self.queue[self.written];
+        if n > 0 {
+            self.progress_at = now;
+        }
+        while let Some(request) = self.queue.get_mut(self.written) {
             let Some(left_over) = request.payload.advance(&mut self.cursor, n) else { return };
             n = left_over;
             self.cursor = WriteCursor::default();
             if request.expects_answer {
+                request.since = now;
+                self.earliest_deadline = earliest(self.earliest_deadline, Some(now + request.timeout));
                 self.written += 1;
             } else if let Some(request) = self.queue.remove(self.written) {
                 over.push(request);
-                self.find_earliest_deadline();
             }
             if n == 0 {
                 return;
@@ -203,7 +239,8 @@ impl InFlights {
     }
 
     fn find_earliest_deadline(&mut self) {
-        self.earliest_deadline = self.queue.iter().map(|request| request.deadline).min();
+        let written = self.queue.range(..self.written);
+        self.earliest_deadline = written.map(|request| request.since + request.timeout).min();
     }
 }
 
@@ -219,8 +256,8 @@ mod tests {
             tag: RequestTag::Cluster(0),
             payload: Payload::Bytes(vec![correlation_id as u8; len]),
             expects_answer,
-            queued_at: Instant::ZERO,
-            deadline: Instant::from_nanos(correlation_id as u64),
+            since: Instant::ZERO,
+            timeout: Duration::from_secs(60),
         }
     }
 
@@ -236,12 +273,35 @@ mod tests {
             let filled = requests.fill(&mut slices);
             let bytes: Vec<u8> =
                 slices[..filled].iter().flat_map(|slice| slice.iter().copied()).take(7).collect();
-            requests.advance(bytes.len(), &mut Vec::new());
+            requests.advance(Instant::ZERO, bytes.len(), &mut Vec::new());
             written.extend(bytes);
         }
         assert_eq!(written, [[1; 10], [2; 10], [3; 10]].concat());
         assert_eq!(requests.pop_written().map(|request| request.correlation_id), Some(1));
-        assert_eq!(requests.earliest_deadline(), Some(Instant::from_nanos(2)));
+    }
+
+    #[test]
+    fn the_answers_time_counts_from_the_last_byte_written_and_a_stalled_peer_is_noticed() {
+        let at = |seconds: u64| Instant::from_nanos(seconds * 1_000_000_000);
+        let mut requests = InFlights::default();
+        requests.push(request(1, 10, true));
+        requests.push(request(2, 10, true));
+        // A slow link: a byte every 30 s. As long as it moves nobody is late.
+        for byte in 1..=9 {
+            assert_eq!(requests.overdue(at(30 * byte)), None);
+            requests.advance(at(30 * byte), 1, &mut Vec::new());
+        }
+        assert_eq!(requests.earliest_deadline(), Some(at(270 + 60)));
+        requests.advance(at(300), 1, &mut Vec::new());
+        assert_eq!(requests.overdue(at(359)), None);
+        let (api, unsent) = (ApiKey::Metadata, false);
+        assert_eq!(requests.overdue(at(360)), Some(Overdue { api, since: at(300), unsent }));
+        assert_eq!(requests.pop_written().map(|request| request.correlation_id), Some(1));
+        // The second one waits for the peer to take a byte, since the last one that it took.
+        assert_eq!(requests.earliest_deadline(), Some(at(360)));
+        assert_eq!(requests.overdue(at(360)), Some(Overdue { api, since: at(300), unsent: true }));
+        requests.advance(at(361), 10, &mut Vec::new());
+        assert_eq!(requests.earliest_deadline(), Some(at(421)));
     }
 
     #[test]
@@ -251,9 +311,9 @@ mod tests {
         requests.push(request(2, 10, false));
         requests.push(request(3, 10, true));
         let mut over = Vec::new();
-        requests.advance(15, &mut over);
+        requests.advance(Instant::ZERO, 15, &mut over);
         assert!(over.is_empty());
-        requests.advance(6, &mut over);
+        requests.advance(Instant::ZERO, 6, &mut over);
         assert_eq!(over.iter().map(|request| request.correlation_id).collect::<Vec<_>>(), [2]);
         let left: Vec<_> = requests.drain().into_iter().map(|(r, sent)| (r.correlation_id, sent)).collect();
         assert_eq!(left, [(1, true), (3, true)], "one byte of the third may have left");

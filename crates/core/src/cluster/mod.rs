@@ -197,7 +197,11 @@ impl ClusterCore {
                 at: None,
                 backoff: Backoff::new(settings.fast_refresh, settings.fast_refresh_max),
             },
-            admin: AdminCalls::new(settings.request_timeout, settings.fast_refresh),
+            admin: AdminCalls::new(
+                settings.request_timeout,
+                settings.fast_refresh,
+                settings.fast_refresh_max,
+            ),
             brokers: Brokers::new(settings.bootstrap.clone(), rng),
             settings,
             commands,
@@ -450,7 +454,9 @@ impl ClusterCore {
         match purpose {
             Purpose::Metadata => self.handle_metadata(now, from, result),
             Purpose::ProducerId => self.handle_producer_id(now, result),
-            Purpose::Admin(id) => self.admin.handle_answer(now, id, result),
+            Purpose::Admin(id) => {
+                self.admin.handle_answer(now, id, result, &mut self.brokers.rng);
+            }
             Purpose::Fetch(id) => {
                 if let Some(fetch) = &mut self.fetch {
                     fetch.handle_answer(now, id, result);

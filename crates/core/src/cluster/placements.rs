@@ -146,6 +146,8 @@ impl Placements {
                 incomplete = true;
                 continue;
             }
+            let leaderless = (0..count).filter(|partition| metadata.leader(name, *partition).is_none());
+            entry.topic.set_leaderless(leaderless.collect(), count);
             if entry.topic.partition_count().is_none_or(|old| old < count) {
                 entry.topic.set_partitions(
                     count,

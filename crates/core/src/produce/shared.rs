@@ -546,10 +546,13 @@ impl ProducerShared {
                 Err(SendError::UnknownPartition { partition, count })
             };
         }
-        match self
-            .partitioner
-            .pick(topic.name(), record.key, count, &|_| true, || topic.rng.lock().next_u64())
-        {
+        match self.partitioner.pick(
+            topic.name(),
+            record.key,
+            count,
+            &|partition| topic.is_available(partition),
+            || topic.rng.lock().next_u64(),
+        ) {
             Pick::Partition(partition) if (0..count).contains(&partition) => Ok((partition, false)),
             Pick::Partition(partition) | Pick::Invalid(partition) => {
                 Err(SendError::UnknownPartition { partition, count })

@@ -34,6 +34,10 @@ pub struct ProducerTopic {
     sticky_partition: AtomicU32,
     /// Until when, at the latest, in nanoseconds.
     sticky_until: AtomicU64,
+    /// Partitions without a leader, in order, while others have one: records that may go anywhere avoid them.
+    leaderless: Mutex<Vec<i32>>,
+    /// How many these are, so that nobody takes the lock while there are none.
+    leaderless_count: AtomicU32,
     /// Random numbers for the partitioner.
     pub(crate) rng: Mutex<Rng>,
     /// The queue's limits.
@@ -93,6 +97,8 @@ impl ProducerTopic {
             waiting: Mutex::default(),
             sticky_partition: AtomicU32::new(u32::MAX),
             sticky_until: AtomicU64::new(0),
+            leaderless: Mutex::default(),
+            leaderless_count: AtomicU32::new(0),
             rng: Mutex::new(rng),
             budget,
         }
@@ -136,6 +142,12 @@ impl ProducerTopic {
         let linger = u64::try_from(linger.as_nanos()).unwrap_or(u64::MAX);
         self.sticky_until.store(now.as_nanos().saturating_add(linger), Ordering::Relaxed);
         let current = self.sticky_partition.load(Ordering::Relaxed);
+        if self.leaderless_count.load(Ordering::Relaxed) > 0
+            && let Some(next) = self.next_with_leader(count, current as i32)
+        {
+            self.sticky_partition.store(next as u32, Ordering::Relaxed);
+            return next;
+        }
         let count = count.max(1) as u32;
         let mut rng = self.rng.lock();
         let next = if current < count && count > 1 {
@@ -145,6 +157,44 @@ impl ProducerTopic {
         };
         self.sticky_partition.store(next, Ordering::Relaxed);
         next as i32
+    }
+
+    /// A partition that has a leader, and not `current` if there is another one.
+    #[cold]
+    fn next_with_leader(&self, count: i32, current: i32) -> Option<i32> {
+        let leaderless = self.leaderless.lock();
+        let has_leader = |partition: &i32| leaderless.binary_search(partition).is_err();
+        let mut choice: Vec<i32> = (0..count).filter(has_leader).collect();
+        if choice.len() > 1 {
+            choice.retain(|partition| *partition != current);
+        }
+        drop(leaderless);
+        let index = self.rng.lock().below(choice.len() as u64) as usize;
+        choice.get(index).copied()
+    }
+
+    /// Says which partitions have no leader, in order. If none has one, none is better than another.
+    pub(crate) fn set_leaderless(&self, mut partitions: Vec<i32>, count: i32) {
+        if partitions.len() >= count.max(0) as usize {
+            partitions.clear();
+        }
+        let mut leaderless = self.leaderless.lock();
+        if *leaderless == partitions {
+            return;
+        }
+        let sticky = self.sticky_partition.load(Ordering::Relaxed);
+        if partitions.contains(&(sticky as i32)) {
+            // The next record chooses anew. What waits in the old one stays there.
+            self.sticky_until.store(0, Ordering::Relaxed);
+        }
+        self.leaderless_count.store(partitions.len() as u32, Ordering::Relaxed);
+        *leaderless = partitions;
+    }
+
+    /// False if the partition has no leader while others have one.
+    pub(crate) fn is_available(&self, partition: i32) -> bool {
+        self.leaderless_count.load(Ordering::Relaxed) == 0
+            || self.leaderless.lock().binary_search(&partition).is_err()
     }
 
     /// A partition's accumulator.
@@ -321,6 +371,28 @@ mod tests {
         assert!(Arc::ptr_eq(&third, topic.accumulator(3).unwrap()));
         assert!((0..100).all(|p| topic.accumulator(p).unwrap().partition() == p));
         assert!(topic.accumulator(100).is_none() && topic.accumulator(-1).is_none());
+    }
+
+    #[test]
+    fn records_that_may_go_anywhere_avoid_partitions_without_a_leader() {
+        let topic = ProducerTopic::new(Arc::from("t"), Arc::new(Budget::new(0, 1000)), Rng::from_seed(1));
+        let linger = Duration::from_millis(10);
+        let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
+        let sticky = topic.sticky_partition(4, at(1), linger).0;
+        topic.set_leaderless(vec![sticky], 4);
+        assert_ne!(topic.sticky_partition(4, at(2), linger).0, sticky, "at once, not after the linger");
+        topic.set_leaderless(vec![0, 3], 4);
+        let mut hits = [0; 4];
+        for n in 0..100 {
+            hits[topic.sticky_partition(4, at(100 + n * 20), linger).0 as usize] += 1;
+        }
+        assert_eq!(hits, [0, 50, 50, 0], "in turn, as there are two to choose from");
+        assert!(topic.is_available(1) && !topic.is_available(3));
+        topic.set_leaderless(vec![0, 1, 2, 3], 4);
+        assert!(topic.is_available(3), "no leader anywhere: all are as good");
+        topic.set_leaderless(vec![0, 1, 2], 4);
+        let only = |n: u64| topic.sticky_partition(4, at(9000 + n * 20), linger).0;
+        assert!((0..10).all(|n| only(n) == 3));
     }
 
     #[test]

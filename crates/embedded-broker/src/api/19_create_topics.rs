@@ -132,5 +132,15 @@ fn assignment(assignments: &[request::Assignment]) -> Result<Vec<Vec<BrokerId>>,
         let message = "partitions should be a consecutive 0-based integer sequence".to_owned();
         return Err((ErrorCode::INVALID_REPLICA_ASSIGNMENT, message));
     }
-    Ok(by_index.into_values().collect())
+    let assignment: Vec<Vec<BrokerId>> = by_index.into_values().collect();
+    if let Some(index) = assignment.iter().position(|replicas| replicas.len() != assignment[0].len()) {
+        let message = format!(
+            "The manual partition assignment includes partition {index} with {} replica(s), but this is not consistent \
+             with previous partitions, which have {} replica(s).",
+            assignment[index].len(),
+            assignment[0].len()
+        );
+        return Err((ErrorCode::INVALID_REPLICA_ASSIGNMENT, message));
+    }
+    Ok(assignment)
 }
