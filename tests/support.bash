@@ -24,8 +24,11 @@ embedded_brokers() {
   fail "the embedded brokers did not start: $(cat "$work/brokers.errors")"
 }
 
+# xtask ARGS...: without cargo where OTTLA_XTASK names the program, so that no build holds it up.
+xtask() { if [ -n "${OTTLA_XTASK:-}" ]; then "$OTTLA_XTASK" "$@"; else cargo xtask "$@"; fi; }
+
 # kafka CLASS ARGS...: a tool of Apache Kafka.
-kafka() { cargo xtask kafka run "$@"; }
+kafka() { xtask kafka run "$@"; }
 
 # records_in TOPIC: how many offsets its partitions have used, counted by Kafka's own tool.
 records_in() {

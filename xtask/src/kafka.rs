@@ -148,6 +148,7 @@ fn torture() -> Result<ExitCode> {
             .env("OTTLA", &ottla)
             .env("OTTLA_KAFKA_DATA", &folder)
             .env("OTTLA_BOOTSTRAP", cluster.bootstrap());
+        script.env("OTTLA_XTASK", env::current_exe()?);
         Ok(script.status()?)
     });
     cluster.destroy()?;

@@ -28,7 +28,7 @@ use ottla_net::{ClientHandle, clock};
 use crate::{
     config::Config,
     start,
-    wait::{thread_waker, wait_for},
+    wait::{check_may_wait, in_callback, thread_waker, wait_for},
 };
 
 /// Sends records. Cheap to clone; all clones share one queue and one set of connections.
@@ -139,6 +139,7 @@ impl Producer {
 
     /// Sends everything that was taken so far, without lingering, and waits for its reports.
     pub fn flush(&self, timeout: Duration) -> Result<()> {
+        check_may_wait("flush")?;
         match wait_for(self.flush_async(), timeout) {
             Some(()) => Ok(()),
             None => {
@@ -165,6 +166,7 @@ impl Producer {
 
     /// Flushes, then closes. Messages that could not be sent in time are reported as such; the error says how many.
     pub fn close(&self, timeout: Duration) -> Result<()> {
+        check_may_wait("close")?;
         let flushed = self.flush(timeout);
         self.inner.shared.close(None);
         if let Some(done) = self.inner.client.close() {
@@ -190,6 +192,7 @@ impl Producer {
             if let Some(error) = topic.topic.error() {
                 return Err(error);
             }
+            check_may_wait("partition_count")?;
             let left = deadline.saturating_duration_since(std::time::Instant::now());
             if left.is_zero() {
                 let detail = "the topic's partitions are not known yet";
@@ -275,13 +278,14 @@ impl Topic {
             .map_err(|(taken, error)| SendBatchError { taken, error })
     }
 
-    /// Takes a record, waiting for room in the queue up to `timeout`. Not to be called from a delivery callback, whose
-    /// thread is the one that makes room.
+    /// Takes a record, waiting for room in the queue up to `timeout`. In a delivery callback it doesn't wait but answers
+    /// [`SendError::WouldDeadlock`] at once: the callback's thread is the one that makes room.
     pub fn send_blocking(&self, record: Record<'_>, timeout: Duration) -> Result<(), SendError> {
         match self.try_send(&record) {
             Err(SendError::QueueFull) => {}
             result => return result,
         }
+        check_may_wait("send_blocking").map_err(SendError::WouldDeadlock)?;
         wait_for(self.send_when_room(record), timeout).unwrap_or(Err(SendError::QueueFull))
     }
 
@@ -323,6 +327,7 @@ impl Topic {
 impl Delivery {
     /// Waits for the record's fate.
     pub fn wait(self, timeout: Duration) -> Result<RecordMetadata> {
+        check_may_wait("Delivery::wait")?;
         let topic = Arc::clone(&self.topic);
         wait_for(self, timeout).unwrap_or_else(|| {
             Err(Error::new(ErrorKind::TimedOut, "the record has no report yet").with_topic(&*topic))
@@ -367,7 +372,7 @@ struct Callback<F>(F);
 
 impl<F: Fn(&DeliveryBatch) + Send + Sync> DeliverySink for Callback<F> {
     fn deliver(&self, batch: DeliveryBatch) {
-        (self.0)(&batch);
+        in_callback(|| (self.0)(&batch));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Waiting for a future on a thread without a runtime.
 
 use std::{
+    cell::Cell,
     future::Future,
     pin::pin,
     sync::Arc,
@@ -8,6 +9,36 @@ use std::{
     thread::{self, Thread},
     time::{Duration, Instant},
 };
+
+use ottla_core::error::{Error, ErrorKind};
+
+thread_local! {
+    static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs an application's callback: while it runs, calls that would wait are refused by [`check_may_wait`].
+pub fn in_callback<R>(call: impl FnOnce() -> R) -> R {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            IN_CALLBACK.set(self.0);
+        }
+    }
+    let _restore = Restore(IN_CALLBACK.replace(true));
+    call()
+}
+
+/// An error on a thread that runs a delivery callback: it is the thread that the caller would wait for.
+pub fn check_may_wait(call: &str) -> Result<(), Error> {
+    if !IN_CALLBACK.get() {
+        return Ok(());
+    }
+    let detail = format!(
+        "{call} would wait for ever in a delivery callback, whose thread is the one that sends and reports; use a call \
+         that does not wait, or another thread"
+    );
+    Err(Error::new(ErrorKind::State, detail))
+}
 
 /// Runs a future to its end on this thread, or gives up after `timeout`.
 pub fn wait_for<F: Future>(future: F, timeout: Duration) -> Option<F::Output> {

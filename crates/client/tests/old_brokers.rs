@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ottla::{Config, Consumer, Offset, Producer, Record};
+use ottla::{Config, Consumer, ErrorKind, Offset, Producer, Record};
 use ottla_embedded_broker::{BrokerRelease, ClusterOptions, EmbeddedCluster};
 
 /// A codec, and the timestamp, key and value of each record that came back.
@@ -27,7 +27,7 @@ fn round_trip(release: BrokerRelease, name: &str, codecs: &[&str]) -> Vec<Set> {
             let producer = Producer::new(&producing).unwrap();
             for number in 0..100 {
                 let (key, value) = (format!("key {number}"), format!("value {number} ").repeat(20));
-                let record = Record::new().key(&key).value(&value).timestamp(1000 + number).header("h", None);
+                let record = Record::new().key(&key).value(&value).timestamp(1000 + number);
                 producer.send(codec, record).unwrap();
             }
             producer.flush(SECONDS).unwrap();
@@ -84,6 +84,41 @@ fn check_without_timestamps(sets: Vec<Set>) {
             assert_eq!(timestamp, -1, "{codec}: format 0 has none");
             assert_eq!(key, format!("key {number}").as_bytes(), "{codec}");
             assert_eq!(value, format!("value {number} ").repeat(20).as_bytes(), "{codec}");
+        }
+    }
+}
+
+#[test]
+fn a_record_with_headers_is_refused_where_a_broker_cannot_keep_them_and_others_go_on() {
+    let options = ClusterOptions::default().emulate(BrokerRelease::V0_10_0);
+    let cluster = EmbeddedCluster::start(options).expect("a local port is free");
+    cluster.control(|control| control.create_topic("t", 1, 1)).expect("the topic is new");
+    let mut config = Config::new();
+    config.set("bootstrap.servers", &cluster.bootstrap_servers()).unwrap();
+    config.set("broker.version.fallback", "0.10.0").unwrap();
+    config.set("enable.idempotence", "false").unwrap();
+    config.set("broker.linger.ms", "50").unwrap();
+    let producer = Producer::new(&config).unwrap();
+    let topic = producer.topic("t");
+    let deliveries: Vec<_> = (0..20)
+        .map(|number| {
+            let value = number.to_string();
+            let record = Record::new().value(&value);
+            topic.send_tracked(if number % 7 == 3 { record.header("h", None) } else { record }).unwrap()
+        })
+        .collect();
+    let mut offset = 0;
+    for (number, delivery) in deliveries.into_iter().enumerate() {
+        match delivery.wait(SECONDS) {
+            Ok(written) if number % 7 != 3 => {
+                assert_eq!(written.offset, Some(offset), "{number}");
+                offset += 1;
+            }
+            Err(error) if number % 7 == 3 => {
+                assert_eq!(error.kind(), ErrorKind::UnsupportedVersion, "{number}");
+                assert!(error.to_string().contains("headers"), "{error}");
+            }
+            other => panic!("{number}: {other:?}"),
         }
     }
 }

@@ -620,6 +620,35 @@ fn frozen_metadata_goes_on_naming_the_old_leader() {
 }
 
 #[test]
+fn replica_lists_of_unequal_length_are_refused() {
+    let mut world = World::with_topic();
+    let connection = world.open(1);
+    let assign = |lists: &[&[i32]]| {
+        let assignment = |(partition_index, ids): (i32, &&[i32])| create_topics::request::Assignment {
+            partition_index,
+            broker_ids: ids.to_vec(),
+        };
+        (0..).zip(lists).map(assignment).collect()
+    };
+    let mut create = |name: &str, lists: &[&[i32]]| {
+        let topic = create_topics::request::Topic {
+            name: name.to_owned(),
+            num_partitions: -1,
+            replication_factor: -1,
+            assignments: assign(lists),
+            ..Default::default()
+        };
+        let request = CreateTopicsRequest { topics: vec![topic], ..Default::default() };
+        let answer = world.call(connection, 7, &request);
+        (answer.topics[0].error_code, answer.topics[0].error_message.clone().unwrap_or_default())
+    };
+    assert_eq!(create("equal", &[&[1, 2], &[2, 3]]).0, ErrorCode::NONE);
+    let (code, message) = create("unequal", &[&[1, 2], &[3]]);
+    assert_eq!(code, ErrorCode::INVALID_REPLICA_ASSIGNMENT);
+    assert!(message.contains("partition 1 with 1 replica(s)"), "{message}");
+}
+
+#[test]
 fn topics_are_created_described_grown_and_deleted() {
     let mut world = World::with_topic();
     let connection = world.open(2);

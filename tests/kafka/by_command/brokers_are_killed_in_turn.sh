@@ -15,9 +15,9 @@ sleep 3
 while kill -0 $perf 2>/dev/null; do
   for broker in 2 3 1; do
     kill -0 $perf 2>/dev/null || break
-    cargo xtask kafka kill $broker && kills=$((kills + 1))
+    xtask kafka kill $broker && kills=$((kills + 1))
     sleep 2
-    cargo xtask kafka restart $broker
+    xtask kafka restart $broker
     sleep 3
     # Leaders go back to where they belong; with some brokers only just back not all elections succeed.
     kafka org.apache.kafka.tools.LeaderElectionCommand --bootstrap-server "$OTTLA_BOOTSTRAP" \

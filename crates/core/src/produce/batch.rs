@@ -35,6 +35,8 @@ pub struct ReadyBatch {
     pub attempts: u32,
     /// True if a broker may have written it.
     pub possibly_persisted: bool,
+    /// Its bytes still count among those that wait for the first time.
+    pub is_new: bool,
 }
 
 impl ReadyBatch {
@@ -56,6 +58,7 @@ impl ReadyBatch {
                 order,
                 attempts: 0,
                 possibly_persisted: false,
+                is_new: true,
             }),
             Err(error) => {
                 let error = Error::new(ErrorKind::Bug, format!("can't compress a batch: {error}"));
@@ -107,6 +110,7 @@ impl ReadyBatch {
             order,
             attempts: 0,
             possibly_persisted,
+            is_new: false,
         };
         let second_tracker = tracker.as_ref().map(|(tracker, index)| (Arc::clone(tracker), index + at));
         // How many bytes each half was charged is not known any more; together they give back all of it.
@@ -115,6 +119,11 @@ impl ReadyBatch {
             half(first, tags, tracker, first_charge),
             half(second, second_tags, second_tracker, charged_bytes - first_charge),
         ))
+    }
+
+    /// It is sent now: answers the bytes that don't count among those that wait any more.
+    pub fn uncount(&mut self) -> u64 {
+        if std::mem::take(&mut self.is_new) { self.charged_bytes } else { 0 }
     }
 
     /// Whether the records are certainly not in the log, as far as is known.

@@ -196,8 +196,8 @@ impl PartitionProducer {
         remaining.since().map(|since| (since, remaining.full.is_some()))
     }
 
-    /// Reports records that wait as failed. Answers how many bytes were charged for those that were never sealed; `None`
-    /// if nothing waited.
+    /// Reports records that wait as failed. Answers how many bytes were charged for those that were never sent; `None` if
+    /// nothing waited.
     pub fn fail_waiting(&mut self, shared: &ProducerShared, which: Waiting, error: &Error) -> Option<u64> {
         let mut retries = Vec::new();
         let mut open = Vec::new();
@@ -223,7 +223,9 @@ impl PartitionProducer {
         }
         let (topic, partition) = (Arc::clone(self.topic()), self.partition());
         let error = error.clone().with_partition(&*topic, partition);
+        let mut unsent_bytes = 0;
         for batch in retries {
+            unsent_bytes += if batch.is_new { batch.charged_bytes } else { 0 };
             let status = batch.failure_status();
             let error = match (error.kind(), status) {
                 (ErrorKind::MessageTimedOutInQueue, PersistenceStatus::PossiblyPersisted) => {
@@ -233,12 +235,11 @@ impl PartitionProducer {
             };
             shared.report(batch.into_report(&topic, partition, Err(error), status));
         }
-        let mut unsealed_bytes = 0;
         for batch in open {
-            unsealed_bytes += batch.charged_bytes;
+            unsent_bytes += batch.charged_bytes;
             shared.report_unsent(&topic, partition, batch.into(), error.clone());
         }
-        Some(unsealed_bytes)
+        Some(unsent_bytes)
     }
 
     /// Takes the producer's identity if it is another one than before, and numbers what waits from 0.

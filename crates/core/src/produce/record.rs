@@ -120,6 +120,8 @@ pub enum SendError {
     Closed,
     /// The producer can't go on.
     Fatal(Error),
+    /// The call would wait for the very thread that it is made on: a delivery callback's.
+    WouldDeadlock(Error),
 }
 
 impl fmt::Display for SendError {
@@ -132,7 +134,7 @@ impl fmt::Display for SendError {
             Self::UnknownPartition { partition, count } => {
                 write!(f, "partition {partition} does not exist: the topic has {count}")
             }
-            Self::Topic(error) | Self::Fatal(error) => error.fmt(f),
+            Self::Topic(error) | Self::Fatal(error) | Self::WouldDeadlock(error) => error.fmt(f),
             Self::Closed => ErrorKind::Closed.fmt(f),
         }
     }
@@ -143,7 +145,9 @@ impl std::error::Error for SendError {}
 impl From<SendError> for Error {
     fn from(error: SendError) -> Self {
         let kind = match &error {
-            SendError::Topic(error) | SendError::Fatal(error) => return error.clone(),
+            SendError::Topic(error) | SendError::Fatal(error) | SendError::WouldDeadlock(error) => {
+                return error.clone();
+            }
             SendError::QueueFull => ErrorKind::QueueFull,
             SendError::MessageTooLarge { .. } => ErrorKind::MessageTooLarge,
             SendError::UnknownPartition { .. } => ErrorKind::UnknownPartition,

@@ -390,11 +390,13 @@ impl Sender {
                     self.collect(slot);
                     break;
                 }
-                Next::Batch(batch) => {
+                Next::Batch(mut batch) if version < 3 && batch.sealed.has_headers() => {
+                    self.ready.subtract_bytes(batch.uncount());
+                    self.refuse_headers(slot, batch, &connection.name());
+                }
+                Next::Batch(mut batch) => {
                     bytes += batch.sealed.len();
-                    if batch.attempts == 0 {
-                        self.ready.subtract_bytes(batch.charged_bytes);
-                    }
+                    self.ready.subtract_bytes(batch.uncount());
                     entry.partition.in_flight += 1;
                     let topic_id = entry.partition.topic_id;
                     collected.push(ProduceBatch { slot, topic_id, batch, reported: false });
@@ -658,6 +660,30 @@ impl Sender {
         self.let_go(slot);
     }
 
+    /// The broker keeps message sets, which have no place for headers. Those records of the batch that have some are
+    /// reported; the batch is cut in halves until they are alone.
+    fn refuse_headers(&mut self, slot: usize, batch: ReadyBatch, peer: &str) {
+        let options = self.shared.seal_options();
+        let halves = batch.split(&self.shared.pool, &options);
+        let Some(entry) = &mut self.slots[slot] else { return };
+        match halves {
+            Ok((first, second)) => {
+                entry.partition.put_back(second);
+                entry.partition.put_back(first);
+            }
+            Err(whole) => {
+                let (topic, partition) = (entry.partition.topic(), entry.partition.partition());
+                let detail = "the record has headers, which brokers before 0.11 can't keep; send it without";
+                let error = Error::new(ErrorKind::UnsupportedVersion, detail)
+                    .with_peer(peer)
+                    .with_api("Produce")
+                    .with_partition(&**topic, partition);
+                let status = whole.failure_status();
+                self.shared.report(whole.into_report(topic, partition, Err(error), status));
+            }
+        }
+    }
+
     /// Ends a batch's flight: it can't be written, and its sequence number will be missing.
     fn fail(&mut self, batch: ProduceBatch, error: Error) {
         if let Some(entry) = &mut self.slots[batch.slot] {
@@ -763,8 +789,8 @@ impl Sender {
     /// Fails what waits in a partition.
     fn fail_waiting(&mut self, slot: usize, which: Waiting, error: &Error) {
         let Some(entry) = &mut self.slots[slot] else { return };
-        if let Some(unsealed_bytes) = entry.partition.fail_waiting(&self.shared, which, error) {
-            self.ready.subtract_bytes(unsealed_bytes);
+        if let Some(unsent_bytes) = entry.partition.fail_waiting(&self.shared, which, error) {
+            self.ready.subtract_bytes(unsent_bytes);
             self.collector.remove(slot);
             self.collect(slot);
         }

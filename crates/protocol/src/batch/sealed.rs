@@ -211,6 +211,14 @@ impl SealedBatch {
         Some((first.seal(options).ok()?, second.seal(options).ok()?))
     }
 
+    /// True if some record has headers. Looks at every record.
+    pub fn has_headers(&self) -> bool {
+        let bytes = self.to_vec();
+        let Ok(header) = BatchHeader::parse(&bytes) else { return false };
+        let Ok(raw) = RecordBatch::new(header, &bytes).records(usize::MAX) else { return false };
+        Records::new(&header, &raw).flatten().any(|record| record.headers().next().is_some())
+    }
+
     /// The records as a message set, for brokers before 0.11. These formats have no headers, format 0 has no timestamps, and
     /// what zstd should compress is left as it is.
     pub fn to_message_set(

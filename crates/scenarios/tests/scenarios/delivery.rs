@@ -1,7 +1,7 @@
 //! Every record gets one report, in time, and it is true.
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
     time::{Duration, Instant},
 };
 
@@ -18,6 +18,7 @@ ottla_scenarios::run_on_all!(
     tracked_records_tell_their_offsets,
     reports_of_a_partition_come_in_order_with_rising_offsets,
     a_delivery_callback_may_send,
+    waiting_in_a_delivery_callback_is_refused_at_once,
     purging_the_queue_reports_what_waited,
     flush_gives_up_at_its_deadline_and_goes_on_afterwards,
     close_sends_what_is_left,
@@ -99,6 +100,36 @@ fn a_delivery_callback_may_send(backend: &Backend) {
     reports.assert_all_delivered(51);
     backend.assert_complete_and_in_order(&topic, 1, 51);
     producer.close(PATIENCE).unwrap();
+}
+
+fn waiting_in_a_delivery_callback_is_refused_at_once(backend: &Backend) {
+    let topic = backend.topic(1);
+    let itself: Arc<OnceLock<Producer>> = Arc::default();
+    let refused: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (sender, name, seen) = (Arc::clone(&itself), topic.clone(), Arc::clone(&refused));
+    let config = backend.config(&[("queue.buffering.max.messages", "1"), ("linger.ms", "0")]);
+    let producer = Producer::builder(&config)
+        .on_delivery(move |_| {
+            let producer = sender.get().expect("it is set before the first send");
+            // The record that is being reported still has its room.
+            let error = producer.topic(&name).send_blocking(Record::new(), PATIENCE).unwrap_err();
+            assert!(matches!(error, SendError::WouldDeadlock(_)), "{error:?}");
+            let mut seen = seen.lock().unwrap();
+            seen.push(error.to_string());
+            seen.push(producer.flush(PATIENCE).unwrap_err().to_string());
+            seen.push(producer.close(PATIENCE).unwrap_err().to_string());
+        })
+        .build()
+        .unwrap();
+    itself.set(producer.clone()).unwrap();
+    producer.send(&topic, Record::new().value("0")).unwrap();
+    assert!(eventually(|| refused.lock().unwrap().len() == 3));
+    for (said, call) in refused.lock().unwrap().iter().zip(["send_blocking", "flush", "close"]) {
+        assert!(said.contains(call) && said.contains("delivery callback"), "{said}");
+    }
+    producer.flush(PATIENCE).unwrap();
+    producer.topic(&topic).send_blocking(Record::new().value("1"), PATIENCE).unwrap();
+    assert!(eventually(|| backend.values(&topic, 0) == ["0", "1"]));
 }
 
 fn purging_the_queue_reports_what_waited(backend: &Backend) {

@@ -22,6 +22,7 @@ ottla_scenarios::run_on_embedded!(
     errors_that_stay_are_reported_for_their_partition_alone,
     too_few_replicas_in_sync_are_waited_for,
     a_partition_without_a_leader_is_waited_for,
+    records_without_a_key_go_where_there_is_a_leader,
     stale_metadata_delays_and_loses_nothing,
     a_batch_that_is_too_large_for_the_broker_is_split,
     a_record_that_is_too_large_for_the_broker_is_reported,
@@ -196,6 +197,29 @@ fn a_partition_without_a_leader_is_waited_for(backend: &Backend) {
     producer.flush(PATIENCE).unwrap();
     reports.assert_all_delivered(20);
     backend.assert_complete_and_in_order(&topic, 2, 20);
+}
+
+fn records_without_a_key_go_where_there_is_a_leader(backend: &Backend) {
+    let topic = backend.topic(4);
+    for partition in [0, 2] {
+        assert!(backend.control(|control| control.move_leader(&topic, partition, None)));
+    }
+    for partitioner in ["consistent_random", "murmur2_random", "random", "sticky"] {
+        let properties: Vec<_> = FAST
+            .into_iter()
+            .chain([("partitioner", partitioner), ("sticky.partitioning.linger.ms", "0")])
+            .collect();
+        let (producer, reports) = backend.producer_with_reports(&properties);
+        producer.partition_count(&topic, PATIENCE).unwrap();
+        for n in 0..100 {
+            producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
+        }
+        producer.flush(PATIENCE).unwrap();
+        reports.assert_all_delivered(100);
+        let hit = |partition| reports.all().iter().filter(|report| report.partition == partition).count();
+        assert_eq!((hit(0), hit(2)), (0, 0), "{partitioner}");
+        assert!(hit(1) > 0 && hit(3) > 0, "{partitioner}: {} and {}", hit(1), hit(3));
+    }
 }
 
 fn stale_metadata_delays_and_loses_nothing(backend: &Backend) {
