@@ -6,24 +6,20 @@
 //!      └─ post ─► Notified  (Sleeping → Notified writes the eventfd; Running → Notified costs nothing)
 //! ```
 
-use std::{
-    fmt, io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU8, Ordering},
-    },
-};
+use std::{fmt, io, sync::Arc};
 
 use core::net::SocketAddr;
-use mio::Waker;
 use ottla_core::{
     broker::BrokerParts,
     cluster::ClusterCore,
     mail::{BrokerKey, ToBroker, ToCluster},
     rng::Rng,
-    wake::Wake,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU8, Ordering},
+    },
+    wake::{Wake, WakeHandle},
 };
-use parking_lot::Mutex;
 
 use crate::runtime::{ClientId, ClientRoute};
 
@@ -31,7 +27,7 @@ use crate::runtime::{ClientId, ClientRoute};
 pub struct Mailbox {
     letters: Mutex<Vec<Letter>>,
     state: AtomicU8,
-    waker: Waker,
+    waker: WakeHandle,
 }
 
 /// What an I/O thread is told.
@@ -83,8 +79,8 @@ const SLEEPING: u8 = 1;
 const NOTIFIED: u8 = 2;
 
 impl Mailbox {
-    /// An empty inbox whose thread is woken by `waker`.
-    pub const fn new(waker: Waker) -> Self {
+    /// An empty inbox whose thread is woken by `waker` out of the sleep that it is in.
+    pub fn new(waker: WakeHandle) -> Self {
         Self { letters: Mutex::new(Vec::new()), state: AtomicU8::new(RUNNING), waker }
     }
 
@@ -92,8 +88,7 @@ impl Mailbox {
     pub fn post(&self, letter: Letter) {
         self.letters.lock().push(letter);
         if self.state.swap(NOTIFIED, Ordering::SeqCst) == SLEEPING {
-            // The eventfd can only fail to be written when its counter is full, that is when the thread is woken anyway.
-            let _ = self.waker.wake();
+            self.waker.wake();
         }
     }
 
@@ -123,6 +118,12 @@ impl OwnerWaker {
     /// A waker for an owner that runs on the mailbox's thread.
     pub fn new(mailbox: Arc<Mailbox>, owner: Owner) -> Self {
         Self { mailbox, owner, pending: Arc::default() }
+    }
+
+    /// Before the owner looks: what is done from now on wakes it again, and what was done before is seen by it.
+    pub fn open(pending: &AtomicBool) {
+        // An exchange and no store, so that it comes behind what the last waker did.
+        pending.swap(false, Ordering::SeqCst);
     }
 }
 
@@ -158,5 +159,112 @@ impl fmt::Debug for Letter {
             Self::Resolved(..) => "Resolved",
             Self::Stop => "Stop",
         })
+    }
+}
+
+#[cfg(all(test, ottla_loom))]
+mod models {
+    //! An I/O thread that sleeps, and threads that want something of it: see the models of `ottla-core`.
+
+    use loom::{
+        sync::{Condvar, Mutex, atomic::AtomicUsize},
+        thread::spawn as start,
+    };
+
+    use super::*;
+
+    /// What the eventfd does: it stays readable until somebody waits for it.
+    #[derive(Default)]
+    struct Eventfd {
+        readable: Mutex<bool>,
+        condition: Condvar,
+    }
+
+    impl Wake for Eventfd {
+        fn wake(&self) {
+            *self.readable.lock().unwrap() = true;
+            self.condition.notify_one();
+        }
+    }
+
+    impl Eventfd {
+        fn wait(&self, may_block: bool) {
+            let mut readable = self.readable.lock().unwrap();
+            while may_block && !*readable {
+                readable = self.condition.wait(readable).unwrap();
+            }
+            *readable = false;
+        }
+    }
+
+    fn model(program: impl Fn() + Send + Sync + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(Some(2));
+        builder.check(program);
+    }
+
+    fn mailbox() -> (Arc<Mailbox>, Arc<Eventfd>) {
+        let eventfd = Arc::<Eventfd>::default();
+        (Arc::new(Mailbox::new(WakeHandle::new(Arc::clone(&eventfd) as Arc<dyn Wake>))), eventfd)
+    }
+
+    /// The reactor's loop, until `done` says so.
+    fn run(mailbox: &Mailbox, eventfd: &Eventfd, mut done: impl FnMut(Letter) -> bool) {
+        let mut letters = Vec::new();
+        loop {
+            mailbox.take(&mut letters);
+            if letters.drain(..).any(&mut done) {
+                return;
+            }
+            mailbox
+                .sleep(|may_block| {
+                    eventfd.wait(may_block);
+                    Ok(())
+                })
+                .unwrap();
+        }
+    }
+
+    /// Caught: a `sleep` that looks for letters before it says that it sleeps, or not at all; a `post` that looks whether
+    /// the thread sleeps before the letter is in the box.
+    #[test]
+    fn a_letter_to_a_thread_that_falls_asleep_is_read() {
+        model(|| {
+            let (mailbox, eventfd) = mailbox();
+            let senders = [0, 1].map(|_| {
+                let mailbox = Arc::clone(&mailbox);
+                start(move || mailbox.post(Letter::Stop))
+            });
+            let mut came = 0;
+            run(&mailbox, &eventfd, |_| {
+                came += 1;
+                came == 2
+            });
+            senders.into_iter().for_each(|sender| sender.join().unwrap());
+        });
+    }
+
+    /// Caught: an owner that looks first and is open to wake-ups afterwards.
+    #[test]
+    fn what_is_done_before_waking_an_owner_is_seen_by_it() {
+        model(|| {
+            let (mailbox, eventfd) = mailbox();
+            let owner = Owner::Cluster(ClientId::default());
+            let waker = Arc::new(OwnerWaker::new(Arc::clone(&mailbox), owner));
+            let work = Arc::new(AtomicUsize::new(0));
+            let workers = [0, 1].map(|_| {
+                let (waker, work) = (Arc::clone(&waker), Arc::clone(&work));
+                start(move || {
+                    work.fetch_add(1, Ordering::Relaxed);
+                    waker.wake();
+                })
+            });
+            run(&mailbox, &eventfd, |letter| {
+                let Letter::Wake(_, pending) = letter else { return false };
+                OwnerWaker::open(&pending);
+                work.load(Ordering::Relaxed) == 2
+            });
+            workers.into_iter().for_each(|worker| worker.join().unwrap());
+        });
     }
 }

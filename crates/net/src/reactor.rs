@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
     fmt,
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     time::Duration,
 };
 
@@ -145,8 +145,7 @@ impl Reactor {
                 self.with_cluster(client, |core| core.handle_broker_done(key));
             }
             Letter::Wake(owner, pending) => {
-                // Cleared first: what comes after this wakes again.
-                pending.store(false, Ordering::SeqCst);
+                OwnerWaker::open(&pending);
                 match owner {
                     Owner::Cluster(client) => self.with_cluster(client, |core| core.handle_wake(now)),
                     Owner::Broker(client, key) => {

@@ -17,7 +17,7 @@ use ottla_core::{
     event::EventQueue,
     mail::BrokerKey,
     rng::Rng,
-    wake::WakeHandle,
+    wake::{Wake, WakeHandle},
 };
 use parking_lot::Mutex;
 
@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Names a client within the process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(u64);
 
 /// The I/O threads. They start with the first client and end with the last.
@@ -148,8 +148,8 @@ impl Runtime {
         let mut handles = Vec::new();
         for index in 0..threads {
             let poll = Poll::new()?;
-            let waker = Waker::new(poll.registry(), WAKE_TOKEN)?;
-            let mailbox = Arc::new(Mailbox::new(waker));
+            let waker = Eventfd(Waker::new(poll.registry(), WAKE_TOKEN)?);
+            let mailbox = Arc::new(Mailbox::new(WakeHandle::new(Arc::new(waker))));
             mailboxes.push(Arc::clone(&mailbox));
             let reactor = Reactor::new(poll, mailbox);
             handles
@@ -161,6 +161,16 @@ impl Runtime {
             resolver: Resolver::default(),
             next_client: AtomicU64::new(0),
         })
+    }
+}
+
+/// Wakes a thread out of its poll.
+struct Eventfd(Waker);
+
+impl Wake for Eventfd {
+    fn wake(&self) {
+        // It can only fail to be written when its counter is full, that is when the thread is woken anyway.
+        let _ = self.0.wake();
     }
 }
 

@@ -12,14 +12,13 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use ottla_protocol::batch::{ChunkPool, RecordBatchBuilder};
-use spin::mutex::SpinMutexGuard;
 
 use super::{
     budget::{Budget, Lease, NoRoom},
     ready::{Ready, ReadyList},
     record::Record,
     report::{Tags, Tracker},
-    short_lock::ShortLock,
+    short_lock::{ShortGuard, ShortLock},
 };
 use crate::machine::Instant;
 
@@ -272,7 +271,7 @@ impl Accumulator {
 #[derive(Debug)]
 pub(super) struct Held<'a> {
     budget: &'a Budget,
-    state: SpinMutexGuard<'a, State>,
+    state: ShortGuard<'a, State>,
 }
 
 impl Held<'_> {

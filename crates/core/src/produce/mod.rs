@@ -32,6 +32,8 @@ mod short_lock;
 /// In models any lock: one that spins out of loom's sight would never see the other thread go on.
 #[cfg(ottla_loom)]
 mod short_lock {
+    pub(super) use loom::sync::MutexGuard as ShortGuard;
+
     pub(super) use crate::sync::Mutex as ShortLock;
 }
 pub mod topic;

@@ -8,7 +8,9 @@
 use std::{hint, time::Duration};
 
 use parking_lot::{Condvar, Mutex};
-use spin::mutex::{SpinMutex, SpinMutexGuard};
+use spin::mutex::SpinMutex;
+/// The value, held.
+pub(super) use spin::mutex::SpinMutexGuard as ShortGuard;
 
 /// A value behind a lock that is only ever held for a moment.
 #[derive(Debug)]
@@ -22,7 +24,7 @@ impl<T> ShortLock<T> {
 
     /// Waits until nobody else holds the value.
     #[inline]
-    pub(super) fn lock(&self) -> SpinMutexGuard<'_, T> {
+    pub(super) fn lock(&self) -> ShortGuard<'_, T> {
         match self.0.try_lock() {
             Some(guard) => guard,
             None => self.wait(),
@@ -30,7 +32,7 @@ impl<T> ShortLock<T> {
     }
 
     #[cold]
-    fn wait(&self) -> SpinMutexGuard<'_, T> {
+    fn wait(&self) -> ShortGuard<'_, T> {
         loop {
             for _ in 0..SPINS {
                 // Looking does not take the cache line from the holder.
