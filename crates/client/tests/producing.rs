@@ -5,11 +5,13 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use ottla::{Config, Producer, Record};
-use ottla_embedded_broker::{BrokerId, ClusterOptions, EmbeddedCluster};
+use ottla_embedded_broker::{BrokerId, ClusterOptions, EmbeddedCluster, Fault, FaultAction};
+use ottla_protocol::api::ApiKey;
 
 const SECONDS: Duration = Duration::from_secs(20);
 
@@ -50,4 +52,36 @@ fn several_batches_of_a_partition_go_in_several_requests() {
             assert_eq!(state.log_end_offset, 1000, "partition {partition}, idempotence {idempotence}");
         }
     }
+}
+
+/// With one request refused and another one under way, a partition used to wait for that one's answer, too. On a busy
+/// broker that was most of the time that a change of leaders cost.
+#[test]
+fn a_partition_moves_to_its_new_leader_without_waiting_for_further_answers_of_the_old_one() {
+    let cluster = EmbeddedCluster::start(ClusterOptions { brokers: 2, ..ClusterOptions::default() })
+        .expect("a local port is free");
+    let mut config = Config::new();
+    config.set("bootstrap.servers", &cluster.bootstrap_servers()).unwrap();
+    config.set("linger.ms", "0").unwrap();
+    let producer = Producer::new(&config).unwrap();
+    cluster.control(|control| control.create_topic("t", 1, 2).expect("the topic is new"));
+    let topic = producer.topic("t");
+    topic.send_tracked(Record::new().value("known to the broker")).unwrap().wait(SECONDS).unwrap();
+    let old = cluster.control(|control| control.partition("t", 0)).unwrap().leader.unwrap();
+    cluster.control(|control| {
+        control.freeze_metadata();
+        control.set_latency(old, Duration::from_millis(100));
+        control.move_leader("t", 0, Some(BrokerId(3 - old.0)));
+        let late = FaultAction::Delay(Duration::from_secs(15));
+        control.inject(Fault::new(late).api(ApiKey::Produce).broker(old).skip(1));
+    });
+    let began = Instant::now();
+    let deliveries = ["refused soon", "answered late", "sent to the new leader"].map(|value| {
+        let delivery = topic.send_tracked(Record::new().value(value)).unwrap();
+        thread::sleep(Duration::from_millis(20));
+        delivery
+    });
+    let offsets = deliveries.map(|delivery| delivery.wait(SECONDS).unwrap().offset);
+    assert_eq!(offsets, [Some(1), Some(2), Some(3)]);
+    assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
 }

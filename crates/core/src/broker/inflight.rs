@@ -175,6 +175,11 @@ impl InFlights {
         self.queue.iter_mut()
     }
 
+    /// The requests that are wholly written, oldest first: only their answers are missing.
+    pub fn written_mut(&mut self) -> impl Iterator<Item = &mut InFlight> {
+        self.queue.range_mut(..self.written)
+    }
+
     /// The oldest request.
     pub fn front(&self) -> Option<&InFlight> {
         self.queue.front()

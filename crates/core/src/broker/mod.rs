@@ -125,7 +125,7 @@ impl BrokerCore {
             },
             ToBroker::ReleaseProducer { topic, partition } => {
                 if let Some(sender) = &mut self.sender {
-                    sender.release(&topic, partition);
+                    sender.release(&topic, partition, &mut self.connection);
                 }
             }
             ToBroker::Request(request) => {

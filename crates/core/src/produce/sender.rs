@@ -145,14 +145,38 @@ impl Sender {
     }
 
     /// The broker does not lead this partition any more: it leaves as soon as nothing is in flight.
-    pub fn release(&mut self, topic: &Arc<str>, partition: i32) {
+    pub fn release(&mut self, topic: &Arc<str>, partition: i32, connection: &mut Connection) {
         let Some(slot) = self.by_partition.remove(&(Arc::clone(topic), partition)) else { return };
         if let Some(entry) = &mut self.slots[slot] {
             entry.partition.accumulator().clear_owner();
             entry.partition.leaving = true;
         }
         self.collector.remove(slot);
+        self.recall(slot, connection);
         self.let_go(slot);
+    }
+
+    /// Takes back the batches whose requests are written and not answered, to be sent to the partition's new leader: an
+    /// answer may be long in coming, because it waits for the slowest partition of its request and of those before it.
+    /// Sequence numbers make that safe. If the old leader has written a batch after all, the new one knows it.
+    fn recall(&mut self, slot: usize, connection: &mut Connection) {
+        let Some(entry) = &mut self.slots[slot] else { return };
+        if !self.shared.settings.idempotence {
+            return;
+        }
+        let max_retries = self.shared.settings.max_retries;
+        for request in connection.in_flight_mut().written_mut() {
+            let Payload::Produce(frame) = &mut request.payload else { continue };
+            let is_ours = |batch: &ProduceBatch| {
+                batch.slot == slot && !batch.reported && batch.batch.attempts < max_retries
+            };
+            let Some(at) = frame.batches.iter().position(is_ours) else { continue };
+            let mut batch = frame.batches.remove(at).batch;
+            batch.possibly_persisted = true;
+            batch.attempts += 1;
+            entry.partition.in_flight -= 1;
+            entry.partition.put_back(batch);
+        }
     }
 
     /// True if there is something to send, so that a connection is wanted.
