@@ -1,7 +1,8 @@
 //! `cargo xtask ...`: everything about this repository that is done by a program.
 //!
 //! One file per command: [`mod@test`] (what CI runs, made of the steps in `test/`), [`kafka`] (a real Apache Kafka on this
-//! machine), [`codegen`], [`docs`], [`mod@bench`], [`fuzz`], [`sim`]. Around them: [`shell`] runs other programs and never loses
+//! machine), [`codegen`], [`docs`], [`mod@bench`], [`fuzz`], [`sim`],
+//! [`mod@threads`]. Around them: [`shell`] runs other programs and never loses
 //! their output, [`install`] fetches what is missing or says what to install, [`tidy`] checks what no compiler checks.
 
 #![forbid(unsafe_code)]
@@ -16,6 +17,7 @@ mod readme;
 mod shell;
 mod sim;
 mod test;
+mod threads;
 mod tidy;
 
 use std::{env, process::ExitCode};
@@ -35,6 +37,8 @@ cargo xtask COMMAND [OPTIONS]        (cargo xtask COMMAND --help says more)
   fuzz       hostile bytes against the decoders, as many as you like
   sim        replay one seed of the simulator
   swarm      run the simulator with many seeds, fixed or fresh
+  threads    the places where threads meet, in every order (loom)
+  sanitize   the tests under ThreadSanitizer, AddressSanitizer or valgrind
 ";
 
 fn main() -> ExitCode {
@@ -50,6 +54,8 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::main(&args),
         "sim" => sim::sim(&args),
         "swarm" => sim::swarm(&args),
+        "threads" => threads::threads(&args),
+        "sanitize" => threads::sanitize(&args),
         "" | "help" | "--help" | "-h" => {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)

@@ -13,7 +13,7 @@ use std::{
 use crate::{
     Result, codegen, docs, install, kafka, readme,
     shell::{self, Reaper, cargo, root},
-    tidy,
+    threads, tidy,
 };
 
 const HELP: &str = "\
@@ -34,7 +34,7 @@ struct Step {
     run: fn(&mut Session) -> Result<()>,
 }
 
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     Step { name: "format", what: "rustfmt changes nothing", run: format },
     Step {
         name: "tidy",
@@ -49,6 +49,7 @@ const STEPS: [Step; 11] = [
     },
     Step { name: "clippy", what: "clippy with warnings denied", run: clippy },
     Step { name: "test", what: "unit, golden, scenario and documentation tests of all crates", run: unit },
+    Step { name: "threads", what: "where threads meet, modelled with loom", run: models },
     Step { name: "docs", what: "generated pages are fresh; rustdoc has no warning", run: documents },
     Step { name: "readme", what: "the commands of README.md run as they stand", run: readme_commands },
     Step {
@@ -276,6 +277,10 @@ fn unit(session: &mut Session) -> Result<()> {
     session.tests(cargo().args(["test", "--workspace", "--no-fail-fast"]))?;
     // Of the bench only the harness: the peers take minutes to build, and are measured, not tested.
     session.tests(cargo().args(["test", "--package", "harness", "--manifest-path", BENCH]))
+}
+
+fn models(session: &mut Session) -> Result<()> {
+    session.tests(&mut threads::models("models::")?)
 }
 
 fn documents(session: &mut Session) -> Result<()> {

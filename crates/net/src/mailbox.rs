@@ -99,10 +99,11 @@ impl Mailbox {
 
     /// Sleeps in `wait` unless letters came meanwhile, in which case `wait` is told not to block.
     pub fn sleep(&self, wait: impl FnOnce(bool) -> io::Result<()>) -> io::Result<()> {
-        self.state.store(SLEEPING, Ordering::SeqCst);
+        // Exchanges where a store would do, at the same price: all changes of the state are one chain then.
+        self.state.swap(SLEEPING, Ordering::SeqCst);
         let may_block = self.letters.lock().is_empty();
         let result = wait(may_block);
-        self.state.store(RUNNING, Ordering::SeqCst);
+        self.state.swap(RUNNING, Ordering::SeqCst);
         result
     }
 }

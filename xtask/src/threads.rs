@@ -1,0 +1,160 @@
+//! `cargo xtask threads` and `cargo xtask sanitize`: the places where threads meet, tried in every order, and the tests
+//! under programs that watch memory and threads. `docs/threads.md` says what each is good for.
+
+use std::{
+    env,
+    path::PathBuf,
+    process::{Command, ExitCode},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::{
+    Result,
+    shell::{self, cargo, root},
+};
+
+const THREADS_HELP: &str = "\
+cargo xtask threads [--preemptions N] [TEST]
+
+Runs the models of the places where threads meet under loom: every order with up to N preemptions (default 4; `cargo
+xtask test` tries 2), or all of them with `--preemptions all`, which may take hours. TEST names some of them.
+";
+
+const SANITIZE_HELP: &str = "\
+cargo xtask sanitize thread|address|valgrind [TEST]
+
+Runs the tests of the core, the driver and the client, with TCP and real threads, under ThreadSanitizer or
+AddressSanitizer (with a nightly toolchain and its rust-src, because the standard library is built along), or those of the
+driver and the client under valgrind. TEST names some of them.
+";
+
+/// The crates in which threads meet.
+const PACKAGES: [&str; 6] = ["--package", "ottla-core", "--package", "ottla-net", "--package", "ottla"];
+const HOURS: Duration = Duration::from_secs(12 * 3600);
+
+pub fn threads(args: &[String]) -> Result<ExitCode> {
+    let (mut preemptions, mut test) = ("4".to_owned(), "models::".to_owned());
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--preemptions" => preemptions = args.next().ok_or(THREADS_HELP)?.clone(),
+            "--help" | "-h" => {
+                print!("{THREADS_HELP}");
+                return Ok(ExitCode::SUCCESS);
+            }
+            name if !name.starts_with('-') => test = name.to_owned(),
+            _ => return Err(THREADS_HELP.into()),
+        }
+    }
+    let limit = match preemptions.as_str() {
+        // More than any model has places for.
+        "all" => 1000,
+        number => number.parse::<usize>()?,
+    };
+    finish(models(&test)?.env("LOOM_MAX_PREEMPTIONS", limit.to_string()))
+}
+
+/// The command that runs models of this name.
+pub fn models(test: &str) -> Result<Command> {
+    let mut command = cargo();
+    command.args([
+        "test",
+        "--package",
+        "ottla-core",
+        "--package",
+        "ottla-net",
+        "--lib",
+        "--no-fail-fast",
+        "--",
+    ]);
+    command.arg(test);
+    // Everything is built anew with these flags: in a folder of its own, so that the usual build stays as it is.
+    command.env("RUSTFLAGS", "--cfg ottla_loom").env("CARGO_TARGET_DIR", target("loom")?);
+    Ok(command)
+}
+
+pub fn sanitize(args: &[String]) -> Result<ExitCode> {
+    let (kind, test) = match args {
+        [flag] if flag == "--help" || flag == "-h" => {
+            print!("{SANITIZE_HELP}");
+            return Ok(ExitCode::SUCCESS);
+        }
+        [kind] => (kind.as_str(), None),
+        [kind, test] if !test.starts_with('-') => (kind.as_str(), Some(test)),
+        _ => return Err(SANITIZE_HELP.into()),
+    };
+    match kind {
+        "thread" | "address" => with_sanitizer(kind, test),
+        "valgrind" => with_valgrind(test),
+        _ => Err(SANITIZE_HELP.into()),
+    }
+}
+
+fn with_sanitizer(kind: &str, test: Option<&String>) -> Result<ExitCode> {
+    let sysroot =
+        shell::read(Command::new("rustc").args(["+nightly", "--print", "sysroot"])).unwrap_or_default();
+    let source = PathBuf::from(sysroot.trim()).join("lib/rustlib/src/rust/library/std");
+    if !source.is_dir() {
+        let how = "rustup toolchain install nightly --component rust-src";
+        return Err(format!("a nightly toolchain with its sources is needed: {how}").into());
+    }
+    let version = shell::read(Command::new("rustc").args(["+nightly", "-vV"]))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("rustc names no host")?;
+    // The proxy of rustup, and not the cargo that runs us, which is of another toolchain.
+    let mut command = Command::new("cargo");
+    command.current_dir(root()).env_remove("RUSTC").env_remove("CARGO");
+    command.args(["+nightly", "test", "-Zbuild-std", "--target", host, "--lib", "--tests", "--no-fail-fast"]);
+    command.args(PACKAGES).arg("--").args(test);
+    command.env("RUSTFLAGS", format!("-Zsanitizer={kind}"));
+    command.env("CARGO_TARGET_DIR", target(&format!("sanitize-{kind}"))?);
+    finish(&mut command)
+}
+
+fn with_valgrind(test: Option<&String>) -> Result<ExitCode> {
+    if !shell::installed("valgrind") {
+        return Err("valgrind is not installed (on Debian: apt-get install valgrind)".into());
+    }
+    let mut build = cargo();
+    build.args(["test", "--package", "ottla-net", "--package", "ottla", "--lib", "--tests", "--no-run"]);
+    build.args(["--message-format", "json-render-diagnostics"]);
+    let messages = shell::read(&mut build)?;
+    let programs: Vec<String> = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message["profile"]["test"] == true)
+        .filter_map(|message| message["executable"].as_str().map(str::to_owned))
+        .collect();
+    if programs.is_empty() {
+        return Err("no test program was built".into());
+    }
+    let mut failed = 0;
+    for program in &programs {
+        println!("==> {program}");
+        let mut command = Command::new("valgrind");
+        command.args([
+            "--quiet",
+            "--error-exitcode=9",
+            "--leak-check=full",
+            "--errors-for-leak-kinds=definite",
+        ]);
+        // Valgrind runs one thread at a time, in turn: without this a thread that waits for another one may get all turns.
+        command.args(["--fair-sched=yes", program, "--test-threads=1"]).args(test).current_dir(root());
+        let done = shell::run(&mut command, HOURS, true)?;
+        failed += usize::from(!done.success);
+    }
+    println!("{} of {} test programs without a finding", programs.len() - failed, programs.len());
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn finish(command: &mut Command) -> Result<ExitCode> {
+    let done = shell::run(command, HOURS, true)?;
+    Ok(if done.success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A folder of its own beside what is usually built.
+fn target(name: &str) -> Result<PathBuf> {
+    let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    Ok(folder.join(name))
+}
