@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, task::Poll};
 
-use loom::thread::{self};
+use loom::thread::spawn as start;
 
 use super::{Sleep, model};
 use crate::{
@@ -22,8 +22,6 @@ use crate::{
     rng::Rng,
     sync::atomic::{AtomicUsize, Ordering},
 };
-
-use thread::spawn as start;
 
 /// Counts reports.
 #[derive(Default)]
