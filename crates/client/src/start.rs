@@ -9,7 +9,7 @@ use std::{
 use ottla_core::{
     broker::{BrokerParts, buffer::BufferPool, connection::ConnectionSettings},
     cluster::ClusterSettings,
-    config::{Acks, ClientView, CompressionCodec, Linger as LingerView, ProducerView},
+    config::{Acks, ClientView, CompressionCodec, Linger as LingerView, ProducerView, TopicRecreatePolicy},
     error::{Error, ErrorKind, Result},
     event::EventQueue,
     fetch::shared::ConsumerShared,
@@ -107,6 +107,8 @@ pub fn producer_settings(view: &ProducerView) -> ProducerSettings {
         topic_propagation: view.client.metadata_propagation_max,
         sticky_linger: view.sticky_partitioning_linger,
         idempotence: view.idempotence,
+        gapless: view.gapless,
+        fail_of_old_topic: view.topic_recreate == TopicRecreatePolicy::Error,
         keep_opaques: true,
     }
 }

@@ -47,6 +47,8 @@ pub enum ErrorKind {
     QueueFull,
     /// A message is larger than `message.max.bytes`.
     MessageTooLarge,
+    /// A message failed for good, which leaves a gap, and `enable.gapless.guarantee` is set.
+    Gapless,
     /// The topic does not exist and was not created.
     UnknownTopic,
     /// The topic has no such partition.
@@ -214,6 +216,7 @@ impl ErrorKind {
             | Self::UnknownPartition
             | Self::InvalidArgument
             | Self::State
+            | Self::Gapless
             | Self::Closed
             | Self::OffsetReset => Culprit::Application,
             Self::Bug => Culprit::Ottla,
@@ -255,6 +258,7 @@ impl fmt::Display for ErrorKind {
             Self::UnknownPartition => "the topic has no such partition",
             Self::InvalidArgument => "invalid argument",
             Self::State => "not allowed in this state",
+            Self::Gapless => "a message failed, which would leave a gap (enable.gapless.guarantee)",
             Self::Closed => "the client is closed",
             Self::OffsetReset => "no valid offset and auto.offset.reset is error",
             Self::LogTruncated => "the partition's log was cut off behind what was read of it",

@@ -66,6 +66,10 @@ pub enum ToCluster {
     ReleasedProducer(Box<PartitionProducer>),
     /// A partition can't go on with this identity of the producer.
     RenewIdentity(ProducerIdentity),
+    /// The producer can't go on.
+    FatalProducer(Error),
+    /// An answer is odd, though nothing has to be done about it.
+    Odd(Error),
     /// Another broker leads a partition, as this one says.
     LeaderHint(LeaderHint),
     /// A broker does not lead what it was thought to lead.

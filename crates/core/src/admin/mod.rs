@@ -365,7 +365,8 @@ mod tests {
             tag: RequestTag::Cluster(0),
             payload: Payload::Bytes(Vec::new()),
             expects_answer: true,
-            since: START,
+            queued_at: START,
+            written_at: START,
             timeout: Duration::from_secs(60),
         };
         Ok(Response { request, frame: Frame { len: body.len(), bytes: body }, body: 0 })

@@ -652,7 +652,8 @@ impl Connection {
             tag,
             payload,
             expects_answer,
-            since: now,
+            queued_at: now,
+            written_at: now,
             timeout,
         });
     }

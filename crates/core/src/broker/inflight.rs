@@ -24,8 +24,10 @@ pub struct InFlight {
     pub payload: Payload,
     /// False for a ProduceRequest with `acks=0`, which is over once it is written.
     pub expects_answer: bool,
-    /// When it was handed to the connection, and then when its last byte was written: from there the answer's time counts.
-    pub since: Instant,
+    /// When it was handed to the connection.
+    pub queued_at: Instant,
+    /// When its last byte was written, from where the answer's time counts.
+    pub written_at: Instant,
     /// How long the broker may take to answer once the request is written, and to take a byte of it before.
     pub timeout: Duration,
 }
@@ -129,7 +131,7 @@ impl InFlights {
     /// Appends a request to be written.
     pub fn push(&mut self, request: InFlight) {
         if self.unsent_bytes == 0 {
-            self.progress_at = request.since;
+            self.progress_at = request.queued_at;
         }
         self.unsent_bytes += request.payload.len();
         self.queue.push_back(request);
@@ -158,9 +160,9 @@ impl InFlights {
 
     /// The first request that ran out of time by now.
     pub fn overdue(&self, now: Instant) -> Option<Overdue> {
-        let late = |request: &&InFlight| request.since + request.timeout <= now;
+        let late = |request: &&InFlight| request.written_at + request.timeout <= now;
         if let Some(request) = self.queue.range(..self.written).find(late) {
-            return Some(Overdue { api: request.api, since: request.since, unsent: false });
+            return Some(Overdue { api: request.api, since: request.written_at, unsent: false });
         }
         let request = self.queue.get(self.written)?;
         (self.progress_at + request.timeout <= now).then_some(Overdue {
@@ -210,7 +212,7 @@ impl InFlights {
             n = left_over;
             self.cursor = WriteCursor::default();
             if request.expects_answer {
-                request.since = now;
+                request.written_at = now;
                 self.earliest_deadline = earliest(self.earliest_deadline, Some(now + request.timeout));
                 self.written += 1;
             } else if let Some(request) = self.queue.remove(self.written) {
@@ -245,7 +247,7 @@ impl InFlights {
 
     fn find_earliest_deadline(&mut self) {
         let written = self.queue.range(..self.written);
-        self.earliest_deadline = written.map(|request| request.since + request.timeout).min();
+        self.earliest_deadline = written.map(|request| request.written_at + request.timeout).min();
     }
 }
 
@@ -261,7 +263,8 @@ mod tests {
             tag: RequestTag::Cluster(0),
             payload: Payload::Bytes(vec![correlation_id as u8; len]),
             expects_answer,
-            since: Instant::ZERO,
+            queued_at: Instant::ZERO,
+            written_at: Instant::ZERO,
             timeout: Duration::from_secs(60),
         }
     }

@@ -312,6 +312,12 @@ impl BrokerCore {
                     SenderOutput::RenewIdentity(identity) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::RenewIdentity(identity)));
                     }
+                    SenderOutput::Fatal(error) => {
+                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::FatalProducer(error)));
+                    }
+                    SenderOutput::Odd(error) => {
+                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Odd(error)));
+                    }
                     SenderOutput::Misbehaved(error) => {
                         changed = true;
                         self.connection.handle_misbehaviour(now, error);

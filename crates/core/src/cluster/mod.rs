@@ -244,6 +244,14 @@ impl ClusterCore {
                     self.handle_hint(from, hint);
                 }
             }
+            ToCluster::FatalProducer(error) => {
+                if let Some(producer) = &mut self.producer
+                    && producer.stop(&error, &mut self.brokers)
+                {
+                    self.events.push(Event::Fatal(error));
+                }
+            }
+            ToCluster::Odd(error) => self.events.push(Event::Error(error)),
             ToCluster::RenewIdentity(used) => {
                 if let Some(producer) = &mut self.producer {
                     producer.renew_identity(now, used, &mut self.brokers);
@@ -538,6 +546,9 @@ impl ClusterCore {
         for topic in recreated {
             if let Some(fetch) = &mut self.fetch {
                 fetch.handle_recreated(now, &topic);
+            }
+            if let Some(producer) = &mut self.producer {
+                producer.handle_recreated(&topic.name, &mut self.brokers);
             }
             self.events.push(Event::TopicRecreated(topic));
         }

@@ -37,6 +37,8 @@ pub(super) struct Placements {
     trim_at: Instant,
     /// The idempotent producer's identity, if it is one.
     identity: Option<ProducerId>,
+    /// An error ended it.
+    stopped: bool,
     closing: bool,
 }
 
@@ -74,6 +76,7 @@ impl Placements {
             places: BTreeMap::new(),
             next_expiry: Instant::ZERO,
             trim_at: Instant::ZERO,
+            stopped: false,
             closing: false,
         }
     }
@@ -188,7 +191,7 @@ impl Placements {
         match (&*placement, target) {
             (Placement::Unassigned(_), Some(key)) => {
                 if let Placement::Unassigned(partition) = std::mem::replace(placement, Placement::At(key)) {
-                    give(key, partition, metadata, brokers);
+                    give(key, partition, metadata, &self.shared, brokers);
                 }
             }
             (Placement::At(current), Some(key)) if *current != key => {
@@ -215,7 +218,7 @@ impl Placements {
             if self.closing { None } else { leader.and_then(|node| brokers.of_node(node, metadata)) };
         let placement = match target {
             Some(key) => {
-                give(key, partition, metadata, brokers);
+                give(key, partition, metadata, &self.shared, brokers);
                 Placement::At(key)
             }
             None => Placement::Unassigned(partition),
@@ -246,10 +249,29 @@ impl Placements {
             ProducerIdAnswer::Later => None,
             ProducerIdAnswer::Fatal(error) => {
                 self.identity = None;
-                self.shared.close(Some(error.clone()));
-                brokers.mail_all(|| ToBroker::Purge(Purge::QUEUE));
-                self.fail_all(ErrorKind::PurgedFromQueue);
-                Some(error)
+                self.stop(&error, brokers).then_some(error)
+            }
+        }
+    }
+
+    /// The producer can't go on: it takes no more, and what waits fails. False if it was stopped before.
+    pub(super) fn stop(&mut self, error: &Error, brokers: &mut Brokers) -> bool {
+        if std::mem::replace(&mut self.stopped, true) {
+            return false;
+        }
+        self.shared.close(Some(error.clone()));
+        brokers.mail_all(|| ToBroker::Purge(Purge::QUEUE));
+        self.fail_all(ErrorKind::PurgedFromQueue);
+        true
+    }
+
+    /// A topic was deleted and made anew: its partitions come back from their brokers, and start again.
+    pub(super) fn handle_recreated(&mut self, name: &Arc<str>, brokers: &mut Brokers) {
+        for ((topic, partition), placement) in &mut self.places {
+            if let (Placement::At(key), true) = (&*placement, topic == name) {
+                let mail = ToBroker::ReleaseProducer { topic: Arc::clone(topic), partition: *partition };
+                brokers.mail(*key, mail);
+                *placement = Placement::Leaving;
             }
         }
     }
@@ -326,9 +348,18 @@ impl Placements {
 }
 
 /// Hands a partition to the broker that leads it.
-fn give(key: BrokerKey, mut partition: Box<PartitionProducer>, metadata: &Metadata, brokers: &mut Brokers) {
+fn give(
+    key: BrokerKey,
+    mut partition: Box<PartitionProducer>,
+    metadata: &Metadata,
+    shared: &ProducerShared,
+    brokers: &mut Brokers,
+) {
     if let Some(topic) = metadata.topics.get(partition.topic()) {
-        partition.topic_id = topic.id;
+        if partition.set_topic_id(topic.id) && shared.settings.fail_of_old_topic {
+            let detail = "the message was taken for the topic that was deleted";
+            partition.fail_waiting(shared, Waiting::All, &Error::new(ErrorKind::TopicRecreated, detail));
+        }
         if let Some(known) = topic.partitions.get(partition.partition() as usize) {
             partition.leader_epoch = known.leader_epoch;
         }

@@ -238,7 +238,7 @@ pub(super) fn metadata_times(raw: &RawConfig) -> (i64, i64) {
     }
 }
 
-fn conflict(
+pub(super) fn conflict(
     raw: &RawConfig,
     property: &'static str,
     other: &'static str,

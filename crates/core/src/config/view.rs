@@ -117,6 +117,10 @@ pub struct ProducerView {
     pub retries: u32,
     /// `enable.idempotence`.
     pub idempotence: bool,
+    /// `enable.gapless.guarantee`.
+    pub gapless: bool,
+    /// `topic.recreate.policy`.
+    pub topic_recreate: TopicRecreatePolicy,
     /// `sticky.partitioning.linger.ms`; zero picks for every record.
     pub sticky_partitioning_linger: Duration,
     /// `delivery.report.only.error`.
@@ -247,7 +251,7 @@ pub enum AddressFamily {
     V6,
 }
 
-/// `topic.recreate.policy`: what a consumer does when a topic was deleted and made anew.
+/// `topic.recreate.policy`: what a client does when a topic was deleted and made anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopicRecreatePolicy {
     /// Stop with an error.
@@ -296,6 +300,13 @@ impl ClientView {
     }
 }
 
+fn topic_recreate(raw: &RawConfig) -> TopicRecreatePolicy {
+    match raw.text("topic.recreate.policy") {
+        "reset" => TopicRecreatePolicy::Reset,
+        _ => TopicRecreatePolicy::Error,
+    }
+}
+
 impl ProducerView {
     /// The view of a producer.
     pub fn new(raw: &RawConfig) -> Result<ProducerView, ConfigError> {
@@ -303,6 +314,15 @@ impl ProducerView {
         let warnings = &mut client.warnings;
         let topic = topic(raw, raw)?;
         let idempotence = rules::idempotence(raw, acks_number(topic.acks), warnings)?;
+        let gapless = raw.boolean("enable.gapless.guarantee");
+        if gapless && !idempotence {
+            return Err(rules::conflict(
+                raw,
+                "enable.gapless.guarantee",
+                "enable.idempotence",
+                |gapless, idempotence| format!("`{gapless}` needs `{idempotence}`"),
+            ));
+        }
         if idempotence {
             client.max_in_flight = client.max_in_flight.min(rules::MAX_IN_FLIGHT_IDEMPOTENT as usize);
         }
@@ -328,6 +348,8 @@ impl ProducerView {
             queue_max_bytes: raw.integer("queue.buffering.max.kbytes") as usize * 1024,
             retries: raw.integer("retries") as u32,
             idempotence,
+            gapless,
+            topic_recreate: topic_recreate(raw),
             sticky_partitioning_linger: sticky,
             delivery_report_only_error: raw.boolean("delivery.report.only.error"),
             client,
@@ -366,10 +388,7 @@ impl ConsumerView {
             fetch_error_backoff: millis(raw.integer("fetch.error.backoff.ms")),
             queued_min_messages: raw.integer("queued.min.messages") as usize,
             queued_max_bytes: raw.integer("queued.max.messages.kbytes") as usize * 1024,
-            topic_recreate: match raw.text("topic.recreate.policy") {
-                "reset" => TopicRecreatePolicy::Reset,
-                _ => TopicRecreatePolicy::Error,
-            },
+            topic_recreate: topic_recreate(raw),
             auto_offset_reset: match raw.text("auto.offset.reset") {
                 "smallest" | "earliest" | "beginning" => OffsetReset::Beginning,
                 "error" | "none" => OffsetReset::Error,

@@ -54,6 +54,8 @@ pub struct PartitionProducer {
     /// The broker has acknowledged a batch of the identity. Until then only one is in flight: a broker takes whatever
     /// number comes first from a producer that it does not know, so a second batch could pass a first that failed.
     confirmed: bool,
+    /// Where the newest records that were acknowledged end in the log.
+    last_end: Option<i64>,
 }
 
 /// What [`PartitionProducer::next`] found.
@@ -96,12 +98,37 @@ impl PartitionProducer {
             next_sequence: 0,
             gap: None,
             confirmed: false,
+            last_end: None,
         }
     }
 
     /// Where records for it are collected.
     pub fn accumulator(&self) -> &Arc<Accumulator> {
         &self.accumulator
+    }
+
+    /// The topic's id as the metadata has it. True if it is another topic than before: nothing of this producer is in its
+    /// log, so sequence numbers start again, under the same identity. Only when nothing is in flight.
+    pub fn set_topic_id(&mut self, id: Uuid) -> bool {
+        let is_another = !id.is_zero() && !self.topic_id.is_zero() && id != self.topic_id;
+        if !id.is_zero() {
+            self.topic_id = id;
+        }
+        if is_another {
+            self.last_end = None;
+            if let Some(identity) = self.identity {
+                self.start_from_zero(identity);
+            }
+        }
+        is_another
+    }
+
+    /// The broker says at which offset it wrote records of this partition. Answers where they can't be, if something was
+    /// written behind it before.
+    pub fn note_offset(&mut self, base: i64, records: u32) -> Option<i64> {
+        let end = base.saturating_add(i64::from(records));
+        let last_end = self.last_end.replace(end);
+        last_end.filter(|last_end| base < *last_end)
     }
 
     /// The topic's name.
@@ -247,6 +274,11 @@ impl PartitionProducer {
         let Some(identity) = current.filter(|identity| Some(*identity) != self.identity) else {
             return false;
         };
+        self.start_from_zero(identity);
+        true
+    }
+
+    fn start_from_zero(&mut self, identity: ProducerIdentity) {
         self.identity = Some(identity);
         self.gap = None;
         self.confirmed = false;
@@ -255,6 +287,5 @@ impl PartitionProducer {
             batch.sealed.set_producer(identity.id, identity.epoch, self.next_sequence);
             self.next_sequence = sequence_after(self.next_sequence, batch.sealed.record_count());
         }
-        true
     }
 }

@@ -74,6 +74,10 @@ pub enum SenderOutput {
     LeaderHint(LeaderHint),
     /// A partition can't go on with this identity of the producer.
     RenewIdentity(ProducerIdentity),
+    /// The producer can't go on.
+    Fatal(Error),
+    /// The broker's answer is odd.
+    Odd(Error),
     /// The broker's answer can't be understood: drop the connection.
     Misbehaved(Error),
 }
@@ -515,6 +519,8 @@ impl Sender {
             .iter()
             .flat_map(|topic| topic.partition_responses.iter().map(move |partition| (topic, partition)))
             .peekable();
+        let answered: usize = answer.responses.iter().map(|topic| topic.partition_responses.len()).sum();
+        let asked = batches.len();
         let mut unanswered = Vec::new();
         for batch in batches {
             let Some(entry) = self.slots[batch.slot].as_ref() else { continue };
@@ -562,6 +568,13 @@ impl Sender {
                 None => unanswered.push(batch),
             }
         }
+        let surplus = (answered + unanswered.len()).saturating_sub(asked);
+        if surplus > 0 {
+            let detail =
+                format!("it answers for {surplus} partitions that were not in the request, or twice");
+            let error = Error::new(ErrorKind::BadResponse, detail).with_peer(peer).with_api("Produce");
+            self.outputs.push_back(SenderOutput::Misbehaved(error));
+        }
         if !unanswered.is_empty() {
             let detail = format!("{} partitions of the request are not in the answer", unanswered.len());
             let error = Error::new(ErrorKind::BadResponse, detail).with_api("Produce");
@@ -586,6 +599,21 @@ impl Sender {
             if let Some(entry) = &mut self.slots[batch.slot] {
                 entry.backoff.reset();
                 entry.partition.confirm(batch.batch.order);
+                let records = batch.batch.sealed.record_count();
+                if verdict == Verdict::Delivered
+                    && let Some(base) = delivered.base_offset
+                    && let Some(end) = entry.partition.note_offset(base, records)
+                {
+                    let detail = format!(
+                        "it wrote at offset {base} where {end} or more was expected: the log was cut off, or the broker \
+                         is wrong"
+                    );
+                    let error = Error::new(ErrorKind::BadResponse, detail)
+                        .with_peer(peer)
+                        .with_api("Produce")
+                        .with_partition(&**entry.partition.topic(), entry.partition.partition());
+                    self.outputs.push_back(SenderOutput::Odd(error));
+                }
             }
             return self.finish(batch, Ok(delivered), PersistenceStatus::Persisted);
         }
@@ -712,6 +740,16 @@ impl Sender {
     fn fail(&mut self, batch: ProduceBatch, error: Error) {
         if let Some(entry) = &mut self.slots[batch.slot] {
             entry.partition.note_gap(batch.batch.order);
+        }
+        if self.shared.settings.gapless
+            && let Some(entry) = &self.slots[batch.slot]
+        {
+            let detail = format!("the cause: {error}");
+            let fatal = Error::new(ErrorKind::Gapless, detail)
+                .with_partition(&**entry.partition.topic(), entry.partition.partition());
+            // No record is taken behind the gap.
+            self.shared.close(Some(fatal.clone()));
+            self.outputs.push_back(SenderOutput::Fatal(fatal));
         }
         let status = batch.batch.failure_status();
         self.finish(batch, Err(error), status);

@@ -80,6 +80,10 @@ pub struct ProducerSettings {
     pub sticky_linger: Duration,
     /// `enable.idempotence`: each record is written once and in order, whatever is sent again.
     pub idempotence: bool,
+    /// `enable.gapless.guarantee`: a record that fails for good ends the producer.
+    pub gapless: bool,
+    /// `topic.recreate.policy`: what was taken for a topic fails when that was deleted and made anew.
+    pub fail_of_old_topic: bool,
     /// True if reports carry the application's number of each record.
     pub keep_opaques: bool,
 }
@@ -113,6 +117,8 @@ impl Default for ProducerSettings {
             topic_propagation: Duration::from_secs(30),
             sticky_linger: Duration::from_millis(10),
             idempotence: true,
+            gapless: false,
+            fail_of_old_topic: true,
             keep_opaques: true,
         }
     }

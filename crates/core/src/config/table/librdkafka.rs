@@ -616,8 +616,11 @@ pub(super) const ROWS: &[Property] = &[
     Property::global("enable.gapless.guarantee")
         .producer()
         .boolean("false")
-        .refused("it isn't built yet")
-        .doc("Treat any gap in the produced series as a fatal error."),
+        .doc(
+            "A message that fails for good, so that a gap could appear in the series of its partition, is a fatal \
+             error: the producer takes no more. Messages that run out of `message.timeout.ms` are no such gap. It \
+             needs `enable.idempotence`.",
+        ),
     Property::global("queue.buffering.max.messages").producer().integer(0, 2147483647, "100000").high().doc(
         "The most messages that may wait in the producer, over all topics; 0 means no limit. When \
              it is reached, produce fails or waits.",

@@ -29,13 +29,13 @@ pub(super) const ROWS: &[Property] = &[
         "Take new leaders from the answers of Produce and Fetch (KIP-951), without waiting for the next metadata.",
     ),
     Property::ottla("topic.recreate.policy")
-        .consumer()
         .one_of(&["error", "reset"], "error")
         .doc(
             "What to do when a topic was deleted and made anew under the same name: `error` stops its \
              partitions with an error until they are assigned or sought anew, `reset` goes on as by \
              `auto.offset.reset`. Either way an event tells it, what was fetched of the old topic is dropped, \
-             and no offset of it is used.",
+             and no offset of it is used. A producer's messages that were taken for the old topic fail with \
+             `error`, and go to the new one with `reset`; its sequence numbers start again.",
         ),
     Property::ottla("config.strict").boolean("false").doc(
         "Make every warning about the configuration an error: deprecated names, properties of the \
