@@ -31,7 +31,7 @@ pub const CHECKS: [Check; 8] = [
 ];
 
 /// Which of our crates a crate may use outside of its tests: left, the crate; right, what it sees.
-const MAY_USE: [(&str, &[&str]); 9] = [
+const MAY_USE: [(&str, &[&str]); 10] = [
     ("ottla-protocol", &[]),
     ("ottla-core", &["ottla-protocol"]),
     ("ottla-net", &["ottla-core", "ottla-protocol"]),
@@ -39,6 +39,7 @@ const MAY_USE: [(&str, &[&str]); 9] = [
     ("ottla-embedded-broker", &["ottla-protocol"]),
     ("ottla-sim", &["ottla-embedded-broker", "ottla-core", "ottla-protocol"]),
     ("ottla-scenarios", &["ottla", "ottla-core", "ottla-protocol", "ottla-embedded-broker", "ottla-sim"]),
+    ("ottla-capi", &["ottla"]),
     ("ottla-cli", &["ottla", "ottla-core", "ottla-protocol", "ottla-embedded-broker"]),
     ("xtask", &[]),
 ];

@@ -42,7 +42,7 @@ pub struct Admin {
 
 #[derive(Debug)]
 struct Inner {
-    client: ClientHandle,
+    client: Arc<ClientHandle>,
     events: Arc<EventQueue>,
 }
 
@@ -55,8 +55,13 @@ impl Admin {
         let seed = start::seeded_rng().next_u64();
         // Asking about a topic must not create it.
         let view = ClientView { allow_auto_create_topics: false, ..view };
-        let client = start::client(&view, None, None, Arc::clone(&events), seed)?;
+        let client = Arc::new(start::client(&view, None, None, Arc::clone(&events), seed)?);
         Ok(Self { inner: Arc::new(Inner { client, events }) })
+    }
+
+    /// An admin client on another client's connections.
+    pub(crate) fn of(client: Arc<ClientHandle>, events: Arc<EventQueue>) -> Self {
+        Self { inner: Arc::new(Inner { client, events }) }
     }
 
     /// Creates topics. Each has its own result, in the order in which they were named.

@@ -1,6 +1,6 @@
 //! What the application says of its configuration.
 
-use ottla_core::config::{ConfigError, Profile, RawConfig};
+use ottla_core::config::{ConfigError, ConsumerView, ProducerView, Profile, RawConfig};
 
 /// Properties by their usual names, librdkafka's or the Java client's, on top of safe defaults: `acks=all`, idempotence
 /// on, checksums checked.
@@ -13,6 +13,11 @@ impl Config {
     /// The defaults.
     pub fn new() -> Self {
         Self { raw: RawConfig::new(Profile::Rust) }
+    }
+
+    /// What was said already, in another way.
+    pub const fn from_raw(raw: RawConfig) -> Self {
+        Self { raw }
     }
 
     /// Sets a property. The error names it, what it may be, and a similar name where it is unknown.
@@ -35,6 +40,11 @@ impl Config {
     pub const fn raw_mut(&mut self) -> &mut RawConfig {
         &mut self.raw
     }
+}
+
+/// Whether a producer's or a consumer's configuration holds together, also where it names no broker yet.
+pub fn check_config(raw: &RawConfig, is_consumer: bool) -> Result<(), ConfigError> {
+    if is_consumer { ConsumerView::new(raw).map(|_| ()) } else { ProducerView::new(raw).map(|_| ()) }
 }
 
 impl Default for Config {

@@ -4,7 +4,7 @@ use std::{
     future::{Future, poll_fn},
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
@@ -17,7 +17,7 @@ use ottla_core::{
     event::{Event, EventQueue},
     fetch::{
         FetchCommand,
-        deliver::{ConsumerEvent, Message, Next, RecordCursor, Records},
+        deliver::{ConsumerEvent, Message, Next, PieceWalk, RecordCursor, Records},
         offsets::{ListedOffset, OffsetQuery, OffsetSpec},
         partition::PrefetchLimits,
         position::Offset,
@@ -28,6 +28,7 @@ use ottla_net::ClientHandle;
 use parking_lot::Mutex;
 
 use crate::{
+    admin::Admin,
     config::Config,
     producer::{check_topic_name, config_error},
     start,
@@ -47,7 +48,7 @@ pub struct Consumer {
 #[derive(Debug)]
 struct Inner {
     shared: Arc<ConsumerShared>,
-    client: ClientHandle,
+    client: Arc<ClientHandle>,
     events: Arc<EventQueue>,
     /// What [`Consumer::next`] took from the queue and did not hand out yet.
     single: Mutex<Single>,
@@ -84,6 +85,7 @@ impl Consumer {
         let events = Arc::new(EventQueue::default());
         let seed = start::seeded_rng().next_u64();
         let client = start::client(&view.client, None, Some(Arc::clone(&shared)), Arc::clone(&events), seed)?;
+        let client = Arc::new(client);
         let warnings = view.client.warnings;
         Ok(Self { inner: Arc::new(Inner { shared, client, events, single: Mutex::default(), warnings }) })
     }
@@ -162,6 +164,47 @@ impl Consumer {
         kept.or_else(|| self.inner.events.pop().map(consumer_event))
     }
 
+    /// The oldest event of the client that none of the calls above handed out: connections that failed and the like.
+    pub fn poll_client_event(&self) -> Option<Event> {
+        self.inner.events.pop()
+    }
+
+    /// Asks to be woken by the client's next event; true if none waits already.
+    pub fn register_events(&self, waker: &Waker) -> bool {
+        self.inner.events.register(waker)
+    }
+
+    /// An admin client on this consumer's connections.
+    pub fn admin(&self) -> Admin {
+        Admin::of(Arc::clone(&self.inner.client), Arc::clone(&self.inner.events))
+    }
+
+    /// Hands what comes of a partition to [`Consumer::take`] with this route from now on, and no longer to others. Route
+    /// 0 is everybody's.
+    pub fn set_route(&self, topic: &str, partition: i32, route: u64) -> Result<()> {
+        self.inner.shared.set_route(topic, partition, route)
+    }
+
+    /// Takes, without waiting, what came for a route, until it is `enough` bytes. Positions stay: the caller moves them
+    /// with what it hands out ([`PieceWalk`](ottla_core::fetch::deliver::PieceWalk)).
+    pub fn take(&self, route: u64, enough: usize) -> Records {
+        let mut records = Records::default();
+        self.inner.shared.queue.take_route(route, enough, &mut records);
+        records
+    }
+
+    /// Asks to be woken when something comes for a route; false if there is something, or nothing will come any more.
+    pub fn register(&self, route: u64, waker: &Waker) -> bool {
+        self.inner.shared.queue.register_route(route, waker)
+    }
+
+    /// Gives back what was taken of a partition that was paused meanwhile.
+    pub fn set_aside(&self, walk: PieceWalk) {
+        if let Some(rest) = walk.rest() {
+            self.inner.shared.queue.set_aside(rest);
+        }
+    }
+
     /// Goes on from another place: nothing that was fetched before comes any more. Waits until the place's offset is
     /// known and answers it; with a timeout of zero it does not wait, and answers an offset only where it was given.
     pub fn seek(&self, topic: &str, partition: i32, from: Offset, timeout: Duration) -> Result<Option<i64>> {
@@ -232,6 +275,11 @@ impl Consumer {
         let (done, waiting) = completion();
         self.command(FetchCommand::ListOffsets(query, done));
         Ok(async move { waiting.await.ok_or_else(closed) })
+    }
+
+    /// True once it is closed: nothing will come any more.
+    pub fn is_closed(&self) -> bool {
+        self.inner.shared.queue.is_closed()
     }
 
     /// Closes: connections go, and whoever waits gets an error.

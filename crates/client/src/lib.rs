@@ -27,7 +27,7 @@ mod wait;
 pub use admin::Admin;
 /// Shared bytes, for [`Record::shared_value`].
 pub use bytes::Bytes;
-pub use config::Config;
+pub use config::{Config, check_config};
 pub use consumer::{Consumer, MessageStream};
 pub use ottla_core::config::table as properties;
 pub use ottla_core::{
@@ -35,18 +35,18 @@ pub use ottla_core::{
         describe::{BrokerDescription, ClusterDescription, PartitionDescription, TopicDescription},
         topics::{NewTopic, TopicResults},
     },
-    config::ConfigError,
+    config::{ConfigError, ConfigErrorKind, Profile, RawConfig},
     error::{Culprit, Error, ErrorContext, ErrorKind, Result},
     event::Event,
     fetch::{
-        deliver::{ConsumerEvent, FetchedRecords, Message, MessageRef, Records},
+        deliver::{ConsumerEvent, FetchedRecords, Message, MessageRef, PieceWalk, Records},
         offsets::{ListedOffset, OffsetSpec},
         position::Offset,
     },
     produce::{
         partitioner::{PartitionChoice, Partitioner},
         record::{Record, SendError},
-        report::{DeliveryBatch, DeliveryReport, PersistenceStatus},
+        report::{DeliveryBatch, DeliveryReport, DeliverySink, PersistenceStatus},
         sender::Purge,
     },
 };

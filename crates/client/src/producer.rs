@@ -26,6 +26,7 @@ use ottla_core::{
 use ottla_net::{ClientHandle, clock};
 
 use crate::{
+    admin::Admin,
     config::Config,
     start,
     wait::{check_may_wait, in_callback, thread_waker, wait_for},
@@ -81,7 +82,7 @@ pub struct RecordMetadata {
 #[derive(Debug)]
 struct Inner {
     shared: Arc<ProducerShared>,
-    client: ClientHandle,
+    client: Arc<ClientHandle>,
     events: Arc<EventQueue>,
     warnings: Vec<String>,
 }
@@ -205,6 +206,22 @@ impl Producer {
         }
     }
 
+    /// Says that the application has seen a batch's reports: its records no longer count for the queue's limits. Only
+    /// for a [`DeliverySink`] that keeps the charge.
+    pub fn release(&self, batch: &DeliveryBatch) {
+        self.inner.shared.budget.release(batch.len(), batch.charged_bytes());
+    }
+
+    /// Asks to be woken by the client's next event; true if none waits already.
+    pub fn register_events(&self, waker: &std::task::Waker) -> bool {
+        self.inner.events.register(waker)
+    }
+
+    /// An admin client on this producer's connections.
+    pub fn admin(&self) -> Admin {
+        Admin::of(Arc::clone(&self.inner.client), Arc::clone(&self.inner.events))
+    }
+
     /// The oldest event that belongs to no call: connections that failed and the like.
     pub fn poll_event(&self) -> Option<Event> {
         self.inner.events.pop()
@@ -229,6 +246,13 @@ impl ProducerBuilder<'_> {
         self
     }
 
+    /// Hands the reports of each batch to `sink`, on an I/O thread.
+    #[must_use]
+    pub fn sink(mut self, sink: Arc<dyn DeliverySink>) -> Self {
+        self.sink = Some(sink);
+        self
+    }
+
     /// Takes the application's own partitioner.
     #[must_use]
     pub fn partitioner(mut self, partitioner: Partitioner) -> Self {
@@ -248,13 +272,13 @@ impl ProducerBuilder<'_> {
         let mut rng = start::seeded_rng();
         let shared = Arc::new(ProducerShared::new(settings, partitioner, sink, rng.fork()));
         let events = Arc::new(EventQueue::default());
-        let client = start::client(
+        let client = Arc::new(start::client(
             &view.client,
             Some(Arc::clone(&shared)),
             None,
             Arc::clone(&events),
             rng.next_u64(),
-        )?;
+        )?);
         let warnings = view.client.warnings.clone();
         Ok(Producer { inner: Arc::new(Inner { shared, client, events, warnings }) })
     }
@@ -308,6 +332,11 @@ impl Topic {
     /// The topic's name.
     pub fn name(&self) -> &str {
         self.topic.name()
+    }
+
+    /// The number of partitions, once the cluster told.
+    pub fn partition_count(&self) -> Option<i32> {
+        self.topic.partition_count()
     }
 
     #[inline]

@@ -58,10 +58,12 @@ impl EventQueue {
     }
 
     /// Asks to be woken by the next event.
-    pub fn register(&self, waker: &Waker) {
+    /// True if none waits already.
+    pub fn register(&self, waker: &Waker) -> bool {
         let mut state = self.state.lock();
         if !state.wakers.iter().any(|known| known.will_wake(waker)) {
             state.wakers.push(waker.clone());
         }
+        state.events.is_empty()
     }
 }

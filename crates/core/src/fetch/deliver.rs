@@ -188,6 +188,28 @@ impl FetchedRecords {
     pub fn partition(&self) -> i32 {
         self.handle.partition()
     }
+
+    /// False if the application meanwhile wants the partition from elsewhere, or not at all.
+    pub fn is_current(&self) -> bool {
+        self.handle.version() == self.version
+    }
+
+    /// True while nothing of the partition is handed out.
+    pub fn is_paused(&self) -> bool {
+        self.handle.is_paused()
+    }
+
+    /// The next record that will be handed out is this one.
+    pub fn set_position(&self, offset: i64) {
+        if self.is_current() {
+            self.handle.set_position(offset);
+        }
+    }
+
+    /// Behind the last record.
+    pub const fn next_offset(&self) -> i64 {
+        self.next_offset
+    }
 }
 
 impl Records {
@@ -234,6 +256,13 @@ impl Records {
         }
         self.bytes += fetched.bytes;
         self.fetched.push(Arc::new(fetched));
+    }
+
+    /// The pieces to be walked through one by one, and the events.
+    pub fn into_walks(self) -> (Vec<PieceWalk>, Vec<ConsumerEvent>) {
+        let queue = self.queue;
+        let walk = |fetched| PieceWalk { fetched, queue: queue.clone(), batch: 0, place: None };
+        (self.fetched.into_iter().map(walk).collect(), self.events)
     }
 
     /// Adds an event.
@@ -443,6 +472,71 @@ pub struct RecordCursor {
     /// Where the next record begins in the batch, and how many are left in it.
     place: Option<(usize, i32)>,
     events: VecDeque<(Option<EventSource>, ConsumerEvent)>,
+}
+
+/// A place in what one fetch brought of one partition, from which records are taken in runs. It moves no position.
+#[derive(Clone, Debug)]
+pub struct PieceWalk {
+    fetched: Arc<FetchedRecords>,
+    queue: Option<Arc<FetchQueue>>,
+    batch: usize,
+    place: Option<(usize, i32)>,
+}
+
+impl PieceWalk {
+    /// What is walked through; holds the memory that the records are in.
+    pub const fn fetched(&self) -> &Arc<FetchedRecords> {
+        &self.fetched
+    }
+
+    /// Shows up to `limit` records to `each`; answers how many they were, 0 at the end.
+    pub fn run(&mut self, limit: usize, mut each: impl FnMut(&MessageRef<'_>)) -> usize {
+        let mut count = 0;
+        while count < limit
+            && let Some(batch) = self.fetched.batches.get(self.batch)
+        {
+            let (at, left) = self.place.unwrap_or((batch.bytes.start, batch.header.record_count));
+            let header = BatchHeader { record_count: left, ..batch.header };
+            let mut walk = RecordWalk::new(&header, &batch.buffer.bytes[at..batch.bytes.end]);
+            let mut walked = 0;
+            let over = loop {
+                if count == limit {
+                    break false;
+                }
+                match walk.next() {
+                    Some(Ok(record)) => {
+                        walked += 1;
+                        if record.offset >= batch.first_offset {
+                            count += 1;
+                            each(&MessageRef { fetched: &self.fetched, batch, record });
+                        }
+                    }
+                    Some(Err(_)) => {
+                        if let Some(queue) = &self.queue {
+                            let (handle, version) = (&self.fetched.handle, self.fetched.version);
+                            queue.report_bad_record(handle, version, batch.header.base_offset);
+                        }
+                        break true;
+                    }
+                    None => break true,
+                }
+            };
+            if over {
+                self.batch += 1;
+                self.place = None;
+            } else {
+                self.place = Some((at + walk.position(), left - walked));
+            }
+        }
+        count
+    }
+
+    /// What was not shown yet.
+    pub fn rest(self) -> Option<FetchedRecords> {
+        let mut cursor = RecordCursor { batch: self.batch, place: self.place, ..RecordCursor::default() };
+        cursor.rest.push_back(self.fetched);
+        cursor.take_rest().filter(|rest| rest.messages > 0)
+    }
 }
 
 /// What comes next.

@@ -78,6 +78,8 @@ pub struct PartitionHandle {
     /// The fetcher waits until no more than half of the limits is queued.
     starved: AtomicBool,
     fetcher: Mutex<Option<WakeHandle>>,
+    /// Who takes it from the queue: 0 is everybody.
+    route: AtomicU64,
 }
 
 /// How much of a partition may be fetched in advance.
@@ -104,6 +106,7 @@ impl PartitionHandle {
             queued_bytes: AtomicUsize::new(0),
             starved: AtomicBool::new(false),
             fetcher: Mutex::new(None),
+            route: AtomicU64::new(0),
         }
     }
 
@@ -137,6 +140,16 @@ impl PartitionHandle {
         let low = self.low_watermark.load(Ordering::Relaxed);
         let high = self.high_watermark.load(Ordering::Relaxed);
         (high >= 0).then_some((low.max(0), high))
+    }
+
+    /// Who takes it from the queue.
+    pub(crate) fn route(&self) -> u64 {
+        self.route.load(Ordering::Acquire)
+    }
+
+    /// Under the queue's lock.
+    pub(crate) fn set_route(&self, route: u64) {
+        self.route.store(route, Ordering::Release);
     }
 
     /// Makes the fetcher look at the partition again.

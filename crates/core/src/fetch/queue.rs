@@ -125,8 +125,60 @@ impl FetchQueue {
         self.wake(wakes);
     }
 
+    /// Like [`FetchQueue::take_without_position`], but only what goes this way: a partition's route, and 0 for all that
+    /// belongs to no partition. What goes other ways stays.
+    pub fn take_route(self: &Arc<Self>, route: u64, enough: usize, into: &mut Records) {
+        let mut wakes = Wakes::default();
+        {
+            let mut state = self.state.lock();
+            let state = &mut *state;
+            let mut place = 0;
+            while into.bytes() < enough
+                && let Some(item) = state.items.get(place)
+            {
+                if item.route() != route {
+                    place += 1;
+                    continue;
+                }
+                match state.items.remove(place) {
+                    None => break,
+                    Some(item) if item.is_stale() => self.drop_item(item, &mut wakes),
+                    Some(item) if item.is_paused() => state.aside.push_back(item),
+                    Some(Item::Records(records)) => {
+                        self.release(&records, &mut wakes);
+                        into.push(self, records);
+                    }
+                    Some(Item::Note { event, .. } | Item::Event(event)) => into.push_event(event),
+                }
+            }
+        }
+        self.wake(wakes);
+    }
+
+    /// Like [`FetchQueue::register`], for who takes this route.
+    pub fn register_route(&self, route: u64, waker: &Waker) -> bool {
+        let mut state = self.state.lock();
+        if state.closed || state.items.iter().any(|item| item.route() == route) {
+            return false;
+        }
+        if !state.wakers.iter().any(|known| known.will_wake(waker)) {
+            state.wakers.push(waker.clone());
+        }
+        true
+    }
+
+    /// Only who asks for this route is handed the partition from now on.
+    pub(crate) fn set_route(&self, handle: &PartitionHandle, route: u64) {
+        let wakers = {
+            let mut state = self.state.lock();
+            handle.set_route(route);
+            std::mem::take(&mut state.wakers)
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
     /// Keeps records that were taken and not consumed before their partition was paused.
-    pub(crate) fn set_aside(&self, records: FetchedRecords) {
+    pub fn set_aside(&self, records: FetchedRecords) {
         let mut state = self.state.lock();
         records.handle.charge(records.messages, records.bytes);
         self.queued_bytes.fetch_add(records.bytes, Ordering::SeqCst);
@@ -299,6 +351,14 @@ impl Item {
             Self::Records(records) => records.handle.version() != records.version,
             Self::Note { handle, version, .. } => handle.version() != *version,
             Self::Event(_) => false,
+        }
+    }
+
+    fn route(&self) -> u64 {
+        match self {
+            Self::Records(records) => records.handle.route(),
+            Self::Note { handle, .. } => handle.route(),
+            Self::Event(_) => 0,
         }
     }
 

@@ -162,6 +162,12 @@ impl ConsumerShared {
         Ok(FetchCommand::Start(vec![Start { handle, version, from, done }]))
     }
 
+    /// Only who asks for this route is handed the partition from now on; 0 is everybody.
+    pub fn set_route(&self, topic: &str, partition: i32, route: u64) -> Result<(), Error> {
+        self.queue.set_route(&*self.partition(topic, partition)?, route);
+        Ok(())
+    }
+
     /// Nothing of these partitions is handed out from now on; what is fetched of them is kept.
     pub fn pause(&self, list: &[(&str, i32)]) -> Result<(), Error> {
         self.queue.pause(&self.handles(list)?);

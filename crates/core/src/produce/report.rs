@@ -95,6 +95,11 @@ impl DeliveryBatch {
         self.len == 0
     }
 
+    /// The bytes of the records' keys, values and headers, as the queue's limit counts them.
+    pub const fn charged_bytes(&self) -> u64 {
+        self.charged_bytes
+    }
+
     /// The records' numbers, in order; empty if the application asked for no reports.
     pub fn opaques(&self) -> &[u64] {
         match &self.tags {
@@ -121,6 +126,12 @@ impl DeliveryBatch {
 pub trait DeliverySink: Send + Sync {
     /// Takes a batch of reports.
     fn deliver(&self, batch: DeliveryBatch);
+
+    /// True if the records go on counting for the queue's limits until the sink's owner gives them back, because the
+    /// application has not seen the reports yet.
+    fn keeps_charge(&self) -> bool {
+        false
+    }
 }
 
 /// A sink that forgets.

@@ -432,8 +432,11 @@ impl ProducerShared {
     /// Hands a report to the application and gives back what its records were charged.
     pub fn report(&self, batch: DeliveryBatch) {
         let (len, bytes) = (batch.len(), batch.charged_bytes);
+        let released_by_sink = self.sink.keeps_charge();
         self.sink.deliver(batch);
-        self.budget.release(len, bytes);
+        if !released_by_sink {
+            self.budget.release(len, bytes);
+        }
     }
 
     /// Reports a batch that never left.
@@ -556,6 +559,7 @@ impl ProducerShared {
             topic.name(),
             record.key,
             count,
+            record.opaque,
             &|partition| topic.is_available(partition),
             || topic.rng.lock().next_u64(),
         ) {

@@ -48,6 +48,8 @@ pub struct PartitionChoice<'a> {
     pub key: Option<&'a [u8]>,
     /// How many partitions there are.
     pub partition_count: i32,
+    /// The number that came with the record.
+    pub opaque: u64,
     /// Whether a partition has a leader that takes records now.
     pub is_available: &'a dyn Fn(i32) -> bool,
 }
@@ -71,6 +73,7 @@ impl Partitioner {
         topic: &str,
         key: Option<&[u8]>,
         partition_count: i32,
+        opaque: u64,
         is_available: &dyn Fn(i32) -> bool,
         random: impl FnMut() -> u64,
     ) -> Pick {
@@ -90,7 +93,8 @@ impl Partitioner {
                 fnv1a::partition(key.unwrap_or_default(), partition_count)
             }
             (Partitioner::Custom(choose), key) => {
-                let partition = choose(&PartitionChoice { topic, key, partition_count, is_available });
+                let partition =
+                    choose(&PartitionChoice { topic, key, partition_count, opaque, is_available });
                 if !(0..partition_count).contains(&partition) {
                     return Pick::Invalid(partition);
                 }
@@ -147,7 +151,7 @@ mod tests {
     use super::*;
 
     fn pick(partitioner: &Partitioner, key: Option<&[u8]>) -> Pick {
-        partitioner.pick("t", key, 12, &|_| true, || 7 << 60)
+        partitioner.pick("t", key, 12, 0, &|_| true, || 7 << 60)
     }
 
     #[test]
@@ -206,7 +210,7 @@ mod tests {
                     seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
                     (seed ^ (seed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
                 };
-                match partitioner.pick("t", Some(format!("key-{key}").as_bytes()), 7, &|_| true, random) {
+                match partitioner.pick("t", Some(format!("key-{key}").as_bytes()), 7, 0, &|_| true, random) {
                     Pick::Partition(partition) => hits[partition as usize] += 1,
                     other => panic!("{partitioner:?} answered {other:?}"),
                 }

@@ -1,0 +1,254 @@
+//! The table of all functions, read from `functions.txt`, and what is made of it. Used by `build.rs` and by the tests.
+
+/// The entries, as they were written.
+pub const FUNCTIONS: &str = include_str!("functions.txt");
+
+/// How much of a function is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// All of it.
+    Complete,
+    /// A part; the entry says what is missing.
+    Partial,
+    /// Nothing: it answers `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`.
+    NotYet,
+}
+
+/// A function of the C library.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// How much of it is there.
+    pub status: Status,
+    /// The header that declares it.
+    pub header: String,
+    /// Its prototype.
+    pub prototype: String,
+    /// What it does.
+    pub doc: String,
+    /// What is missing.
+    pub missing: Option<String>,
+}
+
+impl Function {
+    /// The name.
+    pub fn name(&self) -> &str {
+        let end = self.prototype.find('(').unwrap_or(0);
+        let start = self.prototype[..end]
+            .rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .map_or(0, |at| at + 1);
+        &self.prototype[start..end]
+    }
+
+    /// The type it answers, without spaces at the ends.
+    pub fn return_type(&self) -> &str {
+        let end = self.prototype.find(self.name()).unwrap_or(0);
+        self.prototype[..end].trim_start_matches("RD_DEPRECATED").trim()
+    }
+
+    /// The parameters, as written.
+    pub fn parameters(&self) -> Vec<&str> {
+        let start = self.prototype.find('(').map_or(0, |at| at + 1);
+        let (mut depth, mut from, mut list) = (0, start, Vec::new());
+        for (at, letter) in self.prototype.char_indices().skip_while(|(at, _)| *at < start) {
+            match letter {
+                '(' => depth += 1,
+                ')' if depth > 0 => depth -= 1,
+                ',' | ')' if depth == 0 => {
+                    list.push(self.prototype[from..at].trim());
+                    from = at + 1;
+                    if letter == ')' {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+        list.retain(|parameter| *parameter != "void");
+        list
+    }
+}
+
+/// All functions in the order of the headers.
+pub fn functions() -> Vec<Function> {
+    let entries = FUNCTIONS.split("\n\n").filter(|entry| !entry.trim().is_empty() && !entry.starts_with('#'));
+    entries
+        .map(|entry| {
+            let mut lines = entry.trim().lines().map(str::trim);
+            let mut next =
+                || lines.next().unwrap_or_else(|| panic!("an entry is too short: {entry}")).to_owned();
+            let head = next();
+            let (status, header) = head.split_once(' ').unwrap_or_else(|| panic!("no header: {entry}"));
+            let status = match status {
+                "complete" => Status::Complete,
+                "partial" => Status::Partial,
+                "not-yet" => Status::NotYet,
+                other => panic!("`{other}` is no status"),
+            };
+            let (prototype, doc) = (next(), next());
+            let missing = lines.next().and_then(|line| line.strip_prefix("! ")).map(str::to_owned);
+            assert_eq!(
+                status == Status::Partial,
+                missing.is_some(),
+                "{prototype} says what is missing if it is partial"
+            );
+            Function { status, header: header.to_owned(), prototype, doc, missing }
+        })
+        .collect()
+}
+
+/// Rust code: a function for each that is not there yet, which says so.
+pub fn not_yet() -> String {
+    let mut code = String::new();
+    for function in functions().iter().filter(|function| function.status == Status::NotYet) {
+        let name = function.name();
+        if function.parameters().contains(&"...") {
+            // Its place is in `shim/variadic.c` and `src/variadic.rs`.
+            continue;
+        }
+        let mut parameters = Vec::new();
+        let mut errstr = false;
+        let mut rk_and_queue = (false, false);
+        for parameter in function.parameters() {
+            let last = parameter
+                .rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .find(|word| !word.is_empty())
+                .unwrap_or("");
+            rk_and_queue.0 |= parameter.starts_with("rd_kafka_t *rk");
+            rk_and_queue.1 |= parameter.starts_with("rd_kafka_queue_t *rkqu");
+            errstr |= last == "errstr_size";
+            let kind = if parameter.contains(['*', '(']) {
+                "*mut c_void"
+            } else if parameter.contains("int64_t") {
+                "i64"
+            } else if parameter.contains("ssize_t") {
+                "isize"
+            } else if parameter.contains("size_t") {
+                "usize"
+            } else if parameter.contains("int16_t") {
+                "i16"
+            } else {
+                "i32"
+            };
+            let (is_void, all) = (function.return_type() == "void", &function.prototype);
+            let used = match last {
+                "errstr" | "errstr_size" if all.contains("errstr_size") => last.to_owned(),
+                "rk" | "rkqu" if is_void && all.contains("*rkqu") && all.contains("*rk,") => last.to_owned(),
+                _ => format!("_a{}", parameters.len()),
+            };
+            parameters.push(format!("{used}: {kind}"));
+        }
+        let said = if errstr {
+            format!("not_yet_errstr(\"{name}\", errstr, errstr_size);\n    ")
+        } else {
+            String::new()
+        };
+        let (answer, body) = match function.return_type() {
+            "void" if rk_and_queue == (true, true) => ("", format!("not_yet_event(\"{name}\", rk, rkqu);")),
+            "void" => ("", format!("let _ = \"{name}\";")),
+            "rd_kafka_resp_err_t" => (" -> i32", format!("{said}NOT_IMPLEMENTED")),
+            "rd_kafka_error_t *" => (" -> *mut c_void", format!("{said}not_yet_error(\"{name}\")")),
+            "rd_kafka_conf_res_t" => (" -> i32", format!("{said}-1")),
+            kind if kind.contains('*') => (" -> *mut c_void", format!("{said}std::ptr::null_mut()")),
+            "size_t" => (" -> usize", "0".to_owned()),
+            "ssize_t" => (" -> isize", "not_yet_minus_one() as isize".to_owned()),
+            "int64_t" => (" -> i64", "-1".to_owned()),
+            "uint16_t" => (" -> u16", "0".to_owned()),
+            "int16_t" => (" -> i16", "-1".to_owned()),
+            "int" | "int32_t" => (" -> i32", format!("{said}not_yet_minus_one()")),
+            // Enumerations of the admin calls, whose zero is "unknown".
+            _ => (" -> i32", "0".to_owned()),
+        };
+        code.push_str(&format!(
+            "/// Not there yet.\n#[unsafe(no_mangle)]\nextern \"C\" fn {name}({}){answer} {{\n    {body}\n}}\n\n",
+            parameters.join(", "),
+        ));
+    }
+    code
+}
+
+/// The page that says how much of each function is there.
+pub fn status_page() -> String {
+    let functions = functions();
+    let count = |status| functions.iter().filter(|function| function.status == status).count();
+    let mut page = format!(
+        "# What is there of librdkafka's interface\n\n\
+         Generated from [functions.txt](abi/functions.txt); a test compares it with the library's symbols.\n\n\
+         All {} symbols are exported: {} complete, {} partial, {} not yet. A function that is not there yet answers\n\
+         `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`, or NULL or -1 where it has no error to answer, and does nothing.\n\n\
+         | function | status | missing |\n|---|---|---|\n",
+        functions.len(),
+        count(Status::Complete),
+        count(Status::Partial),
+        count(Status::NotYet),
+    );
+    for function in &functions {
+        let status = match function.status {
+            Status::Complete => "complete",
+            Status::Partial => "partial",
+            Status::NotYet => "not yet",
+        };
+        page.push_str(&format!(
+            "| `{}` | {status} | {} |\n",
+            function.name(),
+            function.missing.as_deref().unwrap_or("")
+        ));
+    }
+    page
+}
+
+/// A header: `rdkafka.h` or `rdkafka_mock.h`.
+pub fn header(name: &str) -> String {
+    let (guard, head, types) = match name {
+        "rdkafka.h" => ("OTTLA_RDKAFKA_H", RDKAFKA_HEAD, include_str!("types.h")),
+        _ => ("OTTLA_RDKAFKA_MOCK_H", MOCK_HEAD, MOCK_TYPES),
+    };
+    let mut text = format!(
+        "/*\n * {name}: {head}\n *\n * Ottla, an Apache Kafka client. Licensed under MIT or Apache-2.0.\n * Generated from \
+         crates/capi/abi; change it there.\n */\n#ifndef {guard}\n#define {guard}\n\n"
+    );
+    text.push_str(if name == "rdkafka.h" { RDKAFKA_INCLUDES } else { "#include <librdkafka/rdkafka.h>\n" });
+    text.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    text.push_str(types);
+    text.push('\n');
+    for function in functions().iter().filter(|function| function.header == name) {
+        let more = match function.status {
+            Status::NotYet => " Not there yet.",
+            _ => "",
+        };
+        text.push_str(&format!("/** {}{more} */\nRD_EXPORT\n{}\n\n", function.doc, function.prototype));
+    }
+    text.push_str("#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    text
+}
+
+const RDKAFKA_HEAD: &str = "the C interface of an Apache Kafka client, as librdkafka 2.15 has it.";
+const MOCK_HEAD: &str = "a cluster inside the process, for tests.";
+const MOCK_TYPES: &str = "\
+/** A cluster inside the process. */
+typedef struct rd_kafka_mock_cluster_s rd_kafka_mock_cluster_t;
+/** A request that it was sent. */
+typedef struct rd_kafka_mock_request_s rd_kafka_mock_request_t;
+/** What the members of a consumer group are to be given. */
+typedef struct rd_kafka_mock_cgrp_consumer_target_assignment_s rd_kafka_mock_cgrp_consumer_target_assignment_t;
+";
+const RDKAFKA_INCLUDES: &str = "\
+#include <stdio.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct sockaddr;
+struct addrinfo;
+
+#ifndef RD_EXPORT
+#define RD_EXPORT
+#endif
+
+#if defined(__GNUC__)
+#define RD_DEPRECATED __attribute__((deprecated))
+#define RD_FORMAT(kind, text, first) __attribute__((format(kind, text, first)))
+#else
+#define RD_DEPRECATED
+#define RD_FORMAT(kind, text, first)
+#endif
+";

@@ -1,0 +1,2871 @@
+/*
+ * rdkafka.h: the C interface of an Apache Kafka client, as librdkafka 2.15 has it.
+ *
+ * Ottla, an Apache Kafka client. Licensed under MIT or Apache-2.0.
+ * Generated from crates/capi/abi; change it there.
+ */
+#ifndef OTTLA_RDKAFKA_H
+#define OTTLA_RDKAFKA_H
+
+#include <stdio.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct sockaddr;
+struct addrinfo;
+
+#ifndef RD_EXPORT
+#define RD_EXPORT
+#endif
+
+#if defined(__GNUC__)
+#define RD_DEPRECATED __attribute__((deprecated))
+#define RD_FORMAT(kind, text, first) __attribute__((format(kind, text, first)))
+#else
+#define RD_DEPRECATED
+#define RD_FORMAT(kind, text, first)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** @name Opaque types */
+
+/** A client: a producer or a consumer. */
+typedef struct rd_kafka_s rd_kafka_t;
+/** A topic of a client. */
+typedef struct rd_kafka_topic_s rd_kafka_topic_t;
+/** What a client is told before it starts. */
+typedef struct rd_kafka_conf_s rd_kafka_conf_t;
+/** What a topic is told before it is used. */
+typedef struct rd_kafka_topic_conf_s rd_kafka_topic_conf_t;
+/** A queue towards the application. */
+typedef struct rd_kafka_queue_s rd_kafka_queue_t;
+/** An entry of a queue. */
+typedef struct rd_kafka_op_s rd_kafka_event_t;
+/** Opaque: topic result. */
+typedef struct rd_kafka_topic_result_s rd_kafka_topic_result_t;
+/** Opaque: consumer group metadata. */
+typedef struct rd_kafka_consumer_group_metadata_s rd_kafka_consumer_group_metadata_t;
+/** An error with code, text and flags. */
+typedef struct rd_kafka_error_s rd_kafka_error_t;
+/** The headers of a message. */
+typedef struct rd_kafka_headers_s rd_kafka_headers_t;
+/** Opaque: group result. */
+typedef struct rd_kafka_group_result_s rd_kafka_group_result_t;
+/** Opaque: acl result. */
+typedef struct rd_kafka_acl_result_s rd_kafka_acl_result_t;
+/** Opaque: uuid. */
+typedef struct rd_kafka_Uuid_s rd_kafka_Uuid_t;
+/** Opaque: topic partition result. */
+typedef struct rd_kafka_topic_partition_result_s rd_kafka_topic_partition_result_t;
+/** Opaque: share. */
+typedef struct rd_kafka_share_s rd_kafka_share_t;
+/** Opaque: messages. */
+typedef struct rd_kafka_messages_s rd_kafka_messages_t;
+/** Opaque: share partition offsets. */
+typedef struct rd_kafka_share_partition_offsets_s rd_kafka_share_partition_offsets_t;
+/** Opaque: share partition offsets list. */
+typedef struct rd_kafka_share_partition_offsets_list_s rd_kafka_share_partition_offsets_list_t;
+/** Opaque: node. */
+typedef struct rd_kafka_Node_s rd_kafka_Node_t;
+/** Opaque: admin options. */
+typedef struct rd_kafka_AdminOptions_s rd_kafka_AdminOptions_t;
+/** Opaque: new topic. */
+typedef struct rd_kafka_NewTopic_s rd_kafka_NewTopic_t;
+/** Opaque: delete topic. */
+typedef struct rd_kafka_DeleteTopic_s rd_kafka_DeleteTopic_t;
+/** Opaque: new partitions. */
+typedef struct rd_kafka_NewPartitions_s rd_kafka_NewPartitions_t;
+/** Opaque: config entry. */
+typedef struct rd_kafka_ConfigEntry_s rd_kafka_ConfigEntry_t;
+/** Opaque: config resource. */
+typedef struct rd_kafka_ConfigResource_s rd_kafka_ConfigResource_t;
+/** Opaque: delete records. */
+typedef struct rd_kafka_DeleteRecords_s rd_kafka_DeleteRecords_t;
+/** Opaque: topic collection. */
+typedef struct rd_kafka_TopicCollection_s rd_kafka_TopicCollection_t;
+/** Opaque: topic partition info. */
+typedef struct rd_kafka_TopicPartitionInfo_s rd_kafka_TopicPartitionInfo_t;
+/** Opaque: topic description. */
+typedef struct rd_kafka_TopicDescription_s rd_kafka_TopicDescription_t;
+/** Opaque: consumer group listing. */
+typedef struct rd_kafka_ConsumerGroupListing_s rd_kafka_ConsumerGroupListing_t;
+/** Opaque: list consumer groups result. */
+typedef struct rd_kafka_ListConsumerGroupsResult_s rd_kafka_ListConsumerGroupsResult_t;
+/** Opaque: consumer group description. */
+typedef struct rd_kafka_ConsumerGroupDescription_s rd_kafka_ConsumerGroupDescription_t;
+/** Opaque: member description. */
+typedef struct rd_kafka_MemberDescription_s rd_kafka_MemberDescription_t;
+/** Opaque: member assignment. */
+typedef struct rd_kafka_MemberAssignment_s rd_kafka_MemberAssignment_t;
+/** Opaque: delete group. */
+typedef struct rd_kafka_DeleteGroup_s rd_kafka_DeleteGroup_t;
+/** Opaque: list consumer group offsets. */
+typedef struct rd_kafka_ListConsumerGroupOffsets_s rd_kafka_ListConsumerGroupOffsets_t;
+/** Opaque: alter consumer group offsets. */
+typedef struct rd_kafka_AlterConsumerGroupOffsets_s rd_kafka_AlterConsumerGroupOffsets_t;
+/** Opaque: delete consumer group offsets. */
+typedef struct rd_kafka_DeleteConsumerGroupOffsets_s rd_kafka_DeleteConsumerGroupOffsets_t;
+/** Opaque: list offsets result info. */
+typedef struct rd_kafka_ListOffsetsResultInfo_s rd_kafka_ListOffsetsResultInfo_t;
+/** Opaque: scram credential info. */
+typedef struct rd_kafka_ScramCredentialInfo_s rd_kafka_ScramCredentialInfo_t;
+/** Opaque: user scram credentials description. */
+typedef struct rd_kafka_UserScramCredentialsDescription_s rd_kafka_UserScramCredentialsDescription_t;
+/** Opaque: user scram credential alteration. */
+typedef struct rd_kafka_UserScramCredentialAlteration_s rd_kafka_UserScramCredentialAlteration_t;
+/** Opaque: alter user scram credentials result response. */
+typedef struct rd_kafka_AlterUserScramCredentials_result_response_s rd_kafka_AlterUserScramCredentials_result_response_t;
+/** Opaque: acl binding. */
+typedef struct rd_kafka_AclBinding_s rd_kafka_AclBinding_t;
+/** Opaque: delete acls result response. */
+typedef struct rd_kafka_DeleteAcls_result_response_s rd_kafka_DeleteAcls_result_response_t;
+/** Opaque: elect leaders. */
+typedef struct rd_kafka_ElectLeaders_s rd_kafka_ElectLeaders_t;
+/** A filter for ACL bindings. */
+typedef rd_kafka_AclBinding_t rd_kafka_AclBindingFilter_t;
+/** An event that carries the result of AlterConfigs. */
+typedef rd_kafka_event_t rd_kafka_AlterConfigs_result_t;
+/** An event that carries the result of AlterConsumerGroupOffsets. */
+typedef rd_kafka_event_t rd_kafka_AlterConsumerGroupOffsets_result_t;
+/** An event that carries the result of AlterUserScramCredentials. */
+typedef rd_kafka_event_t rd_kafka_AlterUserScramCredentials_result_t;
+/** An event that carries the result of CreateAcls. */
+typedef rd_kafka_event_t rd_kafka_CreateAcls_result_t;
+/** An event that carries the result of CreatePartitions. */
+typedef rd_kafka_event_t rd_kafka_CreatePartitions_result_t;
+/** An event that carries the result of CreateTopics. */
+typedef rd_kafka_event_t rd_kafka_CreateTopics_result_t;
+/** An event that carries the result of DeleteAcls. */
+typedef rd_kafka_event_t rd_kafka_DeleteAcls_result_t;
+/** An event that carries the result of DeleteConsumerGroupOffsets. */
+typedef rd_kafka_event_t rd_kafka_DeleteConsumerGroupOffsets_result_t;
+/** An event that carries the result of DeleteGroups. */
+typedef rd_kafka_event_t rd_kafka_DeleteGroups_result_t;
+/** An event that carries the result of DeleteRecords. */
+typedef rd_kafka_event_t rd_kafka_DeleteRecords_result_t;
+/** An event that carries the result of DeleteTopics. */
+typedef rd_kafka_event_t rd_kafka_DeleteTopics_result_t;
+/** An event that carries the result of DescribeAcls. */
+typedef rd_kafka_event_t rd_kafka_DescribeAcls_result_t;
+/** An event that carries the result of DescribeCluster. */
+typedef rd_kafka_event_t rd_kafka_DescribeCluster_result_t;
+/** An event that carries the result of DescribeConfigs. */
+typedef rd_kafka_event_t rd_kafka_DescribeConfigs_result_t;
+/** An event that carries the result of DescribeConsumerGroups. */
+typedef rd_kafka_event_t rd_kafka_DescribeConsumerGroups_result_t;
+/** An event that carries the result of DescribeTopics. */
+typedef rd_kafka_event_t rd_kafka_DescribeTopics_result_t;
+/** An event that carries the result of DescribeUserScramCredentials. */
+typedef rd_kafka_event_t rd_kafka_DescribeUserScramCredentials_result_t;
+/** An event that carries the result of ElectLeaders. */
+typedef rd_kafka_event_t rd_kafka_ElectLeaders_result_t;
+/** An event that carries the result of IncrementalAlterConfigs. */
+typedef rd_kafka_event_t rd_kafka_IncrementalAlterConfigs_result_t;
+/** An event that carries the result of ListConsumerGroupOffsets. */
+typedef rd_kafka_event_t rd_kafka_ListConsumerGroupOffsets_result_t;
+/** An event that carries the result of ListConsumerGroups. */
+typedef rd_kafka_event_t rd_kafka_ListConsumerGroups_result_t;
+/** An event that carries the result of ListOffsets. */
+typedef rd_kafka_event_t rd_kafka_ListOffsets_result_t;
+/** What an event is: an RD_KAFKA_EVENT_* value. */
+typedef int rd_kafka_event_type_t;
+
+/* Enumerations. */
+
+/** Kinds of clients. */
+typedef enum rd_kafka_type_t {
+        RD_KAFKA_PRODUCER = 0,
+        RD_KAFKA_CONSUMER = 1
+} rd_kafka_type_t;
+
+/** Timestamp type. */
+typedef enum rd_kafka_timestamp_type_t {
+        RD_KAFKA_TIMESTAMP_NOT_AVAILABLE = 0,
+        RD_KAFKA_TIMESTAMP_CREATE_TIME = 1,
+        RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME = 2
+} rd_kafka_timestamp_type_t;
+
+/** Error codes. Those below zero are of this library, the others come from brokers. */
+typedef enum {
+        RD_KAFKA_RESP_ERR__BEGIN = -200,
+        RD_KAFKA_RESP_ERR__BAD_MSG = -199,
+        RD_KAFKA_RESP_ERR__BAD_COMPRESSION = -198,
+        RD_KAFKA_RESP_ERR__DESTROY = -197,
+        RD_KAFKA_RESP_ERR__FAIL = -196,
+        RD_KAFKA_RESP_ERR__TRANSPORT = -195,
+        RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE = -194,
+        RD_KAFKA_RESP_ERR__RESOLVE = -193,
+        RD_KAFKA_RESP_ERR__MSG_TIMED_OUT = -192,
+        RD_KAFKA_RESP_ERR__PARTITION_EOF = -191,
+        RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION = -190,
+        RD_KAFKA_RESP_ERR__FS = -189,
+        RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC = -188,
+        RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN = -187,
+        RD_KAFKA_RESP_ERR__INVALID_ARG = -186,
+        RD_KAFKA_RESP_ERR__TIMED_OUT = -185,
+        RD_KAFKA_RESP_ERR__QUEUE_FULL = -184,
+        RD_KAFKA_RESP_ERR__ISR_INSUFF = -183,
+        RD_KAFKA_RESP_ERR__NODE_UPDATE = -182,
+        RD_KAFKA_RESP_ERR__SSL = -181,
+        RD_KAFKA_RESP_ERR__WAIT_COORD = -180,
+        RD_KAFKA_RESP_ERR__UNKNOWN_GROUP = -179,
+        RD_KAFKA_RESP_ERR__IN_PROGRESS = -178,
+        RD_KAFKA_RESP_ERR__PREV_IN_PROGRESS = -177,
+        RD_KAFKA_RESP_ERR__EXISTING_SUBSCRIPTION = -176,
+        RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS = -175,
+        RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS = -174,
+        RD_KAFKA_RESP_ERR__CONFLICT = -173,
+        RD_KAFKA_RESP_ERR__STATE = -172,
+        RD_KAFKA_RESP_ERR__UNKNOWN_PROTOCOL = -171,
+        RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED = -170,
+        RD_KAFKA_RESP_ERR__AUTHENTICATION = -169,
+        RD_KAFKA_RESP_ERR__NO_OFFSET = -168,
+        RD_KAFKA_RESP_ERR__OUTDATED = -167,
+        RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE = -166,
+        RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE = -165,
+        RD_KAFKA_RESP_ERR__WAIT_CACHE = -164,
+        RD_KAFKA_RESP_ERR__INTR = -163,
+        RD_KAFKA_RESP_ERR__KEY_SERIALIZATION = -162,
+        RD_KAFKA_RESP_ERR__VALUE_SERIALIZATION = -161,
+        RD_KAFKA_RESP_ERR__KEY_DESERIALIZATION = -160,
+        RD_KAFKA_RESP_ERR__VALUE_DESERIALIZATION = -159,
+        RD_KAFKA_RESP_ERR__PARTIAL = -158,
+        RD_KAFKA_RESP_ERR__READ_ONLY = -157,
+        RD_KAFKA_RESP_ERR__NOENT = -156,
+        RD_KAFKA_RESP_ERR__UNDERFLOW = -155,
+        RD_KAFKA_RESP_ERR__INVALID_TYPE = -154,
+        RD_KAFKA_RESP_ERR__RETRY = -153,
+        RD_KAFKA_RESP_ERR__PURGE_QUEUE = -152,
+        RD_KAFKA_RESP_ERR__PURGE_INFLIGHT = -151,
+        RD_KAFKA_RESP_ERR__FATAL = -150,
+        RD_KAFKA_RESP_ERR__INCONSISTENT = -149,
+        RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE = -148,
+        RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED = -147,
+        RD_KAFKA_RESP_ERR__UNKNOWN_BROKER = -146,
+        RD_KAFKA_RESP_ERR__NOT_CONFIGURED = -145,
+        RD_KAFKA_RESP_ERR__FENCED = -144,
+        RD_KAFKA_RESP_ERR__APPLICATION = -143,
+        RD_KAFKA_RESP_ERR__ASSIGNMENT_LOST = -142,
+        RD_KAFKA_RESP_ERR__NOOP = -141,
+        RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET = -140,
+        RD_KAFKA_RESP_ERR__LOG_TRUNCATION = -139,
+        RD_KAFKA_RESP_ERR__INVALID_DIFFERENT_RECORD = -138,
+        RD_KAFKA_RESP_ERR__DESTROY_BROKER = -137,
+        RD_KAFKA_RESP_ERR__END = -100,
+        RD_KAFKA_RESP_ERR_UNKNOWN = -1,
+        RD_KAFKA_RESP_ERR_NO_ERROR = 0,
+        RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE = 1,
+        RD_KAFKA_RESP_ERR_INVALID_MSG = 2,
+        RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART = 3,
+        RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE = 4,
+        RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE = 5,
+        RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION = 6,
+        RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT = 7,
+        RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE = 8,
+        RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE = 9,
+        RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE = 10,
+        RD_KAFKA_RESP_ERR_STALE_CTRL_EPOCH = 11,
+        RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE = 12,
+        RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION = 13,
+        RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS = 14,
+        RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE = 15,
+        RD_KAFKA_RESP_ERR_NOT_COORDINATOR = 16,
+        RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION = 17,
+        RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE = 18,
+        RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS = 19,
+        RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20,
+        RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS = 21,
+        RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION = 22,
+        RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL = 23,
+        RD_KAFKA_RESP_ERR_INVALID_GROUP_ID = 24,
+        RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID = 25,
+        RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT = 26,
+        RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS = 27,
+        RD_KAFKA_RESP_ERR_INVALID_COMMIT_OFFSET_SIZE = 28,
+        RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED = 29,
+        RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED = 30,
+        RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED = 31,
+        RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP = 32,
+        RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM = 33,
+        RD_KAFKA_RESP_ERR_ILLEGAL_SASL_STATE = 34,
+        RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION = 35,
+        RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS = 36,
+        RD_KAFKA_RESP_ERR_INVALID_PARTITIONS = 37,
+        RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR = 38,
+        RD_KAFKA_RESP_ERR_INVALID_REPLICA_ASSIGNMENT = 39,
+        RD_KAFKA_RESP_ERR_INVALID_CONFIG = 40,
+        RD_KAFKA_RESP_ERR_NOT_CONTROLLER = 41,
+        RD_KAFKA_RESP_ERR_INVALID_REQUEST = 42,
+        RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT = 43,
+        RD_KAFKA_RESP_ERR_POLICY_VIOLATION = 44,
+        RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER = 45,
+        RD_KAFKA_RESP_ERR_DUPLICATE_SEQUENCE_NUMBER = 46,
+        RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH = 47,
+        RD_KAFKA_RESP_ERR_INVALID_TXN_STATE = 48,
+        RD_KAFKA_RESP_ERR_INVALID_PRODUCER_ID_MAPPING = 49,
+        RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT = 50,
+        RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS = 51,
+        RD_KAFKA_RESP_ERR_TRANSACTION_COORDINATOR_FENCED = 52,
+        RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53,
+        RD_KAFKA_RESP_ERR_SECURITY_DISABLED = 54,
+        RD_KAFKA_RESP_ERR_OPERATION_NOT_ATTEMPTED = 55,
+        RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR = 56,
+        RD_KAFKA_RESP_ERR_LOG_DIR_NOT_FOUND = 57,
+        RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED = 58,
+        RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID = 59,
+        RD_KAFKA_RESP_ERR_REASSIGNMENT_IN_PROGRESS = 60,
+        RD_KAFKA_RESP_ERR_DELEGATION_TOKEN_AUTH_DISABLED = 61,
+        RD_KAFKA_RESP_ERR_DELEGATION_TOKEN_NOT_FOUND = 62,
+        RD_KAFKA_RESP_ERR_DELEGATION_TOKEN_OWNER_MISMATCH = 63,
+        RD_KAFKA_RESP_ERR_DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = 64,
+        RD_KAFKA_RESP_ERR_DELEGATION_TOKEN_AUTHORIZATION_FAILED = 65,
+        RD_KAFKA_RESP_ERR_DELEGATION_TOKEN_EXPIRED = 66,
+        RD_KAFKA_RESP_ERR_INVALID_PRINCIPAL_TYPE = 67,
+        RD_KAFKA_RESP_ERR_NON_EMPTY_GROUP = 68,
+        RD_KAFKA_RESP_ERR_GROUP_ID_NOT_FOUND = 69,
+        RD_KAFKA_RESP_ERR_FETCH_SESSION_ID_NOT_FOUND = 70,
+        RD_KAFKA_RESP_ERR_INVALID_FETCH_SESSION_EPOCH = 71,
+        RD_KAFKA_RESP_ERR_LISTENER_NOT_FOUND = 72,
+        RD_KAFKA_RESP_ERR_TOPIC_DELETION_DISABLED = 73,
+        RD_KAFKA_RESP_ERR_FENCED_LEADER_EPOCH = 74,
+        RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH = 75,
+        RD_KAFKA_RESP_ERR_UNSUPPORTED_COMPRESSION_TYPE = 76,
+        RD_KAFKA_RESP_ERR_STALE_BROKER_EPOCH = 77,
+        RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE = 78,
+        RD_KAFKA_RESP_ERR_MEMBER_ID_REQUIRED = 79,
+        RD_KAFKA_RESP_ERR_PREFERRED_LEADER_NOT_AVAILABLE = 80,
+        RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED = 81,
+        RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID = 82,
+        RD_KAFKA_RESP_ERR_ELIGIBLE_LEADERS_NOT_AVAILABLE = 83,
+        RD_KAFKA_RESP_ERR_ELECTION_NOT_NEEDED = 84,
+        RD_KAFKA_RESP_ERR_NO_REASSIGNMENT_IN_PROGRESS = 85,
+        RD_KAFKA_RESP_ERR_GROUP_SUBSCRIBED_TO_TOPIC = 86,
+        RD_KAFKA_RESP_ERR_INVALID_RECORD = 87,
+        RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT = 88,
+        RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED = 89,
+        RD_KAFKA_RESP_ERR_PRODUCER_FENCED = 90,
+        RD_KAFKA_RESP_ERR_RESOURCE_NOT_FOUND = 91,
+        RD_KAFKA_RESP_ERR_DUPLICATE_RESOURCE = 92,
+        RD_KAFKA_RESP_ERR_UNACCEPTABLE_CREDENTIAL = 93,
+        RD_KAFKA_RESP_ERR_INCONSISTENT_VOTER_SET = 94,
+        RD_KAFKA_RESP_ERR_INVALID_UPDATE_VERSION = 95,
+        RD_KAFKA_RESP_ERR_FEATURE_UPDATE_FAILED = 96,
+        RD_KAFKA_RESP_ERR_PRINCIPAL_DESERIALIZATION_FAILURE = 97,
+        RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_ID = 100,
+        RD_KAFKA_RESP_ERR_INCONSISTENT_TOPIC_ID = 103,
+        RD_KAFKA_RESP_ERR_FENCED_MEMBER_EPOCH = 110,
+        RD_KAFKA_RESP_ERR_UNRELEASED_INSTANCE_ID = 111,
+        RD_KAFKA_RESP_ERR_UNSUPPORTED_ASSIGNOR = 112,
+        RD_KAFKA_RESP_ERR_STALE_MEMBER_EPOCH = 113,
+        RD_KAFKA_RESP_ERR_MISMATCHED_ENDPOINT_TYPE = 114,
+        RD_KAFKA_RESP_ERR_UNSUPPORTED_ENDPOINT_TYPE = 115,
+        RD_KAFKA_RESP_ERR_UNKNOWN_CONTROLLER_ID = 116,
+        RD_KAFKA_RESP_ERR_UNKNOWN_SUBSCRIPTION_ID = 117,
+        RD_KAFKA_RESP_ERR_TELEMETRY_TOO_LARGE = 118,
+        RD_KAFKA_RESP_ERR_INVALID_REGISTRATION = 119,
+        RD_KAFKA_RESP_ERR_TRANSACTION_ABORTABLE = 120,
+        RD_KAFKA_RESP_ERR_INVALID_RECORD_STATE = 121,
+        RD_KAFKA_RESP_ERR_SHARE_SESSION_NOT_FOUND = 122,
+        RD_KAFKA_RESP_ERR_INVALID_SHARE_SESSION_EPOCH = 123,
+        RD_KAFKA_RESP_ERR_FENCED_STATE_EPOCH = 124,
+        RD_KAFKA_RESP_ERR_INVALID_VOTER_KEY = 125,
+        RD_KAFKA_RESP_ERR_DUPLICATE_VOTER = 126,
+        RD_KAFKA_RESP_ERR_VOTER_NOT_FOUND = 127,
+        RD_KAFKA_RESP_ERR_INVALID_REGULAR_EXPRESSION = 128,
+        RD_KAFKA_RESP_ERR_REBOOTSTRAP_REQUIRED = 129,
+        RD_KAFKA_RESP_ERR_STREAMS_INVALID_TOPOLOGY = 130,
+        RD_KAFKA_RESP_ERR_STREAMS_INVALID_TOPOLOGY_EPOCH = 131,
+        RD_KAFKA_RESP_ERR_STREAMS_TOPOLOGY_FENCED = 132,
+        RD_KAFKA_RESP_ERR_SHARE_SESSION_LIMIT_REACHED = 133,
+        RD_KAFKA_RESP_ERR_END_ALL = 134
+} rd_kafka_resp_err_t;
+
+/** Vtype. */
+typedef enum rd_kafka_vtype_t {
+        RD_KAFKA_VTYPE_END = 0,
+        RD_KAFKA_VTYPE_TOPIC = 1,
+        RD_KAFKA_VTYPE_RKT = 2,
+        RD_KAFKA_VTYPE_PARTITION = 3,
+        RD_KAFKA_VTYPE_VALUE = 4,
+        RD_KAFKA_VTYPE_KEY = 5,
+        RD_KAFKA_VTYPE_OPAQUE = 6,
+        RD_KAFKA_VTYPE_MSGFLAGS = 7,
+        RD_KAFKA_VTYPE_TIMESTAMP = 8,
+        RD_KAFKA_VTYPE_HEADER = 9,
+        RD_KAFKA_VTYPE_HEADERS = 10
+} rd_kafka_vtype_t;
+
+/** Msg status. */
+typedef enum {
+        RD_KAFKA_MSG_STATUS_NOT_PERSISTED = 0,
+        RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED = 1,
+        RD_KAFKA_MSG_STATUS_PERSISTED = 2
+} rd_kafka_msg_status_t;
+
+/** What setting a property answers. */
+typedef enum {
+        RD_KAFKA_CONF_UNKNOWN = -2,
+        RD_KAFKA_CONF_INVALID = -1,
+        RD_KAFKA_CONF_OK = 0
+} rd_kafka_conf_res_t;
+
+/** Cert type. */
+typedef enum rd_kafka_cert_type_t {
+        RD_KAFKA_CERT_PUBLIC_KEY = 0,
+        RD_KAFKA_CERT_PRIVATE_KEY = 1,
+        RD_KAFKA_CERT_CA = 2,
+        RD_KAFKA_CERT__CNT = 3
+} rd_kafka_cert_type_t;
+
+/** Cert enc. */
+typedef enum rd_kafka_cert_enc_t {
+        RD_KAFKA_CERT_ENC_PKCS12 = 0,
+        RD_KAFKA_CERT_ENC_DER = 1,
+        RD_KAFKA_CERT_ENC_PEM = 2,
+        RD_KAFKA_CERT_ENC__CNT = 3
+} rd_kafka_cert_enc_t;
+
+/** Share acknowledge type. */
+typedef enum rd_kafka_share_AcknowledgeType_s {
+        RD_KAFKA_SHARE_ACKNOWLEDGE_TYPE_ACCEPT = 1,
+        RD_KAFKA_SHARE_ACKNOWLEDGE_TYPE_RELEASE = 2,
+        RD_KAFKA_SHARE_ACKNOWLEDGE_TYPE_REJECT = 3
+} rd_kafka_share_AcknowledgeType_t;
+
+/** Consumer group state. */
+typedef enum {
+        RD_KAFKA_CONSUMER_GROUP_STATE_UNKNOWN = 0,
+        RD_KAFKA_CONSUMER_GROUP_STATE_PREPARING_REBALANCE = 1,
+        RD_KAFKA_CONSUMER_GROUP_STATE_COMPLETING_REBALANCE = 2,
+        RD_KAFKA_CONSUMER_GROUP_STATE_STABLE = 3,
+        RD_KAFKA_CONSUMER_GROUP_STATE_DEAD = 4,
+        RD_KAFKA_CONSUMER_GROUP_STATE_EMPTY = 5,
+        RD_KAFKA_CONSUMER_GROUP_STATE__CNT = 6
+} rd_kafka_consumer_group_state_t;
+
+/** Consumer group type. */
+typedef enum {
+        RD_KAFKA_CONSUMER_GROUP_TYPE_UNKNOWN = 0,
+        RD_KAFKA_CONSUMER_GROUP_TYPE_CONSUMER = 1,
+        RD_KAFKA_CONSUMER_GROUP_TYPE_CLASSIC = 2,
+        RD_KAFKA_CONSUMER_GROUP_TYPE__CNT = 3
+} rd_kafka_consumer_group_type_t;
+
+/** Thread type. */
+typedef enum rd_kafka_thread_type_t {
+        RD_KAFKA_THREAD_MAIN = 0,
+        RD_KAFKA_THREAD_BACKGROUND = 1,
+        RD_KAFKA_THREAD_BROKER = 2
+} rd_kafka_thread_type_t;
+
+/** Admin op. */
+typedef enum rd_kafka_admin_op_t {
+        RD_KAFKA_ADMIN_OP_ANY = 0,
+        RD_KAFKA_ADMIN_OP_CREATETOPICS = 1,
+        RD_KAFKA_ADMIN_OP_DELETETOPICS = 2,
+        RD_KAFKA_ADMIN_OP_CREATEPARTITIONS = 3,
+        RD_KAFKA_ADMIN_OP_ALTERCONFIGS = 4,
+        RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS = 5,
+        RD_KAFKA_ADMIN_OP_DELETERECORDS = 6,
+        RD_KAFKA_ADMIN_OP_DELETEGROUPS = 7,
+        RD_KAFKA_ADMIN_OP_DELETECONSUMERGROUPOFFSETS = 8,
+        RD_KAFKA_ADMIN_OP_CREATEACLS = 9,
+        RD_KAFKA_ADMIN_OP_DESCRIBEACLS = 10,
+        RD_KAFKA_ADMIN_OP_DELETEACLS = 11,
+        RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPS = 12,
+        RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS = 13,
+        RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS = 14,
+        RD_KAFKA_ADMIN_OP_ALTERCONSUMERGROUPOFFSETS = 15,
+        RD_KAFKA_ADMIN_OP_INCREMENTALALTERCONFIGS = 16,
+        RD_KAFKA_ADMIN_OP_DESCRIBEUSERSCRAMCREDENTIALS = 17,
+        RD_KAFKA_ADMIN_OP_ALTERUSERSCRAMCREDENTIALS = 18,
+        RD_KAFKA_ADMIN_OP_DESCRIBETOPICS = 19,
+        RD_KAFKA_ADMIN_OP_DESCRIBECLUSTER = 20,
+        RD_KAFKA_ADMIN_OP_LISTOFFSETS = 21,
+        RD_KAFKA_ADMIN_OP_ELECTLEADERS = 22,
+        RD_KAFKA_ADMIN_OP__CNT = 23
+} rd_kafka_admin_op_t;
+
+/** Isolation level. */
+typedef enum rd_kafka_IsolationLevel_t {
+        RD_KAFKA_ISOLATION_LEVEL_READ_UNCOMMITTED = 0,
+        RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED = 1
+} rd_kafka_IsolationLevel_t;
+
+/** Acl operation. */
+typedef enum rd_kafka_AclOperation_t {
+        RD_KAFKA_ACL_OPERATION_UNKNOWN = 0,
+        RD_KAFKA_ACL_OPERATION_ANY = 1,
+        RD_KAFKA_ACL_OPERATION_ALL = 2,
+        RD_KAFKA_ACL_OPERATION_READ = 3,
+        RD_KAFKA_ACL_OPERATION_WRITE = 4,
+        RD_KAFKA_ACL_OPERATION_CREATE = 5,
+        RD_KAFKA_ACL_OPERATION_DELETE = 6,
+        RD_KAFKA_ACL_OPERATION_ALTER = 7,
+        RD_KAFKA_ACL_OPERATION_DESCRIBE = 8,
+        RD_KAFKA_ACL_OPERATION_CLUSTER_ACTION = 9,
+        RD_KAFKA_ACL_OPERATION_DESCRIBE_CONFIGS = 10,
+        RD_KAFKA_ACL_OPERATION_ALTER_CONFIGS = 11,
+        RD_KAFKA_ACL_OPERATION_IDEMPOTENT_WRITE = 12,
+        RD_KAFKA_ACL_OPERATION__CNT = 13
+} rd_kafka_AclOperation_t;
+
+/** Config source. */
+typedef enum rd_kafka_ConfigSource_t {
+        RD_KAFKA_CONFIG_SOURCE_UNKNOWN_CONFIG = 0,
+        RD_KAFKA_CONFIG_SOURCE_DYNAMIC_TOPIC_CONFIG = 1,
+        RD_KAFKA_CONFIG_SOURCE_DYNAMIC_BROKER_CONFIG = 2,
+        RD_KAFKA_CONFIG_SOURCE_DYNAMIC_DEFAULT_BROKER_CONFIG = 3,
+        RD_KAFKA_CONFIG_SOURCE_STATIC_BROKER_CONFIG = 4,
+        RD_KAFKA_CONFIG_SOURCE_DEFAULT_CONFIG = 5,
+        RD_KAFKA_CONFIG_SOURCE_GROUP_CONFIG = 8,
+        RD_KAFKA_CONFIG_SOURCE__CNT = 9
+} rd_kafka_ConfigSource_t;
+
+/** Resource type. */
+typedef enum rd_kafka_ResourceType_t {
+        RD_KAFKA_RESOURCE_UNKNOWN = 0,
+        RD_KAFKA_RESOURCE_ANY = 1,
+        RD_KAFKA_RESOURCE_TOPIC = 2,
+        RD_KAFKA_RESOURCE_GROUP = 3,
+        RD_KAFKA_RESOURCE_BROKER = 4,
+        RD_KAFKA_RESOURCE_TRANSACTIONAL_ID = 5,
+        RD_KAFKA_RESOURCE__CNT = 6
+} rd_kafka_ResourceType_t;
+
+/** Resource pattern type. */
+typedef enum rd_kafka_ResourcePatternType_t {
+        RD_KAFKA_RESOURCE_PATTERN_UNKNOWN = 0,
+        RD_KAFKA_RESOURCE_PATTERN_ANY = 1,
+        RD_KAFKA_RESOURCE_PATTERN_MATCH = 2,
+        RD_KAFKA_RESOURCE_PATTERN_LITERAL = 3,
+        RD_KAFKA_RESOURCE_PATTERN_PREFIXED = 4,
+        RD_KAFKA_RESOURCE_PATTERN_TYPE__CNT = 5
+} rd_kafka_ResourcePatternType_t;
+
+/** Alter config op type. */
+typedef enum rd_kafka_AlterConfigOpType_t {
+        RD_KAFKA_ALTER_CONFIG_OP_TYPE_SET = 0,
+        RD_KAFKA_ALTER_CONFIG_OP_TYPE_DELETE = 1,
+        RD_KAFKA_ALTER_CONFIG_OP_TYPE_APPEND = 2,
+        RD_KAFKA_ALTER_CONFIG_OP_TYPE_SUBTRACT = 3,
+        RD_KAFKA_ALTER_CONFIG_OP_TYPE__CNT = 4
+} rd_kafka_AlterConfigOpType_t;
+
+/** Offset spec. */
+typedef enum rd_kafka_OffsetSpec_t {
+        RD_KAFKA_OFFSET_SPEC_MAX_TIMESTAMP = -3,
+        RD_KAFKA_OFFSET_SPEC_EARLIEST = -2,
+        RD_KAFKA_OFFSET_SPEC_LATEST = -1
+} rd_kafka_OffsetSpec_t;
+
+/** Scram mechanism. */
+typedef enum rd_kafka_ScramMechanism_t {
+        RD_KAFKA_SCRAM_MECHANISM_UNKNOWN = 0,
+        RD_KAFKA_SCRAM_MECHANISM_SHA_256 = 1,
+        RD_KAFKA_SCRAM_MECHANISM_SHA_512 = 2,
+        RD_KAFKA_SCRAM_MECHANISM__CNT = 3
+} rd_kafka_ScramMechanism_t;
+
+/** Acl permission type. */
+typedef enum rd_kafka_AclPermissionType_t {
+        RD_KAFKA_ACL_PERMISSION_TYPE_UNKNOWN = 0,
+        RD_KAFKA_ACL_PERMISSION_TYPE_ANY = 1,
+        RD_KAFKA_ACL_PERMISSION_TYPE_DENY = 2,
+        RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW = 3,
+        RD_KAFKA_ACL_PERMISSION_TYPE__CNT = 4
+} rd_kafka_AclPermissionType_t;
+
+/** Election type. */
+typedef enum rd_kafka_ElectionType_t {
+        RD_KAFKA_ELECTION_TYPE_PREFERRED = 0,
+        RD_KAFKA_ELECTION_TYPE_UNCLEAN = 1
+} rd_kafka_ElectionType_t;
+
+/* Constants. */
+
+/** The version of the interface; compare with rd_kafka_version(). */
+#define RD_KAFKA_VERSION 0x020f00ff
+/** The words that the property debug takes. */
+#define RD_KAFKA_DEBUG_CONTEXTS "all,generic,broker,topic,metadata,feature,queue,msg,protocol,cgrp,security,fetch,interceptor,plugin,consumer,admin,eos,mock,assignor,conf"
+/** The newer or older name of the same code. */
+#define RD_KAFKA_RESP_ERR_NOT_LEADER_OR_FOLLOWER RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION
+/** The newer or older name of the same code. */
+#define RD_KAFKA_RESP_ERR_GROUP_LOAD_IN_PROGRESS RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS
+/** The newer or older name of the same code. */
+#define RD_KAFKA_RESP_ERR_GROUP_COORDINATOR_NOT_AVAILABLE RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE
+/** The newer or older name of the same code. */
+#define RD_KAFKA_RESP_ERR_NOT_COORDINATOR_FOR_GROUP RD_KAFKA_RESP_ERR_NOT_COORDINATOR
+/** Ends the arguments of rd_kafka_producev(). */
+#define RD_KAFKA_V_END RD_KAFKA_VTYPE_END
+/** Do not close the consumer. */
+#define RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE 8
+/** No partition: the partitioner chooses. */
+#define RD_KAFKA_PARTITION_UA ((int32_t)-1)
+/** From the first message that is still there. */
+#define RD_KAFKA_OFFSET_BEGINNING -2
+/** From behind the last message. */
+#define RD_KAFKA_OFFSET_END -1
+/** From the offset that was stored. */
+#define RD_KAFKA_OFFSET_STORED -1000
+/** No offset. */
+#define RD_KAFKA_OFFSET_INVALID -1001
+/** What RD_KAFKA_OFFSET_TAIL() counts from. */
+#define RD_KAFKA_OFFSET_TAIL_BASE -2000
+/** The library frees the payload when it is done with it; not with RD_KAFKA_MSG_F_COPY. */
+#define RD_KAFKA_MSG_F_FREE 1
+/** The library copies the payload before produce returns. */
+#define RD_KAFKA_MSG_F_COPY 2
+/** Produce waits while the queue is full. Needs another thread that polls. */
+#define RD_KAFKA_MSG_F_BLOCK 4
+/** rd_kafka_produce_batch() takes the partition from each message. */
+#define RD_KAFKA_MSG_F_PARTITION 8
+/** Messages that wait. */
+#define RD_KAFKA_PURGE_F_QUEUE 1
+/** Messages that were sent and have no answer yet. */
+#define RD_KAFKA_PURGE_F_INFLIGHT 2
+/** Do not wait for the background work of the purge. */
+#define RD_KAFKA_PURGE_F_NON_BLOCKING 4
+/** Event: none. */
+#define RD_KAFKA_EVENT_NONE 0
+/** Event: dr. */
+#define RD_KAFKA_EVENT_DR 1
+/** Event: fetch. */
+#define RD_KAFKA_EVENT_FETCH 2
+/** Event: log. */
+#define RD_KAFKA_EVENT_LOG 4
+/** Event: error. */
+#define RD_KAFKA_EVENT_ERROR 8
+/** Event: rebalance. */
+#define RD_KAFKA_EVENT_REBALANCE 16
+/** Event: offset commit. */
+#define RD_KAFKA_EVENT_OFFSET_COMMIT 32
+/** Event: stats. */
+#define RD_KAFKA_EVENT_STATS 64
+/** Event: createtopics result. */
+#define RD_KAFKA_EVENT_CREATETOPICS_RESULT 100
+/** Event: deletetopics result. */
+#define RD_KAFKA_EVENT_DELETETOPICS_RESULT 101
+/** Event: createpartitions result. */
+#define RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT 102
+/** Event: alterconfigs result. */
+#define RD_KAFKA_EVENT_ALTERCONFIGS_RESULT 103
+/** Event: describeconfigs result. */
+#define RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT 104
+/** Event: deleterecords result. */
+#define RD_KAFKA_EVENT_DELETERECORDS_RESULT 105
+/** Event: deletegroups result. */
+#define RD_KAFKA_EVENT_DELETEGROUPS_RESULT 106
+/** Event: deleteconsumergroupoffsets result. */
+#define RD_KAFKA_EVENT_DELETECONSUMERGROUPOFFSETS_RESULT 107
+/** Event: oauthbearer token refresh. */
+#define RD_KAFKA_EVENT_OAUTHBEARER_TOKEN_REFRESH 256
+/** Event: background. */
+#define RD_KAFKA_EVENT_BACKGROUND 512
+/** Event: createacls result. */
+#define RD_KAFKA_EVENT_CREATEACLS_RESULT 1024
+/** Event: describeacls result. */
+#define RD_KAFKA_EVENT_DESCRIBEACLS_RESULT 2048
+/** Event: deleteacls result. */
+#define RD_KAFKA_EVENT_DELETEACLS_RESULT 4096
+/** Event: listconsumergroups result. */
+#define RD_KAFKA_EVENT_LISTCONSUMERGROUPS_RESULT 8192
+/** Event: describeconsumergroups result. */
+#define RD_KAFKA_EVENT_DESCRIBECONSUMERGROUPS_RESULT 16384
+/** Event: listconsumergroupoffsets result. */
+#define RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT 32768
+/** Event: alterconsumergroupoffsets result. */
+#define RD_KAFKA_EVENT_ALTERCONSUMERGROUPOFFSETS_RESULT 65536
+/** Event: incrementalalterconfigs result. */
+#define RD_KAFKA_EVENT_INCREMENTALALTERCONFIGS_RESULT 131072
+/** Event: describeuserscramcredentials result. */
+#define RD_KAFKA_EVENT_DESCRIBEUSERSCRAMCREDENTIALS_RESULT 262144
+/** Event: alteruserscramcredentials result. */
+#define RD_KAFKA_EVENT_ALTERUSERSCRAMCREDENTIALS_RESULT 524288
+/** Event: describetopics result. */
+#define RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT 1048576
+/** Event: describecluster result. */
+#define RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT 2097152
+/** Event: listoffsets result. */
+#define RD_KAFKA_EVENT_LISTOFFSETS_RESULT 4194304
+/** Event: electleaders result. */
+#define RD_KAFKA_EVENT_ELECTLEADERS_RESULT 8388608
+/** From cnt messages before the end. */
+#define RD_KAFKA_OFFSET_TAIL(cnt) (RD_KAFKA_OFFSET_TAIL_BASE - (cnt))
+
+/* Structures. */
+
+/** A row of the table of error codes. */
+struct rd_kafka_err_desc {
+        rd_kafka_resp_err_t code; /**< The code. */
+        const char *name;         /**< Its name, or NULL if there is no such code. */
+        const char *desc;         /**< What it means. */
+};
+
+/** A topic and partition with what a call says or answers of it. */
+typedef struct rd_kafka_topic_partition_s {
+        char *topic;             /**< The topic. */
+        int32_t partition;       /**< The partition. */
+        int64_t offset;          /**< An offset. */
+        void *metadata;          /**< What is committed along with the offset. */
+        size_t metadata_size;    /**< The size of that. */
+        void *opaque;            /**< For the application. */
+        rd_kafka_resp_err_t err; /**< What went wrong with this one. */
+        void *_private;          /**< For the library: set to NULL and leave alone. */
+} rd_kafka_topic_partition_t;
+
+/** A list that grows. */
+typedef struct rd_kafka_topic_partition_list_s {
+        int cnt;                           /**< How many elements there are. */
+        int size;                          /**< How many there is room for. */
+        rd_kafka_topic_partition_t *elems; /**< The elements. */
+} rd_kafka_topic_partition_list_t;
+
+/** One argument of rd_kafka_produceva(). */
+typedef struct rd_kafka_vu_s {
+        rd_kafka_vtype_t vtype; /**< What it is. */
+        union {
+                const char *cstr;      /**< RD_KAFKA_VTYPE_TOPIC */
+                rd_kafka_topic_t *rkt; /**< RD_KAFKA_VTYPE_RKT */
+                int i;                 /**< RD_KAFKA_VTYPE_MSGFLAGS */
+                int32_t i32;           /**< RD_KAFKA_VTYPE_PARTITION */
+                int64_t i64;           /**< RD_KAFKA_VTYPE_TIMESTAMP */
+                struct {
+                        void *ptr;   /**< Where. */
+                        size_t size; /**< How much. */
+                } mem;               /**< RD_KAFKA_VTYPE_KEY and RD_KAFKA_VTYPE_VALUE */
+                struct {
+                        const char *name; /**< The name. */
+                        const void *val;  /**< The value, or NULL. */
+                        ssize_t size;     /**< The size of the value; -1 up to its zero byte. */
+                } header;                 /**< RD_KAFKA_VTYPE_HEADER */
+                rd_kafka_headers_t *headers; /**< RD_KAFKA_VTYPE_HEADERS */
+                void *ptr;                   /**< RD_KAFKA_VTYPE_OPAQUE */
+                char _pad[64];               /**< Room for more. */
+        } u;                                 /**< The argument. */
+} rd_kafka_vu_t;
+
+/** A message: consumed, to be produced, or with its delivery report. */
+typedef struct rd_kafka_message_s {
+        rd_kafka_resp_err_t err; /**< Not zero: this is an error, whose text is the payload. */
+        rd_kafka_topic_t *rkt;   /**< The topic. */
+        int32_t partition;       /**< The partition. */
+        void *payload;           /**< The value, or NULL. */
+        size_t len;              /**< The size of the value. */
+        void *key;               /**< The key, or NULL. */
+        size_t key_len;          /**< The size of the key. */
+        int64_t offset;          /**< The offset. */
+        void *_private;          /**< Consumed: for the library. Produced: the opaque pointer of the application. */
+} rd_kafka_message_t;
+
+/** A broker in the metadata. */
+typedef struct rd_kafka_metadata_broker {
+        int32_t id; /**< Its id. */
+        char *host; /**< Its host. */
+        int port;   /**< Its port. */
+} rd_kafka_metadata_broker_t;
+
+/** A partition in the metadata. */
+typedef struct rd_kafka_metadata_partition {
+        int32_t id;              /**< Its number. */
+        rd_kafka_resp_err_t err; /**< What is wrong with it. */
+        int32_t leader;          /**< Its leader, or -1. */
+        int replica_cnt;         /**< How many replicas it has. */
+        int32_t *replicas;       /**< The brokers that hold it. */
+        int isr_cnt;             /**< How many of them are in sync. */
+        int32_t *isrs;           /**< Those. */
+} rd_kafka_metadata_partition_t;
+
+/** A topic in the metadata. */
+typedef struct rd_kafka_metadata_topic {
+        char *topic;                                    /**< Its name. */
+        int partition_cnt;                              /**< How many partitions it has. */
+        struct rd_kafka_metadata_partition *partitions; /**< Those. */
+        rd_kafka_resp_err_t err;                        /**< What is wrong with it. */
+} rd_kafka_metadata_topic_t;
+
+/** Brokers and topics. */
+typedef struct rd_kafka_metadata {
+        int broker_cnt;                           /**< How many brokers there are. */
+        struct rd_kafka_metadata_broker *brokers; /**< Those. */
+        int topic_cnt;                            /**< How many topics. */
+        struct rd_kafka_metadata_topic *topics;   /**< Those. */
+        int32_t orig_broker_id;                   /**< The broker that said so, or -1. */
+        char *orig_broker_name;                   /**< Its name. */
+} rd_kafka_metadata_t;
+
+/** A member of a group. */
+struct rd_kafka_group_member_info {
+        char *member_id;            /**< Its id. */
+        char *client_id;            /**< The client.id of the client. */
+        char *client_host;          /**< Where it runs. */
+        void *member_metadata;      /**< What it said when it joined. */
+        int member_metadata_size;   /**< The size of that. */
+        void *member_assignment;    /**< What it was given. */
+        int member_assignment_size; /**< The size of that. */
+};
+
+/** A group. */
+struct rd_kafka_group_info {
+        struct rd_kafka_metadata_broker broker;     /**< The broker that said so. */
+        char *group;                                /**< Its name. */
+        rd_kafka_resp_err_t err;                    /**< What is wrong with it. */
+        char *state;                                /**< Its state. */
+        char *protocol_type;                        /**< What kind of group it is. */
+        char *protocol;                             /**< How it divides partitions. */
+        struct rd_kafka_group_member_info *members; /**< Its members. */
+        int member_cnt;                             /**< How many. */
+};
+
+/** Groups. */
+struct rd_kafka_group_list {
+        struct rd_kafka_group_info *groups; /**< Those. */
+        int group_cnt;                      /**< How many. */
+};
+
+/* Arguments of rd_kafka_producev(). */
+
+/** The topic by name. */
+#define RD_KAFKA_V_TOPIC(topic) RD_KAFKA_VTYPE_TOPIC, (const char *)(topic)
+/** The topic by its handle. */
+#define RD_KAFKA_V_RKT(rkt) RD_KAFKA_VTYPE_RKT, (rd_kafka_topic_t *)(rkt)
+/** The partition; the partitioner chooses without it. */
+#define RD_KAFKA_V_PARTITION(partition) RD_KAFKA_VTYPE_PARTITION, (int32_t)(partition)
+/** The value. */
+#define RD_KAFKA_V_VALUE(value, len) RD_KAFKA_VTYPE_VALUE, (void *)(value), (size_t)(len)
+/** The key. */
+#define RD_KAFKA_V_KEY(key, len) RD_KAFKA_VTYPE_KEY, (const void *)(key), (size_t)(len)
+/** The pointer that comes back in the report. */
+#define RD_KAFKA_V_OPAQUE(msg_opaque) RD_KAFKA_VTYPE_OPAQUE, (void *)(msg_opaque)
+/** RD_KAFKA_MSG_F_* flags. */
+#define RD_KAFKA_V_MSGFLAGS(msgflags) RD_KAFKA_VTYPE_MSGFLAGS, (int)(msgflags)
+/** The timestamp in milliseconds since 1970; 0 is the time of the call. */
+#define RD_KAFKA_V_TIMESTAMP(timestamp) RD_KAFKA_VTYPE_TIMESTAMP, (int64_t)(timestamp)
+/** One header; not together with RD_KAFKA_V_HEADERS. */
+#define RD_KAFKA_V_HEADER(name, value, len)                                                                 \
+        RD_KAFKA_VTYPE_HEADER, (const char *)(name), (const void *)(value), (ssize_t)(len)
+/** Headers, which belong to the library if the call succeeds. */
+#define RD_KAFKA_V_HEADERS(headers) RD_KAFKA_VTYPE_HEADERS, (rd_kafka_headers_t *)(headers)
+
+/* Functions that plugins and interceptors have. */
+
+/** The conf_init function of a plugin. */
+typedef rd_kafka_resp_err_t(rd_kafka_plugin_f_conf_init_t)(rd_kafka_conf_t *conf, void **plug_opaquep, char *errstr, size_t errstr_size);
+/** The on_conf_set function of an interceptor. */
+typedef rd_kafka_conf_res_t(rd_kafka_interceptor_f_on_conf_set_t)(rd_kafka_conf_t *conf, const char *name, const char *val, char *errstr, size_t errstr_size, void *ic_opaque);
+/** The on_conf_dup function of an interceptor. */
+typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_conf_dup_t)(rd_kafka_conf_t *new_conf, const rd_kafka_conf_t *old_conf, size_t filter_cnt, const char **filter, void *ic_opaque);
+/** The on_conf_destroy function of an interceptor. */
+typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_conf_destroy_t)(void *ic_opaque);
+/** The on_new function of an interceptor. */
+typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_new_t)(rd_kafka_t *rk, const rd_kafka_conf_t *conf, void *ic_opaque, char *errstr, size_t errstr_size);
+/** The on_destroy function of an interceptor. */
+typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_destroy_t)(rd_kafka_t *rk, void *ic_opaque);
+/** The on_send function of an interceptor. */
+typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_send_t)(rd_kafka_t *rk, rd_kafka_message_t *rkmessage, void *ic_opaque);
+/** The on_acknowledgement function of an interceptor. */
+typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_acknowledgement_t)(rd_kafka_t *rk, rd_kafka_message_t *rkmessage, void *ic_opaque);
+/** The on_consume function of an interceptor. */
+typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_consume_t)(rd_kafka_t *rk, rd_kafka_message_t *rkmessage, void *ic_opaque);
+/** The on_commit function of an interceptor. */
+typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_commit_t)(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, rd_kafka_resp_err_t err, void *ic_opaque);
+/** The on_request_sent function of an interceptor. */
+typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_request_sent_t)(rd_kafka_t *rk, int sockfd, const char *brokername, int32_t brokerid, int16_t ApiKey, int16_t ApiVersion, int32_t CorrId, size_t size, void *ic_opaque);
+/** The on_response_received function of an interceptor. */
+typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_response_received_t)(rd_kafka_t *rk, int sockfd, const char *brokername, int32_t brokerid, int16_t ApiKey, int16_t ApiVersion, int32_t CorrId, size_t size, int64_t rtt, rd_kafka_resp_err_t err, void *ic_opaque);
+/** The on_thread_start function of an interceptor. */
+typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_thread_start_t)(rd_kafka_t *rk, rd_kafka_thread_type_t thread_type, const char *thread_name, void *ic_opaque);
+/** The on_thread_exit function of an interceptor. */
+typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_thread_exit_t)(rd_kafka_t *rk, rd_kafka_thread_type_t thread_type, const char *thread_name, void *ic_opaque);
+/** The on_broker_state_change function of an interceptor. */
+typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_broker_state_change_t)(rd_kafka_t *rk, int32_t broker_id, const char *secproto, const char *name, int port, const char *state, void *ic_opaque);
+
+/** The version as a number, two hexadecimal digits each for major, minor, revision and 0xff: 0x020f00ff is 2.15.0. */
+RD_EXPORT
+int rd_kafka_version(void);
+
+/** The version as text; it begins with the version of the interface. */
+RD_EXPORT
+const char *rd_kafka_version_str(void);
+
+/** The words that the property debug takes, comma-separated. */
+RD_EXPORT
+const char *rd_kafka_get_debug_contexts(void);
+
+/** All error codes with name and description. Indexes without a code have a NULL name. */
+RD_EXPORT
+void rd_kafka_get_err_descs(const struct rd_kafka_err_desc **errdescs, size_t *cntp);
+
+/** What an error code means, for people. Never NULL; the text lives as long as the library. */
+RD_EXPORT
+const char *rd_kafka_err2str(rd_kafka_resp_err_t err);
+
+/** The name of an error code without its prefix. Never NULL; the text lives as long as the library. */
+RD_EXPORT
+const char *rd_kafka_err2name(rd_kafka_resp_err_t err);
+
+/** Why the last call of this thread that answers -1 or NULL failed. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_last_error(void);
+
+/** The error code that belongs to a value of errno. */
+RD_EXPORT
+RD_DEPRECATED rd_kafka_resp_err_t rd_kafka_errno2err(int errnox);
+
+/** The errno of this thread, for languages that can not read it. */
+RD_EXPORT
+RD_DEPRECATED int rd_kafka_errno(void);
+
+/** The error that ended this client for good, or no error. Its text is written to errstr. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_fatal_error(rd_kafka_t *rk, char *errstr, size_t errstr_size);
+
+/** Makes the client fail for good, as a test of what the application does then. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_test_fatal_error(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *reason);
+
+/** The code of an error object; NULL is no error. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_error_code(const rd_kafka_error_t *error);
+
+/** The name of the code of an error object. */
+RD_EXPORT
+const char *rd_kafka_error_name(const rd_kafka_error_t *error);
+
+/** What went wrong, as a sentence. */
+RD_EXPORT
+const char *rd_kafka_error_string(const rd_kafka_error_t *error);
+
+/** 1 if the client can not go on after this error. */
+RD_EXPORT
+int rd_kafka_error_is_fatal(const rd_kafka_error_t *error);
+
+/** 1 if the same call may succeed later. */
+RD_EXPORT
+int rd_kafka_error_is_retriable(const rd_kafka_error_t *error);
+
+/** 1 if the transaction has to be aborted. */
+RD_EXPORT
+int rd_kafka_error_txn_requires_abort(const rd_kafka_error_t *error);
+
+/** Frees an error object. */
+RD_EXPORT
+void rd_kafka_error_destroy(rd_kafka_error_t *error);
+
+/** Makes an error object with a text as from printf. A NULL format gives the description of the code. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_error_new(rd_kafka_resp_err_t code, const char *fmt, ...) RD_FORMAT(printf, 2, 3);
+
+/** Frees a single topic and partition that is in no list. */
+RD_EXPORT
+void rd_kafka_topic_partition_destroy(rd_kafka_topic_partition_t *rktpar);
+
+/** Sets the leader epoch; -1 is unknown. */
+RD_EXPORT
+void rd_kafka_topic_partition_set_leader_epoch(rd_kafka_topic_partition_t *rktpar, int32_t leader_epoch);
+
+/** The leader epoch, or -1. */
+RD_EXPORT
+int32_t rd_kafka_topic_partition_get_leader_epoch(const rd_kafka_topic_partition_t *rktpar);
+
+/** An empty list with room for size elements; it grows by itself. */
+RD_EXPORT
+rd_kafka_topic_partition_list_t *rd_kafka_topic_partition_list_new(int size);
+
+/** Frees a list with all that its elements hold. */
+RD_EXPORT
+void rd_kafka_topic_partition_list_destroy(rd_kafka_topic_partition_list_t *rkparlist);
+
+/** Appends a topic and partition and answers its element, which moves when the list grows. */
+RD_EXPORT
+rd_kafka_topic_partition_t *rd_kafka_topic_partition_list_add(rd_kafka_topic_partition_list_t *rktparlist, const char *topic, int32_t partition);
+
+/** Appends the partitions from start to stop, both included. */
+RD_EXPORT
+void rd_kafka_topic_partition_list_add_range(rd_kafka_topic_partition_list_t *rktparlist, const char *topic, int32_t start, int32_t stop);
+
+/** Removes a topic and partition; 0 if it was not there, else 1. */
+RD_EXPORT
+int rd_kafka_topic_partition_list_del(rd_kafka_topic_partition_list_t *rktparlist, const char *topic, int32_t partition);
+
+/** Removes the element at a place; 0 if there is none, else 1. */
+RD_EXPORT
+int rd_kafka_topic_partition_list_del_by_idx(rd_kafka_topic_partition_list_t *rktparlist, int idx);
+
+/** A copy of a list; opaque pointers stay the same. */
+RD_EXPORT
+rd_kafka_topic_partition_list_t *rd_kafka_topic_partition_list_copy(const rd_kafka_topic_partition_list_t *src);
+
+/** Sets the offset of a topic and partition that is in the list. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_topic_partition_list_set_offset(rd_kafka_topic_partition_list_t *rktparlist, const char *topic, int32_t partition, int64_t offset);
+
+/** The element of a topic and partition, or NULL. */
+RD_EXPORT
+rd_kafka_topic_partition_t *rd_kafka_topic_partition_list_find(const rd_kafka_topic_partition_list_t *rktparlist, const char *topic, int32_t partition);
+
+/** Sorts by cmp, or by topic and partition if cmp is NULL. */
+RD_EXPORT
+void rd_kafka_topic_partition_list_sort(rd_kafka_topic_partition_list_t *rktparlist, int (*cmp)(const void *a, const void *b, void *cmp_opaque), void *cmp_opaque);
+
+/** An empty list of headers with room for some. */
+RD_EXPORT
+rd_kafka_headers_t *rd_kafka_headers_new(size_t initial_count);
+
+/** Frees a list of headers. */
+RD_EXPORT
+void rd_kafka_headers_destroy(rd_kafka_headers_t *hdrs);
+
+/** A copy of a list of headers. */
+RD_EXPORT
+rd_kafka_headers_t *rd_kafka_headers_copy(const rd_kafka_headers_t *src);
+
+/** Appends a header. A size of -1 means a text that ends with a zero byte; a NULL value is null. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_header_add(rd_kafka_headers_t *hdrs, const char *name, ssize_t name_size, const void *value, ssize_t value_size);
+
+/** Removes all headers of a name. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_header_remove(rd_kafka_headers_t *hdrs, const char *name);
+
+/** The last header of a name. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_header_get_last(const rd_kafka_headers_t *hdrs, const char *name, const void **valuep, size_t *sizep);
+
+/** The header of a name that has idx others of that name before it. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_header_get(const rd_kafka_headers_t *hdrs, size_t idx, const char *name, const void **valuep, size_t *sizep);
+
+/** The header at a place, whatever its name. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_header_get_all(const rd_kafka_headers_t *hdrs, size_t idx, const char **namep, const void **valuep, size_t *sizep);
+
+/** Messages count. Not there yet. */
+RD_EXPORT
+size_t rd_kafka_messages_count(const rd_kafka_messages_t *messages);
+
+/** Messages get. Not there yet. */
+RD_EXPORT
+rd_kafka_message_t *rd_kafka_messages_get(const rd_kafka_messages_t *messages, size_t index);
+
+/** Frees the messages. Not there yet. */
+RD_EXPORT
+void rd_kafka_messages_destroy(rd_kafka_messages_t *messages);
+
+/** Gives a consumed message back, in any thread and any order, also after its consumer is gone. */
+RD_EXPORT
+void rd_kafka_message_destroy(rd_kafka_message_t *rkmessage);
+
+/** The text of a message that is an error, or NULL if it is none. */
+RD_EXPORT
+const char *rd_kafka_message_errstr(const rd_kafka_message_t *rkmessage);
+
+/** The text of a delivery error, or NULL. */
+RD_EXPORT
+const char *rd_kafka_message_produce_errstr(const rd_kafka_message_t *rkmessage);
+
+/** The timestamp in milliseconds since 1970, or -1, and what kind of timestamp it is. */
+RD_EXPORT
+int64_t rd_kafka_message_timestamp(const rd_kafka_message_t *rkmessage, rd_kafka_timestamp_type_t *tstype);
+
+/** Microseconds from produce to the report, or -1. */
+RD_EXPORT
+int64_t rd_kafka_message_latency(const rd_kafka_message_t *rkmessage);
+
+/** The broker that the message came from or went to, or -1 if that is not known. Not there yet. */
+RD_EXPORT
+int32_t rd_kafka_message_broker_id(const rd_kafka_message_t *rkmessage);
+
+/** The headers, which go on belonging to the message. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_message_headers(const rd_kafka_message_t *rkmessage, rd_kafka_headers_t **hdrsp);
+
+/** The headers, which now belong to the caller. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_message_detach_headers(rd_kafka_message_t *rkmessage, rd_kafka_headers_t **hdrsp);
+
+/** Replaces the headers; the list now belongs to the message. */
+RD_EXPORT
+void rd_kafka_message_set_headers(rd_kafka_message_t *rkmessage, rd_kafka_headers_t *hdrs);
+
+/** How many headers there are. */
+RD_EXPORT
+size_t rd_kafka_header_cnt(const rd_kafka_headers_t *hdrs);
+
+/** Whether a produced message is in the log of its partition. */
+RD_EXPORT
+rd_kafka_msg_status_t rd_kafka_message_status(const rd_kafka_message_t *rkmessage);
+
+/** The leader epoch with which a message was written, or -1. */
+RD_EXPORT
+int32_t rd_kafka_message_leader_epoch(const rd_kafka_message_t *rkmessage);
+
+/** Message delivery count. Not there yet. */
+RD_EXPORT
+int16_t rd_kafka_message_delivery_count(const rd_kafka_message_t *rkmessage);
+
+/** The base64str of the uuid. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_Uuid_base64str(const rd_kafka_Uuid_t *uuid);
+
+/** The least significant bits of the uuid. Not there yet. */
+RD_EXPORT
+int64_t rd_kafka_Uuid_least_significant_bits(const rd_kafka_Uuid_t *uuid);
+
+/** The most significant bits of the uuid. Not there yet. */
+RD_EXPORT
+int64_t rd_kafka_Uuid_most_significant_bits(const rd_kafka_Uuid_t *uuid);
+
+/** A new uuid. Not there yet. */
+RD_EXPORT
+rd_kafka_Uuid_t *rd_kafka_Uuid_new(int64_t most_significant_bits, int64_t least_significant_bits);
+
+/** The copy of the uuid. Not there yet. */
+RD_EXPORT
+rd_kafka_Uuid_t *rd_kafka_Uuid_copy(const rd_kafka_Uuid_t *uuid);
+
+/** Frees the uuid. Not there yet. */
+RD_EXPORT
+void rd_kafka_Uuid_destroy(rd_kafka_Uuid_t *uuid);
+
+/** A configuration in which nothing was said. */
+RD_EXPORT
+rd_kafka_conf_t *rd_kafka_conf_new(void);
+
+/** Frees a configuration that was given to no client. */
+RD_EXPORT
+void rd_kafka_conf_destroy(rd_kafka_conf_t *conf);
+
+/** A copy of a configuration, without its interceptors. */
+RD_EXPORT
+rd_kafka_conf_t *rd_kafka_conf_dup(const rd_kafka_conf_t *conf);
+
+/** A copy of a configuration without the properties that begin with one of the filters. */
+RD_EXPORT
+rd_kafka_conf_t *rd_kafka_conf_dup_filter(const rd_kafka_conf_t *conf, size_t filter_cnt, const char **filter);
+
+/** The configuration of a client. Read-only. */
+RD_EXPORT
+const rd_kafka_conf_t *rd_kafka_conf(rd_kafka_t *rk);
+
+/** Sets a property. The answer and errstr say what is wrong with name or value. */
+RD_EXPORT
+rd_kafka_conf_res_t rd_kafka_conf_set(rd_kafka_conf_t *conf, const char *name, const char *value, char *errstr, size_t errstr_size);
+
+/** Which events come from queues instead of through callbacks: RD_KAFKA_EVENT_* values, added. */
+RD_EXPORT
+void rd_kafka_conf_set_events(rd_kafka_conf_t *conf, int events);
+
+/** Events of the background queue are handed to this callback by a thread of the library. */
+RD_EXPORT
+void rd_kafka_conf_set_background_event_cb(rd_kafka_conf_t *conf, void (*event_cb)(rd_kafka_t *rk, rd_kafka_event_t *rkev, void *opaque));
+
+/** The older delivery report callback. Use rd_kafka_conf_set_dr_msg_cb(). */
+RD_EXPORT
+void rd_kafka_conf_set_dr_cb(rd_kafka_conf_t *conf, void (*dr_cb)(rd_kafka_t *rk, void *payload, size_t len, rd_kafka_resp_err_t err, void *opaque, void *msg_opaque));
+
+/** The callback that rd_kafka_poll() calls once per message when its fate is known. */
+RD_EXPORT
+void rd_kafka_conf_set_dr_msg_cb(rd_kafka_conf_t *conf, void (*dr_msg_cb)(rd_kafka_t *rk, const rd_kafka_message_t *rkmessage, void *opaque));
+
+/** The callback that is handed consumed messages by rd_kafka_consumer_poll(). */
+RD_EXPORT
+void rd_kafka_conf_set_consume_cb(rd_kafka_conf_t *conf, void (*consume_cb)(rd_kafka_message_t *rkmessage, void *opaque));
+
+/** The callback for changes of what a group gives to this consumer. */
+RD_EXPORT
+void rd_kafka_conf_set_rebalance_cb(rd_kafka_conf_t *conf, void (*rebalance_cb)(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *partitions, void *opaque));
+
+/** The callback for the results of offset commits. */
+RD_EXPORT
+void rd_kafka_conf_set_offset_commit_cb(rd_kafka_conf_t *conf, void (*offset_commit_cb)(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *offsets, void *opaque));
+
+/** The callback for errors that belong to no call. The client goes on by itself unless the error is fatal. */
+RD_EXPORT
+void rd_kafka_conf_set_error_cb(rd_kafka_conf_t *conf, void (*error_cb)(rd_kafka_t *rk, int err, const char *reason, void *opaque));
+
+/** The callback that is told when a broker throttles. */
+RD_EXPORT
+void rd_kafka_conf_set_throttle_cb(rd_kafka_conf_t *conf, void (*throttle_cb)(rd_kafka_t *rk, const char *broker_name, int32_t broker_id, int throttle_time_ms, void *opaque));
+
+/** The callback for log lines. It may be called by any thread. */
+RD_EXPORT
+void rd_kafka_conf_set_log_cb(rd_kafka_conf_t *conf, void (*log_cb)(const rd_kafka_t *rk, int level, const char *fac, const char *buf));
+
+/** The callback for statistics, as JSON text. It answers 1 to keep the text, which it then frees. */
+RD_EXPORT
+void rd_kafka_conf_set_stats_cb(rd_kafka_conf_t *conf, int (*stats_cb)(rd_kafka_t *rk, char *json, size_t json_len, void *opaque));
+
+/** Sets the oauthbearer token refresh callback. Not there yet. */
+RD_EXPORT
+void rd_kafka_conf_set_oauthbearer_token_refresh_cb(rd_kafka_conf_t *conf, void (*oauthbearer_token_refresh_cb)(rd_kafka_t *rk, const char *oauthbearer_config, void *opaque));
+
+/** Conf enable sasl queue. Not there yet. */
+RD_EXPORT
+void rd_kafka_conf_enable_sasl_queue(rd_kafka_conf_t *conf, int enable);
+
+/** Sets the socket callback. Not there yet. */
+RD_EXPORT
+void rd_kafka_conf_set_socket_cb(rd_kafka_conf_t *conf, int (*socket_cb)(int domain, int type, int protocol, void *opaque));
+
+/** Sets the connect callback. Not there yet. */
+RD_EXPORT
+void rd_kafka_conf_set_connect_cb(rd_kafka_conf_t *conf, int (*connect_cb)(int sockfd, const struct sockaddr *addr, int addrlen, const char *id, void *opaque));
+
+/** Sets the closesocket callback. Not there yet. */
+RD_EXPORT
+void rd_kafka_conf_set_closesocket_cb(rd_kafka_conf_t *conf, int (*closesocket_cb)(int sockfd, void *opaque));
+
+/** Sets the open callback. Not there yet. */
+RD_EXPORT
+void rd_kafka_conf_set_open_cb(rd_kafka_conf_t *conf, int (*open_cb)(const char *pathname, int flags, mode_t mode, void *opaque));
+
+/** Sets the resolve callback. Not there yet. */
+RD_EXPORT
+void rd_kafka_conf_set_resolve_cb(rd_kafka_conf_t *conf, int (*resolve_cb)(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **res, void *opaque));
+
+/** Sets the ssl cert verify callback. Not there yet. */
+RD_EXPORT
+rd_kafka_conf_res_t rd_kafka_conf_set_ssl_cert_verify_cb(rd_kafka_conf_t *conf, int (*ssl_cert_verify_cb)(rd_kafka_t *rk, const char *broker_name, int32_t broker_id, int *x509_error, int depth, const char *buf, size_t size, char *errstr, size_t errstr_size, void *opaque));
+
+/** Conf set ssl cert. Not there yet. */
+RD_EXPORT
+rd_kafka_conf_res_t rd_kafka_conf_set_ssl_cert(rd_kafka_conf_t *conf, rd_kafka_cert_type_t cert_type, rd_kafka_cert_enc_t cert_enc, const void *buffer, size_t size, char *errstr, size_t errstr_size);
+
+/** Conf set engine callback data. Not there yet. */
+RD_EXPORT
+void rd_kafka_conf_set_engine_callback_data(rd_kafka_conf_t *conf, void *callback_data);
+
+/** The pointer that callbacks are given and rd_kafka_opaque() answers. */
+RD_EXPORT
+void rd_kafka_conf_set_opaque(rd_kafka_conf_t *conf, void *opaque);
+
+/** The pointer that was set with rd_kafka_conf_set_opaque(). */
+RD_EXPORT
+void *rd_kafka_opaque(const rd_kafka_t *rk);
+
+/** The topic configuration of all topics that have none of their own. It belongs to conf from now on. */
+RD_EXPORT
+void rd_kafka_conf_set_default_topic_conf(rd_kafka_conf_t *conf, rd_kafka_topic_conf_t *tconf);
+
+/** The default topic configuration, which goes on belonging to conf; NULL if there is none. */
+RD_EXPORT
+rd_kafka_topic_conf_t *rd_kafka_conf_get_default_topic_conf(rd_kafka_conf_t *conf);
+
+/** The value of a property. With dest NULL only its size, with the final zero byte. */
+RD_EXPORT
+rd_kafka_conf_res_t rd_kafka_conf_get(const rd_kafka_conf_t *conf, const char *name, char *dest, size_t *dest_size);
+
+/** The value of a property of a topic configuration. */
+RD_EXPORT
+rd_kafka_conf_res_t rd_kafka_topic_conf_get(const rd_kafka_topic_conf_t *conf, const char *name, char *dest, size_t *dest_size);
+
+/** All properties with their values, as an array of name, value, name, value. */
+RD_EXPORT
+const char **rd_kafka_conf_dump(rd_kafka_conf_t *conf, size_t *cntp);
+
+/** All properties of a topic configuration with their values. */
+RD_EXPORT
+const char **rd_kafka_topic_conf_dump(rd_kafka_topic_conf_t *conf, size_t *cntp);
+
+/** Frees the array of a dump. */
+RD_EXPORT
+void rd_kafka_conf_dump_free(const char **arr, size_t cnt);
+
+/** Prints all properties with ranges, defaults and descriptions. */
+RD_EXPORT
+void rd_kafka_conf_properties_show(FILE *fp);
+
+/** A topic configuration in which nothing was said. */
+RD_EXPORT
+rd_kafka_topic_conf_t *rd_kafka_topic_conf_new(void);
+
+/** A copy of a topic configuration. */
+RD_EXPORT
+rd_kafka_topic_conf_t *rd_kafka_topic_conf_dup(const rd_kafka_topic_conf_t *conf);
+
+/** A copy of the default topic configuration of a client. */
+RD_EXPORT
+rd_kafka_topic_conf_t *rd_kafka_default_topic_conf_dup(rd_kafka_t *rk);
+
+/** Frees a topic configuration that was given to no topic. */
+RD_EXPORT
+void rd_kafka_topic_conf_destroy(rd_kafka_topic_conf_t *topic_conf);
+
+/** Sets a property of a topic configuration. */
+RD_EXPORT
+rd_kafka_conf_res_t rd_kafka_topic_conf_set(rd_kafka_topic_conf_t *conf, const char *name, const char *value, char *errstr, size_t errstr_size);
+
+/** The pointer that rd_kafka_topic_opaque() answers. */
+RD_EXPORT
+void rd_kafka_topic_conf_set_opaque(rd_kafka_topic_conf_t *conf, void *rkt_opaque);
+
+/** The function that chooses the partition of messages that were produced to RD_KAFKA_PARTITION_UA. */
+RD_EXPORT
+void rd_kafka_topic_conf_set_partitioner_cb(rd_kafka_topic_conf_t *topic_conf, int32_t (*partitioner)(const rd_kafka_topic_t *rkt, const void *keydata, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque));
+
+/** Topic conf set msg order cmp. Not there yet. */
+RD_EXPORT
+void rd_kafka_topic_conf_set_msg_order_cmp(rd_kafka_topic_conf_t *topic_conf, int (*msg_order_cmp)(const rd_kafka_message_t *a, const rd_kafka_message_t *b));
+
+/** 1 if a partition has a leader. To be called from a partitioner only. */
+RD_EXPORT
+int rd_kafka_topic_partition_available(const rd_kafka_topic_t *rkt, int32_t partition);
+
+/** A partitioner: anywhere. Not there yet. */
+RD_EXPORT
+int32_t rd_kafka_msg_partitioner_random(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
+
+/** A partitioner: CRC32 of the key. Not there yet. */
+RD_EXPORT
+int32_t rd_kafka_msg_partitioner_consistent(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
+
+/** A partitioner: CRC32 of the key, or anywhere for a message with none. Not there yet. */
+RD_EXPORT
+int32_t rd_kafka_msg_partitioner_consistent_random(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
+
+/** A partitioner: the hash of the Java client. Not there yet. */
+RD_EXPORT
+int32_t rd_kafka_msg_partitioner_murmur2(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
+
+/** A partitioner: the hash of the Java client, or anywhere for a message without a key. Not there yet. */
+RD_EXPORT
+int32_t rd_kafka_msg_partitioner_murmur2_random(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
+
+/** A partitioner: FNV-1a of the key. Not there yet. */
+RD_EXPORT
+int32_t rd_kafka_msg_partitioner_fnv1a(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
+
+/** A partitioner: FNV-1a of the key, or anywhere for a message without a key. Not there yet. */
+RD_EXPORT
+int32_t rd_kafka_msg_partitioner_fnv1a_random(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
+
+/** Starts a client. conf belongs to it from now on, unless the answer is NULL. */
+RD_EXPORT
+rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errstr, size_t errstr_size);
+
+/** Ends a client. Messages that are not sent are dropped: flush first. */
+RD_EXPORT
+void rd_kafka_destroy(rd_kafka_t *rk);
+
+/** Ends a client, with RD_KAFKA_DESTROY_F_* flags. */
+RD_EXPORT
+void rd_kafka_destroy_flags(rd_kafka_t *rk, int flags);
+
+/** Share groups: queue get sasl. Not there yet. */
+RD_EXPORT
+rd_kafka_queue_t *rd_kafka_share_queue_get_sasl(rd_kafka_share_t *rkshare);
+
+/** Share groups: oauthbearer set token. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_share_oauthbearer_set_token(rd_kafka_share_t *rkshare, const char *token_value, int64_t md_lifetime_ms, const char *md_principal_name, const char **extensions, size_t extension_size, char *errstr, size_t errstr_size);
+
+/** Share groups: oauthbearer set token failure. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_share_oauthbearer_set_token_failure(rd_kafka_share_t *rkshare, const char *errstr);
+
+/** The name of a client: client.id, kind and number. */
+RD_EXPORT
+const char *rd_kafka_name(const rd_kafka_t *rk);
+
+/** The kind of a client. */
+RD_EXPORT
+rd_kafka_type_t rd_kafka_type(const rd_kafka_t *rk);
+
+/** The id of the member of a group that the client is, to be freed by rd_kafka_mem_free(), or NULL. */
+RD_EXPORT
+char *rd_kafka_memberid(const rd_kafka_t *rk);
+
+/** The id of the cluster, to be freed by rd_kafka_mem_free(), or NULL when it is not known in time. */
+RD_EXPORT
+char *rd_kafka_clusterid(rd_kafka_t *rk, int timeout_ms);
+
+/** The id of the controller, or -1 when it is not known in time. */
+RD_EXPORT
+int32_t rd_kafka_controllerid(rd_kafka_t *rk, int timeout_ms);
+
+/** A handle for a topic; conf may be NULL and belongs to the handle from now on. */
+RD_EXPORT
+rd_kafka_topic_t *rd_kafka_topic_new(rd_kafka_t *rk, const char *topic, rd_kafka_topic_conf_t *conf);
+
+/** Gives a topic handle back. */
+RD_EXPORT
+void rd_kafka_topic_destroy(rd_kafka_topic_t *rkt);
+
+/** The name of a topic. */
+RD_EXPORT
+const char *rd_kafka_topic_name(const rd_kafka_topic_t *rkt);
+
+/** The pointer that was set with rd_kafka_topic_conf_set_opaque(). */
+RD_EXPORT
+void *rd_kafka_topic_opaque(const rd_kafka_topic_t *rkt);
+
+/** Calls the callbacks of what happened, waiting up to timeout_ms for something (-1: for ever); answers how many. */
+RD_EXPORT
+int rd_kafka_poll(rd_kafka_t *rk, int timeout_ms);
+
+/** From a callback: makes the poll that called it return. */
+RD_EXPORT
+void rd_kafka_yield(rd_kafka_t *rk);
+
+/** Nothing of these partitions is handed out until they are resumed; each element tells its error. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_pause_partitions(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions);
+
+/** Hands out paused partitions again; each element tells its error. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_resume_partitions(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions);
+
+/** The lowest and the highest offset of a partition, asked from its leader. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_query_watermark_offsets(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low, int64_t *high, int timeout_ms);
+
+/** The lowest and the highest offset as the last fetch told them. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_get_watermark_offsets(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low, int64_t *high);
+
+/** For each element, whose offset is a time in milliseconds, the first offset of that time or later. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_offsets_for_times(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *offsets, int timeout_ms);
+
+/** Memory of zeros from the allocator of the library. */
+RD_EXPORT
+void *rd_kafka_mem_calloc(rd_kafka_t *rk, size_t num, size_t size);
+
+/** Memory from the allocator of the library. */
+RD_EXPORT
+void *rd_kafka_mem_malloc(rd_kafka_t *rk, size_t size);
+
+/** Frees memory that the library allocated. */
+RD_EXPORT
+void rd_kafka_mem_free(rd_kafka_t *rk, void *ptr);
+
+/** A queue of its own. */
+RD_EXPORT
+rd_kafka_queue_t *rd_kafka_queue_new(rd_kafka_t *rk);
+
+/** Gives a reference to a queue back. */
+RD_EXPORT
+void rd_kafka_queue_destroy(rd_kafka_queue_t *rkqu);
+
+/** The queue that rd_kafka_poll() serves. */
+RD_EXPORT
+rd_kafka_queue_t *rd_kafka_queue_get_main(rd_kafka_t *rk);
+
+/** Queue get sasl. Not there yet. */
+RD_EXPORT
+rd_kafka_queue_t *rd_kafka_queue_get_sasl(rd_kafka_t *rk);
+
+/** Sasl background callbacks enable. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_sasl_background_callbacks_enable(rd_kafka_t *rk);
+
+/** Sasl set credentials. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_sasl_set_credentials(rd_kafka_t *rk, const char *username, const char *password);
+
+/** The queue that rd_kafka_consumer_poll() serves. */
+RD_EXPORT
+rd_kafka_queue_t *rd_kafka_queue_get_consumer(rd_kafka_t *rk);
+
+/** The queue of a partition, which is forwarded to the queue of the consumer until that is changed. */
+RD_EXPORT
+rd_kafka_queue_t *rd_kafka_queue_get_partition(rd_kafka_t *rk, const char *topic, int32_t partition);
+
+/** The queue that the background event callback is given, or NULL. Not there yet. */
+RD_EXPORT
+rd_kafka_queue_t *rd_kafka_queue_get_background(rd_kafka_t *rk);
+
+/** Sends what comes to src on to dst; NULL stops that. */
+RD_EXPORT
+void rd_kafka_queue_forward(rd_kafka_queue_t *src, rd_kafka_queue_t *dst);
+
+/** Log lines go to this queue, or with NULL to the main queue; needs the property log.queue. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_set_log_queue(rd_kafka_t *rk, rd_kafka_queue_t *rkqu);
+
+/** How many entries wait in a queue. */
+RD_EXPORT
+size_t rd_kafka_queue_length(rd_kafka_queue_t *rkqu);
+
+/** Writes payload to a descriptor when something comes to an empty queue; -1 stops that. */
+RD_EXPORT
+void rd_kafka_queue_io_event_enable(rd_kafka_queue_t *rkqu, int fd, const void *payload, size_t size);
+
+/** Calls event_cb when something comes to an empty queue; NULL stops that. */
+RD_EXPORT
+void rd_kafka_queue_cb_event_enable(rd_kafka_queue_t *rkqu, void (*event_cb)(rd_kafka_t *rk, void *qev_opaque), void *qev_opaque);
+
+/** Makes a thread that polls the queue return. */
+RD_EXPORT
+void rd_kafka_queue_yield(rd_kafka_queue_t *rkqu);
+
+/** Begins to fetch a partition at an offset or at one of the RD_KAFKA_OFFSET_ places. */
+RD_EXPORT
+int rd_kafka_consume_start(rd_kafka_topic_t *rkt, int32_t partition, int64_t offset);
+
+/** Begins to fetch a partition, whose messages go to a queue. */
+RD_EXPORT
+int rd_kafka_consume_start_queue(rd_kafka_topic_t *rkt, int32_t partition, int64_t offset, rd_kafka_queue_t *rkqu);
+
+/** Stops fetching a partition; what was fetched vanishes. */
+RD_EXPORT
+int rd_kafka_consume_stop(rd_kafka_topic_t *rkt, int32_t partition);
+
+/** Goes on from another offset of a partition. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_seek(rd_kafka_topic_t *rkt, int32_t partition, int64_t offset, int timeout_ms);
+
+/** Goes on from other offsets of partitions; each element tells its error. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_seek_partitions(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions, int timeout_ms);
+
+/** The next message of a partition, or NULL when the time is over. */
+RD_EXPORT
+rd_kafka_message_t *rd_kafka_consume(rd_kafka_topic_t *rkt, int32_t partition, int timeout_ms);
+
+/** Up to rkmessages_size messages of a partition; answers how many. */
+RD_EXPORT
+ssize_t rd_kafka_consume_batch(rd_kafka_topic_t *rkt, int32_t partition, int timeout_ms, rd_kafka_message_t **rkmessages, size_t rkmessages_size);
+
+/** Hands messages of a partition to a callback; answers how many. */
+RD_EXPORT
+int rd_kafka_consume_callback(rd_kafka_topic_t *rkt, int32_t partition, int timeout_ms, void (*consume_cb)(rd_kafka_message_t *rkmessage, void *commit_opaque), void *commit_opaque);
+
+/** The next message of a queue. */
+RD_EXPORT
+rd_kafka_message_t *rd_kafka_consume_queue(rd_kafka_queue_t *rkqu, int timeout_ms);
+
+/** Up to rkmessages_size messages of a queue; answers how many. */
+RD_EXPORT
+ssize_t rd_kafka_consume_batch_queue(rd_kafka_queue_t *rkqu, int timeout_ms, rd_kafka_message_t **rkmessages, size_t rkmessages_size);
+
+/** Hands messages of a queue to a callback; answers how many. */
+RD_EXPORT
+int rd_kafka_consume_callback_queue(rd_kafka_queue_t *rkqu, int timeout_ms, void (*consume_cb)(rd_kafka_message_t *rkmessage, void *commit_opaque), void *commit_opaque);
+
+/** Offset store. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_offset_store(rd_kafka_topic_t *rkt, int32_t partition, int64_t offset);
+
+/** Stores offsets to be committed later; each element tells its error. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_offsets_store(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *offsets);
+
+/** Offset store message. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_offset_store_message(rd_kafka_message_t *rkmessage);
+
+/** Subscribe. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_subscribe(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *topics);
+
+/** Unsubscribe. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_unsubscribe(rd_kafka_t *rk);
+
+/** Subscription. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_subscription(rd_kafka_t *rk, rd_kafka_topic_partition_list_t **topics);
+
+/** The next message or error for a consumer, or NULL when the time is over. Also calls callbacks. */
+RD_EXPORT
+rd_kafka_message_t *rd_kafka_consumer_poll(rd_kafka_t *rk, int timeout_ms);
+
+/** Ends a consumer: leaves the group, stops fetching. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_consumer_close(rd_kafka_t *rk);
+
+/** Consumer close queue. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_consumer_close_queue(rd_kafka_t *rk, rd_kafka_queue_t *rkqu);
+
+/** 1 when a consumer is closed. */
+RD_EXPORT
+int rd_kafka_consumer_closed(rd_kafka_t *rk);
+
+/** Fetches these partitions too. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_incremental_assign(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *partitions);
+
+/** Fetches these partitions no more. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_incremental_unassign(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *partitions);
+
+/** Rebalance protocol. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_rebalance_protocol(rd_kafka_t *rk);
+
+/** Fetches these partitions and no others; NULL fetches none. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_assign(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *partitions);
+
+/** What is assigned, as a new list. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_assignment(rd_kafka_t *rk, rd_kafka_topic_partition_list_t **partitions);
+
+/** Assignment lost. */
+RD_EXPORT
+int rd_kafka_assignment_lost(rd_kafka_t *rk);
+
+/** Commit. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_commit(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, int async);
+
+/** Commit message. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_commit_message(rd_kafka_t *rk, const rd_kafka_message_t *rkmessage, int async);
+
+/** Commit queue. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_commit_queue(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, rd_kafka_queue_t *rkqu, void (*cb)(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *offsets, void *commit_opaque), void *commit_opaque);
+
+/** Committed. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_committed(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions, int timeout_ms);
+
+/** The offset behind the last message that the application was handed, for each element. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_position(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions);
+
+/** Consumer group metadata. Not there yet. */
+RD_EXPORT
+rd_kafka_consumer_group_metadata_t *rd_kafka_consumer_group_metadata(rd_kafka_t *rk);
+
+/** Consumer group metadata new. Not there yet. */
+RD_EXPORT
+rd_kafka_consumer_group_metadata_t *rd_kafka_consumer_group_metadata_new(const char *group_id);
+
+/** Consumer group metadata new with genid. Not there yet. */
+RD_EXPORT
+rd_kafka_consumer_group_metadata_t *rd_kafka_consumer_group_metadata_new_with_genid(const char *group_id, int32_t generation_id, const char *member_id, const char *group_instance_id);
+
+/** Consumer group metadata group id. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_consumer_group_metadata_group_id(const rd_kafka_consumer_group_metadata_t *group_metadata);
+
+/** Consumer group metadata group instance id. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_consumer_group_metadata_group_instance_id(const rd_kafka_consumer_group_metadata_t *group_metadata);
+
+/** Consumer group metadata member id. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_consumer_group_metadata_member_id(const rd_kafka_consumer_group_metadata_t *group_metadata);
+
+/** Consumer group metadata generation id. Not there yet. */
+RD_EXPORT
+int32_t rd_kafka_consumer_group_metadata_generation_id(const rd_kafka_consumer_group_metadata_t *group_metadata);
+
+/** Frees the consumer group metadata. Not there yet. */
+RD_EXPORT
+void rd_kafka_consumer_group_metadata_destroy(rd_kafka_consumer_group_metadata_t *);
+
+/** Consumer group metadata write. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_consumer_group_metadata_write(const rd_kafka_consumer_group_metadata_t *cgmd, void **bufferp, size_t *sizep);
+
+/** Consumer group metadata read. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_consumer_group_metadata_read(rd_kafka_consumer_group_metadata_t **cgmdp, const void *buffer, size_t size);
+
+/** Takes a message, or answers -1 with the reason in rd_kafka_last_error() and errno. */
+RD_EXPORT
+int rd_kafka_produce(rd_kafka_topic_t *rkt, int32_t partition, int msgflags, void *payload, size_t len, const void *key, size_t keylen, void *msg_opaque);
+
+/** Takes a message that is described by RD_KAFKA_V_ arguments, which RD_KAFKA_V_END ends. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_producev(rd_kafka_t *rk, ...);
+
+/** Takes a message that is described by an array. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_produceva(rd_kafka_t *rk, const rd_kafka_vu_t *vus, size_t cnt);
+
+/** Takes messages for one topic; answers how many. Each of the others tells its error. */
+RD_EXPORT
+int rd_kafka_produce_batch(rd_kafka_topic_t *rkt, int32_t partition, int msgflags, rd_kafka_message_t *rkmessages, int message_cnt);
+
+/** Sends everything now and waits for the reports, calling their callbacks. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_flush(rd_kafka_t *rk, int timeout_ms);
+
+/** Drops messages that wait or are in flight, by RD_KAFKA_PURGE_F_ flags; each gets its report. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_purge(rd_kafka_t *rk, int purge_flags);
+
+/** Share groups: partition offsets list count. Not there yet. */
+RD_EXPORT
+size_t rd_kafka_share_partition_offsets_list_count(const rd_kafka_share_partition_offsets_list_t *list);
+
+/** Share groups: partition offsets list get. Not there yet. */
+RD_EXPORT
+const rd_kafka_share_partition_offsets_t *rd_kafka_share_partition_offsets_list_get(const rd_kafka_share_partition_offsets_list_t *list, size_t index);
+
+/** Frees the share partition offsets list. Not there yet. */
+RD_EXPORT
+void rd_kafka_share_partition_offsets_list_destroy(rd_kafka_share_partition_offsets_list_t *list);
+
+/** Share groups: partition offsets partition. Not there yet. */
+RD_EXPORT
+const rd_kafka_topic_partition_t *rd_kafka_share_partition_offsets_partition(const rd_kafka_share_partition_offsets_t *partition_offsets);
+
+/** Share groups: partition offsets offsets. Not there yet. */
+RD_EXPORT
+const int64_t *rd_kafka_share_partition_offsets_offsets(const rd_kafka_share_partition_offsets_t *partition_offsets);
+
+/** Share groups: partition offsets offsets cnt. Not there yet. */
+RD_EXPORT
+size_t rd_kafka_share_partition_offsets_offsets_cnt(const rd_kafka_share_partition_offsets_t *partition_offsets);
+
+/** Share groups: consumer new. Not there yet. */
+RD_EXPORT
+rd_kafka_share_t *rd_kafka_share_consumer_new(rd_kafka_conf_t *conf, char *errstr, size_t errstr_size);
+
+/** Share groups: set acknowledgement commit cb. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_share_set_acknowledgement_commit_cb(rd_kafka_share_t *rkshare, void (*share_acknowledgement_commit_cb)(rd_kafka_share_t *rkshare, rd_kafka_share_partition_offsets_list_t *partitions, rd_kafka_resp_err_t err, void *opaque), void *opaque);
+
+/** Share groups: subscribe. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_share_subscribe(rd_kafka_share_t *rkshare, const rd_kafka_topic_partition_list_t *topics);
+
+/** Share groups: unsubscribe. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_share_unsubscribe(rd_kafka_share_t *rkshare);
+
+/** Share groups: subscription. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_share_subscription(rd_kafka_share_t *rkshare, rd_kafka_topic_partition_list_t **topics);
+
+/** Share groups: poll. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_share_poll(rd_kafka_share_t *rkshare, int timeout_ms, rd_kafka_messages_t **rkmessages);
+
+/** Share groups: acknowledge. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_share_acknowledge(rd_kafka_share_t *rkshare, const rd_kafka_message_t *rkmessage);
+
+/** Share groups: acknowledge type. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_share_acknowledge_type(rd_kafka_share_t *rkshare, const rd_kafka_message_t *rkmessage, rd_kafka_share_AcknowledgeType_t type);
+
+/** Share groups: acknowledge offset. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_share_acknowledge_offset(rd_kafka_share_t *rkshare, const char *topic, int32_t partition, int64_t offset, rd_kafka_share_AcknowledgeType_t type);
+
+/** Share groups: commit async. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_share_commit_async(rd_kafka_share_t *rkshare);
+
+/** Share groups: commit sync. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_share_commit_sync(rd_kafka_share_t *rkshare, int timeout_ms, rd_kafka_topic_partition_list_t **partitions);
+
+/** Share groups: consumer close. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_share_consumer_close(rd_kafka_share_t *rkshare);
+
+/** Share groups: consumer close queue. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_share_consumer_close_queue(rd_kafka_share_t *rkshare, rd_kafka_queue_t *rkqu);
+
+/** Share groups: consumer closed. Not there yet. */
+RD_EXPORT
+int rd_kafka_share_consumer_closed(rd_kafka_share_t *rkshare);
+
+/** Frees the share. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_share_destroy(rd_kafka_share_t *rkshare);
+
+/** Share groups: destroy flags. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_share_destroy_flags(rd_kafka_share_t *rkshare, int flags);
+
+/** Share groups: set log queue. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_share_set_log_queue(rd_kafka_share_t *rkshare, rd_kafka_queue_t *rkqu);
+
+/** Share groups: sasl background callbacks enable. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_share_sasl_background_callbacks_enable(rd_kafka_share_t *rkshare);
+
+/** Share groups: sasl set credentials. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_share_sasl_set_credentials(rd_kafka_share_t *rkshare, const char *username, const char *password);
+
+/** Brokers and topics: all, one, or those that the client uses. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_metadata(rd_kafka_t *rk, int all_topics, rd_kafka_topic_t *only_rkt, const struct rd_kafka_metadata **metadatap, int timeout_ms);
+
+/** Frees metadata. */
+RD_EXPORT
+void rd_kafka_metadata_destroy(const struct rd_kafka_metadata *metadata);
+
+/** The id of the node. Not there yet. */
+RD_EXPORT
+int rd_kafka_Node_id(const rd_kafka_Node_t *node);
+
+/** The host of the node. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_Node_host(const rd_kafka_Node_t *node);
+
+/** The port of the node. Not there yet. */
+RD_EXPORT
+uint16_t rd_kafka_Node_port(const rd_kafka_Node_t *node);
+
+/** The rack of the node. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_Node_rack(const rd_kafka_Node_t *node);
+
+/** List groups. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_list_groups(rd_kafka_t *rk, const char *group, const struct rd_kafka_group_list **grplistp, int timeout_ms);
+
+/** The name of the consumer group state. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_consumer_group_state_name(rd_kafka_consumer_group_state_t state);
+
+/** Consumer group state code. Not there yet. */
+RD_EXPORT
+rd_kafka_consumer_group_state_t rd_kafka_consumer_group_state_code(const char *name);
+
+/** The name of the consumer group type. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_consumer_group_type_name(rd_kafka_consumer_group_type_t type);
+
+/** Consumer group type code. Not there yet. */
+RD_EXPORT
+rd_kafka_consumer_group_type_t rd_kafka_consumer_group_type_code(const char *name);
+
+/** Frees the group list. Not there yet. */
+RD_EXPORT
+void rd_kafka_group_list_destroy(const struct rd_kafka_group_list *grplist);
+
+/** Adds brokers to start from; answers how many entries are well-formed. */
+RD_EXPORT
+int rd_kafka_brokers_add(rd_kafka_t *rk, const char *brokerlist);
+
+/** Brokers learned ids. Not there yet. */
+RD_EXPORT
+int32_t *rd_kafka_brokers_learned_ids(rd_kafka_t *rk, size_t *cntp);
+
+/** The older way to set the callback for log lines. Not there yet. */
+RD_EXPORT
+RD_DEPRECATED void rd_kafka_set_logger(rd_kafka_t *rk, void (*func)(const rd_kafka_t *rk, int level, const char *fac, const char *buf));
+
+/** The most talkative level that is logged, as in syslog. */
+RD_EXPORT
+void rd_kafka_set_log_level(rd_kafka_t *rk, int level);
+
+/** A log callback that prints to stderr. */
+RD_EXPORT
+void rd_kafka_log_print(const rd_kafka_t *rk, int level, const char *fac, const char *buf);
+
+/** A log callback that writes to the system log. */
+RD_EXPORT
+void rd_kafka_log_syslog(const rd_kafka_t *rk, int level, const char *fac, const char *buf);
+
+/** Messages, reports and other entries that wait for the network or for the application. */
+RD_EXPORT
+int rd_kafka_outq_len(rd_kafka_t *rk);
+
+/** Prints the state of a client for people. Not there yet. */
+RD_EXPORT
+void rd_kafka_dump(FILE *fp, rd_kafka_t *rk);
+
+/** How many threads the library runs in this process. Not there yet. */
+RD_EXPORT
+int rd_kafka_thread_cnt(void);
+
+/** Waits until all clients are gone; 0 if they are. */
+RD_EXPORT
+int rd_kafka_wait_destroyed(int timeout_ms);
+
+/** Unittest. Not there yet. */
+RD_EXPORT
+int rd_kafka_unittest(void);
+
+/** From now on the main queue is served by rd_kafka_consumer_poll() too. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_poll_set_consumer(rd_kafka_t *rk);
+
+/** What an event is: an RD_KAFKA_EVENT_* value. */
+RD_EXPORT
+rd_kafka_event_type_t rd_kafka_event_type(const rd_kafka_event_t *rkev);
+
+/** The name of what an event is. */
+RD_EXPORT
+const char *rd_kafka_event_name(const rd_kafka_event_t *rkev);
+
+/** Frees an event and the messages in it. */
+RD_EXPORT
+void rd_kafka_event_destroy(rd_kafka_event_t *rkev);
+
+/** The next message of an event that has some; NULL after the last. */
+RD_EXPORT
+const rd_kafka_message_t *rd_kafka_event_message_next(rd_kafka_event_t *rkev);
+
+/** Up to size messages of an event; answers how many. */
+RD_EXPORT
+size_t rd_kafka_event_message_array(rd_kafka_event_t *rkev, const rd_kafka_message_t **rkmessages, size_t size);
+
+/** How many messages an event has. */
+RD_EXPORT
+size_t rd_kafka_event_message_count(rd_kafka_event_t *rkev);
+
+/** Event config string. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_event_config_string(rd_kafka_event_t *rkev);
+
+/** The error of an event. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_event_error(rd_kafka_event_t *rkev);
+
+/** The text of the error of an event. */
+RD_EXPORT
+const char *rd_kafka_event_error_string(rd_kafka_event_t *rkev);
+
+/** 1 if the client can not go on. */
+RD_EXPORT
+int rd_kafka_event_error_is_fatal(rd_kafka_event_t *rkev);
+
+/** The pointer that came with the request that this is the answer to. */
+RD_EXPORT
+void *rd_kafka_event_opaque(rd_kafka_event_t *rkev);
+
+/** The parts of a log line; -1 if the event is none. */
+RD_EXPORT
+int rd_kafka_event_log(rd_kafka_event_t *rkev, const char **fac, const char **str, int *level);
+
+/** Event debug contexts. Not there yet. */
+RD_EXPORT
+int rd_kafka_event_debug_contexts(rd_kafka_event_t *rkev, char *dst, size_t dstsize);
+
+/** The JSON text of statistics. */
+RD_EXPORT
+const char *rd_kafka_event_stats(rd_kafka_event_t *rkev);
+
+/** The list of an event that has one; it belongs to the event. */
+RD_EXPORT
+rd_kafka_topic_partition_list_t *rd_kafka_event_topic_partition_list(rd_kafka_event_t *rkev);
+
+/** The partition that an error is about, to be freed by rd_kafka_topic_partition_destroy(), or NULL. */
+RD_EXPORT
+rd_kafka_topic_partition_t *rd_kafka_event_topic_partition(rd_kafka_event_t *rkev);
+
+/** The result of CreateTopics that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_CreateTopics_result_t *rd_kafka_event_CreateTopics_result(rd_kafka_event_t *rkev);
+
+/** The result of DeleteTopics that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_DeleteTopics_result_t *rd_kafka_event_DeleteTopics_result(rd_kafka_event_t *rkev);
+
+/** The result of CreatePartitions that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_CreatePartitions_result_t *rd_kafka_event_CreatePartitions_result(rd_kafka_event_t *rkev);
+
+/** The result of AlterConfigs that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_AlterConfigs_result_t *rd_kafka_event_AlterConfigs_result(rd_kafka_event_t *rkev);
+
+/** The result of IncrementalAlterConfigs that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_IncrementalAlterConfigs_result_t *rd_kafka_event_IncrementalAlterConfigs_result(rd_kafka_event_t *rkev);
+
+/** The result of DescribeConfigs that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_DescribeConfigs_result_t *rd_kafka_event_DescribeConfigs_result(rd_kafka_event_t *rkev);
+
+/** The result of DeleteRecords that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_DeleteRecords_result_t *rd_kafka_event_DeleteRecords_result(rd_kafka_event_t *rkev);
+
+/** The result of ListConsumerGroups that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_ListConsumerGroups_result_t *rd_kafka_event_ListConsumerGroups_result(rd_kafka_event_t *rkev);
+
+/** The result of DescribeConsumerGroups that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_DescribeConsumerGroups_result_t *rd_kafka_event_DescribeConsumerGroups_result(rd_kafka_event_t *rkev);
+
+/** The result of DescribeTopics that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_DescribeTopics_result_t *rd_kafka_event_DescribeTopics_result(rd_kafka_event_t *rkev);
+
+/** The result of DescribeCluster that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_DescribeCluster_result_t *rd_kafka_event_DescribeCluster_result(rd_kafka_event_t *rkev);
+
+/** The result of DeleteGroups that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_DeleteGroups_result_t *rd_kafka_event_DeleteGroups_result(rd_kafka_event_t *rkev);
+
+/** The result of DeleteConsumerGroupOffsets that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_DeleteConsumerGroupOffsets_result_t *rd_kafka_event_DeleteConsumerGroupOffsets_result(rd_kafka_event_t *rkev);
+
+/** The result of CreateAcls that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_CreateAcls_result_t *rd_kafka_event_CreateAcls_result(rd_kafka_event_t *rkev);
+
+/** The result of DescribeAcls that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_DescribeAcls_result_t *rd_kafka_event_DescribeAcls_result(rd_kafka_event_t *rkev);
+
+/** The result of DeleteAcls that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_DeleteAcls_result_t *rd_kafka_event_DeleteAcls_result(rd_kafka_event_t *rkev);
+
+/** The result of ListConsumerGroupOffsets that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_ListConsumerGroupOffsets_result_t *rd_kafka_event_ListConsumerGroupOffsets_result(rd_kafka_event_t *rkev);
+
+/** The result of AlterConsumerGroupOffsets that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_AlterConsumerGroupOffsets_result_t *rd_kafka_event_AlterConsumerGroupOffsets_result(rd_kafka_event_t *rkev);
+
+/** The result of ListOffsets that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_ListOffsets_result_t *rd_kafka_event_ListOffsets_result(rd_kafka_event_t *rkev);
+
+/** The result of DescribeUserScramCredentials that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_DescribeUserScramCredentials_result_t *rd_kafka_event_DescribeUserScramCredentials_result(rd_kafka_event_t *rkev);
+
+/** The result of AlterUserScramCredentials that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_AlterUserScramCredentials_result_t *rd_kafka_event_AlterUserScramCredentials_result(rd_kafka_event_t *rkev);
+
+/** The result of ElectLeaders that an event carries, or NULL if it is another kind of event. Not there yet. */
+RD_EXPORT
+const rd_kafka_ElectLeaders_result_t *rd_kafka_event_ElectLeaders_result(rd_kafka_event_t *rkev);
+
+/** The next event of a queue, or NULL when the time is over. */
+RD_EXPORT
+rd_kafka_event_t *rd_kafka_queue_poll(rd_kafka_queue_t *rkqu, int timeout_ms);
+
+/** Calls the callbacks of what is in a queue; answers how many. */
+RD_EXPORT
+int rd_kafka_queue_poll_callback(rd_kafka_queue_t *rkqu, int timeout_ms);
+
+/** Adds an on_conf_set interceptor; a name may be used once per kind. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_conf_set(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_conf_set_t *on_conf_set, void *ic_opaque);
+
+/** Adds an on_conf_dup interceptor; a name may be used once per kind. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_conf_dup(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_conf_dup_t *on_conf_dup, void *ic_opaque);
+
+/** Frees the conf interceptor add on conf. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_conf_destroy(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_conf_destroy_t *on_conf_destroy, void *ic_opaque);
+
+/** Adds an on_new interceptor; a name may be used once per kind. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_new(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_new_t *on_new, void *ic_opaque);
+
+/** Frees the interceptor add on. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_interceptor_add_on_destroy(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_destroy_t *on_destroy, void *ic_opaque);
+
+/** Adds an on_send interceptor; a name may be used once per kind. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_interceptor_add_on_send(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_send_t *on_send, void *ic_opaque);
+
+/** Adds an on_acknowledgement interceptor; a name may be used once per kind. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_interceptor_add_on_acknowledgement(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_acknowledgement_t *on_acknowledgement, void *ic_opaque);
+
+/** Adds an on_consume interceptor; a name may be used once per kind. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_interceptor_add_on_consume(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_consume_t *on_consume, void *ic_opaque);
+
+/** Adds an on_commit interceptor; a name may be used once per kind. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_interceptor_add_on_commit(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_commit_t *on_commit, void *ic_opaque);
+
+/** Adds an on_request_sent interceptor; a name may be used once per kind. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_interceptor_add_on_request_sent(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_request_sent_t *on_request_sent, void *ic_opaque);
+
+/** Adds an on_response_received interceptor; a name may be used once per kind. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_interceptor_add_on_response_received(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_response_received_t *on_response_received, void *ic_opaque);
+
+/** Adds an on_thread_start interceptor; a name may be used once per kind. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_interceptor_add_on_thread_start(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_thread_start_t *on_thread_start, void *ic_opaque);
+
+/** Adds an on_thread_exit interceptor; a name may be used once per kind. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_interceptor_add_on_thread_exit(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_thread_exit_t *on_thread_exit, void *ic_opaque);
+
+/** Adds an on_broker_state_change interceptor; a name may be used once per kind. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_interceptor_add_on_broker_state_change(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_broker_state_change_t *on_broker_state_change, void *ic_opaque);
+
+/** The error in the result of topic; they live as long as the event. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_topic_result_error(const rd_kafka_topic_result_t *topicres);
+
+/** The error string in the result of topic; they live as long as the event. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_topic_result_error_string(const rd_kafka_topic_result_t *topicres);
+
+/** The name in the result of topic; they live as long as the event. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_topic_result_name(const rd_kafka_topic_result_t *topicres);
+
+/** The error in the result of group; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_error_t *rd_kafka_group_result_error(const rd_kafka_group_result_t *groupres);
+
+/** The name in the result of group; they live as long as the event. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_group_result_name(const rd_kafka_group_result_t *groupres);
+
+/** The partitions in the result of group; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_topic_partition_list_t *rd_kafka_group_result_partitions(const rd_kafka_group_result_t *groupres);
+
+/** The partition in the result of topic_partition; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_topic_partition_t *rd_kafka_topic_partition_result_partition(const rd_kafka_topic_partition_result_t *partition_result);
+
+/** The error in the result of topic_partition; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_error_t *rd_kafka_topic_partition_result_error(const rd_kafka_topic_partition_result_t *partition_result);
+
+/** A new admin options. Not there yet. */
+RD_EXPORT
+rd_kafka_AdminOptions_t *rd_kafka_AdminOptions_new(rd_kafka_t *rk, rd_kafka_admin_op_t for_api);
+
+/** Frees the admin options. Not there yet. */
+RD_EXPORT
+void rd_kafka_AdminOptions_destroy(rd_kafka_AdminOptions_t *options);
+
+/** Sets the request timeout of a request, or says why it can not be set. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_AdminOptions_set_request_timeout(rd_kafka_AdminOptions_t *options, int timeout_ms, char *errstr, size_t errstr_size);
+
+/** Sets the operation timeout of a request, or says why it can not be set. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_AdminOptions_set_operation_timeout(rd_kafka_AdminOptions_t *options, int timeout_ms, char *errstr, size_t errstr_size);
+
+/** Sets the validate only of a request, or says why it can not be set. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_AdminOptions_set_validate_only(rd_kafka_AdminOptions_t *options, int true_or_false, char *errstr, size_t errstr_size);
+
+/** Sets the broker of a request, or says why it can not be set. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_AdminOptions_set_broker(rd_kafka_AdminOptions_t *options, int32_t broker_id, char *errstr, size_t errstr_size);
+
+/** Sets the require stable offsets of a request, or says why it can not be set. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_AdminOptions_set_require_stable_offsets(rd_kafka_AdminOptions_t *options, int true_or_false);
+
+/** Sets the include authorized operations of a request, or says why it can not be set. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_AdminOptions_set_include_authorized_operations(rd_kafka_AdminOptions_t *options, int true_or_false);
+
+/** Sets the match consumer group states of a request, or says why it can not be set. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_AdminOptions_set_match_consumer_group_states(rd_kafka_AdminOptions_t *options, const rd_kafka_consumer_group_state_t *consumer_group_states, size_t consumer_group_states_cnt);
+
+/** Sets the match consumer group types of a request, or says why it can not be set. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_AdminOptions_set_match_consumer_group_types(rd_kafka_AdminOptions_t *options, const rd_kafka_consumer_group_type_t *consumer_group_types, size_t consumer_group_types_cnt);
+
+/** Sets the isolation level of a request, or says why it can not be set. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_AdminOptions_set_isolation_level(rd_kafka_AdminOptions_t *options, rd_kafka_IsolationLevel_t value);
+
+/** Sets the opaque of a request, or says why it can not be set. Not there yet. */
+RD_EXPORT
+void rd_kafka_AdminOptions_set_opaque(rd_kafka_AdminOptions_t *options, void *ev_opaque);
+
+/** A new new topic. Not there yet. */
+RD_EXPORT
+rd_kafka_NewTopic_t *rd_kafka_NewTopic_new(const char *topic, int num_partitions, int replication_factor, char *errstr, size_t errstr_size);
+
+/** Frees the new topic. Not there yet. */
+RD_EXPORT
+void rd_kafka_NewTopic_destroy(rd_kafka_NewTopic_t *new_topic);
+
+/** Frees each new topic of an array; the array itself stays the caller's. Not there yet. */
+RD_EXPORT
+void rd_kafka_NewTopic_destroy_array(rd_kafka_NewTopic_t **new_topics, size_t new_topic_cnt);
+
+/** Set replica assignment of the new topic. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_NewTopic_set_replica_assignment(rd_kafka_NewTopic_t *new_topic, int32_t partition, int32_t *broker_ids, size_t broker_id_cnt, char *errstr, size_t errstr_size);
+
+/** Set config of the new topic. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_NewTopic_set_config(rd_kafka_NewTopic_t *new_topic, const char *name, const char *value);
+
+/** Asks for create topics; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_CreateTopics(rd_kafka_t *rk, rd_kafka_NewTopic_t **new_topics, size_t new_topic_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The topics in the result of CreateTopics; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_topic_result_t **rd_kafka_CreateTopics_result_topics(const rd_kafka_CreateTopics_result_t *result, size_t *cntp);
+
+/** A new delete topic. Not there yet. */
+RD_EXPORT
+rd_kafka_DeleteTopic_t *rd_kafka_DeleteTopic_new(const char *topic);
+
+/** Frees the delete topic. Not there yet. */
+RD_EXPORT
+void rd_kafka_DeleteTopic_destroy(rd_kafka_DeleteTopic_t *del_topic);
+
+/** Frees each delete topic of an array; the array itself stays the caller's. Not there yet. */
+RD_EXPORT
+void rd_kafka_DeleteTopic_destroy_array(rd_kafka_DeleteTopic_t **del_topics, size_t del_topic_cnt);
+
+/** Asks for delete topics; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_DeleteTopics(rd_kafka_t *rk, rd_kafka_DeleteTopic_t **del_topics, size_t del_topic_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The topics in the result of DeleteTopics; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_topic_result_t **rd_kafka_DeleteTopics_result_topics(const rd_kafka_DeleteTopics_result_t *result, size_t *cntp);
+
+/** A new new partitions. Not there yet. */
+RD_EXPORT
+rd_kafka_NewPartitions_t *rd_kafka_NewPartitions_new(const char *topic, size_t new_total_cnt, char *errstr, size_t errstr_size);
+
+/** Frees the new partitions. Not there yet. */
+RD_EXPORT
+void rd_kafka_NewPartitions_destroy(rd_kafka_NewPartitions_t *new_parts);
+
+/** Frees each new partitions of an array; the array itself stays the caller's. Not there yet. */
+RD_EXPORT
+void rd_kafka_NewPartitions_destroy_array(rd_kafka_NewPartitions_t **new_parts, size_t new_parts_cnt);
+
+/** Set replica assignment of the new partitions. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_NewPartitions_set_replica_assignment(rd_kafka_NewPartitions_t *new_parts, int32_t new_partition_idx, int32_t *broker_ids, size_t broker_id_cnt, char *errstr, size_t errstr_size);
+
+/** Asks for create partitions; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_CreatePartitions(rd_kafka_t *rk, rd_kafka_NewPartitions_t **new_parts, size_t new_parts_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The topics in the result of CreatePartitions; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_topic_result_t **rd_kafka_CreatePartitions_result_topics(const rd_kafka_CreatePartitions_result_t *result, size_t *cntp);
+
+/** The name of the config source. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_ConfigSource_name(rd_kafka_ConfigSource_t confsource);
+
+/** The name of the config entry. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_ConfigEntry_name(const rd_kafka_ConfigEntry_t *entry);
+
+/** The value of the config entry. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_ConfigEntry_value(const rd_kafka_ConfigEntry_t *entry);
+
+/** The source of the config entry. Not there yet. */
+RD_EXPORT
+rd_kafka_ConfigSource_t rd_kafka_ConfigEntry_source(const rd_kafka_ConfigEntry_t *entry);
+
+/** The is read only of the config entry. Not there yet. */
+RD_EXPORT
+int rd_kafka_ConfigEntry_is_read_only(const rd_kafka_ConfigEntry_t *entry);
+
+/** The is default of the config entry. Not there yet. */
+RD_EXPORT
+int rd_kafka_ConfigEntry_is_default(const rd_kafka_ConfigEntry_t *entry);
+
+/** The is sensitive of the config entry. Not there yet. */
+RD_EXPORT
+int rd_kafka_ConfigEntry_is_sensitive(const rd_kafka_ConfigEntry_t *entry);
+
+/** The is synonym of the config entry. Not there yet. */
+RD_EXPORT
+int rd_kafka_ConfigEntry_is_synonym(const rd_kafka_ConfigEntry_t *entry);
+
+/** The synonyms of the config entry. Not there yet. */
+RD_EXPORT
+const rd_kafka_ConfigEntry_t **rd_kafka_ConfigEntry_synonyms(const rd_kafka_ConfigEntry_t *entry, size_t *cntp);
+
+/** The name of the resource pattern type. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_ResourcePatternType_name(rd_kafka_ResourcePatternType_t resource_pattern_type);
+
+/** The name of the resource type. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_ResourceType_name(rd_kafka_ResourceType_t restype);
+
+/** A new config resource. Not there yet. */
+RD_EXPORT
+rd_kafka_ConfigResource_t *rd_kafka_ConfigResource_new(rd_kafka_ResourceType_t restype, const char *resname);
+
+/** Frees the config resource. Not there yet. */
+RD_EXPORT
+void rd_kafka_ConfigResource_destroy(rd_kafka_ConfigResource_t *config);
+
+/** Frees each config resource of an array; the array itself stays the caller's. Not there yet. */
+RD_EXPORT
+void rd_kafka_ConfigResource_destroy_array(rd_kafka_ConfigResource_t **config, size_t config_cnt);
+
+/** Set config of the config resource. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_ConfigResource_set_config(rd_kafka_ConfigResource_t *config, const char *name, const char *value);
+
+/** Add incremental config of the config resource. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_ConfigResource_add_incremental_config(rd_kafka_ConfigResource_t *config, const char *name, rd_kafka_AlterConfigOpType_t op_type, const char *value);
+
+/** The configs of the config resource. Not there yet. */
+RD_EXPORT
+const rd_kafka_ConfigEntry_t **rd_kafka_ConfigResource_configs(const rd_kafka_ConfigResource_t *config, size_t *cntp);
+
+/** The type of the config resource. Not there yet. */
+RD_EXPORT
+rd_kafka_ResourceType_t rd_kafka_ConfigResource_type(const rd_kafka_ConfigResource_t *config);
+
+/** The name of the config resource. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_ConfigResource_name(const rd_kafka_ConfigResource_t *config);
+
+/** The error of the config resource. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_ConfigResource_error(const rd_kafka_ConfigResource_t *config);
+
+/** The error string of the config resource. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_ConfigResource_error_string(const rd_kafka_ConfigResource_t *config);
+
+/** Asks for alter configs; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_AlterConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t **configs, size_t config_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The resources in the result of AlterConfigs; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_ConfigResource_t **rd_kafka_AlterConfigs_result_resources(const rd_kafka_AlterConfigs_result_t *result, size_t *cntp);
+
+/** Asks for incremental alter configs; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_IncrementalAlterConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t **configs, size_t config_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The resources in the result of IncrementalAlterConfigs; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_ConfigResource_t **rd_kafka_IncrementalAlterConfigs_result_resources(const rd_kafka_IncrementalAlterConfigs_result_t *result, size_t *cntp);
+
+/** Asks for describe configs; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_DescribeConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t **configs, size_t config_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The resources in the result of DescribeConfigs; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_ConfigResource_t **rd_kafka_DescribeConfigs_result_resources(const rd_kafka_DescribeConfigs_result_t *result, size_t *cntp);
+
+/** A new delete records. Not there yet. */
+RD_EXPORT
+rd_kafka_DeleteRecords_t *rd_kafka_DeleteRecords_new(const rd_kafka_topic_partition_list_t *before_offsets);
+
+/** Frees the delete records. Not there yet. */
+RD_EXPORT
+void rd_kafka_DeleteRecords_destroy(rd_kafka_DeleteRecords_t *del_records);
+
+/** Frees each delete records of an array; the array itself stays the caller's. Not there yet. */
+RD_EXPORT
+void rd_kafka_DeleteRecords_destroy_array(rd_kafka_DeleteRecords_t **del_records, size_t del_record_cnt);
+
+/** Asks for delete records; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_DeleteRecords(rd_kafka_t *rk, rd_kafka_DeleteRecords_t **del_records, size_t del_record_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The offsets in the result of DeleteRecords; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_topic_partition_list_t *rd_kafka_DeleteRecords_result_offsets(const rd_kafka_DeleteRecords_result_t *result);
+
+/** The of topic names of the topic collection. Not there yet. */
+RD_EXPORT
+rd_kafka_TopicCollection_t *rd_kafka_TopicCollection_of_topic_names(const char **topics, size_t topics_cnt);
+
+/** Frees the topic collection. Not there yet. */
+RD_EXPORT
+void rd_kafka_TopicCollection_destroy(rd_kafka_TopicCollection_t *topics);
+
+/** Asks for describe topics; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_DescribeTopics(rd_kafka_t *rk, const rd_kafka_TopicCollection_t *topics, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The topics in the result of DescribeTopics; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_TopicDescription_t **rd_kafka_DescribeTopics_result_topics(const rd_kafka_DescribeTopics_result_t *result, size_t *cntp);
+
+/** The partitions of the topic description. Not there yet. */
+RD_EXPORT
+const rd_kafka_TopicPartitionInfo_t **rd_kafka_TopicDescription_partitions(const rd_kafka_TopicDescription_t *topicdesc, size_t *cntp);
+
+/** The partition of the topic partition info. Not there yet. */
+RD_EXPORT
+int rd_kafka_TopicPartitionInfo_partition(const rd_kafka_TopicPartitionInfo_t *partition);
+
+/** The leader of the topic partition info. Not there yet. */
+RD_EXPORT
+const rd_kafka_Node_t *rd_kafka_TopicPartitionInfo_leader(const rd_kafka_TopicPartitionInfo_t *partition);
+
+/** The isr of the topic partition info. Not there yet. */
+RD_EXPORT
+const rd_kafka_Node_t **rd_kafka_TopicPartitionInfo_isr(const rd_kafka_TopicPartitionInfo_t *partition, size_t *cntp);
+
+/** The replicas of the topic partition info. Not there yet. */
+RD_EXPORT
+const rd_kafka_Node_t **rd_kafka_TopicPartitionInfo_replicas(const rd_kafka_TopicPartitionInfo_t *partition, size_t *cntp);
+
+/** The authorized operations of the topic description. Not there yet. */
+RD_EXPORT
+const rd_kafka_AclOperation_t *rd_kafka_TopicDescription_authorized_operations(const rd_kafka_TopicDescription_t *topicdesc, size_t *cntp);
+
+/** The name of the topic description. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_TopicDescription_name(const rd_kafka_TopicDescription_t *topicdesc);
+
+/** The topic id of the topic description. Not there yet. */
+RD_EXPORT
+const rd_kafka_Uuid_t *rd_kafka_TopicDescription_topic_id(const rd_kafka_TopicDescription_t *topicdesc);
+
+/** The is internal of the topic description. Not there yet. */
+RD_EXPORT
+int rd_kafka_TopicDescription_is_internal(const rd_kafka_TopicDescription_t *topicdesc);
+
+/** The error of the topic description. Not there yet. */
+RD_EXPORT
+const rd_kafka_error_t *rd_kafka_TopicDescription_error(const rd_kafka_TopicDescription_t *topicdesc);
+
+/** Asks for describe cluster; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_DescribeCluster(rd_kafka_t *rk, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The nodes in the result of DescribeCluster; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_Node_t **rd_kafka_DescribeCluster_result_nodes(const rd_kafka_DescribeCluster_result_t *result, size_t *cntp);
+
+/** The authorized operations in the result of DescribeCluster; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_AclOperation_t *rd_kafka_DescribeCluster_result_authorized_operations(const rd_kafka_DescribeCluster_result_t *result, size_t *cntp);
+
+/** The controller in the result of DescribeCluster; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_Node_t *rd_kafka_DescribeCluster_result_controller(const rd_kafka_DescribeCluster_result_t *result);
+
+/** The cluster id in the result of DescribeCluster; they live as long as the event. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_DescribeCluster_result_cluster_id(const rd_kafka_DescribeCluster_result_t *result);
+
+/** Asks for list consumer groups; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_ListConsumerGroups(rd_kafka_t *rk, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The group id of the consumer group listing. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_ConsumerGroupListing_group_id(const rd_kafka_ConsumerGroupListing_t *grplist);
+
+/** The is simple consumer group of the consumer group listing. Not there yet. */
+RD_EXPORT
+int rd_kafka_ConsumerGroupListing_is_simple_consumer_group(const rd_kafka_ConsumerGroupListing_t *grplist);
+
+/** The state of the consumer group listing. Not there yet. */
+RD_EXPORT
+rd_kafka_consumer_group_state_t rd_kafka_ConsumerGroupListing_state(const rd_kafka_ConsumerGroupListing_t *grplist);
+
+/** The type of the consumer group listing. Not there yet. */
+RD_EXPORT
+rd_kafka_consumer_group_type_t rd_kafka_ConsumerGroupListing_type(const rd_kafka_ConsumerGroupListing_t *grplist);
+
+/** The valid in the result of ListConsumerGroups; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_ConsumerGroupListing_t **rd_kafka_ListConsumerGroups_result_valid(const rd_kafka_ListConsumerGroups_result_t *result, size_t *cntp);
+
+/** The errors in the result of ListConsumerGroups; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_error_t **rd_kafka_ListConsumerGroups_result_errors(const rd_kafka_ListConsumerGroups_result_t *result, size_t *cntp);
+
+/** Asks for describe consumer groups; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_DescribeConsumerGroups(rd_kafka_t *rk, const char **groups, size_t groups_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The groups in the result of DescribeConsumerGroups; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_ConsumerGroupDescription_t **rd_kafka_DescribeConsumerGroups_result_groups(const rd_kafka_DescribeConsumerGroups_result_t *result, size_t *cntp);
+
+/** The group id of the consumer group description. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_ConsumerGroupDescription_group_id(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
+
+/** The error of the consumer group description. Not there yet. */
+RD_EXPORT
+const rd_kafka_error_t *rd_kafka_ConsumerGroupDescription_error(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
+
+/** The is simple consumer group of the consumer group description. Not there yet. */
+RD_EXPORT
+int rd_kafka_ConsumerGroupDescription_is_simple_consumer_group(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
+
+/** The partition assignor of the consumer group description. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_ConsumerGroupDescription_partition_assignor(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
+
+/** The authorized operations of the consumer group description. Not there yet. */
+RD_EXPORT
+const rd_kafka_AclOperation_t *rd_kafka_ConsumerGroupDescription_authorized_operations(const rd_kafka_ConsumerGroupDescription_t *grpdesc, size_t *cntp);
+
+/** The state of the consumer group description. Not there yet. */
+RD_EXPORT
+rd_kafka_consumer_group_state_t rd_kafka_ConsumerGroupDescription_state(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
+
+/** The coordinator of the consumer group description. Not there yet. */
+RD_EXPORT
+const rd_kafka_Node_t *rd_kafka_ConsumerGroupDescription_coordinator(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
+
+/** The type of the consumer group description. Not there yet. */
+RD_EXPORT
+rd_kafka_consumer_group_type_t rd_kafka_ConsumerGroupDescription_type(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
+
+/** The member count of the consumer group description. Not there yet. */
+RD_EXPORT
+size_t rd_kafka_ConsumerGroupDescription_member_count(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
+
+/** The member of the consumer group description. Not there yet. */
+RD_EXPORT
+const rd_kafka_MemberDescription_t *rd_kafka_ConsumerGroupDescription_member(const rd_kafka_ConsumerGroupDescription_t *grpdesc, size_t idx);
+
+/** The client id of the member description. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_MemberDescription_client_id(const rd_kafka_MemberDescription_t *member);
+
+/** The group instance id of the member description. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_MemberDescription_group_instance_id(const rd_kafka_MemberDescription_t *member);
+
+/** The consumer id of the member description. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_MemberDescription_consumer_id(const rd_kafka_MemberDescription_t *member);
+
+/** The host of the member description. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_MemberDescription_host(const rd_kafka_MemberDescription_t *member);
+
+/** The assignment of the member description. Not there yet. */
+RD_EXPORT
+const rd_kafka_MemberAssignment_t *rd_kafka_MemberDescription_assignment(const rd_kafka_MemberDescription_t *member);
+
+/** The partitions of the member assignment. Not there yet. */
+RD_EXPORT
+const rd_kafka_topic_partition_list_t *rd_kafka_MemberAssignment_partitions(const rd_kafka_MemberAssignment_t *assignment);
+
+/** The target assignment of the member description. Not there yet. */
+RD_EXPORT
+const rd_kafka_MemberAssignment_t *rd_kafka_MemberDescription_target_assignment(const rd_kafka_MemberDescription_t *member);
+
+/** A new delete group. Not there yet. */
+RD_EXPORT
+rd_kafka_DeleteGroup_t *rd_kafka_DeleteGroup_new(const char *group);
+
+/** Frees the delete group. Not there yet. */
+RD_EXPORT
+void rd_kafka_DeleteGroup_destroy(rd_kafka_DeleteGroup_t *del_group);
+
+/** Frees each delete group of an array; the array itself stays the caller's. Not there yet. */
+RD_EXPORT
+void rd_kafka_DeleteGroup_destroy_array(rd_kafka_DeleteGroup_t **del_groups, size_t del_group_cnt);
+
+/** Asks for delete groups; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_DeleteGroups(rd_kafka_t *rk, rd_kafka_DeleteGroup_t **del_groups, size_t del_group_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The groups in the result of DeleteGroups; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_group_result_t **rd_kafka_DeleteGroups_result_groups(const rd_kafka_DeleteGroups_result_t *result, size_t *cntp);
+
+/** A new list consumer group offsets. Not there yet. */
+RD_EXPORT
+rd_kafka_ListConsumerGroupOffsets_t *rd_kafka_ListConsumerGroupOffsets_new(const char *group_id, const rd_kafka_topic_partition_list_t *partitions);
+
+/** Frees the list consumer group offsets. Not there yet. */
+RD_EXPORT
+void rd_kafka_ListConsumerGroupOffsets_destroy(rd_kafka_ListConsumerGroupOffsets_t *list_grpoffsets);
+
+/** Frees each list consumer group offsets of an array; the array itself stays the caller's. Not there yet. */
+RD_EXPORT
+void rd_kafka_ListConsumerGroupOffsets_destroy_array(rd_kafka_ListConsumerGroupOffsets_t **list_grpoffsets, size_t list_grpoffset_cnt);
+
+/** Asks for list consumer group offsets; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_ListConsumerGroupOffsets(rd_kafka_t *rk, rd_kafka_ListConsumerGroupOffsets_t **list_grpoffsets, size_t list_grpoffsets_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The groups in the result of ListConsumerGroupOffsets; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_group_result_t **rd_kafka_ListConsumerGroupOffsets_result_groups(const rd_kafka_ListConsumerGroupOffsets_result_t *result, size_t *cntp);
+
+/** A new alter consumer group offsets. Not there yet. */
+RD_EXPORT
+rd_kafka_AlterConsumerGroupOffsets_t *rd_kafka_AlterConsumerGroupOffsets_new(const char *group_id, const rd_kafka_topic_partition_list_t *partitions);
+
+/** Frees the alter consumer group offsets. Not there yet. */
+RD_EXPORT
+void rd_kafka_AlterConsumerGroupOffsets_destroy(rd_kafka_AlterConsumerGroupOffsets_t *alter_grpoffsets);
+
+/** Frees each alter consumer group offsets of an array; the array itself stays the caller's. Not there yet. */
+RD_EXPORT
+void rd_kafka_AlterConsumerGroupOffsets_destroy_array(rd_kafka_AlterConsumerGroupOffsets_t **alter_grpoffsets, size_t alter_grpoffset_cnt);
+
+/** Asks for alter consumer group offsets; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_AlterConsumerGroupOffsets(rd_kafka_t *rk, rd_kafka_AlterConsumerGroupOffsets_t **alter_grpoffsets, size_t alter_grpoffsets_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The groups in the result of AlterConsumerGroupOffsets; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_group_result_t **rd_kafka_AlterConsumerGroupOffsets_result_groups(const rd_kafka_AlterConsumerGroupOffsets_result_t *result, size_t *cntp);
+
+/** A new delete consumer group offsets. Not there yet. */
+RD_EXPORT
+rd_kafka_DeleteConsumerGroupOffsets_t *rd_kafka_DeleteConsumerGroupOffsets_new(const char *group, const rd_kafka_topic_partition_list_t *partitions);
+
+/** Frees the delete consumer group offsets. Not there yet. */
+RD_EXPORT
+void rd_kafka_DeleteConsumerGroupOffsets_destroy(rd_kafka_DeleteConsumerGroupOffsets_t *del_grpoffsets);
+
+/** Frees each delete consumer group offsets of an array; the array itself stays the caller's. Not there yet. */
+RD_EXPORT
+void rd_kafka_DeleteConsumerGroupOffsets_destroy_array(rd_kafka_DeleteConsumerGroupOffsets_t **del_grpoffsets, size_t del_grpoffset_cnt);
+
+/** Asks for delete consumer group offsets; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_DeleteConsumerGroupOffsets(rd_kafka_t *rk, rd_kafka_DeleteConsumerGroupOffsets_t **del_grpoffsets, size_t del_grpoffsets_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The groups in the result of DeleteConsumerGroupOffsets; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_group_result_t **rd_kafka_DeleteConsumerGroupOffsets_result_groups(const rd_kafka_DeleteConsumerGroupOffsets_result_t *result, size_t *cntp);
+
+/** The topic partition of the list offsets result info. Not there yet. */
+RD_EXPORT
+const rd_kafka_topic_partition_t *rd_kafka_ListOffsetsResultInfo_topic_partition(const rd_kafka_ListOffsetsResultInfo_t *result_info);
+
+/** The timestamp of the list offsets result info. Not there yet. */
+RD_EXPORT
+int64_t rd_kafka_ListOffsetsResultInfo_timestamp(const rd_kafka_ListOffsetsResultInfo_t *result_info);
+
+/** The infos in the result of ListOffsets; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_ListOffsetsResultInfo_t **rd_kafka_ListOffsets_result_infos(const rd_kafka_ListOffsets_result_t *result, size_t *cntp);
+
+/** Asks for list offsets; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_ListOffsets(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *topic_partitions, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The mechanism of the scram credential info. Not there yet. */
+RD_EXPORT
+rd_kafka_ScramMechanism_t rd_kafka_ScramCredentialInfo_mechanism(const rd_kafka_ScramCredentialInfo_t *scram_credential_info);
+
+/** The iterations of the scram credential info. Not there yet. */
+RD_EXPORT
+int32_t rd_kafka_ScramCredentialInfo_iterations(const rd_kafka_ScramCredentialInfo_t *scram_credential_info);
+
+/** The user of the user scram credentials description. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_UserScramCredentialsDescription_user(const rd_kafka_UserScramCredentialsDescription_t *description);
+
+/** The error of the user scram credentials description. Not there yet. */
+RD_EXPORT
+const rd_kafka_error_t *rd_kafka_UserScramCredentialsDescription_error(const rd_kafka_UserScramCredentialsDescription_t *description);
+
+/** The scramcredentialinfo count of the user scram credentials description. Not there yet. */
+RD_EXPORT
+size_t rd_kafka_UserScramCredentialsDescription_scramcredentialinfo_count(const rd_kafka_UserScramCredentialsDescription_t *description);
+
+/** The scramcredentialinfo of the user scram credentials description. Not there yet. */
+RD_EXPORT
+const rd_kafka_ScramCredentialInfo_t *rd_kafka_UserScramCredentialsDescription_scramcredentialinfo(const rd_kafka_UserScramCredentialsDescription_t *description, size_t idx);
+
+/** The descriptions in the result of DescribeUserScramCredentials; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_UserScramCredentialsDescription_t **rd_kafka_DescribeUserScramCredentials_result_descriptions(const rd_kafka_DescribeUserScramCredentials_result_t *result, size_t *cntp);
+
+/** Asks for describe user scram credentials; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_DescribeUserScramCredentials(rd_kafka_t *rk, const char **users, size_t user_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** A new user scram credential upsertion. Not there yet. */
+RD_EXPORT
+rd_kafka_UserScramCredentialAlteration_t *rd_kafka_UserScramCredentialUpsertion_new(const char *username, rd_kafka_ScramMechanism_t mechanism, int32_t iterations, const unsigned char *password, size_t password_size, const unsigned char *salt, size_t salt_size);
+
+/** A new user scram credential deletion. Not there yet. */
+RD_EXPORT
+rd_kafka_UserScramCredentialAlteration_t *rd_kafka_UserScramCredentialDeletion_new(const char *username, rd_kafka_ScramMechanism_t mechanism);
+
+/** Frees the user scram credential alteration. Not there yet. */
+RD_EXPORT
+void rd_kafka_UserScramCredentialAlteration_destroy(rd_kafka_UserScramCredentialAlteration_t *alteration);
+
+/** Frees each user scram credential alteration of an array; the array itself stays the caller's. Not there yet. */
+RD_EXPORT
+void rd_kafka_UserScramCredentialAlteration_destroy_array(rd_kafka_UserScramCredentialAlteration_t **alterations, size_t alteration_cnt);
+
+/** The response user in the result of AlterUserScramCredentials; they live as long as the event. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_AlterUserScramCredentials_result_response_user(const rd_kafka_AlterUserScramCredentials_result_response_t *response);
+
+/** The response error in the result of AlterUserScramCredentials; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_error_t *rd_kafka_AlterUserScramCredentials_result_response_error(const rd_kafka_AlterUserScramCredentials_result_response_t *response);
+
+/** The responses in the result of AlterUserScramCredentials; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_AlterUserScramCredentials_result_response_t **rd_kafka_AlterUserScramCredentials_result_responses(const rd_kafka_AlterUserScramCredentials_result_t *result, size_t *cntp);
+
+/** Asks for alter user scram credentials; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_AlterUserScramCredentials(rd_kafka_t *rk, rd_kafka_UserScramCredentialAlteration_t **alterations, size_t alteration_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The error in the result of acl; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_error_t *rd_kafka_acl_result_error(const rd_kafka_acl_result_t *aclres);
+
+/** The name of the acl operation. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_AclOperation_name(rd_kafka_AclOperation_t acl_operation);
+
+/** The name of the acl permission type. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_AclPermissionType_name(rd_kafka_AclPermissionType_t acl_permission_type);
+
+/** A new acl binding. Not there yet. */
+RD_EXPORT
+rd_kafka_AclBinding_t *rd_kafka_AclBinding_new(rd_kafka_ResourceType_t restype, const char *name, rd_kafka_ResourcePatternType_t resource_pattern_type, const char *principal, const char *host, rd_kafka_AclOperation_t operation, rd_kafka_AclPermissionType_t permission_type, char *errstr, size_t errstr_size);
+
+/** A new acl binding filter. Not there yet. */
+RD_EXPORT
+rd_kafka_AclBindingFilter_t *rd_kafka_AclBindingFilter_new(rd_kafka_ResourceType_t restype, const char *name, rd_kafka_ResourcePatternType_t resource_pattern_type, const char *principal, const char *host, rd_kafka_AclOperation_t operation, rd_kafka_AclPermissionType_t permission_type, char *errstr, size_t errstr_size);
+
+/** The restype of the acl binding. Not there yet. */
+RD_EXPORT
+rd_kafka_ResourceType_t rd_kafka_AclBinding_restype(const rd_kafka_AclBinding_t *acl);
+
+/** The name of the acl binding. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_AclBinding_name(const rd_kafka_AclBinding_t *acl);
+
+/** The principal of the acl binding. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_AclBinding_principal(const rd_kafka_AclBinding_t *acl);
+
+/** The host of the acl binding. Not there yet. */
+RD_EXPORT
+const char *rd_kafka_AclBinding_host(const rd_kafka_AclBinding_t *acl);
+
+/** The operation of the acl binding. Not there yet. */
+RD_EXPORT
+rd_kafka_AclOperation_t rd_kafka_AclBinding_operation(const rd_kafka_AclBinding_t *acl);
+
+/** The permission type of the acl binding. Not there yet. */
+RD_EXPORT
+rd_kafka_AclPermissionType_t rd_kafka_AclBinding_permission_type(const rd_kafka_AclBinding_t *acl);
+
+/** The resource pattern type of the acl binding. Not there yet. */
+RD_EXPORT
+rd_kafka_ResourcePatternType_t rd_kafka_AclBinding_resource_pattern_type(const rd_kafka_AclBinding_t *acl);
+
+/** The error of the acl binding. Not there yet. */
+RD_EXPORT
+const rd_kafka_error_t *rd_kafka_AclBinding_error(const rd_kafka_AclBinding_t *acl);
+
+/** Frees the acl binding. Not there yet. */
+RD_EXPORT
+void rd_kafka_AclBinding_destroy(rd_kafka_AclBinding_t *acl_binding);
+
+/** Frees each acl binding of an array; the array itself stays the caller's. Not there yet. */
+RD_EXPORT
+void rd_kafka_AclBinding_destroy_array(rd_kafka_AclBinding_t **acl_bindings, size_t acl_bindings_cnt);
+
+/** The acls in the result of CreateAcls; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_acl_result_t **rd_kafka_CreateAcls_result_acls(const rd_kafka_CreateAcls_result_t *result, size_t *cntp);
+
+/** Asks for create acls; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_CreateAcls(rd_kafka_t *rk, rd_kafka_AclBinding_t **new_acls, size_t new_acls_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The acls in the result of DescribeAcls; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_AclBinding_t **rd_kafka_DescribeAcls_result_acls(const rd_kafka_DescribeAcls_result_t *result, size_t *cntp);
+
+/** Asks for describe acls; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_DescribeAcls(rd_kafka_t *rk, rd_kafka_AclBindingFilter_t *acl_filter, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The responses in the result of DeleteAcls; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_DeleteAcls_result_response_t **rd_kafka_DeleteAcls_result_responses(const rd_kafka_DeleteAcls_result_t *result, size_t *cntp);
+
+/** The response error in the result of DeleteAcls; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_error_t *rd_kafka_DeleteAcls_result_response_error(const rd_kafka_DeleteAcls_result_response_t *result_response);
+
+/** The response matching acls in the result of DeleteAcls; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_AclBinding_t **rd_kafka_DeleteAcls_result_response_matching_acls(const rd_kafka_DeleteAcls_result_response_t *result_response, size_t *matching_acls_cntp);
+
+/** Asks for delete acls; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_DeleteAcls(rd_kafka_t *rk, rd_kafka_AclBindingFilter_t **del_acls, size_t del_acls_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** A new elect leaders. Not there yet. */
+RD_EXPORT
+rd_kafka_ElectLeaders_t *rd_kafka_ElectLeaders_new(rd_kafka_ElectionType_t election_type, rd_kafka_topic_partition_list_t *partitions);
+
+/** Frees the elect leaders. Not there yet. */
+RD_EXPORT
+void rd_kafka_ElectLeaders_destroy(rd_kafka_ElectLeaders_t *elect_leaders);
+
+/** Asks for elect leaders; the result comes as an event to rkqu. Not there yet. */
+RD_EXPORT
+void rd_kafka_ElectLeaders(rd_kafka_t *rk, rd_kafka_ElectLeaders_t *elect_leaders, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** The partitions in the result of ElectLeaders; they live as long as the event. Not there yet. */
+RD_EXPORT
+const rd_kafka_topic_partition_result_t **rd_kafka_ElectLeaders_result_partitions(const rd_kafka_ElectLeaders_result_t *result, size_t *cntp);
+
+/** Oauthbearer set token. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_oauthbearer_set_token(rd_kafka_t *rk, const char *token_value, int64_t md_lifetime_ms, const char *md_principal_name, const char **extensions, size_t extension_size, char *errstr, size_t errstr_size);
+
+/** Oauthbearer set token failure. Not there yet. */
+RD_EXPORT
+rd_kafka_resp_err_t rd_kafka_oauthbearer_set_token_failure(rd_kafka_t *rk, const char *errstr);
+
+/** Init transactions. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_init_transactions(rd_kafka_t *rk, int timeout_ms);
+
+/** Begin transaction. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_begin_transaction(rd_kafka_t *rk);
+
+/** Send offsets to transaction. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_send_offsets_to_transaction(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, const rd_kafka_consumer_group_metadata_t *cgmetadata, int timeout_ms);
+
+/** Commit transaction. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_commit_transaction(rd_kafka_t *rk, int timeout_ms);
+
+/** Abort transaction. Not there yet. */
+RD_EXPORT
+rd_kafka_error_t *rd_kafka_abort_transaction(rd_kafka_t *rk, int timeout_ms);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,182 @@
+//! Memory of produced messages until their report was seen: each thread fills chunks from front to back, and a chunk is
+//! free when its last message is. No call of the allocator and no lock per message.
+
+use std::{
+    alloc::{Layout, alloc, dealloc, handle_alloc_error},
+    cell::Cell,
+    ptr,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use parking_lot::Mutex;
+
+/// What a chunk begins with.
+#[repr(C, align(16))]
+pub(crate) struct Chunk {
+    /// Pieces that are in use, plus [`OPEN`] while a thread fills the chunk.
+    live: AtomicUsize,
+    size: usize,
+}
+
+const CHUNK: usize = 64 * 1024;
+const HEAD: usize = size_of::<Chunk>();
+const OPEN: usize = usize::MAX / 2;
+/// Chunks that are kept for the next messages.
+const KEPT: usize = 64;
+
+/// A thread's chunk.
+struct Filling {
+    chunk: Cell<*mut Chunk>,
+    used: Cell<usize>,
+    pieces: Cell<usize>,
+}
+
+thread_local! {
+    static FILLING: Filling =
+        const { Filling { chunk: Cell::new(ptr::null_mut()), used: Cell::new(0), pieces: Cell::new(0) } };
+}
+
+struct Spare(Vec<*mut Chunk>);
+
+// SAFETY: a chunk in the list belongs to nobody.
+unsafe impl Send for Spare {}
+
+static SPARE: Mutex<Spare> = Mutex::new(Spare(Vec::new()));
+
+/// Memory for `size` bytes, aligned to 16, and the chunk to give it back to.
+#[inline]
+pub(crate) fn take(size: usize) -> (*mut u8, *mut Chunk) {
+    let size = size.next_multiple_of(16);
+    if size > CHUNK / 4 {
+        return take_large(size);
+    }
+    FILLING.with(|filling| {
+        let mut chunk = filling.chunk.get();
+        if chunk.is_null() || filling.used.get() + size > CHUNK {
+            filling.retire();
+            chunk = new_chunk();
+            filling.chunk.set(chunk);
+            filling.used.set(HEAD);
+            filling.pieces.set(0);
+        }
+        let at = filling.used.get();
+        filling.used.set(at + size);
+        filling.pieces.set(filling.pieces.get() + 1);
+        // SAFETY: `at + size` is within the chunk.
+        (unsafe { chunk.cast::<u8>().add(at) }, chunk)
+    })
+}
+
+/// Gives back so many pieces of a chunk.
+///
+/// # Safety
+///
+/// The pieces were taken from this chunk, and nobody uses them any more.
+#[inline]
+pub(crate) unsafe fn give_back(chunk: *mut Chunk, pieces: usize) {
+    // SAFETY: the chunk is there as long as one of its pieces is.
+    if unsafe { &*chunk }.live.fetch_sub(pieces, Ordering::AcqRel) == pieces {
+        free(chunk);
+    }
+}
+
+impl Filling {
+    /// Closes the chunk: from now on its last piece frees it.
+    fn retire(&self) {
+        let chunk = self.chunk.replace(ptr::null_mut());
+        if !chunk.is_null() {
+            // While it was open, `live` was OPEN less the pieces given back; now it is the pieces taken less those.
+            let less = OPEN - self.pieces.get();
+            // SAFETY: an open chunk is there.
+            if unsafe { &*chunk }.live.fetch_sub(less, Ordering::AcqRel) == less {
+                free(chunk);
+            }
+        }
+    }
+}
+
+impl Drop for Filling {
+    fn drop(&mut self) {
+        self.retire();
+    }
+}
+
+#[cold]
+fn take_large(size: usize) -> (*mut u8, *mut Chunk) {
+    let chunk = allocate(HEAD + size);
+    // SAFETY: it was just allocated with room for its head and `size` bytes.
+    unsafe {
+        chunk.write(Chunk { live: AtomicUsize::new(1), size: HEAD + size });
+        (chunk.cast::<u8>().add(HEAD), chunk)
+    }
+}
+
+#[cold]
+fn new_chunk() -> *mut Chunk {
+    let spare = SPARE.lock().0.pop();
+    let chunk = spare.unwrap_or_else(|| allocate(CHUNK));
+    // SAFETY: it belongs to nobody else and has room for its head.
+    unsafe { chunk.write(Chunk { live: AtomicUsize::new(OPEN), size: CHUNK }) };
+    chunk
+}
+
+#[cold]
+fn free(chunk: *mut Chunk) {
+    // SAFETY: nobody uses the chunk any more; its head is still written.
+    let size = unsafe { &*chunk }.size;
+    if size == CHUNK {
+        let mut spare = SPARE.lock();
+        if spare.0.len() < KEPT {
+            spare.0.push(chunk);
+            return;
+        }
+    }
+    if let Ok(layout) = layout(size) {
+        // SAFETY: it was allocated with this layout.
+        unsafe { dealloc(chunk.cast(), layout) };
+    }
+}
+
+fn allocate(size: usize) -> *mut Chunk {
+    let Ok(layout) = layout(size) else { panic!("a message of {size} bytes") };
+    // SAFETY: the size is not zero.
+    let chunk = unsafe { alloc(layout) };
+    if chunk.is_null() {
+        handle_alloc_error(layout);
+    }
+    chunk.cast()
+}
+
+fn layout(size: usize) -> Result<Layout, std::alloc::LayoutError> {
+    Layout::from_size_align(size, align_of::<Chunk>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_is_free_when_its_last_piece_is_given_back_in_any_thread() {
+        let mut pieces = Vec::new();
+        for _ in 0..5000 {
+            let (place, chunk) = take(100);
+            // SAFETY: the piece has 100 bytes.
+            unsafe { place.write_bytes(7, 100) };
+            pieces.push((place as usize, chunk as usize));
+        }
+        let mut places: Vec<_> = pieces.iter().map(|(place, _)| *place).collect();
+        places.sort_unstable();
+        places.dedup();
+        assert_eq!(places.len(), 5000);
+        assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= 112));
+        std::thread::spawn(move || {
+            for (_, chunk) in pieces.into_iter().rev() {
+                // SAFETY: each piece is given back once.
+                unsafe { give_back(chunk as *mut Chunk, 1) };
+            }
+        })
+        .join()
+        .unwrap();
+        assert!(!SPARE.lock().0.is_empty());
+    }
+}

@@ -1,0 +1,156 @@
+//! The border between C and Rust: every exported function runs inside [`guarded`], reads its arguments through the helpers
+//! here, and answers something sensible to NULL, to handles of another kind and to handles that are gone.
+
+use std::{
+    ffi::{CStr, c_char, c_void},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Once,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+};
+
+/// An object that C holds a pointer to. Its first field says what it is, as long as it is there.
+///
+/// # Safety
+///
+/// The type is `repr(C)` and its first field is the [`Tag`].
+pub(crate) unsafe trait Handle {
+    /// What the tag holds.
+    const KIND: u32;
+}
+
+/// Says what kind of object this is; zero once it is gone.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct Tag(AtomicU32);
+
+impl Tag {
+    pub(crate) const fn of<T: Handle>() -> Self {
+        Self(AtomicU32::new(T::KIND))
+    }
+
+    /// Whoever still uses the pointer gets an error, as long as nothing else took the memory.
+    pub(crate) fn clear(&self) {
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+/// The object behind a handle, unless the handle is NULL, of another kind, or gone.
+///
+/// # Safety
+///
+/// `pointer` is NULL or points to readable memory that lives as long as `'a`: an object of this library.
+#[inline]
+pub(crate) unsafe fn handle<'a, T: Handle>(pointer: *const T) -> Option<&'a T> {
+    if pointer.is_null() || !pointer.is_aligned() {
+        return None;
+    }
+    // SAFETY: the caller vouches for the memory; every handle begins with a tag, and no other type is assumed before the
+    // tag says so.
+    let tag = unsafe { &*pointer.cast::<AtomicU32>() };
+    if tag.load(Ordering::Acquire) != T::KIND {
+        return None;
+    }
+    // SAFETY: the tag says that this is a live `T`.
+    Some(unsafe { &*pointer })
+}
+
+/// Runs a call. A panic ends here: it becomes `otherwise`, and its text goes to standard error as a log line.
+#[inline]
+pub(crate) fn guarded<R>(otherwise: R, call: impl FnOnce() -> R) -> R {
+    if FORKED.load(Ordering::Relaxed) {
+        return otherwise;
+    }
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or(otherwise)
+}
+
+/// The same for calls that only read memory of the process: they work in a forked child, too.
+#[inline]
+pub(crate) fn guarded_local<R>(otherwise: R, call: impl FnOnce() -> R) -> R {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or(otherwise)
+}
+
+/// This process is a fork of the one that the I/O threads run in.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// True in a forked child, where no thread of the library is.
+pub(crate) fn is_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
+/// From now on a fork is noticed.
+pub(crate) fn watch_forks() {
+    static ONCE: Once = Once::new();
+    extern "C" fn in_child() {
+        FORKED.store(true, Ordering::Relaxed);
+    }
+    ONCE.call_once(|| {
+        // SAFETY: the handler only stores to an atomic, which is allowed between fork and exec.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    });
+}
+
+/// A C text as UTF-8; what is no UTF-8 is replaced.
+///
+/// # Safety
+///
+/// `text` is NULL or ends with a zero byte.
+pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<std::borrow::Cow<'a, str>> {
+    // SAFETY: as the caller says.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy())
+}
+
+/// Bytes of the application; `None` for NULL.
+///
+/// # Safety
+///
+/// `pointer` is NULL or has `length` readable bytes for as long as `'a`.
+#[inline]
+pub(crate) unsafe fn bytes<'a>(pointer: *const c_void, length: usize) -> Option<&'a [u8]> {
+    // SAFETY: as the caller says.
+    (!pointer.is_null()).then(|| unsafe { std::slice::from_raw_parts(pointer.cast(), length) })
+}
+
+/// Writes a sentence to the application's buffer, cut to its size and always with a zero byte.
+///
+/// # Safety
+///
+/// `buffer` is NULL or has `size` writable bytes.
+pub(crate) unsafe fn put_text(buffer: *mut c_char, size: usize, text: &str) {
+    if buffer.is_null() || size == 0 {
+        return;
+    }
+    let mut end = text.len().min(size - 1);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    // SAFETY: `end` is less than `size`.
+    unsafe {
+        std::ptr::copy_nonoverlapping(text.as_ptr().cast(), buffer, end);
+        *buffer.add(end) = 0;
+    }
+}
+
+/// A copy of a text from `malloc`, for C to free.
+pub(crate) fn malloc_text(text: &[u8]) -> *mut c_char {
+    // SAFETY: the memory has room for the text and a zero byte.
+    unsafe {
+        let copy = libc::malloc(text.len() + 1).cast::<c_char>();
+        if !copy.is_null() {
+            std::ptr::copy_nonoverlapping(text.as_ptr().cast(), copy, text.len());
+            *copy.add(text.len()) = 0;
+        }
+        copy
+    }
+}
+
+/// A pointer of the application that is only carried around.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(crate) struct Opaque(pub(crate) *mut c_void);
+
+// SAFETY: nobody here looks behind it; the application said that it may come back in any thread.
+unsafe impl Send for Opaque {}
+// SAFETY: as above.
+unsafe impl Sync for Opaque {}

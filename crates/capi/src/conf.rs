@@ -1,0 +1,585 @@
+//! `rd_kafka_conf_t` and `rd_kafka_topic_conf_t`: properties, callbacks and pointers of the application. The rows, ranges
+//! and rules are `ottla_core::config`'s.
+
+use std::{
+    ffi::{CString, c_char, c_int, c_void},
+    ptr,
+};
+
+use ottla::{
+    ConfigError, Profile, RawConfig,
+    properties::{self, Kind, Scope},
+};
+
+use crate::{
+    boundary::{Handle, Opaque, Tag, guarded_local, handle, malloc_text, put_text, text},
+    client::Client,
+    event::Event,
+    list::List,
+    topic::Topic,
+    types::rd_kafka_message_t,
+};
+
+pub(crate) const CONF_UNKNOWN: c_int = -2;
+pub(crate) const CONF_INVALID: c_int = -1;
+pub(crate) const CONF_OK: c_int = 0;
+
+pub(crate) type DrCb =
+    unsafe extern "C" fn(*const Client, *mut c_void, usize, c_int, *mut c_void, *mut c_void);
+pub(crate) type DrMsgCb = unsafe extern "C" fn(*const Client, *const rd_kafka_message_t, *mut c_void);
+pub(crate) type ConsumeCb = unsafe extern "C" fn(*mut rd_kafka_message_t, *mut c_void);
+pub(crate) type ListCb = unsafe extern "C" fn(*const Client, c_int, *mut List, *mut c_void);
+pub(crate) type ErrorCb = unsafe extern "C" fn(*const Client, c_int, *const c_char, *mut c_void);
+pub(crate) type ThrottleCb = unsafe extern "C" fn(*const Client, *const c_char, i32, c_int, *mut c_void);
+pub(crate) type LogCb = unsafe extern "C" fn(*const Client, c_int, *const c_char, *const c_char);
+pub(crate) type StatsCb = unsafe extern "C" fn(*const Client, *mut c_char, usize, *mut c_void) -> c_int;
+pub(crate) type EventCb = unsafe extern "C" fn(*const Client, *mut Event, *mut c_void);
+pub(crate) type PartitionerCb =
+    unsafe extern "C" fn(*const Topic, *const c_void, usize, i32, *mut c_void, *mut c_void) -> i32;
+
+/// `rd_kafka_conf_t`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Conf {
+    tag: Tag,
+    /// A client has it now: nothing can be changed any more.
+    is_taken: bool,
+    pub(crate) raw: RawConfig,
+    pub(crate) callbacks: Callbacks,
+    pub(crate) events: c_int,
+    pub(crate) opaque: Opaque,
+    pub(crate) topic: Option<Box<TopicConf>>,
+}
+
+/// The application's functions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Callbacks {
+    pub(crate) dr: Option<DrCb>,
+    pub(crate) dr_msg: Option<DrMsgCb>,
+    pub(crate) consume: Option<ConsumeCb>,
+    pub(crate) rebalance: Option<ListCb>,
+    pub(crate) offset_commit: Option<ListCb>,
+    pub(crate) error: Option<ErrorCb>,
+    pub(crate) throttle: Option<ThrottleCb>,
+    pub(crate) log: Option<LogCb>,
+    pub(crate) stats: Option<StatsCb>,
+    pub(crate) background_event: Option<EventCb>,
+}
+
+/// `rd_kafka_topic_conf_t`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct TopicConf {
+    tag: Tag,
+    pub(crate) raw: RawConfig,
+    pub(crate) opaque: Opaque,
+    pub(crate) partitioner: Option<PartitionerCb>,
+}
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for Conf {
+    const KIND: u32 = 0x6f74_6301;
+}
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for TopicConf {
+    const KIND: u32 = 0x6f74_6302;
+}
+
+impl Conf {
+    fn new() -> Self {
+        Self {
+            tag: Tag::of::<Self>(),
+            is_taken: false,
+            raw: RawConfig::new(Profile::Librdkafka),
+            callbacks: Callbacks::default(),
+            events: 0,
+            opaque: Opaque(ptr::null_mut()),
+            topic: None,
+        }
+    }
+
+    /// What a client keeps: nothing can be changed in it.
+    pub(crate) fn copy_of(conf: &Self) -> Self {
+        Self { is_taken: true, ..conf.duplicate() }
+    }
+
+    fn duplicate(&self) -> Self {
+        Self {
+            tag: Tag::of::<Self>(),
+            is_taken: false,
+            raw: self.raw.clone(),
+            callbacks: self.callbacks,
+            events: self.events,
+            opaque: self.opaque,
+            topic: self.topic.as_ref().map(|topic| Box::new(topic.duplicate())),
+        }
+    }
+
+    /// The client that was made of it has it from now on.
+    ///
+    /// # Safety
+    ///
+    /// `conf` is a configuration that belongs to the caller.
+    pub(crate) unsafe fn take(conf: *mut Self) -> Box<Self> {
+        // SAFETY: configurations come from `into_raw`.
+        let mut conf = unsafe { Box::from_raw(conf) };
+        conf.is_taken = true;
+        conf
+    }
+
+    /// What was said, the default topic's configuration included.
+    pub(crate) fn merged(&self) -> RawConfig {
+        let mut raw = self.raw.clone();
+        if let Some(topic) = &self.topic {
+            topic.add_to(&mut raw);
+        }
+        raw
+    }
+
+    /// For a call that changes it.
+    ///
+    /// # Safety
+    ///
+    /// `conf` is NULL or a configuration.
+    unsafe fn changeable<'a>(conf: *mut Self) -> Option<&'a mut Self> {
+        // SAFETY: as the caller says; a configuration is used by one thread at a time.
+        unsafe { handle(conf.cast_const()) }.filter(|conf| !conf.is_taken)?;
+        // SAFETY: it was just checked.
+        unsafe { conf.as_mut() }
+    }
+}
+
+impl TopicConf {
+    pub(crate) fn new() -> Self {
+        Self {
+            tag: Tag::of::<Self>(),
+            raw: RawConfig::topic(Profile::Librdkafka),
+            opaque: Opaque(ptr::null_mut()),
+            partitioner: None,
+        }
+    }
+
+    pub(crate) fn duplicate(&self) -> Self {
+        Self {
+            tag: Tag::of::<Self>(),
+            raw: self.raw.clone(),
+            opaque: self.opaque,
+            partitioner: self.partitioner,
+        }
+    }
+
+    /// Adds what was said of the topic to a client's configuration.
+    pub(crate) fn add_to(&self, raw: &mut RawConfig) {
+        for entry in self.raw.iter().filter(|entry| entry.is_modified && entry.value != "inherit") {
+            // What one topic takes, the other does, or it keeps what it has.
+            let _ = raw.set(entry.property, &entry.value);
+        }
+    }
+
+    /// True if something was said that a client with other defaults would not do.
+    pub(crate) fn says_something(&self) -> bool {
+        self.partitioner.is_some() || self.raw.iter().any(|entry| entry.is_modified)
+    }
+}
+
+fn set(raw: &mut RawConfig, name: &str, value: Option<&str>) -> Result<(), ConfigError> {
+    match value {
+        Some(value) => raw.set(name, value),
+        None => raw.unset(name),
+    }
+}
+
+/// Tells the outcome of setting a property.
+///
+/// # Safety
+///
+/// `errstr` has `size` bytes or is NULL.
+unsafe fn told(outcome: Result<(), ConfigError>, errstr: *mut c_char, size: usize) -> c_int {
+    match outcome {
+        Ok(()) => CONF_OK,
+        Err(error) => {
+            // SAFETY: as the caller says.
+            unsafe { put_text(errstr, size, &error.to_string()) };
+            if error.is_unknown_property() { CONF_UNKNOWN } else { CONF_INVALID }
+        }
+    }
+}
+
+/// Writes a value to the application's buffer, or only its size.
+///
+/// # Safety
+///
+/// `size` is writable; `dest` is NULL or has as many bytes as `size` says.
+unsafe fn give(value: Option<String>, dest: *mut c_char, size: *mut usize) -> c_int {
+    let Some(value) = value else { return CONF_UNKNOWN };
+    if size.is_null() {
+        return CONF_INVALID;
+    }
+    // SAFETY: as the caller says.
+    unsafe {
+        put_text(dest, if dest.is_null() { 0 } else { *size }, &value);
+        *size = value.len() + 1;
+    }
+    CONF_OK
+}
+
+fn dump(raw: &RawConfig, cntp: *mut usize) -> *mut *const c_char {
+    let entries: Vec<_> = raw.iter().collect();
+    // SAFETY: the array has room for two texts per entry.
+    unsafe {
+        let array = libc::calloc(entries.len() * 2 + 1, size_of::<*const c_char>()).cast::<*const c_char>();
+        if array.is_null() {
+            return array;
+        }
+        for (place, entry) in entries.iter().enumerate() {
+            *array.add(place * 2) = malloc_text(entry.property.as_bytes());
+            *array.add(place * 2 + 1) = malloc_text(entry.value.as_bytes());
+        }
+        if !cntp.is_null() {
+            *cntp = entries.len() * 2;
+        }
+        array
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rd_kafka_conf_new() -> *mut Conf {
+    guarded_local(ptr::null_mut(), || Box::into_raw(Box::new(Conf::new())))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_conf_destroy(conf: *mut Conf) {
+    guarded_local((), || {
+        // SAFETY: NULL or a configuration, says the caller, who gives it up.
+        if let Some(changeable) = unsafe { Conf::changeable(conf) } {
+            changeable.tag.clear();
+            // SAFETY: it comes from `into_raw`.
+            drop(unsafe { Box::from_raw(conf) });
+        }
+    });
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_conf_dup(conf: *const Conf) -> *mut Conf {
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: NULL or a configuration, says the caller.
+        unsafe { handle(conf) }
+            .map_or(ptr::null_mut(), |conf: &Conf| Box::into_raw(Box::new(conf.duplicate())))
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_conf_dup_filter(
+    conf: *const Conf,
+    filter_cnt: usize,
+    filter: *const *const c_char,
+) -> *mut Conf {
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: NULL or a configuration, says the caller.
+        let Some(conf) = (unsafe { handle(conf) }) else { return ptr::null_mut() };
+        let mut copy = Conf::duplicate(conf);
+        let count = if filter.is_null() { 0 } else { filter_cnt };
+        // SAFETY: the array has so many texts, says the caller.
+        let filters: Vec<_> = (0..count).filter_map(|place| unsafe { text(*filter.add(place)) }).collect();
+        for entry in conf.raw.iter() {
+            if filters.iter().any(|filter| entry.property.starts_with(&**filter)) {
+                let _ = copy.raw.unset(entry.property);
+            }
+        }
+        Box::into_raw(Box::new(copy))
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_conf_set(
+    conf: *mut Conf,
+    name: *const c_char,
+    value: *const c_char,
+    errstr: *mut c_char,
+    errstr_size: usize,
+) -> c_int {
+    guarded_local(CONF_INVALID, || {
+        // SAFETY: a configuration, texts, and a buffer of that size, or NULL, says the caller.
+        unsafe {
+            let (Some(conf), Some(name)) = (Conf::changeable(conf), text(name)) else {
+                put_text(
+                    errstr,
+                    errstr_size,
+                    "no configuration, or one that a client has already, or no name",
+                );
+                return CONF_INVALID;
+            };
+            told(set(&mut conf.raw, &name, text(value).as_deref()), errstr, errstr_size)
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_conf_get(
+    conf: *const Conf,
+    name: *const c_char,
+    dest: *mut c_char,
+    dest_size: *mut usize,
+) -> c_int {
+    guarded_local(CONF_INVALID, || {
+        // SAFETY: a configuration, a text, and a buffer of that size, or NULL, says the caller.
+        unsafe {
+            let (Some(conf), Some(name)) = (handle(conf), text(name)) else { return CONF_INVALID };
+            give(Conf::merged(conf).get(&name).ok().map(str::to_owned), dest, dest_size)
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_conf_dump(conf: *const Conf, cntp: *mut usize) -> *mut *const c_char {
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: NULL or a configuration, says the caller.
+        unsafe { handle(conf) }.map_or(ptr::null_mut(), |conf: &Conf| dump(&conf.merged(), cntp))
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_conf_dump_free(arr: *mut *const c_char, cnt: usize) {
+    if arr.is_null() {
+        return;
+    }
+    // SAFETY: an array of a dump with so many texts, says the caller.
+    unsafe {
+        for place in 0..cnt {
+            libc::free((*arr.add(place)).cast_mut().cast());
+        }
+        libc::free(arr.cast());
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_conf_properties_show(fp: *mut libc::FILE) {
+    guarded_local((), || {
+        if fp.is_null() {
+            return;
+        }
+        let mut page =
+            format!("{:40} | C/P | {:32} | {:>16} | Description\n", "Property", "Range", "Default");
+        for property in properties::properties() {
+            let side = match property.side {
+                properties::Side::Both => "*",
+                properties::Side::Consumer => "C",
+                properties::Side::Producer => "P",
+            };
+            let range = if property.kind == Kind::Call { String::new() } else { property.range() };
+            let doc = match property.alias {
+                Some(alias) => format!("Another name of {}.", alias.of),
+                None => property.doc.to_owned(),
+            };
+            let scope = if property.scope == Scope::Topic { " (topic)" } else { "" };
+            page.push_str(&format!(
+                "{:40} |  {side}  | {range:32} | {:>16} | {doc}{scope}\n",
+                property.name, property.default
+            ));
+        }
+        let page = CString::new(page).unwrap_or_default();
+        // SAFETY: an open file, says the caller, and a text.
+        unsafe { libc::fputs(page.as_ptr(), fp) };
+    });
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_conf_set_opaque(conf: *mut Conf, opaque: *mut c_void) {
+    // SAFETY: NULL or a configuration, says the caller.
+    if let Some(conf) = unsafe { Conf::changeable(conf) } {
+        conf.opaque = Opaque(opaque);
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_conf_set_events(conf: *mut Conf, events: c_int) {
+    // SAFETY: NULL or a configuration, says the caller.
+    if let Some(conf) = unsafe { Conf::changeable(conf) } {
+        conf.events = events;
+    }
+}
+
+macro_rules! callback {
+    ($($name:ident, $field:ident: $kind:ty;)*) => {$(
+        /// See the header.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(conf: *mut Conf, callback: Option<$kind>) {
+            // SAFETY: NULL or a configuration, says the caller.
+            if let Some(conf) = unsafe { Conf::changeable(conf) } {
+                conf.callbacks.$field = callback;
+            }
+        }
+    )*};
+}
+
+callback! {
+    rd_kafka_conf_set_dr_cb, dr: DrCb;
+    rd_kafka_conf_set_dr_msg_cb, dr_msg: DrMsgCb;
+    rd_kafka_conf_set_consume_cb, consume: ConsumeCb;
+    rd_kafka_conf_set_rebalance_cb, rebalance: ListCb;
+    rd_kafka_conf_set_offset_commit_cb, offset_commit: ListCb;
+    rd_kafka_conf_set_error_cb, error: ErrorCb;
+    rd_kafka_conf_set_throttle_cb, throttle: ThrottleCb;
+    rd_kafka_conf_set_log_cb, log: LogCb;
+    rd_kafka_conf_set_stats_cb, stats: StatsCb;
+    rd_kafka_conf_set_background_event_cb, background_event: EventCb;
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_conf_set_default_topic_conf(conf: *mut Conf, topic_conf: *mut TopicConf) {
+    guarded_local((), || {
+        // SAFETY: NULL or configurations, says the caller, who gives the topic's up.
+        unsafe {
+            if let (Some(conf), Some(_)) = (Conf::changeable(conf), handle(topic_conf.cast_const())) {
+                conf.topic = Some(Box::from_raw(topic_conf));
+            }
+        }
+    });
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_conf_get_default_topic_conf(conf: *mut Conf) -> *mut TopicConf {
+    // SAFETY: NULL or a configuration, says the caller.
+    let topic = unsafe { Conf::changeable(conf) }.and_then(|conf| conf.topic.as_mut());
+    topic.map_or(ptr::null_mut(), |topic| &raw mut **topic)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rd_kafka_topic_conf_new() -> *mut TopicConf {
+    guarded_local(ptr::null_mut(), || Box::into_raw(Box::new(TopicConf::new())))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_conf_dup(conf: *const TopicConf) -> *mut TopicConf {
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: NULL or a configuration, says the caller.
+        unsafe { handle(conf) }
+            .map_or(ptr::null_mut(), |conf: &TopicConf| Box::into_raw(Box::new(conf.duplicate())))
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_default_topic_conf_dup(rk: *const Client) -> *mut TopicConf {
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: NULL or a client, says the caller.
+        unsafe { Client::of(rk) }.map_or(ptr::null_mut(), |client| {
+            let copy = client.conf().topic.as_ref().map_or_else(TopicConf::new, |topic| topic.duplicate());
+            Box::into_raw(Box::new(copy))
+        })
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_conf_destroy(conf: *mut TopicConf) {
+    guarded_local((), || {
+        // SAFETY: NULL or a configuration, says the caller, who gives it up.
+        unsafe {
+            if let Some(topic) = handle(conf.cast_const()) {
+                topic.tag.clear();
+                drop(Box::from_raw(conf));
+            }
+        }
+    });
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_conf_set(
+    conf: *mut TopicConf,
+    name: *const c_char,
+    value: *const c_char,
+    errstr: *mut c_char,
+    errstr_size: usize,
+) -> c_int {
+    guarded_local(CONF_INVALID, || {
+        // SAFETY: a configuration, texts, and a buffer of that size, or NULL, says the caller.
+        unsafe {
+            let (Some(_), Some(name)) = (handle(conf.cast_const()), text(name)) else {
+                put_text(errstr, errstr_size, "no topic configuration, or no name");
+                return CONF_INVALID;
+            };
+            // A property of the client is none of a topic.
+            let known =
+                properties::find(Scope::Topic, &name).is_none_or(|property| property.scope == Scope::Topic);
+            if !known {
+                put_text(errstr, errstr_size, &format!("`{name}` is no property of a topic"));
+                return CONF_UNKNOWN;
+            }
+            told(set(&mut (*conf).raw, &name, text(value).as_deref()), errstr, errstr_size)
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_conf_get(
+    conf: *const TopicConf,
+    name: *const c_char,
+    dest: *mut c_char,
+    dest_size: *mut usize,
+) -> c_int {
+    guarded_local(CONF_INVALID, || {
+        // SAFETY: a configuration, a text, and a buffer of that size, or NULL, says the caller.
+        unsafe {
+            let (Some(conf), Some(name)) = (handle::<TopicConf>(conf), text(name)) else {
+                return CONF_INVALID;
+            };
+            give(conf.raw.get(&name).ok().map(str::to_owned), dest, dest_size)
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_conf_dump(
+    conf: *const TopicConf,
+    cntp: *mut usize,
+) -> *mut *const c_char {
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: NULL or a configuration, says the caller.
+        unsafe { handle(conf) }.map_or(ptr::null_mut(), |conf: &TopicConf| dump(&conf.raw, cntp))
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_conf_set_opaque(conf: *mut TopicConf, opaque: *mut c_void) {
+    // SAFETY: NULL or a configuration, says the caller.
+    unsafe {
+        if handle(conf.cast_const()).is_some() {
+            (*conf).opaque = Opaque(opaque);
+        }
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_conf_set_partitioner_cb(
+    conf: *mut TopicConf,
+    partitioner: Option<PartitionerCb>,
+) {
+    // SAFETY: NULL or a configuration, says the caller.
+    unsafe {
+        if handle(conf.cast_const()).is_some() {
+            (*conf).partitioner = partitioner;
+        }
+    }
+}

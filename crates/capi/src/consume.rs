@@ -1,0 +1,756 @@
+//! Consuming: the assigned consumer, and the older calls that name a topic and a partition.
+
+use std::{
+    ffi::{c_char, c_int, c_void},
+    ptr,
+    sync::Arc,
+};
+
+use ottla::{Consumer, Offset, OffsetSpec};
+
+use crate::{
+    boundary::{guarded, guarded_local, handle, text},
+    client::Client,
+    codes::code,
+    conf::ConsumeCb,
+    error::{ErrorObject, code_of, fail, set_last},
+    list::List,
+    message::rd_kafka_message_destroy,
+    queue::{self, Queue},
+    topic::Topic,
+    types::{
+        OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, OFFSET_STORED, OFFSET_TAIL_BASE, rd_kafka_message_t,
+        rd_kafka_topic_partition_t,
+    },
+};
+
+/// A place in the interface's numbers.
+fn place(offset: i64) -> Option<Offset> {
+    match offset {
+        0.. => Some(Offset::At(offset)),
+        OFFSET_END => Some(Offset::End),
+        OFFSET_BEGINNING => Some(Offset::Beginning),
+        OFFSET_STORED | OFFSET_INVALID => Some(Offset::Stored),
+        ..=OFFSET_TAIL_BASE => Some(Offset::Tail(OFFSET_TAIL_BASE.saturating_sub(offset))),
+        _ => None,
+    }
+}
+
+/// A list as places to fetch from.
+fn places(elements: &[rd_kafka_topic_partition_t]) -> Option<Vec<(String, i32, Offset)>> {
+    elements
+        .iter()
+        .map(|element| Some((element.name().to_owned(), element.partition, place(element.offset)?)))
+        .collect()
+}
+
+/// The consumer behind a handle.
+///
+/// # Safety
+///
+/// NULL or a client of this library.
+unsafe fn consumer_of<'a>(rk: *const Client) -> Result<(&'a Client, &'a Consumer), c_int> {
+    // SAFETY: as the caller says.
+    let client = unsafe { Client::of(rk) }.ok_or(code::_INVALID_ARG)?;
+    if client.is_producer() {
+        return Err(code::_UNKNOWN_GROUP);
+    }
+    Ok((client, client.consumer().ok_or(code::_ALL_BROKERS_DOWN)?))
+}
+
+impl Client {
+    /// Partitions with a queue of their own go there again after they were assigned anew.
+    fn route_again(&self, consumer: &Consumer) {
+        for ((topic, partition), queue) in &*self.partition_queues().lock() {
+            // A partition that is not assigned has no route.
+            let _ = consumer.set_route(topic, *partition, queue.route());
+        }
+    }
+
+    /// The queue of a partition, made if there is none.
+    fn partition_queue(&self, consumer: &Consumer, topic: &str, partition: i32) -> (Arc<Queue>, bool) {
+        let mut queues = self.partition_queues().lock();
+        let mut is_new = false;
+        let queue = queues.entry((topic.to_owned(), partition)).or_insert_with(|| {
+            is_new = true;
+            let queue = Queue::new();
+            queue.set_client(self.weak());
+            queue
+        });
+        let _ = consumer.set_route(topic, partition, queue.route());
+        (Arc::clone(queue), is_new)
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_assign(rk: *const Client, partitions: *const List) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: NULL or a client and a list, says the caller.
+        let ((client, consumer), list) = match unsafe { (consumer_of(rk), partitions.as_ref()) } {
+            (Ok(both), list) => (both, list),
+            (Err(code), _) => return code,
+        };
+        let Some(places) = places(list.map_or(&[], List::elements)) else { return code::_INVALID_ARG };
+        match consumer.assign(&places) {
+            Ok(()) => {
+                client.route_again(consumer);
+                code::NO_ERROR
+            }
+            Err(error) => code_of(&error),
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_incremental_assign(
+    rk: *const Client,
+    partitions: *const List,
+) -> *mut ErrorObject {
+    guarded(ptr::null_mut(), || {
+        // SAFETY: NULL or a client and a list, says the caller.
+        ErrorObject::answer(match unsafe { (consumer_of(rk), partitions.as_ref()) } {
+            (Err(code), _) => Err(ErrorObject::new(code, "this is no consumer")),
+            (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
+            (Ok((client, consumer)), Some(list)) => match places(list.elements()) {
+                None => Err(ErrorObject::new(code::_INVALID_ARG, "an offset is none")),
+                Some(places) => {
+                    let known = consumer.assignment();
+                    if let Some((topic, partition, _)) = places
+                        .iter()
+                        .find(|(topic, partition, _)| known.iter().any(|(t, p)| t == topic && p == partition))
+                    {
+                        let text = format!("{topic} [{partition}] is assigned already");
+                        Err(ErrorObject::new(code::_CONFLICT, text))
+                    } else {
+                        let result =
+                            consumer.incremental_assign(&places).map_err(|error| ErrorObject::from(&error));
+                        client.route_again(consumer);
+                        result
+                    }
+                }
+            },
+        })
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_incremental_unassign(
+    rk: *const Client,
+    partitions: *const List,
+) -> *mut ErrorObject {
+    guarded(ptr::null_mut(), || {
+        // SAFETY: NULL or a client and a list, says the caller.
+        ErrorObject::answer(match unsafe { (consumer_of(rk), partitions.as_ref()) } {
+            (Err(code), _) => Err(ErrorObject::new(code, "this is no consumer")),
+            (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
+            (Ok((_, consumer)), Some(list)) => {
+                let pairs: Vec<_> =
+                    list.elements().iter().map(|e| (e.name().to_owned(), e.partition)).collect();
+                consumer.incremental_unassign(&pairs).map_err(|error| ErrorObject::from(&error))
+            }
+        })
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_assignment(rk: *const Client, partitions: *mut *mut List) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: NULL or a client and a writable place, says the caller.
+        unsafe {
+            let (_, consumer) = match consumer_of(rk) {
+                Ok(both) => both,
+                Err(code) => return code,
+            };
+            if partitions.is_null() {
+                return code::_INVALID_ARG;
+            }
+            let assigned = consumer.assignment();
+            let list = List::with_capacity(assigned.len());
+            if let Some(list) = list.as_mut() {
+                for (topic, partition) in assigned {
+                    list.add(topic.as_bytes(), partition);
+                }
+            }
+            *partitions = list;
+            code::NO_ERROR
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_consumer_poll(
+    rk: *const Client,
+    timeout_ms: c_int,
+) -> *mut rd_kafka_message_t {
+    guarded(ptr::null_mut(), || {
+        // SAFETY: NULL or a client, says the caller.
+        let Some(client) = (unsafe { Client::of(rk) }) else { return ptr::null_mut() };
+        let Some(queue) = client.consumer_queue() else { return ptr::null_mut() };
+        queue.pop_message(client, queue::deadline(timeout_ms)).unwrap_or(ptr::null_mut())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_poll_set_consumer(rk: *const Client) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: NULL or a client, says the caller.
+        let Some(client) = (unsafe { Client::of(rk) }) else { return code::_INVALID_ARG };
+        match client.consumer_queue() {
+            Some(queue) => {
+                client.main().forward(Some(Arc::clone(queue)));
+                code::NO_ERROR
+            }
+            None => code::_UNKNOWN_GROUP,
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_consumer_close(rk: *const Client) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: NULL or a client, says the caller.
+        match unsafe { consumer_of(rk) } {
+            Ok((client, consumer)) => {
+                // There is no group to leave: what is left is to stop fetching.
+                let _ = consumer.assign(&[] as &[(&str, i32, Offset)]);
+                client.set_closed();
+                code::NO_ERROR
+            }
+            Err(code) => code,
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_consumer_closed(rk: *const Client) -> c_int {
+    // SAFETY: NULL or a client, says the caller.
+    unsafe { Client::of(rk) }.map_or(0, |client| client.is_closed().into())
+}
+
+/// Pauses or resumes, and tells each element how it went.
+///
+/// # Safety
+///
+/// NULL or a client and a list that nobody else uses now.
+unsafe fn pause_or_resume(rk: *const Client, partitions: *mut List, pause: bool) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: as the caller says.
+        let (Some(client), Some(list)) = (unsafe { (Client::of(rk), partitions.as_mut()) }) else {
+            return code::_INVALID_ARG;
+        };
+        let consumer = client.consumer();
+        for element in list.elements_mut() {
+            let pair = [(element.name(), element.partition)];
+            let result = match consumer {
+                Some(consumer) if pause => consumer.pause(&pair),
+                Some(consumer) => consumer.resume(&pair),
+                None => {
+                    element.err = code::_NOT_IMPLEMENTED;
+                    continue;
+                }
+            };
+            element.err = if result.is_ok() { code::NO_ERROR } else { code::_UNKNOWN_PARTITION };
+        }
+        code::NO_ERROR
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_pause_partitions(rk: *const Client, partitions: *mut List) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { pause_or_resume(rk, partitions, true) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_resume_partitions(rk: *const Client, partitions: *mut List) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { pause_or_resume(rk, partitions, false) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_position(rk: *const Client, partitions: *mut List) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: NULL or a client and a list that nobody else uses now, says the caller.
+        let ((_, consumer), list) = match unsafe { (consumer_of(rk), partitions.as_mut()) } {
+            (Ok(both), Some(list)) => (both, list),
+            (Err(code), _) => return code,
+            _ => return code::_INVALID_ARG,
+        };
+        for element in list.elements_mut() {
+            element.err = code::NO_ERROR;
+            element.offset = consumer.position(element.name(), element.partition).unwrap_or(OFFSET_INVALID);
+        }
+        code::NO_ERROR
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_seek(
+    rkt: *const Topic,
+    partition: i32,
+    offset: i64,
+    timeout_ms: c_int,
+) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: NULL or a topic, says the caller.
+        let Some(topic) = (unsafe { handle::<Topic>(rkt) }) else { return code::_INVALID_ARG };
+        let Some(consumer) = topic.client().consumer() else { return code::_STATE };
+        seek(consumer, topic.name(), partition, offset, timeout_ms)
+    })
+}
+
+fn seek(consumer: &Consumer, topic: &str, partition: i32, offset: i64, timeout_ms: c_int) -> c_int {
+    let Some(from) = place(offset) else { return code::_INVALID_ARG };
+    match consumer.seek(topic, partition, from, queue::timeout(timeout_ms)) {
+        Ok(_) => code::NO_ERROR,
+        Err(error) => code_of(&error),
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_seek_partitions(
+    rk: *const Client,
+    partitions: *mut List,
+    timeout_ms: c_int,
+) -> *mut ErrorObject {
+    guarded(ptr::null_mut(), || {
+        // SAFETY: NULL or a client and a list that nobody else uses now, says the caller.
+        ErrorObject::answer(match unsafe { (consumer_of(rk), partitions.as_mut()) } {
+            (Err(code), _) => Err(ErrorObject::new(code, "this is no consumer")),
+            (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
+            (Ok((_, consumer)), Some(list)) => {
+                for element in list.elements_mut() {
+                    element.err =
+                        seek(consumer, element.name(), element.partition, element.offset, timeout_ms);
+                }
+                Ok(())
+            }
+        })
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_queue_get_partition(
+    rk: *const Client,
+    topic: *const c_char,
+    partition: i32,
+) -> *const Queue {
+    guarded(ptr::null(), || {
+        // SAFETY: NULL or a client and a text, says the caller.
+        let (both, topic) = unsafe { (consumer_of(rk), text(topic)) };
+        let (Ok((client, consumer)), Some(topic)) = (both, topic) else { return ptr::null() };
+        let (queue, is_new) = client.partition_queue(consumer, &topic, partition);
+        if is_new {
+            queue.forward(client.consumer_queue().cloned());
+        }
+        Arc::into_raw(queue)
+    })
+}
+
+/// Begins to fetch a partition for the older calls.
+///
+/// # Safety
+///
+/// NULL or a topic and a queue.
+unsafe fn start(rkt: *const Topic, partition: i32, offset: i64, to: Option<Arc<Queue>>) -> c_int {
+    guarded(-1, || {
+        // SAFETY: as the caller says.
+        let topic = unsafe { handle::<Topic>(rkt) };
+        let (Some(topic), Some(from)) = (topic, place(offset)) else { return fail(code::_INVALID_ARG) };
+        if partition < 0 {
+            return fail(code::_UNKNOWN_PARTITION);
+        }
+        let client = topic.client();
+        let Some(consumer) = client.consumer() else { return fail(code::_INVALID_ARG) };
+        if consumer.assignment().iter().any(|(name, number)| name == topic.name() && *number == partition) {
+            return fail(code::_CONFLICT);
+        }
+        if let Err(error) = consumer.incremental_assign(&[(topic.name(), partition, from)]) {
+            return fail(code_of(&error));
+        }
+        let (queue, _) = client.partition_queue(consumer, topic.name(), partition);
+        queue.forward(to);
+        0
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_consume_start(rkt: *const Topic, partition: i32, offset: i64) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { start(rkt, partition, offset, None) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_consume_start_queue(
+    rkt: *const Topic,
+    partition: i32,
+    offset: i64,
+    rkqu: *const Queue,
+) -> c_int {
+    // SAFETY: as the caller says.
+    match unsafe { Queue::of(rkqu) } {
+        // SAFETY: as the caller says.
+        Some(queue) => unsafe { start(rkt, partition, offset, Some(queue)) },
+        None => fail(code::_INVALID_ARG),
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_consume_stop(rkt: *const Topic, partition: i32) -> c_int {
+    guarded(-1, || {
+        // SAFETY: NULL or a topic, says the caller.
+        let Some(topic) = (unsafe { handle::<Topic>(rkt) }) else { return fail(code::_INVALID_ARG) };
+        let client = topic.client();
+        let Some(consumer) = client.consumer() else { return fail(code::_INVALID_ARG) };
+        let result = consumer.incremental_unassign(&[(topic.name(), partition)]);
+        let queue = client.partition_queues().lock().remove(&(topic.name().to_owned(), partition));
+        if let Some(queue) = queue {
+            queue.forward(None);
+            queue.clear();
+        }
+        match result {
+            Ok(()) => 0,
+            Err(_) => fail(code::_UNKNOWN_PARTITION),
+        }
+    })
+}
+
+/// The queue from which a partition is consumed by the older calls.
+///
+/// # Safety
+///
+/// NULL or a topic.
+unsafe fn started<'a>(rkt: *const Topic, partition: i32) -> Option<(&'a Topic, Arc<Queue>)> {
+    // SAFETY: as the caller says.
+    let topic = unsafe { handle::<Topic>(rkt) }?;
+    let queues = topic.client().partition_queues().lock();
+    let queue = queues.get(&(topic.name().to_owned(), partition)).cloned();
+    drop(queues);
+    if queue.is_none() {
+        set_last(code::_UNKNOWN_PARTITION);
+    }
+    Some((topic, queue?))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_consume(
+    rkt: *const Topic,
+    partition: i32,
+    timeout_ms: c_int,
+) -> *mut rd_kafka_message_t {
+    guarded(ptr::null_mut(), || {
+        // SAFETY: NULL or a topic, says the caller.
+        match unsafe { started(rkt, partition) } {
+            Some((topic, queue)) => one(&queue, topic.client(), timeout_ms),
+            None => ptr::null_mut(),
+        }
+    })
+}
+
+fn one(queue: &Arc<Queue>, client: &Client, timeout_ms: c_int) -> *mut rd_kafka_message_t {
+    queue.pop_message(client, queue::deadline(timeout_ms)).unwrap_or_else(|| {
+        set_last(code::_TIMED_OUT);
+        ptr::null_mut()
+    })
+}
+
+/// Fills the application's array.
+///
+/// # Safety
+///
+/// `into` has `size` places, or is NULL.
+unsafe fn batch(
+    queue: &Arc<Queue>,
+    client: &Client,
+    timeout_ms: c_int,
+    into: *mut *mut rd_kafka_message_t,
+    size: usize,
+) -> isize {
+    if into.is_null() {
+        return fail(code::_INVALID_ARG) as isize;
+    }
+    // SAFETY: as the caller says.
+    let into = unsafe { std::slice::from_raw_parts_mut(into, size) };
+    queue.pop_messages(client, queue::deadline(timeout_ms), into, true) as isize
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_consume_batch(
+    rkt: *const Topic,
+    partition: i32,
+    timeout_ms: c_int,
+    rkmessages: *mut *mut rd_kafka_message_t,
+    rkmessages_size: usize,
+) -> isize {
+    guarded(-1, || {
+        // SAFETY: NULL or a topic, and an array of that size, says the caller.
+        unsafe {
+            match started(rkt, partition) {
+                Some((topic, queue)) => {
+                    batch(&queue, topic.client(), timeout_ms, rkmessages, rkmessages_size)
+                }
+                None => -1,
+            }
+        }
+    })
+}
+
+/// Hands messages to a callback until there are none.
+fn callback(
+    queue: &Arc<Queue>,
+    client: &Client,
+    timeout_ms: c_int,
+    consume_cb: Option<ConsumeCb>,
+    opaque: *mut c_void,
+) -> c_int {
+    let Some(consume_cb) = consume_cb else { return fail(code::_INVALID_ARG) };
+    let most =
+        client.property("consume.callback.max.messages").and_then(|most| most.parse().ok()).unwrap_or(0);
+    let mut until = queue::deadline(timeout_ms);
+    let mut count = 0;
+    while let Some(message) = queue.pop_message(client, until) {
+        // SAFETY: the application's function, with a message that lives until it returns.
+        unsafe {
+            consume_cb(message, opaque);
+            rd_kafka_message_destroy(message);
+        }
+        count += 1;
+        if count == most || queue::take_yield() {
+            break;
+        }
+        if count == 1 {
+            until = queue::deadline(0);
+        }
+    }
+    count
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_consume_callback(
+    rkt: *const Topic,
+    partition: i32,
+    timeout_ms: c_int,
+    consume_cb: Option<ConsumeCb>,
+    opaque: *mut c_void,
+) -> c_int {
+    guarded(-1, || {
+        // SAFETY: NULL or a topic, says the caller.
+        match unsafe { started(rkt, partition) } {
+            Some((topic, queue)) => callback(&queue, topic.client(), timeout_ms, consume_cb, opaque),
+            None => -1,
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_consume_queue(
+    rkqu: *const Queue,
+    timeout_ms: c_int,
+) -> *mut rd_kafka_message_t {
+    guarded(ptr::null_mut(), || {
+        // SAFETY: NULL or a queue, says the caller.
+        let queue = unsafe { Queue::of(rkqu) };
+        match queue.and_then(|queue| Some((queue.client()?, queue))) {
+            Some((client, queue)) => one(&queue, &client, timeout_ms),
+            None => ptr::null_mut(),
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_consume_batch_queue(
+    rkqu: *const Queue,
+    timeout_ms: c_int,
+    rkmessages: *mut *mut rd_kafka_message_t,
+    rkmessages_size: usize,
+) -> isize {
+    guarded(-1, || {
+        // SAFETY: NULL or a queue, and an array of that size, says the caller.
+        unsafe {
+            let queue = Queue::of(rkqu);
+            match queue.and_then(|queue| Some((queue.client()?, queue))) {
+                Some((client, queue)) => batch(&queue, &client, timeout_ms, rkmessages, rkmessages_size),
+                None => fail(code::_INVALID_ARG) as isize,
+            }
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_consume_callback_queue(
+    rkqu: *const Queue,
+    timeout_ms: c_int,
+    consume_cb: Option<ConsumeCb>,
+    opaque: *mut c_void,
+) -> c_int {
+    guarded(-1, || {
+        // SAFETY: NULL or a queue, says the caller.
+        let queue = unsafe { Queue::of(rkqu) };
+        match queue.and_then(|queue| Some((queue.client()?, queue))) {
+            Some((client, queue)) => callback(&queue, &client, timeout_ms, consume_cb, opaque),
+            None => fail(code::_INVALID_ARG),
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_query_watermark_offsets(
+    rk: *const Client,
+    topic: *const c_char,
+    partition: i32,
+    low: *mut i64,
+    high: *mut i64,
+    timeout_ms: c_int,
+) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: NULL or a client, a text and writable places, says the caller.
+        unsafe {
+            let (Some(client), Some(topic)) = (Client::of(rk), text(topic)) else {
+                return code::_INVALID_ARG;
+            };
+            let admin = match client.admin() {
+                Ok(admin) => admin,
+                Err(code) => return code,
+            };
+            let questions =
+                [(&*topic, partition, OffsetSpec::Earliest), (&*topic, partition, OffsetSpec::Latest)];
+            let answers = match admin.list_offsets(&questions, queue::timeout(timeout_ms)) {
+                Ok(answers) => answers,
+                Err(error) => return code_of(&error),
+            };
+            for (answer, to) in answers.iter().zip([low, high]) {
+                match answer {
+                    Ok(answer) if !to.is_null() => *to = answer.offset,
+                    Ok(_) => {}
+                    Err(error) => return code_of(error),
+                }
+            }
+            code::NO_ERROR
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_get_watermark_offsets(
+    rk: *const Client,
+    topic: *const c_char,
+    partition: i32,
+    low: *mut i64,
+    high: *mut i64,
+) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: NULL or a client, a text and writable places, says the caller.
+        unsafe {
+            let (both, Some(topic)) = (consumer_of(rk), text(topic)) else { return code::_INVALID_ARG };
+            let (_, consumer) = match both {
+                Ok(both) => both,
+                Err(code) => return code,
+            };
+            if !consumer.assignment().iter().any(|(name, number)| *name == topic && *number == partition) {
+                return code::_UNKNOWN_PARTITION;
+            }
+            let known = consumer.cached_watermarks(&topic, partition);
+            let (is_low, is_high) = known.unwrap_or((OFFSET_INVALID, OFFSET_INVALID));
+            if !low.is_null() {
+                *low = is_low;
+            }
+            if !high.is_null() {
+                *high = is_high;
+            }
+            code::NO_ERROR
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_offsets_for_times(
+    rk: *const Client,
+    offsets: *mut List,
+    timeout_ms: c_int,
+) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: NULL or a client and a list that nobody else uses now, says the caller.
+        let (Some(client), Some(list)) = (unsafe { (Client::of(rk), offsets.as_mut()) }) else {
+            return code::_INVALID_ARG;
+        };
+        let admin = match client.admin() {
+            Ok(admin) => admin,
+            Err(code) => return code,
+        };
+        let questions: Vec<_> = list
+            .elements()
+            .iter()
+            .map(|element| {
+                let spec = match element.offset {
+                    OFFSET_BEGINNING => OffsetSpec::Earliest,
+                    OFFSET_END => OffsetSpec::Latest,
+                    time => OffsetSpec::Timestamp(time),
+                };
+                (element.name().to_owned(), element.partition, spec)
+            })
+            .collect();
+        let questions: Vec<_> =
+            questions.iter().map(|(topic, partition, spec)| (topic.as_str(), *partition, *spec)).collect();
+        if questions.is_empty() {
+            return code::_INVALID_ARG;
+        }
+        let answers = match admin.list_offsets(&questions, queue::timeout(timeout_ms)) {
+            Ok(answers) => answers,
+            Err(error) => return code_of(&error),
+        };
+        let mut failed = 0;
+        for (answer, element) in answers.iter().zip(list.elements_mut()) {
+            match answer {
+                // -1 is "no such message", which the interface calls the end.
+                Ok(answer) => (element.offset, element.err) = (answer.offset, code::NO_ERROR),
+                Err(error) => {
+                    (element.offset, element.err) = (OFFSET_INVALID, code_of(error));
+                    failed += 1;
+                }
+            }
+        }
+        match answers.first() {
+            Some(Err(error)) if failed == answers.len() => code_of(error),
+            _ => code::NO_ERROR,
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rd_kafka_assignment_lost(_: *const Client) -> c_int {
+    // Without a group nobody takes an assignment away.
+    0
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_message_leader_epoch(_: *const rd_kafka_message_t) -> i32 {
+    guarded_local(-1, || -1)
+}

@@ -1,0 +1,266 @@
+//! `rd_kafka_event_t`: an entry of a queue in the application's hands.
+
+use std::{
+    ffi::{CStr, CString, c_char, c_int, c_void},
+    ptr,
+};
+
+use crate::{
+    boundary::guarded_local,
+    client::Client,
+    codes::code,
+    list::{self, List},
+    message::Held,
+    queue::{Op, c_text, event_type_of, topic_of},
+    types::{event_type, rd_kafka_message_t, rd_kafka_topic_partition_t},
+};
+
+/// An event.
+#[derive(Debug)]
+pub struct Event {
+    pub(crate) kind: c_int,
+    op: Option<Op>,
+    code: c_int,
+    text: CString,
+    is_fatal: bool,
+    /// The one message of a fetch event was shown.
+    is_shown: bool,
+    log: Option<(c_int, &'static CStr)>,
+}
+
+impl Event {
+    /// An entry as an event.
+    pub(crate) fn of(op: Op, _: &Client) -> Self {
+        let kind = event_type_of(&op);
+        let mut event = Self {
+            kind,
+            op: None,
+            code: 0,
+            text: CString::default(),
+            is_fatal: false,
+            is_shown: false,
+            log: None,
+        };
+        match &op {
+            Op::Error { code, text, is_fatal } => {
+                (event.code, event.text, event.is_fatal) = (*code, c_text(text), *is_fatal);
+            }
+            Op::Log { level, facility, text } => {
+                (event.log, event.text) = (Some((*level, *facility)), c_text(text))
+            }
+            Op::Message(message) => {
+                // SAFETY: the entry has the message.
+                let message = unsafe { &*message.0 };
+                if message.err != 0 {
+                    event.kind = event_type::ERROR;
+                    event.code = message.err;
+                    if !message.payload.is_null() {
+                        // SAFETY: an error's payload is its text.
+                        event.text = unsafe { CStr::from_ptr(message.payload.cast()) }.to_owned();
+                    }
+                }
+            }
+            _ => {}
+        }
+        if let Op::Event(event) = op {
+            return *event;
+        }
+        event.op = Some(op);
+        event
+    }
+
+    /// An event that only tells of an error.
+    pub(crate) fn of_error(code: c_int, text: String) -> Self {
+        Self {
+            kind: event_type::ERROR,
+            op: None,
+            code,
+            text: c_text(&text),
+            is_fatal: false,
+            is_shown: false,
+            log: None,
+        }
+    }
+
+    fn next(&mut self) -> *const rd_kafka_message_t {
+        match &mut self.op {
+            Some(Op::Delivery(delivery)) => delivery.next(),
+            Some(Op::Message(message)) if self.kind == event_type::FETCH && !self.is_shown => {
+                self.is_shown = true;
+                message.0
+            }
+            _ => ptr::null(),
+        }
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_event_type(event: *const Event) -> c_int {
+    // SAFETY: NULL or an event, says the caller.
+    unsafe { event.as_ref() }.map_or(0, |event| event.kind)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_event_name(event: *const Event) -> *const c_char {
+    // SAFETY: NULL or an event, says the caller.
+    let name = match unsafe { rd_kafka_event_type(event) } {
+        0 => c"(NONE)",
+        event_type::DR => c"DeliveryReport",
+        event_type::FETCH => c"Fetch",
+        event_type::LOG => c"Log",
+        event_type::ERROR => c"Error",
+        event_type::STATS => c"Stats",
+        _ => c"?unknown?",
+    };
+    name.as_ptr()
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_event_destroy(event: *mut Event) {
+    guarded_local((), || {
+        if !event.is_null() {
+            // SAFETY: events come from `Box::into_raw`, and the caller gives this one up.
+            drop(unsafe { Box::from_raw(event) });
+        }
+    });
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_event_message_next(event: *mut Event) -> *const rd_kafka_message_t {
+    guarded_local(ptr::null(), || {
+        // SAFETY: NULL or an event that nobody else uses now, says the caller.
+        unsafe { event.as_mut() }.map_or(ptr::null(), Event::next)
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_event_message_array(
+    event: *mut Event,
+    messages: *mut *const rd_kafka_message_t,
+    size: usize,
+) -> usize {
+    guarded_local(0, || {
+        // SAFETY: NULL or an event that nobody else uses now, and an array of that size, says the caller.
+        let Some(event) = (unsafe { event.as_mut() }) else { return 0 };
+        if messages.is_null() {
+            return 0;
+        }
+        let mut count = 0;
+        while count < size {
+            let message = event.next();
+            if message.is_null() {
+                break;
+            }
+            // SAFETY: `count` is less than the array's size.
+            unsafe { *messages.add(count) = message };
+            count += 1;
+        }
+        count
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_event_message_count(event: *const Event) -> usize {
+    // SAFETY: NULL or an event, says the caller.
+    match unsafe { event.as_ref() }.and_then(|event| event.op.as_ref()) {
+        Some(Op::Delivery(delivery)) => delivery.len(),
+        Some(Op::Message(_)) => 1,
+        _ => 0,
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_event_error(event: *const Event) -> c_int {
+    // SAFETY: NULL or an event, says the caller.
+    unsafe { event.as_ref() }.map_or(code::NO_ERROR, |event| event.code)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_event_error_string(event: *const Event) -> *const c_char {
+    // SAFETY: NULL or an event, says the caller.
+    match unsafe { event.as_ref() } {
+        Some(event) if event.code != 0 => event.text.as_ptr(),
+        _ => ptr::null(),
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_event_error_is_fatal(event: *const Event) -> c_int {
+    // SAFETY: NULL or an event, says the caller.
+    unsafe { event.as_ref() }.map_or(0, |event| event.is_fatal.into())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rd_kafka_event_opaque(_: *const Event) -> *mut c_void {
+    ptr::null_mut()
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_event_log(
+    event: *const Event,
+    fac: *mut *const c_char,
+    text: *mut *const c_char,
+    level: *mut c_int,
+) -> c_int {
+    // SAFETY: NULL or an event, and writable places or NULL, says the caller.
+    unsafe {
+        let Some(event) = event.as_ref() else { return -1 };
+        let Some((is, facility)) = event.log else { return -1 };
+        if !fac.is_null() {
+            *fac = facility.as_ptr();
+        }
+        if !text.is_null() {
+            *text = event.text.as_ptr();
+        }
+        if !level.is_null() {
+            *level = is;
+        }
+        0
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rd_kafka_event_stats(_: *const Event) -> *const c_char {
+    ptr::null()
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rd_kafka_event_topic_partition_list(_: *const Event) -> *mut List {
+    ptr::null_mut()
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_event_topic_partition(
+    event: *const Event,
+) -> *mut rd_kafka_topic_partition_t {
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: NULL or an event, says the caller.
+        match unsafe { event.as_ref() }.and_then(|event| event.op.as_ref()) {
+            Some(Op::Message(message)) => {
+                // SAFETY: the event has the message.
+                let message = unsafe { &*message.0 };
+                topic_of(message).map_or(ptr::null_mut(), |topic| {
+                    list::alone(topic.name(), message.partition, message.offset, message.err)
+                })
+            }
+            _ => ptr::null_mut(),
+        }
+    })
+}
+
+/// Keeps the layout of what events show in one place.
+const _: () = assert!(size_of::<Held>() >= size_of::<rd_kafka_message_t>());

@@ -1,0 +1,40 @@
+//! `librdkafka.so.1`: the C interface of librdkafka, thin over `ottla`.
+//!
+//! ```text
+//!  boundary ── panics, handles, texts: what every exported function goes through
+//!  types ───── the structures that C sees; codes, error: error codes, rd_kafka_error_t, the last error
+//!  conf ────── what is said before a client starts, and its callbacks
+//!  client ──── rd_kafka_t: the life of a client
+//!  topic ───── rd_kafka_topic_t
+//!  produce ──► report: a message on its way and its report;  arena: the memory of both
+//!  queue ───── queues, their forwarding and who serves them;  event: what is in them
+//!  consume ──► message: consumed messages in slabs;  legacy: the older consumer;  list, headers
+//!  metadata, admin, mock
+//!  variadic, not_yet ── functions that Rust can't write, and functions that are not there yet
+//! ```
+//!
+//! `abi/functions.txt` has an entry for each function; the headers in `include/`, STATUS.md and the answers of what is not
+//! there yet are made of it. This is one of two crates that may say `unsafe`.
+#![allow(clippy::missing_safety_doc, reason = "the headers say what each function demands of its caller")]
+
+mod arena;
+mod boundary;
+mod client;
+mod codes;
+mod conf;
+mod consume;
+mod error;
+mod event;
+mod headers;
+mod list;
+mod message;
+mod metadata;
+mod misc;
+mod mock;
+mod not_yet;
+mod produce;
+mod queue;
+mod report;
+mod topic;
+mod types;
+mod variadic;

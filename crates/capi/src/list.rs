@@ -1,0 +1,397 @@
+//! `rd_kafka_topic_partition_list_t`: memory from `malloc`, because applications look into it and may write to it.
+
+use std::{
+    cmp::Ordering,
+    ffi::{CStr, c_char, c_int, c_void},
+    ptr,
+};
+
+use crate::{
+    boundary::{guarded_local, malloc_text},
+    codes::code,
+    types::{OFFSET_INVALID, rd_kafka_topic_partition_list_t, rd_kafka_topic_partition_t},
+};
+
+/// The list under a shorter name.
+pub type List = rd_kafka_topic_partition_list_t;
+type Element = rd_kafka_topic_partition_t;
+
+/// What hangs at an element for the library.
+struct Private {
+    leader_epoch: i32,
+}
+
+impl Element {
+    /// An element of its own.
+    fn new(topic: &[u8], partition: i32) -> Self {
+        Self {
+            topic: malloc_text(topic),
+            partition,
+            offset: OFFSET_INVALID,
+            metadata: ptr::null_mut(),
+            metadata_size: 0,
+            opaque: ptr::null_mut(),
+            err: 0,
+            private: ptr::null_mut(),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        if self.topic.is_null() {
+            return "";
+        }
+        // SAFETY: an element's topic is a text.
+        unsafe { CStr::from_ptr(self.topic) }.to_str().unwrap_or("")
+    }
+
+    fn leader_epoch(&self) -> i32 {
+        // SAFETY: NULL or what the library hung there.
+        unsafe { self.private.cast::<Private>().as_ref() }.map_or(-1, |private| private.leader_epoch)
+    }
+
+    fn set_leader_epoch(&mut self, leader_epoch: i32) {
+        // SAFETY: NULL or what the library hung there.
+        match unsafe { self.private.cast::<Private>().as_mut() } {
+            Some(private) => private.leader_epoch = leader_epoch,
+            None if leader_epoch < 0 => {}
+            None => self.private = Box::into_raw(Box::new(Private { leader_epoch })).cast(),
+        }
+    }
+
+    /// Frees what the element owns.
+    fn clear(&mut self) {
+        // SAFETY: texts and metadata come from `malloc`, the private part from `Box`.
+        unsafe {
+            libc::free(self.topic.cast());
+            libc::free(self.metadata);
+            if !self.private.is_null() {
+                drop(Box::from_raw(self.private.cast::<Private>()));
+            }
+        }
+    }
+
+    fn copy(&self) -> Self {
+        let mut copy = Self {
+            opaque: self.opaque,
+            offset: self.offset,
+            err: self.err,
+            ..Self::new(&[], self.partition)
+        };
+        // SAFETY: `new` made an empty text; the source's texts are texts.
+        unsafe {
+            libc::free(copy.topic.cast());
+            copy.topic = if self.topic.is_null() {
+                ptr::null_mut()
+            } else {
+                malloc_text(CStr::from_ptr(self.topic).to_bytes())
+            };
+            if !self.metadata.is_null() && self.metadata_size > 0 {
+                copy.metadata = libc::malloc(self.metadata_size);
+                if !copy.metadata.is_null() {
+                    ptr::copy_nonoverlapping(
+                        self.metadata.cast::<u8>(),
+                        copy.metadata.cast(),
+                        self.metadata_size,
+                    );
+                    copy.metadata_size = self.metadata_size;
+                }
+            }
+        }
+        copy.set_leader_epoch(self.leader_epoch());
+        copy
+    }
+}
+
+impl List {
+    pub(crate) fn with_capacity(size: usize) -> *mut Self {
+        let size = size.min(1 << 20);
+        // SAFETY: the struct is written before it is used; the elements are below `cnt` only.
+        unsafe {
+            let list = libc::malloc(size_of::<Self>()).cast::<Self>();
+            if !list.is_null() {
+                let elems: *mut Element =
+                    if size == 0 { ptr::null_mut() } else { libc::calloc(size, size_of::<Element>()).cast() };
+                let size = if elems.is_null() { 0 } else { size as c_int };
+                list.write(Self { cnt: 0, size, elems });
+            }
+            list
+        }
+    }
+
+    pub(crate) fn elements(&self) -> &[Element] {
+        let count = usize::try_from(self.cnt).unwrap_or(0);
+        if self.elems.is_null() || count == 0 {
+            return &[];
+        }
+        // SAFETY: `cnt` elements are there.
+        unsafe { std::slice::from_raw_parts(self.elems, count) }
+    }
+
+    pub(crate) fn elements_mut(&mut self) -> &mut [Element] {
+        let count = usize::try_from(self.cnt).unwrap_or(0);
+        if self.elems.is_null() || count == 0 {
+            return &mut [];
+        }
+        // SAFETY: `cnt` elements are there, and nobody else uses the list now.
+        unsafe { std::slice::from_raw_parts_mut(self.elems, count) }
+    }
+
+    pub(crate) fn add(&mut self, topic: &[u8], partition: i32) -> *mut Element {
+        self.push(Element::new(topic, partition))
+    }
+
+    fn push(&mut self, element: Element) -> *mut Element {
+        let count = usize::try_from(self.cnt).unwrap_or(0);
+        if self.cnt == self.size {
+            let Ok(size) = c_int::try_from((count * 2).max(8)) else { return ptr::null_mut() };
+            // SAFETY: the elements come from `malloc`; the new memory has room for `size` of them.
+            unsafe {
+                let elems = libc::realloc(self.elems.cast(), size as usize * size_of::<Element>());
+                if elems.is_null() {
+                    return ptr::null_mut();
+                }
+                self.elems = elems.cast();
+            }
+            self.size = size;
+        }
+        self.cnt += 1;
+        // SAFETY: there is room for one more than `count`.
+        unsafe {
+            let place = self.elems.add(count);
+            place.write(element);
+            place
+        }
+    }
+
+    fn place(&self, topic: *const c_char, partition: i32) -> Option<usize> {
+        if topic.is_null() {
+            return None;
+        }
+        // SAFETY: a text, says the caller of every function that comes here.
+        let topic = unsafe { CStr::from_ptr(topic) };
+        self.elements().iter().position(|element| {
+            // SAFETY: an element's topic is a text.
+            element.partition == partition
+                && !element.topic.is_null()
+                && unsafe { CStr::from_ptr(element.topic) } == topic
+        })
+    }
+
+    fn remove(&mut self, place: usize) {
+        let count = self.elements().len();
+        self.elements_mut()[place].clear();
+        self.elements_mut().copy_within(place + 1..count, place);
+        self.cnt -= 1;
+    }
+}
+
+/// A single element that belongs to the caller.
+pub(crate) fn alone(topic: &str, partition: i32, offset: i64, err: c_int) -> *mut Element {
+    // SAFETY: the memory has room for an element.
+    unsafe {
+        let element = libc::malloc(size_of::<Element>()).cast::<Element>();
+        if !element.is_null() {
+            element.write(Element { offset, err, ..Element::new(topic.as_bytes(), partition) });
+        }
+        element
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rd_kafka_topic_partition_list_new(size: c_int) -> *mut List {
+    guarded_local(ptr::null_mut(), || List::with_capacity(usize::try_from(size).unwrap_or(0)))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_partition_list_destroy(list: *mut List) {
+    guarded_local((), || {
+        // SAFETY: NULL or a list that the caller gives up.
+        unsafe {
+            if let Some(content) = list.as_mut() {
+                content.elements_mut().iter_mut().for_each(Element::clear);
+                libc::free(content.elems.cast());
+                libc::free(list.cast());
+            }
+        }
+    });
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_partition_destroy(element: *mut Element) {
+    guarded_local((), || {
+        // SAFETY: NULL or an element of its own that the caller gives up.
+        unsafe {
+            if let Some(content) = element.as_mut() {
+                content.clear();
+                libc::free(element.cast());
+            }
+        }
+    });
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_partition_set_leader_epoch(element: *mut Element, leader_epoch: i32) {
+    // SAFETY: NULL or an element that nobody else uses now.
+    if let Some(element) = unsafe { element.as_mut() } {
+        element.set_leader_epoch(leader_epoch);
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_partition_get_leader_epoch(element: *const Element) -> i32 {
+    // SAFETY: NULL or an element.
+    unsafe { element.as_ref() }.map_or(-1, Element::leader_epoch)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_partition_list_add(
+    list: *mut List,
+    topic: *const c_char,
+    partition: i32,
+) -> *mut Element {
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: NULL or a list that nobody else uses now, and a text.
+        unsafe {
+            match (list.as_mut(), topic.is_null()) {
+                (Some(list), false) => list.add(CStr::from_ptr(topic).to_bytes(), partition),
+                _ => ptr::null_mut(),
+            }
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_partition_list_add_range(
+    list: *mut List,
+    topic: *const c_char,
+    start: i32,
+    stop: i32,
+) {
+    for partition in start..=stop {
+        // SAFETY: as the caller says.
+        if unsafe { rd_kafka_topic_partition_list_add(list, topic, partition) }.is_null() {
+            break;
+        }
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_partition_list_del(
+    list: *mut List,
+    topic: *const c_char,
+    partition: i32,
+) -> c_int {
+    guarded_local(0, || {
+        // SAFETY: NULL or a list that nobody else uses now.
+        let Some(list) = (unsafe { list.as_mut() }) else { return 0 };
+        match list.place(topic, partition) {
+            Some(place) => {
+                list.remove(place);
+                1
+            }
+            None => 0,
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_partition_list_del_by_idx(list: *mut List, idx: c_int) -> c_int {
+    guarded_local(0, || {
+        // SAFETY: NULL or a list that nobody else uses now.
+        let Some(list) = (unsafe { list.as_mut() }) else { return 0 };
+        match usize::try_from(idx) {
+            Ok(place) if place < list.elements().len() => {
+                list.remove(place);
+                1
+            }
+            _ => 0,
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_partition_list_copy(list: *const List) -> *mut List {
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: NULL or a list; the copy is nobody else's.
+        unsafe {
+            let Some(list) = list.as_ref() else { return ptr::null_mut() };
+            let copy = List::with_capacity(list.elements().len());
+            if let Some(copy) = copy.as_mut() {
+                for element in list.elements() {
+                    copy.push(element.copy());
+                }
+            }
+            copy
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_partition_list_find(
+    list: *const List,
+    topic: *const c_char,
+    partition: i32,
+) -> *mut Element {
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: NULL or a list, and a text.
+        unsafe {
+            let place = list.as_ref().and_then(|list| list.place(topic, partition));
+            place.map_or(ptr::null_mut(), |place| (*list).elems.add(place))
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_partition_list_set_offset(
+    list: *mut List,
+    topic: *const c_char,
+    partition: i32,
+    offset: i64,
+) -> c_int {
+    // SAFETY: as the caller says.
+    match unsafe { rd_kafka_topic_partition_list_find(list, topic, partition).as_mut() } {
+        Some(element) => {
+            element.offset = offset;
+            code::NO_ERROR
+        }
+        None => code::_UNKNOWN_PARTITION,
+    }
+}
+
+type Compare = unsafe extern "C" fn(*const c_void, *const c_void, *mut c_void) -> c_int;
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_partition_list_sort(
+    list: *mut List,
+    cmp: Option<Compare>,
+    opaque: *mut c_void,
+) {
+    guarded_local((), || {
+        // SAFETY: NULL or a list that nobody else uses now.
+        let Some(list) = (unsafe { list.as_mut() }) else { return };
+        list.elements_mut().sort_by(|a, b| match cmp {
+            Some(compare) => {
+                let (a, b) = ((&raw const *a).cast(), (&raw const *b).cast());
+                // SAFETY: the application's function, with two elements and its own pointer.
+                unsafe { compare(a, b, opaque) }.cmp(&0)
+            }
+            None => match a.name().cmp(b.name()) {
+                Ordering::Equal => a.partition.cmp(&b.partition),
+                order => order,
+            },
+        });
+    });
+}

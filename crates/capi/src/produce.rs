@@ -1,0 +1,391 @@
+//! Producing: `rd_kafka_produce` and its relatives.
+//!
+//! The record is encoded into its batch before the call returns, so the payload is copied in any case. A message that will
+//! be reported has a second home in the arena: there lie its `rd_kafka_message_t` and, with F_COPY, its payload and
+//! key; with F_FREE or without a flag the report has the application's own pointer.
+
+use std::{
+    ffi::{CStr, c_int, c_void},
+    sync::Arc,
+    time::Duration,
+};
+
+use ottla::{Record, SendError};
+
+use crate::{
+    arena,
+    boundary::{bytes, guarded, handle},
+    client::Client,
+    codes::code,
+    error::{ErrorObject, code_of_send, describe, fail, set_last},
+    headers::{Headers, header_of},
+    message::{Held, dispose},
+    queue,
+    report::number,
+    topic::Topic,
+    types::{F_BLOCK, F_COPY, F_FREE, F_PARTITION, PARTITION_UA, rd_kafka_message_t, rd_kafka_vu_t},
+};
+
+/// What the application wants to be sent.
+struct Message {
+    partition: i32,
+    flags: c_int,
+    payload: *mut c_void,
+    len: usize,
+    key: *const c_void,
+    key_len: usize,
+    opaque: *mut c_void,
+    /// 0 or less: now.
+    timestamp: i64,
+    /// Belong to the library if the message is taken.
+    headers: *mut Headers,
+}
+
+impl Topic {
+    /// Takes a message or says why not; then nothing of it is kept.
+    ///
+    /// # Safety
+    ///
+    /// Pointers and sizes are those of the application's memory.
+    #[inline]
+    unsafe fn produce(&self, message: &Message) -> Result<(), c_int> {
+        if message.partition < PARTITION_UA {
+            return Err(code::_UNKNOWN_PARTITION);
+        }
+        if message.payload.is_null() && message.len > 0
+            || message.key.is_null() && message.key_len > 0
+            || message.flags & (F_COPY | F_FREE) == F_COPY | F_FREE
+        {
+            return Err(code::_INVALID_ARG);
+        }
+        if isize::try_from(message.len).is_err() || isize::try_from(message.key_len).is_err() {
+            return Err(code::MSG_SIZE_TOO_LARGE);
+        }
+        let client = self.client();
+        if let Some((code, _)) = client.fatal_if_any() {
+            return Err(if code == 0 { code::_STATE } else { code::_FATAL });
+        }
+        let producing = self.producing()?;
+        // SAFETY: as the caller says.
+        let (payload, key) =
+            unsafe { (bytes(message.payload, message.len), bytes(message.key, message.key_len)) };
+        let mut record = Record::new();
+        if let Some(payload) = payload {
+            record = record.value(payload);
+        }
+        if let Some(key) = key {
+            record = record.key(key);
+        }
+        if message.partition >= 0 {
+            record = record.partition(message.partition);
+        }
+        if message.timestamp > 0 {
+            record = record.timestamp(message.timestamp);
+        }
+        // SAFETY: NULL or a list that belongs to the caller until this call succeeds.
+        if let Some(headers) = unsafe { message.headers.as_ref() } {
+            for header in &headers.list {
+                let Ok(name) = header.name.to_str() else { return Err(code::_INVALID_ARG) };
+                record = record.header(name, header.value());
+            }
+        }
+        let held = if producing.has_messages {
+            if payload.map_or(0, <[u8]>::len) + key.map_or(0, <[u8]>::len) > producing.max_bytes {
+                return Err(code::MSG_SIZE_TOO_LARGE);
+            }
+            // SAFETY: as the caller says.
+            unsafe { self.hold(message, payload, key) }
+        } else {
+            std::ptr::null_mut()
+        };
+        let record = record.opaque(number(held));
+        let result = if message.flags & F_BLOCK == 0 {
+            producing.topic.send(record)
+        } else {
+            blocking(|| producing.topic.send_blocking(record.clone(), Duration::from_secs(1)), client)
+        };
+        match result {
+            Ok(()) => {
+                if held.is_null() {
+                    self.forget(message);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                if !held.is_null() {
+                    // SAFETY: the message was not taken: its memory is ours, payload and headers the application's.
+                    unsafe {
+                        (*held).headers = std::ptr::null_mut();
+                        (*held).frees_payload = false;
+                        dispose(held);
+                    }
+                }
+                Err(code_of_send(&error))
+            }
+        }
+    }
+
+    /// The second home of a message.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Topic::produce`].
+    #[inline]
+    unsafe fn hold(&self, message: &Message, payload: Option<&[u8]>, key: Option<&[u8]>) -> *mut Held {
+        let copied = if message.flags & F_COPY != 0 { payload } else { None };
+        let (copied_len, key_len) = (copied.map_or(0, <[u8]>::len), key.map_or(0, <[u8]>::len));
+        let (place, chunk) = arena::take(size_of::<Held>() + copied_len + key_len);
+        let held = place.cast::<Held>();
+        let mut new = Held::produced(self, message.partition, message.opaque, chunk);
+        new.timestamp = if message.timestamp > 0 { message.timestamp } else { queue::coarse_wall_ms() };
+        new.latency = queue::coarse_micros();
+        new.headers = message.headers;
+        new.message.len = message.len;
+        new.message.key_len = key_len;
+        // SAFETY: the place has room for the message, the payload's copy and the key, one behind the other.
+        unsafe {
+            let mut free = place.add(size_of::<Held>());
+            match copied {
+                Some(bytes) => {
+                    std::ptr::copy_nonoverlapping(bytes.as_ptr(), free, bytes.len());
+                    new.message.payload = free.cast();
+                    free = free.add(bytes.len());
+                }
+                None => {
+                    new.message.payload = message.payload;
+                    new.frees_payload = message.flags & F_FREE != 0;
+                }
+            }
+            if let Some(key) = key {
+                std::ptr::copy_nonoverlapping(key.as_ptr(), free, key.len());
+                new.message.key = free.cast();
+            }
+            held.write(new);
+        }
+        held
+    }
+
+    /// Frees what the application gave away with a message that nobody will be told of.
+    fn forget(&self, message: &Message) {
+        if message.flags & F_FREE != 0 {
+            // SAFETY: F_FREE gave the payload, which comes from `malloc`, to the library; it is encoded by now.
+            unsafe { libc::free(message.payload) };
+        }
+        if !message.headers.is_null() {
+            // SAFETY: the message was taken, and the list with it.
+            drop(unsafe { Box::from_raw(message.headers) });
+        }
+    }
+}
+
+/// Waits for room, until there is some or the client goes.
+#[cold]
+fn blocking(mut send: impl FnMut() -> Result<(), SendError>, client: &Client) -> Result<(), SendError> {
+    loop {
+        match send() {
+            Err(SendError::QueueFull) if !client.is_closing() => {}
+            result => return result,
+        }
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_produce(
+    rkt: *const Topic,
+    partition: i32,
+    msgflags: c_int,
+    payload: *mut c_void,
+    len: usize,
+    key: *const c_void,
+    keylen: usize,
+    msg_opaque: *mut c_void,
+) -> c_int {
+    guarded(-1, || {
+        // SAFETY: NULL or a topic, says the caller.
+        let Some(topic) = (unsafe { handle(rkt) }) else { return fail(code::_INVALID_ARG) };
+        let message = Message {
+            partition,
+            flags: msgflags,
+            payload,
+            len,
+            key,
+            key_len: keylen,
+            opaque: msg_opaque,
+            timestamp: 0,
+            headers: std::ptr::null_mut(),
+        };
+        // SAFETY: the pointers are as the caller says.
+        match unsafe { Topic::produce(topic, &message) } {
+            Ok(()) => 0,
+            Err(code) => fail(code),
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_produce_batch(
+    rkt: *const Topic,
+    partition: i32,
+    msgflags: c_int,
+    rkmessages: *mut rd_kafka_message_t,
+    message_cnt: c_int,
+) -> c_int {
+    guarded(0, || {
+        // SAFETY: NULL or a topic, says the caller.
+        let topic = unsafe { handle(rkt) };
+        let count = usize::try_from(message_cnt).unwrap_or(0);
+        let (Some(topic), false) = (topic, rkmessages.is_null()) else {
+            set_last(code::_INVALID_ARG);
+            return 0;
+        };
+        // SAFETY: so many messages, says the caller, which nobody else uses now.
+        let messages = unsafe { std::slice::from_raw_parts_mut(rkmessages, count) };
+        let mut taken = 0;
+        for each in messages {
+            let message = Message {
+                partition: if msgflags & F_PARTITION != 0 { each.partition } else { partition },
+                flags: msgflags,
+                payload: each.payload,
+                len: each.len,
+                key: each.key,
+                key_len: each.key_len,
+                opaque: each.private,
+                timestamp: 0,
+                headers: std::ptr::null_mut(),
+            };
+            // SAFETY: the pointers are as the caller says.
+            each.err = unsafe { Topic::produce(topic, &message) }.err().unwrap_or(0);
+            taken += c_int::from(each.err == 0);
+        }
+        taken
+    })
+}
+
+/// Takes a message that is described by an array.
+///
+/// # Safety
+///
+/// The arguments are as the interface demands.
+unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> Result<(), (c_int, String)> {
+    let invalid = |what: &str| (code::_INVALID_ARG, what.to_owned());
+    // SAFETY: NULL or a client, says the caller.
+    let client = unsafe { Client::of(rk) }.ok_or_else(|| invalid("no client"))?;
+    let mut topic: Option<Arc<Topic>> = None;
+    let mut single: Option<Headers> = None;
+    let mut message = Message {
+        partition: PARTITION_UA,
+        flags: 0,
+        payload: std::ptr::null_mut(),
+        len: 0,
+        key: std::ptr::null(),
+        key_len: 0,
+        opaque: std::ptr::null_mut(),
+        timestamp: 0,
+        headers: std::ptr::null_mut(),
+    };
+    for argument in arguments {
+        // SAFETY: the type says which field of the union holds, and the caller what is behind the pointers.
+        unsafe {
+            let u = &argument.u;
+            match argument.vtype {
+                1 => {
+                    if u.cstr.is_null() {
+                        return Err(invalid("the topic is NULL"));
+                    }
+                    let name = CStr::from_ptr(u.cstr);
+                    let name = name.to_str().map_err(|_| invalid("the topic's name is no UTF-8"))?;
+                    topic = Some(client.topic(name, None).map_err(|code| (code, "bad topic".to_owned()))?);
+                }
+                2 => {
+                    let rkt = handle::<Topic>(u.rkt).ok_or_else(|| invalid("the topic is no topic"))?;
+                    Arc::increment_strong_count(std::ptr::from_ref(rkt));
+                    topic = Some(Arc::from_raw(rkt));
+                }
+                3 => message.partition = u.i32,
+                4 => (message.payload, message.len) = (u.mem.ptr, u.mem.size),
+                5 => (message.key, message.key_len) = (u.mem.ptr.cast_const(), u.mem.size),
+                6 => message.opaque = u.ptr,
+                7 => message.flags = u.i,
+                8 => message.timestamp = u.i64,
+                9 => {
+                    if !message.headers.is_null() {
+                        return Err((
+                            code::_CONFLICT,
+                            "headers come one by one or as a list, not both".to_owned(),
+                        ));
+                    }
+                    let header = header_of(u.header.name, -1, u.header.value, u.header.size)
+                        .ok_or_else(|| invalid("a header has no name"))?;
+                    single.get_or_insert_default().list.push(header);
+                }
+                10 => {
+                    if single.is_some() || !message.headers.is_null() {
+                        return Err((
+                            code::_CONFLICT,
+                            "headers come one by one or as a list, not both".to_owned(),
+                        ));
+                    }
+                    message.headers = u.headers;
+                }
+                0 => break,
+                other => return Err(invalid(&format!("there is no argument of type {other}"))),
+            }
+        }
+    }
+    let topic = topic.ok_or_else(|| invalid("a message needs a topic"))?;
+    let own = single.map(Headers::into_raw);
+    if let Some(own) = own {
+        message.headers = own;
+    }
+    // SAFETY: the pointers are as the caller says.
+    unsafe { topic.produce(&message) }.map_err(|code| {
+        if let Some(own) = own {
+            // SAFETY: the message was not taken, so the list is still ours.
+            drop(unsafe { Box::from_raw(own) });
+        }
+        (code, describe(code).to_string_lossy().into_owned())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_produceva(
+    rk: *const Client,
+    vus: *const rd_kafka_vu_t,
+    cnt: usize,
+) -> *mut ErrorObject {
+    guarded(std::ptr::null_mut(), || {
+        let arguments = if vus.is_null() {
+            &[]
+        } else {
+            // SAFETY: so many arguments, says the caller.
+            unsafe { std::slice::from_raw_parts(vus, cnt) }
+        };
+        // SAFETY: as the caller says.
+        ErrorObject::answer(
+            unsafe { produce_arguments(rk, arguments) }.map_err(|(code, text)| ErrorObject::new(code, text)),
+        )
+    })
+}
+
+/// Called by the C half of `rd_kafka_producev`.
+pub(crate) unsafe extern "C" fn ottla_producev(
+    rk: *const Client,
+    vus: *const rd_kafka_vu_t,
+    cnt: usize,
+) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: the C half gives an array of so many.
+        let arguments = unsafe { std::slice::from_raw_parts(vus, cnt) };
+        // SAFETY: as the caller says.
+        match unsafe { produce_arguments(rk, arguments) } {
+            Ok(()) => code::NO_ERROR,
+            Err((code, _)) => {
+                set_last(code);
+                code
+            }
+        }
+    })
+}

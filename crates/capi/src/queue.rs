@@ -1,0 +1,840 @@
+//! `rd_kafka_queue_t`: what waits for the application, and who is woken when something comes.
+//!
+//! A queue has entries of its own ([`Op`]) and, if it belongs to a consumer, is a way out for fetched records: it asks the
+//! consumer for what goes its route when it has nothing else. A forwarded queue is only a name for another one.
+
+use std::{
+    cell::Cell,
+    collections::VecDeque,
+    ffi::{CStr, CString, c_int, c_void},
+    ptr,
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Wake, Waker},
+    time::{Duration, Instant},
+};
+
+use ottla::{Consumer, ConsumerEvent, PieceWalk};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::{
+    boundary::{Handle, Opaque, Tag, guarded, guarded_local, handle},
+    client::Client,
+    codes::code,
+    error::code_of,
+    event::Event,
+    message::{SLAB, Slab, error_message},
+    report::Delivery,
+    topic::Topic,
+    types::{OFFSET_INVALID, event_type, rd_kafka_message_t},
+};
+
+/// A queue.
+#[repr(C)]
+pub struct Queue {
+    tag: Tag,
+    /// The route of fetched records that come here; 0 is the consumer's queue.
+    route: u64,
+    client: OnceLock<Weak<Client>>,
+    state: Mutex<State>,
+    ready: Condvar,
+}
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for Queue {
+    const KIND: u32 = 0x6f74_7101;
+}
+
+/// An entry of a queue.
+#[derive(Debug)]
+pub(crate) enum Op {
+    /// Reports of a batch.
+    Delivery(Box<Delivery>),
+    /// An error that belongs to no call.
+    Error { code: c_int, text: String, is_fatal: bool },
+    /// A log line.
+    Log { level: c_int, facility: &'static CStr, text: String },
+    /// Something that only events can tell.
+    Event(Box<Event>),
+    /// An error of a partition, as a message.
+    Message(ErrorMessage),
+}
+
+/// A message that is an error; destroyed if nobody takes it.
+#[derive(Debug)]
+pub(crate) struct ErrorMessage(pub(crate) *mut rd_kafka_message_t);
+
+// SAFETY: whoever has it has the only pointer.
+unsafe impl Send for ErrorMessage {}
+
+impl Drop for ErrorMessage {
+    fn drop(&mut self) {
+        // SAFETY: nobody took the message.
+        unsafe { crate::message::rd_kafka_message_destroy(self.0) };
+    }
+}
+
+impl ErrorMessage {
+    pub(crate) fn take(mut self) -> *mut rd_kafka_message_t {
+        std::mem::replace(&mut self.0, ptr::null_mut())
+    }
+}
+
+type NotifyCb = unsafe extern "C" fn(*const Client, *mut c_void);
+
+#[derive(Default)]
+struct State {
+    ops: VecDeque<Op>,
+    forward: Option<Arc<Queue>>,
+    /// Queues that are forwarded here.
+    feeders: Vec<Weak<Queue>>,
+    fetched: Fetched,
+    io: Option<(c_int, Vec<u8>)>,
+    notify: Option<(NotifyCb, Opaque)>,
+    is_yielded: bool,
+    /// Counts what happened, for who waits for anything at all.
+    signals: u64,
+}
+
+/// Records that were taken from the consumer, on their way to the application.
+#[derive(Default)]
+struct Fetched {
+    walks: VecDeque<PieceWalk>,
+    /// What comes behind the records.
+    events: VecDeque<ConsumerEvent>,
+    current: Option<Current>,
+}
+
+/// The slab that is being handed out.
+struct Current {
+    slab: *const Slab,
+    next: usize,
+    /// The place of the slab's first message.
+    before: PieceWalk,
+}
+
+// SAFETY: the slab is shared by a count, and only the owner of this struct hands its messages out.
+unsafe impl Send for Current {}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        // SAFETY: the queue's own use was counted when the slab was made.
+        unsafe { Slab::release(self.slab) };
+    }
+}
+
+thread_local! {
+    static YIELD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// True if the callback that just returned asked its poll to return.
+pub(crate) fn take_yield() -> bool {
+    YIELD.replace(false)
+}
+
+/// When a timeout in the interface's milliseconds is over; `None` is never.
+pub(crate) fn deadline(timeout_ms: c_int) -> Option<Instant> {
+    let timeout = u64::try_from(timeout_ms).ok()?;
+    Instant::now().checked_add(Duration::from_millis(timeout))
+}
+
+/// A timeout in the interface's milliseconds, -1 being very long.
+pub(crate) fn timeout(timeout_ms: c_int) -> Duration {
+    u64::try_from(timeout_ms).map_or(Duration::from_secs(86_400 * 365), Duration::from_millis)
+}
+
+fn coarse(clock: libc::clockid_t) -> libc::timespec {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the struct is writable.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time
+}
+
+/// Milliseconds since 1970, some milliseconds late.
+#[inline]
+pub(crate) fn coarse_wall_ms() -> i64 {
+    let time = coarse(libc::CLOCK_REALTIME_COARSE);
+    time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+}
+
+/// Microseconds since some time, some milliseconds late.
+#[inline]
+pub(crate) fn coarse_micros() -> i64 {
+    let time = coarse(libc::CLOCK_MONOTONIC_COARSE);
+    time.tv_sec * 1_000_000 + time.tv_nsec / 1000
+}
+
+/// Wakes who waits at a queue.
+struct QueueWaker(Weak<Queue>);
+
+impl Wake for QueueWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if let Some(queue) = self.0.upgrade() {
+            queue.signal();
+        }
+    }
+}
+
+impl Queue {
+    /// A queue; the route is its own.
+    pub(crate) fn new() -> Arc<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self::with_route(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A queue for what goes a route.
+    pub(crate) fn with_route(route: u64) -> Arc<Self> {
+        Arc::new(Self {
+            tag: Tag::of::<Self>(),
+            route,
+            client: OnceLock::new(),
+            state: Mutex::default(),
+            ready: Condvar::new(),
+        })
+    }
+
+    pub(crate) fn set_client(&self, client: Weak<Client>) {
+        let _ = self.client.set(client);
+    }
+
+    pub(crate) const fn route(&self) -> u64 {
+        self.route
+    }
+
+    pub(crate) fn client(&self) -> Option<Arc<Client>> {
+        self.client.get()?.upgrade()
+    }
+
+    /// The queue behind a handle.
+    ///
+    /// # Safety
+    ///
+    /// NULL or a queue of this library.
+    pub(crate) unsafe fn of(queue: *const Self) -> Option<Arc<Self>> {
+        // SAFETY: as the caller says; handles are references counted by `Arc`.
+        unsafe {
+            handle(queue)?;
+            Arc::increment_strong_count(queue);
+            Some(Arc::from_raw(queue))
+        }
+    }
+
+    /// Where things really are: this queue or the one it is forwarded to in the end.
+    fn end(self: &Arc<Self>) -> Arc<Self> {
+        let mut queue = Arc::clone(self);
+        // A circle of forwards has no end: nobody follows it for ever.
+        for _ in 0..16 {
+            let next = queue.state.lock().forward.clone();
+            match next {
+                Some(next) => queue = next,
+                None => break,
+            }
+        }
+        queue
+    }
+
+    /// Appends an entry.
+    pub(crate) fn push(self: &Arc<Self>, op: Op) {
+        let queue = self.end();
+        let notify = {
+            let mut state = queue.state.lock();
+            let was_empty = state.ops.is_empty();
+            state.ops.push_back(op);
+            state.signals += 1;
+            queue.ready.notify_all();
+            if was_empty { state.notification() } else { None }
+        };
+        queue.notify(notify);
+    }
+
+    /// Puts an entry back to the front.
+    fn push_front(&self, op: Op) {
+        self.state.lock().ops.push_front(op);
+    }
+
+    /// Something happened that is no entry.
+    pub(crate) fn signal(&self) {
+        let notify = {
+            let mut state = self.state.lock();
+            state.signals += 1;
+            self.ready.notify_all();
+            state.notification()
+        };
+        self.notify(notify);
+    }
+
+    fn notify(&self, notification: Option<(NotifyCb, Opaque)>) {
+        if let (Some((callback, opaque)), Some(client)) = (notification, self.client()) {
+            // SAFETY: the application's function with the pointer that it gave.
+            unsafe { callback(Arc::as_ptr(&client), opaque.0) };
+        }
+    }
+
+    /// A waker that signals the queue.
+    pub(crate) fn waker(self: &Arc<Self>) -> Waker {
+        Waker::from(Arc::new(QueueWaker(Arc::downgrade(self))))
+    }
+
+    /// The next entry that is no record, waiting until `until`.
+    pub(crate) fn pop(self: &Arc<Self>, until: Option<Instant>) -> Option<Op> {
+        let queue = self.end();
+        let mut state = queue.state.lock();
+        loop {
+            if let Some(op) = state.ops.pop_front() {
+                return Some(op);
+            }
+            if std::mem::take(&mut state.is_yielded) || !queue.wait(&mut state, until) {
+                return None;
+            }
+        }
+    }
+
+    /// Waits for a signal; false if the time is over before.
+    fn wait(&self, state: &mut MutexGuard<'_, State>, until: Option<Instant>) -> bool {
+        match until {
+            None => {
+                self.ready.wait(state);
+                true
+            }
+            Some(until) => !self.ready.wait_until(state, until).timed_out(),
+        }
+    }
+
+    /// Waits until something happens that was not known at `seen`; answers what is known then.
+    pub(crate) fn wait_signal(self: &Arc<Self>, seen: u64, until: Option<Instant>) -> u64 {
+        let queue = self.end();
+        let mut state = queue.state.lock();
+        if state.signals == seen {
+            queue.wait(&mut state, until);
+        }
+        state.signals
+    }
+
+    pub(crate) fn signals(self: &Arc<Self>) -> u64 {
+        self.end().state.lock().signals
+    }
+
+    /// Serves entries by callbacks: waits for the first one, and takes those that are there then.
+    pub(crate) fn serve(self: &Arc<Self>, client: &Client, timeout_ms: c_int) -> c_int {
+        let mut served = 0;
+        let mut until = if timeout_ms == 0 { Some(past()) } else { deadline(timeout_ms) };
+        while let Some(op) = self.pop(until) {
+            until = Some(past());
+            served += 1;
+            if let Some(rest) = client.serve(op) {
+                self.end().push_front(rest);
+                break;
+            }
+            if take_yield() {
+                break;
+            }
+        }
+        served
+    }
+
+    /// The next record or error of a partition as a message, waiting until `until`. Other entries are served on the
+    /// way.
+    pub(crate) fn pop_message(
+        self: &Arc<Self>,
+        client: &Client,
+        until: Option<Instant>,
+    ) -> Option<*mut rd_kafka_message_t> {
+        let mut one = [ptr::null_mut()];
+        (self.pop_messages(client, until, &mut one, false) == 1).then_some(one[0])
+    }
+
+    /// Up to as many messages as `into` has places, waiting until `until`; with `all` until they are all there.
+    pub(crate) fn pop_messages(
+        self: &Arc<Self>,
+        client: &Client,
+        until: Option<Instant>,
+        into: &mut [*mut rd_kafka_message_t],
+        all: bool,
+    ) -> usize {
+        let queue = self.end();
+        let consumer = client.consumer();
+        let mut count = 0;
+        let mut state = queue.state.lock();
+        while count < into.len() {
+            if let Some(op) = state.ops.pop_front() {
+                match op {
+                    Op::Message(message) => {
+                        into[count] = message.take();
+                        count += 1;
+                    }
+                    op => {
+                        drop(state);
+                        if let Some(rest) = client.serve(op) {
+                            queue.push_front(rest);
+                            return count;
+                        }
+                        if take_yield() {
+                            return count;
+                        }
+                        state = queue.state.lock();
+                    }
+                }
+                continue;
+            }
+            let Some(consumer) = consumer else { break };
+            if let Some(message) = state.fetched.next(consumer, client) {
+                into[count] = message;
+                count += 1;
+                continue;
+            }
+            if let Some(event) = state.fetched.events.pop_front() {
+                if let Some(op) = op_of(event, client) {
+                    state.ops.push_back(op);
+                }
+                continue;
+            }
+            if queue.pull(&mut state, consumer) {
+                continue;
+            }
+            if count > 0 && !all || std::mem::take(&mut state.is_yielded) || !queue.wait(&mut state, until) {
+                break;
+            }
+        }
+        count
+    }
+
+    /// Takes what came for this queue from the consumer; false if there is nothing, and the queue will be signalled.
+    fn pull(self: &Arc<Self>, state: &mut State, consumer: &Consumer) -> bool {
+        let mut routes = vec![self.route];
+        collect_routes(&state.feeders, &mut routes, 0);
+        for route in &routes {
+            let records = consumer.take(*route, 1);
+            if !records.is_empty() || records.piece_count() > 0 {
+                let (walks, events) = records.into_walks();
+                state.fetched.walks.extend(walks);
+                state.fetched.events.extend(events);
+                return true;
+            }
+        }
+        let waker = self.waker();
+        // What came between the two looks is found by the second.
+        !routes.iter().all(|route| consumer.register(*route, &waker)) && !consumer_is_closed(consumer)
+    }
+
+    /// How many entries wait.
+    pub(crate) fn len(self: &Arc<Self>) -> usize {
+        let queue = self.end();
+        let state = queue.state.lock();
+        let ops: usize =
+            state.ops.iter().map(|op| if let Op::Delivery(batch) = op { batch.len() } else { 1 }).sum();
+        // SAFETY: the queue has a use of the slab.
+        let slab = state
+            .fetched
+            .current
+            .as_ref()
+            .map_or(0, |current| unsafe { &*current.slab }.len() - current.next);
+        let fetched: usize = state.fetched.walks.len();
+        ops + slab + fetched
+    }
+
+    /// How many entries wait, without reports: their messages are counted elsewhere.
+    pub(crate) fn len_without_reports(&self) -> usize {
+        self.state.lock().ops.iter().filter(|op| !matches!(op, Op::Delivery(_))).count()
+    }
+
+    /// Drops everything, because the client goes.
+    pub(crate) fn clear(&self) {
+        let (ops, fetched) = {
+            let mut state = self.state.lock();
+            state.signals += 1;
+            self.ready.notify_all();
+            state.forward = None;
+            (std::mem::take(&mut state.ops), std::mem::take(&mut state.fetched))
+        };
+        drop((ops, fetched));
+    }
+
+    /// Sends what comes here on to another queue, or no longer.
+    pub(crate) fn forward(self: &Arc<Self>, to: Option<Arc<Self>>) {
+        if to.as_ref().is_some_and(|to| Arc::ptr_eq(&to.end(), self)) {
+            // A circle would swallow everything.
+            return;
+        }
+        let (moved, old) = {
+            let mut state = self.state.lock();
+            let old = std::mem::replace(&mut state.forward, to.clone());
+            (if to.is_some() { std::mem::take(&mut state.ops) } else { VecDeque::new() }, old)
+        };
+        if let Some(old) = old {
+            old.state.lock().feeders.retain(|feeder| !std::ptr::eq(feeder.as_ptr(), Arc::as_ptr(self)));
+        }
+        if let Some(to) = to {
+            to.state.lock().feeders.push(Arc::downgrade(self));
+            for op in moved {
+                to.push(op);
+            }
+            to.end().signal();
+        }
+    }
+
+    /// The next entry as an event.
+    pub(crate) fn pop_event(self: &Arc<Self>, client: &Client, timeout_ms: c_int) -> Option<Event> {
+        let until = if timeout_ms == 0 { Some(past()) } else { deadline(timeout_ms) };
+        if client.consumer().is_none() {
+            return self.pop(until).map(|op| Event::of(op, client));
+        }
+        let queue = self.end();
+        loop {
+            let mut state = queue.state.lock();
+            if let Some(op) = state.ops.pop_front() {
+                return Some(Event::of(op, client));
+            }
+            drop(state);
+            let mut one = [ptr::null_mut()];
+            // An entry that is no record is left for the next round.
+            if self.pop_record(client, until, &mut one) {
+                return Some(Event::of(Op::Message(ErrorMessage(one[0])), client));
+            }
+            state = queue.state.lock();
+            if state.ops.is_empty() {
+                return None;
+            }
+        }
+    }
+
+    /// A record, or false if there is an entry of another kind or nothing.
+    fn pop_record(
+        self: &Arc<Self>,
+        client: &Client,
+        until: Option<Instant>,
+        one: &mut [*mut rd_kafka_message_t; 1],
+    ) -> bool {
+        let queue = self.end();
+        let Some(consumer) = client.consumer() else { return false };
+        let mut state = queue.state.lock();
+        loop {
+            if !state.ops.is_empty() {
+                return false;
+            }
+            if let Some(message) = state.fetched.next(consumer, client) {
+                one[0] = message;
+                return true;
+            }
+            if let Some(event) = state.fetched.events.pop_front() {
+                if let Some(op) = op_of(event, client) {
+                    state.ops.push_back(op);
+                }
+                continue;
+            }
+            if !queue.pull(&mut state, consumer)
+                && (std::mem::take(&mut state.is_yielded) || !queue.wait(&mut state, until))
+            {
+                return false;
+            }
+        }
+    }
+}
+
+/// A moment that is over already.
+fn past() -> Instant {
+    Instant::now()
+}
+
+fn consumer_is_closed(consumer: &Consumer) -> bool {
+    consumer.is_closed()
+}
+
+fn collect_routes(feeders: &[Weak<Queue>], routes: &mut Vec<u64>, depth: usize) {
+    for feeder in feeders.iter().filter_map(Weak::upgrade) {
+        routes.push(feeder.route);
+        if depth < 16 {
+            collect_routes(&feeder.state.lock().feeders, routes, depth + 1);
+        }
+    }
+}
+
+/// What a consumer's event is for the application.
+fn op_of(event: ConsumerEvent, client: &Client) -> Option<Op> {
+    match event {
+        ConsumerEvent::EndOfPartition { topic, partition, offset } => {
+            let text = format!("{topic} [{partition}] is at its end, offset {offset}");
+            let topic = client.topic(&topic, None).ok();
+            let message = error_message(code::_PARTITION_EOF, &text, topic, partition, offset);
+            Some(Op::Message(ErrorMessage(message)))
+        }
+        ConsumerEvent::Error(error) => {
+            let (code, text) = (code_of(&error), error.to_string());
+            let context = error.context();
+            let (Some(topic), Some(partition)) = (&context.topic, context.partition) else {
+                client.error(code, text);
+                return None;
+            };
+            let topic = client.topic(topic, None).ok();
+            let message = error_message(code, &text, topic, partition, OFFSET_INVALID);
+            Some(Op::Message(ErrorMessage(message)))
+        }
+        _ => None,
+    }
+}
+
+impl Fetched {
+    /// The next record, if one was taken that the application still wants.
+    #[inline]
+    fn next(&mut self, consumer: &Consumer, client: &Client) -> Option<*mut rd_kafka_message_t> {
+        loop {
+            if let Some(current) = &mut self.current {
+                // SAFETY: the queue has a use of the slab.
+                let slab = unsafe { &*current.slab };
+                let fetched = slab.fetched();
+                if current.next < slab.len() && fetched.is_current() && !fetched.is_paused() {
+                    // SAFETY: each place is handed out once.
+                    let message = unsafe { Slab::hand_out(current.slab, current.next) };
+                    current.next += 1;
+                    // SAFETY: it was just handed out.
+                    fetched.set_position(unsafe { (*message).offset } + 1);
+                    return Some(message);
+                }
+                self.leave(consumer);
+            }
+            if !self.next_slab(consumer, client) {
+                return None;
+            }
+        }
+    }
+
+    /// Is done with a slab: at its end, or because its partition is not wanted any more or paused.
+    #[cold]
+    fn leave(&mut self, consumer: &Consumer) {
+        let Some(current) = self.current.take() else { return };
+        // SAFETY: the queue has a use of the slab.
+        let slab = unsafe { &*current.slab };
+        if current.next == slab.len() {
+            return;
+        }
+        self.walks.pop_front();
+        if slab.fetched().is_current() {
+            // Paused: what was not handed out goes back.
+            let mut rest = current.before.clone();
+            rest.run(current.next, |_| ());
+            consumer.set_aside(rest);
+        }
+    }
+
+    #[cold]
+    fn next_slab(&mut self, consumer: &Consumer, client: &Client) -> bool {
+        while let Some(walk) = self.walks.front_mut() {
+            let fetched = Arc::clone(walk.fetched());
+            if !fetched.is_current() {
+                self.walks.pop_front();
+                continue;
+            }
+            if fetched.is_paused() {
+                if let Some(walk) = self.walks.pop_front() {
+                    consumer.set_aside(walk);
+                }
+                continue;
+            }
+            let before = walk.clone();
+            let Ok(topic) = client.topic(fetched.topic(), None) else {
+                self.walks.pop_front();
+                continue;
+            };
+            let mut count = 0;
+            let slab = Slab::new(&fetched, &topic, |each| count = walk.run(SLAB, |message| each(message)));
+            let current = Current { slab, next: 0, before };
+            if count > 0 {
+                self.current = Some(current);
+                return true;
+            }
+            fetched.set_position(fetched.next_offset());
+            self.walks.pop_front();
+        }
+        false
+    }
+}
+
+impl State {
+    /// Writes to the application's descriptor; answers the callback that is to be called without the lock.
+    fn notification(&self) -> Option<(NotifyCb, Opaque)> {
+        if let Some((descriptor, payload)) = &self.io {
+            // SAFETY: the payload has so many bytes. A full pipe is fine: it is readable then.
+            unsafe { libc::write(*descriptor, payload.as_ptr().cast(), payload.len()) };
+        }
+        self.notify
+    }
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Queue({})", self.route)
+    }
+}
+
+/// A queue as a handle, or NULL.
+fn raw(queue: Option<Arc<Queue>>) -> *const Queue {
+    queue.map_or(ptr::null(), Arc::into_raw)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_queue_new(rk: *const Client) -> *const Queue {
+    guarded(ptr::null(), || {
+        // SAFETY: NULL or a client, says the caller.
+        raw(unsafe { Client::of(rk) }.map(|client| {
+            let queue = Queue::new();
+            queue.set_client(client.weak());
+            queue
+        }))
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_queue_destroy(queue: *const Queue) {
+    guarded_local((), || {
+        // SAFETY: NULL or a queue, says the caller, who gives its reference up.
+        unsafe {
+            if handle(queue).is_some() {
+                drop(Arc::from_raw(queue));
+            }
+        }
+    });
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_queue_get_main(rk: *const Client) -> *const Queue {
+    // SAFETY: NULL or a client, says the caller.
+    guarded(ptr::null(), || raw(unsafe { Client::of(rk) }.map(|client| Arc::clone(client.main()))))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_queue_get_consumer(rk: *const Client) -> *const Queue {
+    // SAFETY: NULL or a client, says the caller.
+    guarded(
+        ptr::null(),
+        || raw(unsafe { Client::of(rk) }.and_then(|client| client.consumer_queue().cloned())),
+    )
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_queue_forward(src: *const Queue, dst: *const Queue) {
+    guarded((), || {
+        // SAFETY: NULL or queues, says the caller.
+        unsafe {
+            if let Some(src) = Queue::of(src) {
+                src.forward(Queue::of(dst));
+            }
+        }
+    });
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_queue_length(queue: *const Queue) -> usize {
+    // SAFETY: NULL or a queue, says the caller.
+    guarded(0, || unsafe { Queue::of(queue) }.map_or(0, |queue| queue.len()))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_queue_io_event_enable(
+    queue: *const Queue,
+    fd: c_int,
+    payload: *const c_void,
+    size: usize,
+) {
+    guarded((), || {
+        // SAFETY: NULL or a queue, and bytes, says the caller.
+        unsafe {
+            let Some(queue) = Queue::of(queue) else { return };
+            let bytes = crate::boundary::bytes(payload, size).unwrap_or_default().to_vec();
+            queue.end().state.lock().io = (fd >= 0).then_some((fd, bytes));
+        }
+    });
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_queue_cb_event_enable(
+    queue: *const Queue,
+    event_cb: Option<NotifyCb>,
+    opaque: *mut c_void,
+) {
+    guarded((), || {
+        // SAFETY: NULL or a queue, says the caller.
+        if let Some(queue) = unsafe { Queue::of(queue) } {
+            queue.end().state.lock().notify = event_cb.map(|callback| (callback, Opaque(opaque)));
+        }
+    });
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_queue_yield(queue: *const Queue) {
+    guarded((), || {
+        // SAFETY: NULL or a queue, says the caller.
+        if let Some(queue) = unsafe { Queue::of(queue) } {
+            let queue = queue.end();
+            queue.state.lock().is_yielded = true;
+            queue.signal();
+        }
+    });
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rd_kafka_yield(_: *const Client) {
+    YIELD.set(true);
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_queue_poll(queue: *const Queue, timeout_ms: c_int) -> *mut Event {
+    guarded(ptr::null_mut(), || {
+        // SAFETY: NULL or a queue, says the caller.
+        let Some(queue) = (unsafe { Queue::of(queue) }) else { return ptr::null_mut() };
+        let Some(client) = queue.client() else { return ptr::null_mut() };
+        queue.pop_event(&client, timeout_ms).map_or(ptr::null_mut(), |event| Box::into_raw(Box::new(event)))
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_queue_poll_callback(queue: *const Queue, timeout_ms: c_int) -> c_int {
+    guarded(0, || {
+        // SAFETY: NULL or a queue, says the caller.
+        let Some(queue) = (unsafe { Queue::of(queue) }) else { return 0 };
+        queue.client().map_or(0, |client| queue.serve(&client, timeout_ms))
+    })
+}
+
+/// True if an error or a log line goes to the application as an event.
+pub(crate) const fn wants(events: c_int, kind: c_int) -> bool {
+    events & kind != 0
+}
+
+/// What an op is as an event.
+pub(crate) const fn event_type_of(op: &Op) -> c_int {
+    match op {
+        Op::Delivery(_) => event_type::DR,
+        Op::Error { .. } => event_type::ERROR,
+        Op::Log { .. } => event_type::LOG,
+        Op::Event(event) => event.kind,
+        Op::Message(_) => event_type::FETCH,
+    }
+}
+
+/// A text for C that lives in the op's owner.
+pub(crate) fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', " ")).unwrap_or_default()
+}
+
+/// The topic and partition of a message, for events.
+pub(crate) fn topic_of(message: &rd_kafka_message_t) -> Option<&Topic> {
+    // SAFETY: messages in events have a topic that lives as long as they do, or none.
+    unsafe { message.rkt.as_ref() }
+}

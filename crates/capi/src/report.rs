@@ -1,0 +1,218 @@
+//! Delivery reports: a batch of them is one entry of a queue, unfolded when it is served. The messages of a batch lie in
+//! the arena of the thread that produced them.
+
+use std::{ffi::c_void, sync::Arc};
+
+use ottla::{DeliveryBatch, DeliverySink, PersistenceStatus, Producer};
+use parking_lot::Mutex;
+
+use crate::{
+    arena::{self, Chunk},
+    client::Client,
+    conf::{DrCb, DrMsgCb},
+    error::code_of,
+    message::{Held, Home},
+    queue::{self, Op, Queue},
+    types::{OFFSET_INVALID, rd_kafka_message_t},
+};
+
+/// Takes the reports of a producer, on an I/O thread.
+pub(crate) struct Reports {
+    /// Where to, if the application wants them.
+    queue: Option<Arc<Queue>>,
+    only_errors: bool,
+    /// Each record's number is the address of its `Held`.
+    has_messages: bool,
+    /// To give back what the messages count for in the queue's limits. Empty once the client is gone.
+    producer: Mutex<Option<Producer>>,
+}
+
+/// The reports of a batch, as far as they were not seen yet.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    batch: DeliveryBatch,
+    producer: Option<Producer>,
+    has_messages: bool,
+    /// Messages before this one are done with.
+    disposed: usize,
+    /// Messages before this one were shown, in an event.
+    shown: usize,
+    code: i32,
+}
+
+/// Pieces of one chunk that are given back together.
+struct GivingBack {
+    chunk: *mut Chunk,
+    pieces: usize,
+}
+
+impl Reports {
+    pub(crate) fn new(queue: Option<Arc<Queue>>, only_errors: bool, has_messages: bool) -> Self {
+        Self { queue, only_errors, has_messages, producer: Mutex::new(None) }
+    }
+
+    pub(crate) const fn has_messages(&self) -> bool {
+        self.has_messages
+    }
+
+    pub(crate) fn set_producer(&self, producer: Option<Producer>) {
+        *self.producer.lock() = producer;
+    }
+}
+
+impl DeliverySink for Reports {
+    fn deliver(&self, batch: DeliveryBatch) {
+        let producer = self.producer.lock().clone();
+        let is_wanted = producer.is_some() && !(self.only_errors && batch.error().is_none());
+        let code = batch.error().map_or(0, code_of);
+        let delivery = Delivery {
+            batch,
+            producer: if self.keeps_charge() { producer } else { None },
+            has_messages: self.has_messages,
+            disposed: 0,
+            shown: 0,
+            code,
+        };
+        match &self.queue {
+            Some(queue) if is_wanted => queue.push(Op::Delivery(Box::new(delivery))),
+            _ => drop(delivery),
+        }
+    }
+
+    fn keeps_charge(&self) -> bool {
+        self.queue.is_some()
+    }
+}
+
+impl Delivery {
+    pub(crate) fn len(&self) -> usize {
+        self.batch.len()
+    }
+
+    /// The message at a place, with its fate written into it; `None` at the end.
+    fn message(&mut self, place: usize) -> Option<*mut Held> {
+        let held = *self.batch.opaques().get(place)? as *mut Held;
+        if !self.has_messages || held.is_null() {
+            return None;
+        }
+        // SAFETY: the record's number is the address of its message, which nobody else has until it is disposed of.
+        let message = unsafe { &mut *held };
+        message.message.err = self.code;
+        message.message.partition = self.batch.partition();
+        message.message.offset = self.batch.base_offset().map_or(OFFSET_INVALID, |base| base + place as i64);
+        if let Some(time) = self.batch.log_append_time() {
+            message.timestamp = time;
+            message.timestamp_kind = 2;
+        }
+        message.status = match self.batch.status() {
+            PersistenceStatus::NotPersisted => 0,
+            PersistenceStatus::PossiblyPersisted => 1,
+            PersistenceStatus::Persisted => 2,
+        };
+        if message.latency >= 0 {
+            message.latency = (queue::coarse_micros() - message.latency).max(0);
+        }
+        Some(held)
+    }
+
+    /// Calls the application's callback for each message; false if it wants its poll to return before the end.
+    pub(crate) fn serve_message_callback(&mut self, client: &Client, callback: DrMsgCb) -> bool {
+        self.serve(|held| {
+            // SAFETY: the application's function, with a message that lives until it returns.
+            unsafe { callback(client, (held as *const rd_kafka_message_t).cast(), client.conf().opaque.0) };
+        })
+    }
+
+    /// The same with the older callback.
+    pub(crate) fn serve_callback(&mut self, client: &Client, callback: DrCb) -> bool {
+        self.serve(|held| {
+            // SAFETY: the application's function, with a message that lives until it returns.
+            unsafe {
+                let message = (*held).message;
+                let opaque = client.conf().opaque.0;
+                callback(client, message.payload, message.len, message.err, opaque, message.private);
+            }
+        })
+    }
+
+    fn serve(&mut self, mut each: impl FnMut(*mut Held)) -> bool {
+        let mut giving_back = GivingBack { chunk: std::ptr::null_mut(), pieces: 0 };
+        while let Some(held) = self.message(self.disposed) {
+            each(held);
+            self.disposed += 1;
+            // SAFETY: the callback is over, and nobody else has the message.
+            unsafe { giving_back.add(held) };
+            if queue::take_yield() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The next message of an event.
+    pub(crate) fn next(&mut self) -> *const rd_kafka_message_t {
+        match self.message(self.shown) {
+            Some(held) => {
+                self.shown += 1;
+                held.cast_const().cast()
+            }
+            None => std::ptr::null(),
+        }
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        if self.has_messages {
+            let mut giving_back = GivingBack { chunk: std::ptr::null_mut(), pieces: 0 };
+            for held in &self.batch.opaques()[self.disposed.min(self.batch.opaques().len())..] {
+                // SAFETY: the number is the address of a message that was not disposed of; nobody else has it.
+                unsafe { giving_back.add(*held as *mut Held) };
+            }
+        }
+        if let Some(producer) = &self.producer {
+            producer.release(&self.batch);
+        }
+    }
+}
+
+impl GivingBack {
+    /// Frees what a message owns, and its memory together with its neighbours'.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the message any more.
+    #[inline]
+    unsafe fn add(&mut self, held: *mut Held) {
+        // SAFETY: as the caller says.
+        unsafe {
+            (*held).release_parts();
+            if let Home::Arena(chunk) = (*held).home {
+                if !std::ptr::eq(self.chunk, chunk) {
+                    self.flush();
+                    self.chunk = chunk;
+                }
+                self.pieces += 1;
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.pieces > 0 {
+            // SAFETY: these pieces were counted, one for each message that is done with.
+            unsafe { arena::give_back(self.chunk, self.pieces) };
+            self.pieces = 0;
+        }
+    }
+}
+
+impl Drop for GivingBack {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+/// The address of a message as a record's number.
+pub(crate) fn number(held: *mut Held) -> u64 {
+    held.cast::<c_void>() as u64
+}

@@ -1,0 +1,140 @@
+//! `rd_kafka_topic_t`: a topic of a client. There is one object per name; the application's handles are references to it.
+
+use std::{
+    ffi::{CString, c_char, c_int, c_void},
+    ptr,
+    sync::{Arc, OnceLock},
+};
+
+use crate::{
+    boundary::{Handle, Tag, guarded, guarded_local, handle, text},
+    client::{Client, Producing},
+    codes::code,
+    conf::TopicConf,
+    error::set_last,
+};
+
+/// A topic of a client.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Topic {
+    tag: Tag,
+    client: Arc<Client>,
+    name: CString,
+    conf: TopicConf,
+    /// The way to the producer, once something was produced.
+    producing: OnceLock<Producing>,
+}
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for Topic {
+    const KIND: u32 = 0x6f74_7401;
+}
+
+impl Topic {
+    pub(crate) fn new(client: Arc<Client>, name: &str, conf: TopicConf) -> Self {
+        let name = CString::new(name).unwrap_or_default();
+        Self { tag: Tag::of::<Self>(), client, name, conf, producing: OnceLock::new() }
+    }
+
+    #[inline]
+    pub(crate) fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.name.to_str().unwrap_or_default()
+    }
+
+    pub(crate) const fn conf(&self) -> &TopicConf {
+        &self.conf
+    }
+
+    /// The way to the producer.
+    #[inline]
+    pub(crate) fn producing(&self) -> Result<&Producing, c_int> {
+        match self.producing.get() {
+            Some(producing) => Ok(producing),
+            None => self.start_producing(),
+        }
+    }
+
+    #[cold]
+    fn start_producing(&self) -> Result<&Producing, c_int> {
+        let producing = self.client.producing(self)?;
+        Ok(self.producing.get_or_init(|| producing))
+    }
+
+    /// A reference of its own, as a pointer.
+    pub(crate) fn into_raw(self: Arc<Self>) -> *const Self {
+        Arc::into_raw(self)
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_new(
+    rk: *const Client,
+    topic: *const c_char,
+    conf: *mut TopicConf,
+) -> *const Topic {
+    guarded(ptr::null(), || {
+        // SAFETY: a client, a text and a configuration or NULL, says the caller.
+        let (client, name, given) = unsafe { (Client::of(rk), text(topic), handle(conf.cast_const())) };
+        let (Some(client), Some(name)) = (client, name) else {
+            set_last(code::_INVALID_ARG);
+            return ptr::null();
+        };
+        match client.topic(&name, given.map(TopicConf::duplicate)) {
+            Ok(topic) => {
+                if given.is_some() {
+                    // SAFETY: it comes from `into_raw`, and belongs to the topic from now on.
+                    drop(unsafe { Box::from_raw(conf) });
+                }
+                topic.into_raw()
+            }
+            Err(code) => {
+                set_last(code);
+                ptr::null()
+            }
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_destroy(rkt: *const Topic) {
+    guarded_local((), || {
+        // SAFETY: NULL or a handle, says the caller, who gives its reference up.
+        unsafe {
+            if handle(rkt).is_some() {
+                drop(Arc::from_raw(rkt));
+            }
+        }
+    });
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_name(rkt: *const Topic) -> *const c_char {
+    // SAFETY: NULL or a topic, says the caller.
+    unsafe { handle(rkt) }.map_or(ptr::null(), |topic: &Topic| topic.name.as_ptr())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_opaque(rkt: *const Topic) -> *mut c_void {
+    // SAFETY: NULL or a topic, says the caller.
+    unsafe { handle(rkt) }.map_or(ptr::null_mut(), |topic: &Topic| topic.conf.opaque.0)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_partition_available(rkt: *const Topic, partition: i32) -> c_int {
+    guarded(0, || {
+        // SAFETY: NULL or a topic, says the caller.
+        let topic = unsafe { handle::<Topic>(rkt) };
+        let count = topic.and_then(|topic| topic.producing().ok()?.partition_count());
+        c_int::from(count.is_some_and(|count| (0..count).contains(&partition)))
+    })
+}

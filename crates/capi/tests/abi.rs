@@ -1,0 +1,225 @@
+//! The library as C programs see it: symbols, layout, headers, and programs in C and kcat on the embedded broker.
+//!
+//! `OTTLA_BLESS=1` writes what is generated. A C compiler, `nm` and kcat come from the system (`apt-get install gcc
+//! binutils kcat`).
+
+#[path = "../abi/table.rs"]
+#[allow(dead_code, reason = "the build script uses one half, the tests the other")]
+mod table;
+
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+
+const HERE: &str = env!("CARGO_MANIFEST_DIR");
+
+fn here(path: &str) -> PathBuf {
+    Path::new(HERE).join(path)
+}
+
+/// The shared library that was built along with this test.
+fn library() -> PathBuf {
+    let deps = env::current_exe().unwrap().parent().unwrap().to_path_buf();
+    let found = [deps.join("librdkafka.so"), deps.parent().unwrap().join("librdkafka.so")];
+    found.into_iter().find(|path| path.exists()).expect("cargo builds the library along with its tests")
+}
+
+/// A folder with the library under the name that programs ask for, and with room for programs.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&folder).unwrap();
+    for soname in ["librdkafka.so.1", "librdkafka.so"] {
+        let link = folder.join(soname);
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(library(), link).unwrap();
+    }
+    folder
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{out}\n{err}", output.status);
+    output
+}
+
+fn text(command: &mut Command) -> String {
+    String::from_utf8(run(command).stdout).unwrap()
+}
+
+/// Compiles a program and links it to the library.
+fn program(folder: &Path, source: &Path) -> PathBuf {
+    let program = folder.join(source.file_stem().unwrap());
+    let cc = env::var("CC").unwrap_or_else(|_| "cc".into());
+    run(Command::new(cc)
+        .args(["-std=gnu90", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-o"])
+        .arg(&program)
+        .arg(source)
+        .arg("-I")
+        .arg(here("include"))
+        .arg("-L")
+        .arg(folder)
+        .args(["-lrdkafka", "-lpthread"]));
+    program
+}
+
+fn with_library(folder: &Path, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", folder);
+    command
+}
+
+/// Compares a generated file with the committed one.
+fn generated(path: &str, content: &str) {
+    let path = here(path);
+    if env::var_os("OTTLA_BLESS").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert!(committed == content, "{} is out of date; OTTLA_BLESS=1 writes it", path.display());
+}
+
+#[test]
+fn headers_and_the_status_page_are_what_the_table_says() {
+    generated("include/librdkafka/rdkafka.h", &table::header("rdkafka.h"));
+    generated("include/librdkafka/rdkafka_mock.h", &table::header("rdkafka_mock.h"));
+    generated("STATUS.md", &table::status_page());
+}
+
+#[test]
+fn exactly_the_functions_of_the_table_are_exported() {
+    let symbols = text(Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(library()));
+    let exported: BTreeSet<&str> = symbols.lines().filter_map(|line| line.split(' ').next()).collect();
+    let functions = table::functions();
+    let expected: BTreeSet<&str> = functions.iter().map(table::Function::name).collect();
+    assert_eq!(expected.len(), 552);
+    let missing: Vec<_> = expected.difference(&exported).collect();
+    let surplus: Vec<_> = exported.difference(&expected).collect();
+    assert!(missing.is_empty() && surplus.is_empty(), "missing: {missing:?}, surplus: {surplus:?}");
+}
+
+#[test]
+fn the_library_is_asked_for_by_the_original_name() {
+    let dynamic = text(Command::new("readelf").arg("-d").arg(library()));
+    assert!(dynamic.contains("Library soname: [librdkafka.so.1]"), "{dynamic}");
+}
+
+#[test]
+fn the_headers_compile_as_c89_c99_and_cxx() {
+    let folder = folder("headers");
+    let source = "#include <librdkafka/rdkafka.h>\n#include <librdkafka/rdkafka_mock.h>\nint main(void) { return 0; }\n";
+    for (language, standard, file) in [
+        ("c", "gnu90", "c89.c"),
+        ("c", "c99", "c99.c"),
+        ("c++", "c++98", "cxx.cpp"),
+        ("c++", "c++17", "cxx17.cpp"),
+    ] {
+        let path = folder.join(file);
+        fs::write(&path, source).unwrap();
+        // Strict C99 has no ssize_t of its own.
+        run(Command::new(if language == "c" { "cc" } else { "c++" })
+            .arg(format!("-std={standard}"))
+            .args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wno-long-long", "-fsyntax-only", "-I"])
+            .arg(here("include"))
+            .arg(&path));
+    }
+}
+
+#[test]
+fn sizes_offsets_and_values_are_those_of_the_reference() {
+    let folder = folder("layout");
+    let mut program_text = String::from(
+        "#include <librdkafka/rdkafka.h>\n#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\nint main(void) {\nint bad = 0;\n",
+    );
+    let layout = fs::read_to_string(here("abi/layout.txt")).unwrap();
+    let mut checks = 0;
+    for line in layout.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let (what, expected) = match *words.first().unwrap() {
+            "sizeof" => {
+                let at = words.iter().position(|word| *word == "align").unwrap_or(words.len());
+                (format!("sizeof({})", words[1..at - 1].join(" ")), words[at - 1].to_owned())
+            }
+            "offsetof" => {
+                let at = words.iter().position(|word| *word == "size").unwrap();
+                let place = words[1..at - 1].join(" ");
+                let (kind, field) = place.split_once('.').unwrap();
+                (format!("offsetof({kind}, {field})"), words[at - 1].to_owned())
+            }
+            "enum" => (words[1].to_owned(), words[2].to_owned()),
+            "macro" if !words[2].starts_with('"') => (words[1].to_owned(), words[2].to_owned()),
+            "macro" => {
+                let text = words[2..].join(" ");
+                program_text
+                    .push_str(&format!("if (strcmp({}, {text})) bad++, puts(\"{}\");\n", words[1], words[1]));
+                continue;
+            }
+            _ => continue,
+        };
+        checks += 1;
+        program_text.push_str(&format!(
+            "if ((long)({what}) != {expected}L) bad++, printf(\"%s is %ld\\n\", \"{what}\", (long)({what}));\n"
+        ));
+    }
+    assert!(checks > 400, "{checks}");
+    program_text.push_str("return bad != 0;\n}\n");
+    let source = folder.join("layout.c");
+    fs::write(&source, program_text).unwrap();
+    run(&mut with_library(&folder, program(&folder, &source)));
+}
+
+fn cluster(partitions: i32) -> EmbeddedCluster {
+    EmbeddedCluster::start(ClusterOptions { brokers: 1, partitions, ..ClusterOptions::default() }).unwrap()
+}
+
+#[test]
+fn the_examples_produce_and_consume() {
+    let (folder, cluster) = (folder("examples"), cluster(1));
+    let servers = cluster.bootstrap_servers();
+    let examples = Path::new(HERE).join("../../examples/c");
+    let producer = program(&folder, &examples.join("producer.c"));
+    let consumer = program(&folder, &examples.join("consumer.c"));
+    let said = text(with_library(&folder, producer).args([&servers, "greetings", "1000"]));
+    assert_eq!(said, "1000 delivered, 0 failed, 0 left\n");
+    let said = text(with_library(&folder, consumer).args([&servers, "greetings"]));
+    let expected: String = (0..1000).map(|number| format!("{number}: message {number}\n")).collect();
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn programs_in_c_pass() {
+    let (folder, cluster) = (folder("programs"), cluster(4));
+    for entry in fs::read_dir(here("tests/c")).unwrap() {
+        let source = entry.unwrap().path();
+        let program = program(&folder, &source);
+        run(with_library(&folder, program).arg(cluster.bootstrap_servers()));
+    }
+}
+
+#[test]
+fn kcat_produces_consumes_lists_and_queries() {
+    let (folder, cluster) = (folder("kcat"), cluster(1));
+    let servers = cluster.bootstrap_servers();
+    let kcat = || with_library(&folder, "kcat");
+    let input = folder.join("input");
+    fs::write(&input, "k1:one\nk2:two\n:three\n").unwrap();
+    run(kcat().args(["-b", &servers, "-P", "-t", "kcat", "-K", ":", "-H", "a=b", "-l"]).arg(&input));
+    let format = "%o %k %s %h %T\n";
+    let out =
+        text(kcat().args(["-b", &servers, "-C", "-t", "kcat", "-o", "beginning", "-e", "-q", "-f", format]));
+    let lines: Vec<Vec<&str>> = out.lines().map(|line| line.split(' ').collect()).collect();
+    assert_eq!(lines.len(), 3, "{out}");
+    assert_eq!(lines[0][..4], ["0", "k1", "one", "a=b"], "{out}");
+    assert_eq!(lines[1][..3], ["1", "k2", "two"], "{out}");
+    assert!(lines[0][4].parse::<i64>().unwrap() > 1_600_000_000_000, "{out}");
+    let list = text(kcat().args(["-b", &servers, "-L"]));
+    assert!(list.contains("topic \"kcat\" with 1 partitions"), "{list}");
+    let offset = text(kcat().args(["-b", &servers, "-Q", "-t", "kcat:0:-1"]));
+    assert!(offset.contains("offset 3"), "{offset}");
+}

@@ -1,0 +1,138 @@
+/* Memory rules of producing: each flag, reports by callback and by event, headers, batches, the queue's limit. */
+#include <librdkafka/rdkafka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int bad, reports;
+static char mine[] = "my own";
+
+#define CHECK(what)                                                                                                    \
+        do {                                                                                                           \
+                if (!(what)) {                                                                                         \
+                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
+                        bad++;                                                                                         \
+                }                                                                                                      \
+        } while (0)
+
+static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque) {
+        rd_kafka_headers_t *headers;
+        const void *value;
+        size_t size;
+        rd_kafka_timestamp_type_t kind;
+        (void)rk;
+        CHECK(opaque == &reports);
+        CHECK(message->err == 0);
+        CHECK(message->offset >= 0);
+        CHECK(rd_kafka_message_status(message) == RD_KAFKA_MSG_STATUS_PERSISTED);
+        switch ((int)(long)message->_private) {
+        case 1: /* A copy. */
+                CHECK(message->payload != mine && message->len == 4 && !memcmp(message->payload, "copy", 4));
+                CHECK(message->key_len == 1 && !memcmp(message->key, "k", 1));
+                break;
+        case 2: /* Freed after this. */
+                CHECK(message->len == 4 && !memcmp(message->payload, "free", 4));
+                break;
+        case 3: /* The application's own pointer. */
+                CHECK(message->payload == mine && message->len == strlen(mine));
+                break;
+        case 4:
+                CHECK(rd_kafka_message_timestamp(message, &kind) == 1234567890123 &&
+                      kind == RD_KAFKA_TIMESTAMP_CREATE_TIME);
+                CHECK(rd_kafka_message_headers(message, &headers) == 0);
+                CHECK(rd_kafka_header_get_last(headers, "h", &value, &size) == 0 && size == 2 &&
+                      !memcmp(value, "v2", 2));
+                break;
+        }
+        reports++;
+}
+
+static rd_kafka_t *producer(const char *brokers, int events) {
+        char errstr[256];
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_t *rk;
+        rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr));
+        rd_kafka_conf_set(conf, "queue.buffering.max.messages", "1000", errstr, sizeof(errstr));
+        rd_kafka_conf_set_opaque(conf, &reports);
+        if (events)
+                rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR);
+        else
+                rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+        rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
+        CHECK(rk != NULL);
+        return rk;
+}
+
+int main(int argc, char **argv) {
+        rd_kafka_message_t messages[10];
+        rd_kafka_headers_t *headers;
+        rd_kafka_topic_t *topic;
+        rd_kafka_queue_t *queue;
+        rd_kafka_t *rk;
+        int i, taken;
+
+        if (argc < 2)
+                return 2;
+        rk = producer(argv[1], 0);
+        topic = rd_kafka_topic_new(rk, "produce", NULL);
+        CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, "copy", 4, "k", 1, (void *)1) == 0);
+        CHECK(rd_kafka_produce(topic, 1, RD_KAFKA_MSG_F_FREE, strdup("free"), 4, NULL, 0, (void *)2) == 0);
+        CHECK(rd_kafka_produce(topic, 2, 0, mine, strlen(mine), NULL, 0, (void *)3) == 0);
+        headers = rd_kafka_headers_new(2);
+        rd_kafka_header_add(headers, "h", -1, "v1", -1);
+        rd_kafka_header_add(headers, "h", -1, "v2", 2);
+        CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("produce"), RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_KEY("k", 1),
+                                RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_TIMESTAMP(1234567890123),
+                                RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE((void *)4), RD_KAFKA_V_END) == 0);
+        CHECK(rd_kafka_producev(rk, RD_KAFKA_V_RKT(topic), RD_KAFKA_V_PARTITION(3), RD_KAFKA_V_VALUE(NULL, 0),
+                                RD_KAFKA_V_HEADER("a", NULL, 0), RD_KAFKA_V_END) == 0);
+        CHECK(rd_kafka_outq_len(rk) == 5);
+        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(reports == 5);
+        /* A batch, one message of which has nowhere to go: the others are taken. */
+        memset(messages, 0, sizeof(messages));
+        for (i = 0; i < 10; i++) {
+                messages[i].payload = mine;
+                messages[i].len = strlen(mine);
+                messages[i].partition = i == 7 ? 99 : i % 4;
+        }
+        taken = rd_kafka_produce_batch(topic, 0, RD_KAFKA_MSG_F_COPY | RD_KAFKA_MSG_F_PARTITION, messages, 10);
+        CHECK(taken == 9);
+        CHECK(messages[7].err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION && messages[6].err == 0);
+        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(reports == 14);
+        /* Nobody polls: the queue is full when the reports that wait are as many as the limit. */
+        for (i = 0; i < 2000; i++)
+                if (rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, "x", 1, NULL, 0, NULL) == -1)
+                        break;
+        CHECK(i == 1000 && rd_kafka_last_error() == RD_KAFKA_RESP_ERR__QUEUE_FULL);
+        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_outq_len(rk) == 0);
+        /* Messages that nobody waited for are dropped with the client, and their payloads freed. */
+        CHECK(rd_kafka_produce(topic, 1, RD_KAFKA_MSG_F_FREE, strdup("free"), 4, NULL, 0, (void *)9) == 0);
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(rk);
+        /* Reports as events. */
+        reports = 0;
+        rk = producer(argv[1], 1);
+        queue = rd_kafka_queue_get_main(rk);
+        topic = rd_kafka_topic_new(rk, "produce", NULL);
+        for (i = 0; i < 100; i++)
+                CHECK(rd_kafka_produce(topic, i % 4, RD_KAFKA_MSG_F_COPY, "copy", 4, "k", 1, (void *)1) == 0);
+        while (reports < 100) {
+                rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 10000);
+                const rd_kafka_message_t *message;
+                CHECK(event && rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR);
+                if (!event)
+                        break;
+                while ((message = rd_kafka_event_message_next(event)))
+                        on_delivery(rk, message, &reports);
+                rd_kafka_event_destroy(event);
+        }
+        CHECK(reports == 100);
+        CHECK(rd_kafka_outq_len(rk) == 0);
+        rd_kafka_queue_destroy(queue);
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(rk);
+        return bad != 0;
+}
