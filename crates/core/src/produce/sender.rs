@@ -210,7 +210,7 @@ impl Sender {
     pub fn handle_response(&mut self, now: Instant, response: Response, peer: &str) {
         let in_flight = self.requests_in_flight;
         self.requests_in_flight -= 1;
-        let (version, written_at) = (response.request.version, response.request.since);
+        let (version, queued_at) = (response.request.version, response.request.queued_at);
         let bytes = response.request.payload.len();
         let mut response = response;
         let Payload::Produce(frame) = &mut response.request.payload else { return };
@@ -219,7 +219,7 @@ impl Sender {
         match answer {
             Ok(answer) => {
                 let outcome = if is_congested(&answer) { Outcome::Congested } else { Outcome::Good };
-                self.collector.pace().answered(now, in_flight, now - written_at, bytes, outcome);
+                self.collector.pace().answered(now, in_flight, now - queued_at, bytes, outcome);
                 self.handle_answer(now, &answer, version, batches, peer);
             }
             Err(error) => {
