@@ -9,7 +9,10 @@ use std::{
 use ottla_core::{
     broker::{BrokerParts, buffer::BufferPool, connection::ConnectionSettings},
     cluster::ClusterSettings,
-    config::{Acks, ClientView, CompressionCodec, Linger as LingerView, ProducerView, TopicRecreatePolicy},
+    config::{
+        Acks, ClientView, CompressionCodec, Linger as LingerView, MetadataRecovery, ProducerView,
+        TopicRecreatePolicy,
+    },
     error::{Error, ErrorKind, Result},
     event::EventQueue,
     fetch::shared::ConsumerShared,
@@ -42,6 +45,10 @@ pub fn client(
             fast_refresh_max: view.retry_backoff_max.max(view.metadata_refresh_fast_interval),
             request_timeout: view.socket_timeout,
             auto_create_topics,
+            rebootstrap_after: match view.metadata_recovery {
+                MetadataRecovery::Rebootstrap(after) => Some(after),
+                MetadataRecovery::None => None,
+            },
             leader_discovery: view.metadata_leader_discovery,
         },
         broker: BrokerParts {

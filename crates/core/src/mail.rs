@@ -40,6 +40,8 @@ pub enum ToBroker {
     },
     /// Connect even if there is nothing to send.
     Connect,
+    /// Resolve the host's name anew and connect again, even if there is a connection.
+    Reconnect,
     /// Look at the ready list: somebody flushes.
     Look,
     /// Remove messages.
@@ -55,6 +57,8 @@ pub enum ToCluster {
     Up,
     /// The connection failed.
     Down(Error),
+    /// The connection was closed while nobody needed it.
+    Idle,
     /// The answer to a request.
     Answer {
         /// The request's number.

@@ -143,6 +143,8 @@ pub enum ConnectionOutput {
     Close,
     /// Requests can be sent.
     Up,
+    /// The connection was closed, by either side, while nothing was under way.
+    Idle,
     /// The connection failed. Requests that were in flight come with it, and whether bytes of each may have left.
     Down {
         /// Why.
@@ -173,6 +175,8 @@ impl Response {
 /// A broker that never told its versions and closed the connection so often in a row when it was asked is taken for one
 /// of `broker.version.fallback`.
 const GUESS_AFTER: u32 = 3;
+/// A connection that is closed after so long without a byte was idle, and did not fail.
+const QUIET: Duration = Duration::from_secs(1);
 
 impl Connection {
     /// An idle connection to a host.
@@ -262,6 +266,20 @@ impl Connection {
             State::Idle => {}
             State::BackingOff { .. } => self.state = State::BackingOff { until: now },
             _ => self.fail(now, Error::new(ErrorKind::Disconnected, "the broker's address changed")),
+        }
+    }
+
+    /// Forgets the host's addresses, and connects again if there is a connection.
+    pub fn reconnect(&mut self, now: Instant) {
+        self.addresses.clear();
+        self.resolved_at = None;
+        if matches!(self.state, State::Asking | State::Ready) {
+            let detail = "starting again from the bootstrap servers";
+            self.fail(now, Error::new(ErrorKind::Disconnected, detail));
+        }
+        self.want(now);
+        if let State::BackingOff { .. } = self.state {
+            self.state = State::BackingOff { until: now };
         }
     }
 
@@ -417,6 +435,10 @@ impl Connection {
                 );
                 self.fail(now, Error::new(ErrorKind::Disconnected, detail));
             }
+            // Brokers and load balancers close what nobody uses. Who closes at once is another matter.
+            State::Ready if self.in_flight.is_empty() && now - self.last_activity >= QUIET => {
+                self.become_idle();
+            }
             State::Ready => self.fail(now, Error::new(ErrorKind::Disconnected, reason)),
             State::Idle | State::BackingOff { .. } | State::Resolving { .. } => {}
         }
@@ -464,11 +486,7 @@ impl Connection {
                 } else if let Some(idle_at) = self.idle_at()
                     && idle_at <= now
                 {
-                    self.state = State::Idle;
-                    self.wanted = false;
-                    self.outputs.push_back(ConnectionOutput::Close);
-                    let error = Error::new(ErrorKind::Disconnected, "closed after connections.max.idle.ms");
-                    self.outputs.push_back(ConnectionOutput::Down { error, lost: Vec::new() });
+                    self.become_idle();
                 }
             }
             _ => {}
@@ -606,6 +624,14 @@ impl Connection {
         let lost = self.in_flight.drain();
         let error = error.with_peer(self.name()).with_next_attempt(wait);
         self.outputs.push_back(ConnectionOutput::Down { error, lost });
+    }
+
+    fn become_idle(&mut self) {
+        self.state = State::Idle;
+        self.wanted = false;
+        self.incoming.reset();
+        self.outputs.push_back(ConnectionOutput::Close);
+        self.outputs.push_back(ConnectionOutput::Idle);
     }
 
     fn idle_at(&self) -> Option<Instant> {

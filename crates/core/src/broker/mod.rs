@@ -139,6 +139,7 @@ impl BrokerCore {
             }
             ToBroker::SetAddress { host, port } => self.connection.set_address(now, &host, port),
             ToBroker::Connect => self.connection.want(now),
+            ToBroker::Reconnect => self.connection.reconnect(now),
             ToBroker::Look => {}
             ToBroker::Purge(purge) => {
                 if let Some(sender) = &mut self.sender {
@@ -288,6 +289,10 @@ impl BrokerCore {
                         fetcher.handle_connected(now);
                     }
                     self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Up));
+                }
+                ConnectionOutput::Idle => {
+                    changed = true;
+                    self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Idle));
                 }
                 ConnectionOutput::Down { error, lost } => {
                     changed = true;

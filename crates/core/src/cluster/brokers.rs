@@ -17,6 +17,8 @@ pub(crate) struct Brokers {
     by_node: BTreeMap<i32, BrokerKey>,
     /// Second connections to nodes that are fetched from, for what must not wait behind a fetch.
     lookups: BTreeMap<i32, BrokerKey>,
+    /// False if the bootstrap servers are not gone back to once nodes are known (`metadata.recovery.strategy`).
+    recovers: bool,
     next_key: u32,
     /// The servers that have an owner, by their place in the list.
     bootstrap: BTreeMap<usize, BrokerKey>,
@@ -34,6 +36,8 @@ struct BrokerEntry {
     host: String,
     port: u16,
     up: bool,
+    /// Not asked by chance any more: it belongs to what was given up for the bootstrap servers.
+    given_up: bool,
 }
 
 /// What the loss of a connection means.
@@ -47,13 +51,14 @@ pub(super) struct Loss {
 
 impl Brokers {
     /// No broker has an owner yet.
-    pub(super) fn new(mut servers: Vec<(String, u16)>, mut rng: Rng) -> Self {
+    pub(super) fn new(mut servers: Vec<(String, u16)>, recovers: bool, mut rng: Rng) -> Self {
         rng.shuffle(&mut servers);
         Self {
             servers,
             entries: BTreeMap::new(),
             by_node: BTreeMap::new(),
             lookups: BTreeMap::new(),
+            recovers,
             next_key: 0,
             bootstrap: BTreeMap::new(),
             candidate: None,
@@ -114,6 +119,32 @@ impl Brokers {
         self.candidate = None;
         self.failures_since_up = 0;
         self.all_down_told = false;
+    }
+
+    /// A connection that nobody needed was closed.
+    pub(super) fn handle_idle(&mut self, from: BrokerKey) {
+        if let Some(entry) = self.entries.get_mut(&from) {
+            entry.up = false;
+        }
+    }
+
+    /// Starts again from the bootstrap servers, their names resolved anew. What is under way with the brokers of before goes
+    /// on until metadata tell where it belongs.
+    pub(super) fn start_again(&mut self) {
+        let bootstrap: Vec<BrokerKey> = self.bootstrap.values().copied().collect();
+        for (key, entry) in &mut self.entries {
+            entry.given_up = !bootstrap.contains(key);
+            entry.up &= entry.given_up;
+        }
+        for key in bootstrap {
+            self.mail(key, ToBroker::Reconnect);
+        }
+        self.candidate = None;
+    }
+
+    /// Metadata came: whoever is up may be asked again.
+    pub(super) fn trust_all(&mut self) {
+        self.entries.values_mut().for_each(|entry| entry.given_up = false);
     }
 
     /// A connection is lost or could not be made.
@@ -210,11 +241,12 @@ impl Brokers {
     }
 
     fn up(&self) -> impl Iterator<Item = BrokerKey> {
-        self.entries.iter().filter(|(_, entry)| entry.up).map(|(key, _)| *key)
+        self.entries.iter().filter(|(_, entry)| entry.up && !entry.given_up).map(|(key, _)| *key)
     }
 
     fn candidates(&self, metadata: &Metadata) -> usize {
-        metadata.nodes.len() + self.servers.len()
+        let nodes = metadata.nodes.len();
+        if nodes > 0 && !self.recovers { nodes } else { nodes + self.servers.len() }
     }
 
     fn try_candidate(&mut self, index: usize, metadata: &Metadata) {
@@ -258,7 +290,7 @@ impl Brokers {
     fn start(&mut self, host: String, port: u16, node_id: Option<i32>) -> BrokerKey {
         let key = BrokerKey(self.next_key);
         self.next_key += 1;
-        self.entries.insert(key, BrokerEntry { host: host.clone(), port, up: false });
+        self.entries.insert(key, BrokerEntry { host: host.clone(), port, up: false, given_up: false });
         let rng = self.rng.fork();
         self.outputs.push_back(ClusterOutput::StartBroker { key, host, port, node_id, rng });
         if self.closing {

@@ -23,6 +23,7 @@ use std::{
 
 use ottla_protocol::{
     api::ApiKey,
+    error_code::ErrorCode,
     generated::metadata::{MetadataRequest, MetadataResponse, request::Topic as WantedTopic},
     primitive::Reader,
 };
@@ -61,6 +62,8 @@ pub struct ClusterSettings {
     pub request_timeout: Duration,
     /// `allow.auto.create.topics`.
     pub auto_create_topics: bool,
+    /// `metadata.recovery.rebootstrap.trigger.ms`; `None` if `metadata.recovery.strategy` is `none`.
+    pub rebootstrap_after: Option<Duration>,
     /// `metadata.leader.discovery`: go to a new leader as soon as the old one names it (KIP-951).
     pub leader_discovery: bool,
 }
@@ -74,6 +77,7 @@ impl Default for ClusterSettings {
             fast_refresh_max: Duration::from_secs(1),
             request_timeout: Duration::from_secs(60),
             auto_create_topics: true,
+            rebootstrap_after: Some(Duration::from_secs(300)),
             leader_discovery: true,
         }
     }
@@ -177,6 +181,8 @@ struct Refresh {
     again_soon: bool,
     at: Option<Instant>,
     backoff: Backoff,
+    /// Since when somebody is asked and there is no answer.
+    failing_since: Option<Instant>,
 }
 
 impl ClusterCore {
@@ -196,13 +202,14 @@ impl ClusterCore {
                 again_soon: false,
                 at: None,
                 backoff: Backoff::new(settings.fast_refresh, settings.fast_refresh_max),
+                failing_since: None,
             },
             admin: AdminCalls::new(
                 settings.request_timeout,
                 settings.fast_refresh,
                 settings.fast_refresh_max,
             ),
-            brokers: Brokers::new(settings.bootstrap.clone(), rng),
+            brokers: Brokers::new(settings.bootstrap.clone(), settings.rebootstrap_after.is_some(), rng),
             settings,
             commands,
             events,
@@ -232,6 +239,7 @@ impl ClusterCore {
         match mail {
             ToCluster::Up => self.handle_up(from),
             ToCluster::Down(error) => self.handle_down(now, from, error),
+            ToCluster::Idle => self.brokers.handle_idle(from),
             ToCluster::Answer { token, result } => self.handle_answer(now, from, token, result),
             ToCluster::ReleasedProducer(partition) => {
                 if let Some(producer) = &mut self.producer {
@@ -283,6 +291,12 @@ impl ClusterCore {
             self.refresh.at = None;
             self.request_metadata(now);
         }
+        if self.rebootstrap_at().is_some_and(|at| at <= now) {
+            let detail = "no known broker answered for metadata.recovery.rebootstrap.trigger.ms; starting again from \
+                          bootstrap.servers";
+            self.rebootstrap(Error::new(ErrorKind::AllBrokersDown, detail));
+            self.refresh_now(now);
+        }
         self.expire_waiting_requests(now);
         if let Some(producer) = &mut self.producer {
             producer.handle_timeout(now);
@@ -304,7 +318,7 @@ impl ClusterCore {
         let fetch = self.fetch.as_ref().and_then(FetchCoordinator::poll_timeout);
         earliest(
             earliest(earliest(self.refresh.at, requests), earliest(producer, fetch)),
-            self.admin.poll_timeout(),
+            earliest(self.admin.poll_timeout(), self.rebootstrap_at()),
         )
     }
 
@@ -504,6 +518,7 @@ impl ClusterCore {
         }
         self.admin.wanted_topics(&mut names);
         self.refresh.under_way = true;
+        self.refresh.failing_since.get_or_insert(now);
         let auto_create = self.settings.auto_create_topics;
         let encode: EncodeBody = Box::new(move |version, out| {
             // Before version 1 an empty list meant all topics.
@@ -540,6 +555,19 @@ impl ClusterCore {
                 return;
             }
         };
+        if answer.error_code != ErrorCode::NONE {
+            let error = Error::broker(answer.error_code, None).with_api("Metadata");
+            if answer.error_code == ErrorCode::REBOOTSTRAP_REQUIRED
+                && self.settings.rebootstrap_after.is_some()
+            {
+                self.rebootstrap(error);
+            } else {
+                self.events.push(Event::Error(error));
+            }
+            return self.refresh_soon(now);
+        }
+        self.refresh.failing_since = None;
+        self.brokers.trust_all();
         let Applied { errors, recreated, outdated } = self.metadata.apply(&answer);
         self.brokers.adopt_nodes(from, &self.metadata);
         let mut incomplete = outdated;
@@ -572,6 +600,24 @@ impl ClusterCore {
             self.refresh.backoff.reset();
             self.refresh.at = self.settings.refresh_interval.map(|interval| now + interval);
         }
+    }
+
+    /// When to give up on the known nodes (KIP-899).
+    fn rebootstrap_at(&self) -> Option<Instant> {
+        let after = self.settings.rebootstrap_after.filter(|_| !self.metadata.nodes.is_empty())?;
+        self.refresh.failing_since.map(|since| since + after)
+    }
+
+    /// Forgets which nodes there are and starts again from the bootstrap servers.
+    fn rebootstrap(&mut self, why: Error) {
+        self.events.push(Event::Error(why));
+        self.metadata.forget_nodes();
+        self.brokers.start_again();
+        // Whoever is asked now is not waited for.
+        self.requests.sent.retain(|_, purpose| !matches!(purpose, Purpose::Metadata));
+        self.requests.waiting.retain(|(.., purpose)| !matches!(purpose, Purpose::Metadata));
+        self.refresh.under_way = false;
+        self.refresh.failing_since = None;
     }
 
     fn handle_producer_id(&mut self, now: Instant, result: Result<Response, Error>) {

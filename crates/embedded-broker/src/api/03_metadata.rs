@@ -28,6 +28,11 @@ impl Cluster {
             controller_id: self.controller.0,
             ..Default::default()
         };
+        if request.version >= 13 && request.struck.error == Some(ErrorCode::REBOOTSTRAP_REQUIRED) {
+            // KIP-1102: the one error that is the answer's and not a topic's.
+            answer.error_code = ErrorCode::REBOOTSTRAP_REQUIRED;
+            return answer;
+        }
         for (id, broker) in self.brokers.iter().filter(|(_, broker)| broker.alive) {
             answer.brokers.push(response::Broker {
                 node_id: id.0,

@@ -3,6 +3,7 @@
 mod admin;
 mod back_pressure;
 mod bad_input;
+mod brokers;
 mod consume;
 mod delivery;
 mod failures;

@@ -44,15 +44,16 @@ pub(super) const ROWS: &[Property] = &[
         .alias_of("max.in.flight.requests.per.connection"),
     Property::global("metadata.recovery.strategy")
         .one_of(&["none", "rebootstrap"], "rebootstrap")
-        .accepted("when no known broker answers, the bootstrap servers are always tried again")
         .doc(
-            "What to do when no known broker answers any more: `rebootstrap` starts again from \
-             `bootstrap.servers`, `none` keeps trying the known ones.",
+            "What to do when no known broker answers any more, or when one says so: `rebootstrap` starts again \
+             from `bootstrap.servers`, their names resolved anew; `none` keeps trying the known ones.",
         ),
     Property::global("metadata.recovery.rebootstrap.trigger.ms")
         .integer(0, 2147483647, "300000")
-        .accepted("when no known broker answers, the bootstrap servers are always tried again")
-        .doc("How long metadata may be unobtainable before a re-bootstrap starts."),
+        .doc(
+            "How long metadata may be unobtainable before all known brokers are given up for `bootstrap.servers`. \
+             Where none of them can be connected to, the bootstrap servers are tried without waiting.",
+        ),
     Property::global("topic.metadata.refresh.interval.ms").integer(-1, 3600000, "300000").doc(
         "How often the metadata of the topics in use is asked for again, also without an error. \
              -1 switches the timer off; errors still refresh.",
