@@ -226,7 +226,7 @@ mod models {
         }
     }
 
-    /// Caught: a `sleep` that looks for letters before it says that it sleeps, or not at all; a `post` that looks whether
+    /// There for: a `sleep` that looks for letters before it says that it sleeps, or not at all; a `post` that looks whether
     /// the thread sleeps before the letter is in the box.
     #[test]
     fn a_letter_to_a_thread_that_falls_asleep_is_read() {
@@ -245,7 +245,7 @@ mod models {
         });
     }
 
-    /// Caught: an owner that looks first and is open to wake-ups afterwards.
+    /// There for: an owner that looks first and is open to wake-ups afterwards.
     #[test]
     fn what_is_done_before_waking_an_owner_is_seen_by_it() {
         model(|| {

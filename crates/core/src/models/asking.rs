@@ -13,7 +13,7 @@ use crate::{
     produce::report::{Delivered, PersistenceStatus, TrackedOutcome, Tracker},
 };
 
-/// Caught: a `push` that wakes before the command is in the queue.
+/// There for: a `push` that wakes before the command is in the queue.
 #[test]
 fn every_command_reaches_the_owner() {
     model(|| {
@@ -34,7 +34,7 @@ fn every_command_reaches_the_owner() {
     });
 }
 
-/// Caught: a completion whose end wakes the waker without saying under the lock that it is over.
+/// There for: a completion whose end wakes the waker without saying under the lock that it is over.
 #[test]
 fn an_answer_or_its_absence_wakes_who_waits_for_it() {
     for answered in [true, false] {
@@ -54,7 +54,7 @@ fn an_answer_or_its_absence_wakes_who_waits_for_it() {
     }
 }
 
-/// Caught: a `poll` that looks and registers under two locks; a `forward` that does.
+/// There for: a `poll` that looks and registers under two locks; a `forward` that does.
 #[test]
 fn a_delivery_is_told_its_fate_even_through_the_batch_that_it_got_into_late() {
     model(|| {
@@ -77,7 +77,7 @@ fn a_delivery_is_told_its_fate_even_through_the_batch_that_it_got_into_late() {
     });
 }
 
-/// Caught: a `push` that takes the wakers before it appends.
+/// There for: a `push` that takes the wakers before it appends.
 #[test]
 fn an_event_wakes_who_looked_for_one_and_registered() {
     model(|| {

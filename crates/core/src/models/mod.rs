@@ -2,7 +2,8 @@
 //!
 //! Each test is a small program of two or three threads over the real code, which loom runs again and again, each time
 //! with another order of its locks and atomics. A wake-up that gets lost leaves a thread asleep for ever, which loom
-//! reports as a deadlock. Comments say which break of the code the model was seen to catch.
+//! reports as a deadlock. Comments say which breaks of the code a model is there for, and `Caught` where it was seen to
+//! fail on one.
 //!
 //! [`sending`]: the queue's room, the accumulators, closing. [`asking`]: commands, their answers, delivery futures.
 //! [`receiving`]: the queue of fetched records.

@@ -55,7 +55,7 @@ impl Consumer {
     }
 }
 
-/// Caught: a `register` that doesn't look whether something came; a `push` that takes the wakers before it appends.
+/// There for: a `register` that doesn't look whether something came; a `push` that takes the wakers before it appends.
 #[test]
 fn what_is_fetched_wakes_who_polls() {
     model(|| {
@@ -72,7 +72,7 @@ fn what_is_fetched_wakes_who_polls() {
     });
 }
 
-/// Caught: a `close` that says so after waking; a `register` that doesn't look whether the queue is closed.
+/// There for: a `close` that says so after waking; a `register` that doesn't look whether the queue is closed.
 #[test]
 fn closing_wakes_who_polls() {
     model(|| {
@@ -86,7 +86,7 @@ fn closing_wakes_who_polls() {
     });
 }
 
-/// Caught: a `has_room` that doesn't look again after it said that it waits; a `release` that looks whether the fetcher
+/// There for: a `has_room` that doesn't look again after it said that it waits; a `release` that looks whether the fetcher
 /// waits before it counts.
 #[test]
 fn a_fetcher_that_waits_for_room_in_a_partition_is_woken() {
@@ -106,7 +106,7 @@ fn a_fetcher_that_waits_for_room_in_a_partition_is_woken() {
     });
 }
 
-/// Caught: a `room` that doesn't look again after it said that it waits, and one that says so before it is in the list.
+/// There for: a `room` that doesn't look again after it said that it waits, and one that says so before it is in the list.
 #[test]
 fn a_fetcher_that_waits_for_the_clients_room_is_woken() {
     model(|| {
@@ -124,7 +124,7 @@ fn a_fetcher_that_waits_for_the_clients_room_is_woken() {
     });
 }
 
-/// Caught: a version that is raised, or a position that is set, outside of the queue's lock.
+/// There for: a version that is raised, or a position that is set, outside of the queue's lock.
 #[test]
 fn nothing_from_before_a_seek_comes_after_it_and_the_position_stands() {
     model(|| {
@@ -150,7 +150,7 @@ fn nothing_from_before_a_seek_comes_after_it_and_the_position_stands() {
     });
 }
 
-/// Caught: a pause that is set outside of the queue's lock, and a `resume` that wakes nobody.
+/// There for: a pause that is set outside of the queue's lock, and a `resume` that wakes nobody.
 #[test]
 fn what_comes_while_paused_comes_out_after_resuming() {
     model(|| {

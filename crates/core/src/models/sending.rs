@@ -105,7 +105,7 @@ fn ready_list(sleep: &Arc<Sleep>, flushing: &Arc<AtomicUsize>) -> Arc<ReadyList>
     Arc::new(ReadyList::new(sleep.handle(), Arc::clone(flushing), None, None))
 }
 
-/// Caught: a `poll_send` that doesn't try again after registering; a `release` that looks for waiters before it gives back.
+/// There for: a `poll_send` that doesn't try again after registering; a `release` that looks for waiters before it gives back.
 #[test]
 fn a_blocked_sender_is_woken_by_the_report_that_makes_room() {
     model(|| {
@@ -181,7 +181,7 @@ fn a_flush_ends_with_the_last_report_whatever_is_refused_meanwhile() {
     });
 }
 
-/// Caught: a `try_charge` that looks and charges in two steps; a room that is given back twice.
+/// There for: a `try_charge` that looks and charges in two steps; a room that is given back twice.
 #[test]
 fn no_more_is_in_the_queue_than_there_is_room_for() {
     model(|| {
@@ -206,7 +206,7 @@ fn no_more_is_in_the_queue_than_there_is_room_for() {
     });
 }
 
-/// Caught: a `settle` that doesn't look at the list before the owner sleeps; a `take` that leaves the partition
+/// There for: a `settle` that doesn't look at the list before the owner sleeps; a `take` that leaves the partition
 /// announced; a `push` that takes the owner for awake after it settled.
 #[test]
 fn every_record_that_is_appended_is_taken() {
@@ -225,7 +225,7 @@ fn every_record_that_is_appended_is_taken() {
     });
 }
 
-/// Caught: a `set_owner` that doesn't say what was appended while there was none, and one that leaves the partition
+/// There for: a `set_owner` that doesn't say what was appended while there was none, and one that leaves the partition
 /// announced to the owner before.
 #[test]
 fn a_leader_change_loses_no_record() {
@@ -248,7 +248,7 @@ fn a_leader_change_loses_no_record() {
     });
 }
 
-/// Caught: a `take_all` that doesn't seal, whose record never had a report; a refused send that keeps its room.
+/// There for: a `take_all` that doesn't seal, whose record never had a report; a refused send that keeps its room.
 #[test]
 fn a_send_while_the_producer_closes_is_refused_or_reported() {
     model(|| {
@@ -267,7 +267,7 @@ fn a_send_while_the_producer_closes_is_refused_or_reported() {
     });
 }
 
-/// Caught: records handed out without keeping later ones from waiting, as closing once did: they never had a report.
+/// There for: records handed out without keeping later ones from waiting, as closing once did: they never had a report.
 #[test]
 fn a_send_to_an_unknown_topic_while_the_producer_closes_is_refused_or_reported() {
     model(|| {
@@ -284,7 +284,7 @@ fn a_send_to_an_unknown_topic_while_the_producer_closes_is_refused_or_reported()
     });
 }
 
-/// Caught: a `topic` that doesn't look whether the producer is closed: the topic was made after the last look at them.
+/// There for: a `topic` that doesn't look whether the producer is closed: the topic was made after the last look at them.
 #[test]
 fn a_topic_that_is_new_while_the_producer_closes_keeps_no_record() {
     model(|| {
@@ -305,7 +305,7 @@ fn a_topic_that_is_new_while_the_producer_closes_keeps_no_record() {
     });
 }
 
-/// Caught: a `set_partitions` that publishes the number of partitions before the records that waited are appended; a
+/// There for: a `set_partitions` that publishes the number of partitions before the records that waited are appended; a
 /// `wait` that doesn't look at the number again under the lock.
 #[test]
 fn records_that_waited_for_the_topic_come_before_those_that_did_not() {
@@ -333,7 +333,7 @@ fn records_that_waited_for_the_topic_come_before_those_that_did_not() {
     });
 }
 
-/// Caught: a `set` that changes the id before the version, and a `get` that doesn't look at the version again.
+/// There for: a `set` that changes the id before the version, and a `get` that doesn't look at the version again.
 #[test]
 fn nobody_sees_the_id_of_one_identity_with_the_epoch_of_another() {
     model(|| {
