@@ -25,6 +25,8 @@ pub mod ready;
 pub mod record;
 pub mod report;
 pub mod request;
+#[cfg(test)]
+mod scripted;
 pub mod sender;
 pub mod shared;
 #[cfg(not(ottla_loom))]

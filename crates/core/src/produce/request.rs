@@ -26,6 +26,8 @@ pub struct ProduceFrame {
     scratch: Vec<u8>,
     parts: Vec<Part>,
     len: usize,
+    /// How many partitions it has; some of their batches may have been taken back since.
+    pub partitions: usize,
     /// The batches, in the order of the request.
     pub batches: Vec<ProduceBatch>,
 }
@@ -89,7 +91,9 @@ impl ProduceFrame {
     ) -> Result<Box<Self>, Box<(Vec<ProduceBatch>, EncodeError)>> {
         let places: Vec<(&str, i32)> = entries.iter().map(|entry| (entry.topic, entry.partition)).collect();
         let batches: Vec<ProduceBatch> = entries.into_iter().map(|entry| entry.batch).collect();
-        let mut frame = Self { scratch, parts: Vec::with_capacity(batches.len() + 1), len: 0, batches };
+        let partitions = batches.len();
+        let mut frame =
+            Self { partitions, scratch, parts: Vec::with_capacity(batches.len() + 1), len: 0, batches };
         match frame.encode(head, &places) {
             Ok(()) => Ok(Box::new(frame)),
             Err(error) => Err(Box::new((frame.batches, error))),

@@ -215,12 +215,13 @@ impl Sender {
         let mut response = response;
         let Payload::Produce(frame) = &mut response.request.payload else { return };
         let batches = std::mem::take(&mut frame.batches);
+        let asked = frame.partitions;
         let answer = decode_answer(response.body(), version);
         match answer {
             Ok(answer) => {
                 let outcome = if is_congested(&answer) { Outcome::Congested } else { Outcome::Good };
                 self.collector.pace().answered(now, in_flight, now - queued_at, bytes, outcome);
-                self.handle_answer(now, &answer, version, batches, peer);
+                self.handle_answer(now, &answer, version, asked, batches, peer);
             }
             Err(error) => {
                 let error = Error::new(ErrorKind::BadResponse, error.to_string()).with_api("Produce");
@@ -318,6 +319,11 @@ impl Sender {
     pub fn take_partitions(&mut self) -> Vec<PartitionProducer> {
         self.by_partition.clear();
         self.slots.iter_mut().filter_map(Option::take).map(|slot| slot.partition).collect()
+    }
+
+    #[cfg(test)]
+    pub(super) fn partition_mut(&mut self, slot: usize) -> &mut PartitionProducer {
+        &mut self.slots[slot].as_mut().expect("a partition").partition
     }
 
     fn take_hints(&mut self) {
@@ -499,11 +505,12 @@ impl Sender {
         }
     }
 
-    fn handle_answer(
+    pub(super) fn handle_answer(
         &mut self,
         now: Instant,
         answer: &ProduceResponseView<'_>,
         version: i16,
+        asked: usize,
         batches: Vec<ProduceBatch>,
         peer: &str,
     ) {
@@ -520,7 +527,6 @@ impl Sender {
             .flat_map(|topic| topic.partition_responses.iter().map(move |partition| (topic, partition)))
             .peekable();
         let answered: usize = answer.responses.iter().map(|topic| topic.partition_responses.len()).sum();
-        let asked = batches.len();
         let mut unanswered = Vec::new();
         for batch in batches {
             let Some(entry) = self.slots[batch.slot].as_ref() else { continue };
@@ -568,7 +574,7 @@ impl Sender {
                 None => unanswered.push(batch),
             }
         }
-        let surplus = (answered + unanswered.len()).saturating_sub(asked);
+        let surplus = answered.saturating_sub(asked);
         if surplus > 0 {
             let detail =
                 format!("it answers for {surplus} partitions that were not in the request, or twice");

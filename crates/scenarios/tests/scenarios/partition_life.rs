@@ -10,6 +10,7 @@ use ottla_scenarios::{Backend, PATIENCE, eventually};
 ottla_scenarios::run_on_all!(
     a_topic_that_was_made_anew_is_an_error_and_no_old_offset_is_used,
     a_topic_that_was_made_anew_is_read_from_its_beginning_if_so_configured,
+    a_producer_goes_on_with_a_topic_that_was_made_anew,
     a_seek_does_not_wait_for_the_fetch_under_way,
     a_partition_that_is_added_later_is_read_as_soon_as_it_is_there,
 );
@@ -70,6 +71,26 @@ fn a_topic_that_was_made_anew_is_read_from_its_beginning_if_so_configured(backen
     }
     assert_eq!(got, (100..150).collect::<Vec<_>>(), "all of it, once");
     assert_eq!(told, 1);
+}
+
+fn a_producer_goes_on_with_a_topic_that_was_made_anew(backend: &Backend) {
+    let topic = backend.topic(1);
+    let properties = [("topic.metadata.refresh.interval.ms", "300"), ("topic.recreate.policy", "reset")];
+    let (producer, reports) = backend.producer_with_reports(&properties);
+    for n in 0..20 {
+        producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
+    }
+    producer.flush(PATIENCE).unwrap();
+    make_anew(backend, &topic);
+    for n in 20..40 {
+        producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
+    }
+    producer.flush(PATIENCE).unwrap();
+    reports.assert_all_delivered(40);
+    let new: Vec<String> = (20..40).map(|n| n.to_string()).collect();
+    assert_eq!(backend.values(&topic, 0), new);
+    let sequence = backend.batches(&topic, 0)[0].header.base_sequence;
+    assert_eq!(sequence, 0, "nothing of this producer was in the new topic's log");
 }
 
 fn a_topic_that_was_made_anew_is_noticed_by_brokers_that_fetch_by_name(backend: &Backend) {

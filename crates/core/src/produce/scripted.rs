@@ -1,0 +1,216 @@
+//! A sender against answers that a script gives it.
+
+use std::{sync::Arc, time::Duration};
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::produce::{
+        ProduceResponse,
+        response::{PartitionResponse, Response},
+    },
+    uuid::Uuid,
+};
+
+use super::{
+    partition::{Next, PartitionProducer},
+    partitioner::Partitioner,
+    producer_id::ProducerIdentity,
+    record::{Record, SendError},
+    report::{DeliveryBatch, DeliverySink, PersistenceStatus},
+    request::{ProduceBatch, decode_answer},
+    sender::{Sender, SenderOutput},
+    shared::{ProducerSettings, ProducerShared},
+};
+use crate::{
+    error::{Error, ErrorKind},
+    machine::Instant,
+    rng::Rng,
+    sync::Mutex,
+    wake::WakeHandle,
+};
+
+const IDENTITY: ProducerIdentity = ProducerIdentity { id: 7, epoch: 0 };
+const VERSION: i16 = 9;
+
+#[derive(Default)]
+struct Collected(Mutex<Vec<(i32, Option<Error>, PersistenceStatus)>>);
+
+impl DeliverySink for Collected {
+    fn deliver(&self, batch: DeliveryBatch) {
+        self.0.lock().push((batch.partition(), batch.error().cloned(), batch.status()));
+    }
+}
+
+/// A sender that leads partition 0 of the topic `t`.
+struct Script {
+    shared: Arc<ProducerShared>,
+    reports: Arc<Collected>,
+    sender: Sender,
+    partition: Option<PartitionProducer>,
+}
+
+impl Script {
+    fn new(settings: ProducerSettings) -> Self {
+        let reports = Arc::new(Collected::default());
+        let sink = Arc::clone(&reports) as Arc<dyn DeliverySink>;
+        let shared = Arc::new(ProducerShared::new(settings, Partitioner::default(), sink, Rng::from_seed(1)));
+        let topic = shared.topic("t").0;
+        let mut partition = None;
+        topic.set_partitions(
+            1,
+            |accumulator| {
+                partition = Some(PartitionProducer::new(Arc::clone(accumulator), Uuid::ZERO, 0));
+            },
+            |_| (),
+        );
+        let sender = Sender::new(Arc::clone(&shared), WakeHandle::noop(), Rng::from_seed(2));
+        Self { shared, reports, sender, partition }
+    }
+
+    /// Sends a record; the batch that goes out with it. The first one is taken before the sender has the partition.
+    fn batch_in_flight(&mut self) -> ProduceBatch {
+        let topic = self.shared.topic("t").0;
+        self.shared.send(&topic, Instant::ZERO, 0, &Record::new().value("v").partition(0), None).unwrap();
+        if let Some(partition) = self.partition.take() {
+            self.sender.adopt(partition);
+        }
+        let options = self.shared.seal_options();
+        let Next::Batch(batch) = self.sender.partition_mut(0).next(true, &options, true, Some(IDENTITY))
+        else {
+            panic!("there is a batch")
+        };
+        self.sender.partition_mut(0).in_flight += 1;
+        ProduceBatch { slot: 0, topic_id: Uuid::ZERO, batch, reported: false }
+    }
+
+    /// Answers with these partitions, error codes and offsets.
+    fn answer(&mut self, batches: Vec<ProduceBatch>, partitions: &[(i32, ErrorCode, i64)]) {
+        let partition_responses = partitions
+            .iter()
+            .map(|(index, error_code, base_offset)| PartitionResponse {
+                index: *index,
+                error_code: *error_code,
+                base_offset: *base_offset,
+                ..PartitionResponse::default()
+            })
+            .collect();
+        let topic = Response { name: "t".into(), partition_responses, ..Response::default() };
+        let mut body = Vec::new();
+        ProduceResponse { responses: vec![topic], ..ProduceResponse::default() }
+            .encode(VERSION, &mut body)
+            .unwrap();
+        let answer = decode_answer(&body, VERSION).unwrap();
+        let asked = batches.len();
+        self.sender.handle_answer(Instant::ZERO, &answer, VERSION, asked, batches, "broker:9092/1");
+    }
+
+    fn outputs(&mut self) -> Vec<SenderOutput> {
+        std::iter::from_fn(|| self.sender.poll_output()).collect()
+    }
+
+    fn statuses(&self) -> Vec<PersistenceStatus> {
+        self.reports.0.lock().iter().map(|(_, _, status)| *status).collect()
+    }
+}
+
+fn settings() -> ProducerSettings {
+    ProducerSettings { retry_backoff: Duration::from_millis(1), ..ProducerSettings::default() }
+}
+
+#[test]
+fn an_answer_for_a_partition_that_was_not_asked_is_named_and_ends_the_connection() {
+    let mut script = Script::new(settings());
+    let batch = script.batch_in_flight();
+    script.answer(vec![batch], &[(0, ErrorCode::NONE, 0), (5, ErrorCode::NONE, 0)]);
+    assert_eq!(script.statuses(), [PersistenceStatus::Persisted]);
+    let outputs = script.outputs();
+    let [SenderOutput::Misbehaved(error)] = &outputs[..] else { panic!("{outputs:?}") };
+    assert_eq!(error.kind(), ErrorKind::BadResponse);
+    assert!(error.to_string().contains("1 partitions that were not in the request"), "{error}");
+}
+
+#[test]
+fn a_partition_that_is_answered_twice_is_reported_once() {
+    let mut script = Script::new(settings());
+    let batch = script.batch_in_flight();
+    script.answer(vec![batch], &[(0, ErrorCode::NONE, 0), (0, ErrorCode::INVALID_RECORD, -1)]);
+    assert_eq!(script.statuses(), [PersistenceStatus::Persisted]);
+    assert!(matches!(&script.outputs()[..], [SenderOutput::Misbehaved(_)]));
+    assert_eq!(script.shared.queued_messages(), 0);
+}
+
+#[test]
+fn a_partition_that_is_not_answered_is_sent_again_and_the_connection_ends() {
+    let mut script = Script::new(settings());
+    let batch = script.batch_in_flight();
+    script.answer(vec![batch], &[]);
+    assert_eq!(script.statuses(), []);
+    assert!(matches!(&script.outputs()[..], [SenderOutput::Misbehaved(_)]));
+    assert_eq!(script.sender.partition_mut(0).oldest_retry(), Some(0));
+    assert_eq!(script.shared.queued_messages(), 1);
+}
+
+#[test]
+fn an_offset_that_goes_backwards_is_told_and_the_records_are_reported_once() {
+    let mut script = Script::new(settings());
+    for offset in [10, 11] {
+        let batch = script.batch_in_flight();
+        script.answer(vec![batch], &[(0, ErrorCode::NONE, offset)]);
+    }
+    assert!(script.outputs().is_empty());
+    let batch = script.batch_in_flight();
+    script.answer(vec![batch], &[(0, ErrorCode::NONE, 3)]);
+    let outputs = script.outputs();
+    let [SenderOutput::Odd(error)] = &outputs[..] else { panic!("{outputs:?}") };
+    assert!(error.to_string().contains("offset 3 where 12"), "{error}");
+    assert!(error.to_string().contains("t [0]"), "{error}");
+    assert_eq!(script.statuses(), [PersistenceStatus::Persisted; 3]);
+}
+
+#[test]
+fn a_sequence_that_the_broker_never_saw_is_not_written_twice() {
+    let mut script = Script::new(settings());
+    let mut batch = script.batch_in_flight();
+    batch.batch.possibly_persisted = true;
+    script.answer(vec![batch], &[(0, ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, -1)]);
+    assert_eq!(script.statuses(), [PersistenceStatus::PossiblyPersisted]);
+    // What comes next waits for an identity with a higher epoch.
+    let topic = script.shared.topic("t").0;
+    script.shared.send(&topic, Instant::ZERO, 0, &Record::new().value("v").partition(0), None).unwrap();
+    let options = script.shared.seal_options();
+    let next = script.sender.partition_mut(0).next(true, &options, true, Some(IDENTITY));
+    assert!(matches!(next, Next::NeedsIdentity(Some(IDENTITY))), "{next:?}");
+}
+
+#[test]
+fn a_gap_ends_the_producer_where_it_is_forbidden() {
+    let mut script = Script::new(ProducerSettings { gapless: true, ..settings() });
+    let batch = script.batch_in_flight();
+    script.answer(vec![batch], &[(0, ErrorCode::INVALID_RECORD, -1)]);
+    let outputs = script.outputs();
+    let [SenderOutput::Fatal(error)] = &outputs[..] else { panic!("{outputs:?}") };
+    assert_eq!(error.kind(), ErrorKind::Gapless);
+    assert!(error.to_string().contains("INVALID_RECORD"), "it names its cause: {error}");
+    let topic = script.shared.topic("t").0;
+    let refused = script.shared.send(&topic, Instant::ZERO, 0, &Record::new().partition(0), None);
+    assert_eq!(refused, Err(SendError::Fatal(error.clone())));
+    assert_eq!(script.statuses(), [PersistenceStatus::NotPersisted]);
+}
+
+#[test]
+fn the_sequences_of_a_topic_that_was_made_anew_start_from_zero() {
+    let mut script = Script::new(settings());
+    for offset in [0, 1] {
+        let batch = script.batch_in_flight();
+        script.answer(vec![batch], &[(0, ErrorCode::NONE, offset)]);
+    }
+    let partition = script.sender.partition_mut(0);
+    assert!(!partition.set_topic_id(Uuid([1; 16])), "it was not known before");
+    assert!(partition.set_topic_id(Uuid([2; 16])));
+    let batch = script.batch_in_flight();
+    let bytes = batch.batch.sealed.to_vec();
+    let sequence = i32::from_be_bytes(*bytes[53..].first_chunk().unwrap());
+    assert_eq!(sequence, 0);
+    script.answer(vec![batch], &[(0, ErrorCode::NONE, 0)]);
+    assert!(script.outputs().is_empty(), "its offsets start again, too");
+}
