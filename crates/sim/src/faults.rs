@@ -6,12 +6,58 @@ use ottla_core::{machine::Instant, rng::Rng};
 use ottla_embedded_broker::{BrokerId, Fault, FaultAction, Tail};
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 
-use crate::{knobs::Knobs, world::World};
+use crate::{
+    knobs::Knobs,
+    world::{Direction, Resolver, World},
+};
 
 /// How many kinds of fault there are.
-pub const KINDS: u32 = 12;
+pub const KINDS: u32 = 21;
 /// How many there were when there were no consumers.
 pub const FIRST_KINDS: u32 = 12;
+
+/// Lowest and some highest versions of releases.
+const SOME_VERSIONS: [(ApiKey, i16, &[i16]); 5] = [
+    (ApiKey::Produce, 3, &[3, 7, 9, 12, 13]),
+    (ApiKey::Fetch, 4, &[4, 7, 11, 12, 13, 15, 18]),
+    (ApiKey::Metadata, 0, &[4, 7, 9, 12, 13]),
+    (ApiKey::ListOffsets, 1, &[1, 2, 5, 9, 11]),
+    (ApiKey::InitProducerId, 0, &[0, 2, 4, 5]),
+];
+
+/// Errors that pass by themselves.
+const SOME_ERRORS: [(ApiKey, &[ErrorCode]); 4] = [
+    (
+        ApiKey::Fetch,
+        &[
+            ErrorCode::NOT_LEADER_OR_FOLLOWER,
+            ErrorCode::FENCED_LEADER_EPOCH,
+            ErrorCode::UNKNOWN_LEADER_EPOCH,
+            ErrorCode::KAFKA_STORAGE_ERROR,
+            ErrorCode::OFFSET_NOT_AVAILABLE,
+            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode::UNKNOWN_SERVER_ERROR,
+        ],
+    ),
+    (
+        ApiKey::ListOffsets,
+        &[
+            ErrorCode::NOT_LEADER_OR_FOLLOWER,
+            ErrorCode::LEADER_NOT_AVAILABLE,
+            ErrorCode::OFFSET_NOT_AVAILABLE,
+            ErrorCode::UNKNOWN_LEADER_EPOCH,
+        ],
+    ),
+    (ApiKey::Metadata, &[ErrorCode::LEADER_NOT_AVAILABLE]),
+    (
+        ApiKey::InitProducerId,
+        &[
+            ErrorCode::COORDINATOR_LOAD_IN_PROGRESS,
+            ErrorCode::CONCURRENT_TRANSACTIONS,
+            ErrorCode::REQUEST_TIMED_OUT,
+        ],
+    ),
+];
 
 /// What ends a fault.
 #[derive(Debug)]
@@ -24,6 +70,8 @@ pub enum Heal {
     Resolver,
     /// A broker is as quick as before.
     Latency(BrokerId),
+    /// Packets go both ways again.
+    TwoWays(usize, BrokerId, Direction),
     /// Metadata tells the truth again.
     Thaw,
 }
@@ -103,7 +151,7 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
         }
         9 => {
             world.trace.note(now, format_args!("no name is resolved"));
-            world.resolver_down = true;
+            world.resolver = Resolver::Down;
             heals.push((until, Heal::Resolver));
         }
         10 => {
@@ -111,10 +159,67 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
             world.cluster.control().set_latency(broker, for_a_while / 4);
             heals.push((until, Heal::Latency(broker)));
         }
-        _ => {
+        11 => {
             world.trace.note(now, format_args!("metadata is frozen"));
             world.cluster.control().freeze_metadata();
             heals.push((until, Heal::Thaw));
+        }
+        12 => {
+            // A rolling upgrade, or one that is taken back.
+            let versions = SOME_VERSIONS
+                .map(|(api, min, choices)| (api, min, choices[rng.below(choices.len() as u64) as usize]));
+            world.trace.note(now, format_args!("broker {} is replaced by one with {versions:?}", broker.0));
+            let mut control = world.cluster.control();
+            control.kill_broker(broker, Tail::Kept);
+            for (api, min, max) in versions {
+                control.set_api_versions(Some(broker), api, min, max);
+            }
+            heals.push((until, Heal::Restart(broker)));
+        }
+        13 => {
+            world.trace.note(now, format_args!("broker {} forgets fetch sessions", broker.0));
+            world.cluster.control().evict_fetch_sessions(broker);
+        }
+        14 => {
+            let client = rng.below(world.clients.len() as u64) as usize;
+            let direction = [Direction::ToBroker, Direction::ToClient][rng.below(2) as usize];
+            world
+                .trace
+                .note(now, format_args!("client {client}, broker {}: nothing goes {direction:?}", broker.0));
+            world.one_way.insert((client, broker, direction));
+            heals.push((until, Heal::TwoWays(client, broker, direction)));
+        }
+        15 => world.half_open_a_link(),
+        16 => {
+            world.trace.note(now, format_args!("broker {} becomes the controller", broker.0));
+            world.cluster.control().move_controller(broker);
+        }
+        17 => {
+            let answers = [Resolver::Empty, Resolver::Several, Resolver::Several, Resolver::Wrong];
+            world.resolver = answers[rng.below(answers.len() as u64) as usize];
+            world.trace.note(now, format_args!("the name server's answers are {:?}", world.resolver));
+            heals.push((until, Heal::Resolver));
+        }
+        18 => {
+            let (api, codes) = SOME_ERRORS[rng.below(SOME_ERRORS.len() as u64) as usize];
+            let code = codes[rng.below(codes.len() as u64) as usize];
+            let mut fault = Fault::new(FaultAction::Error(code)).api(api).times(1 + rng.below(3) as u32);
+            if api != ApiKey::InitProducerId {
+                fault = fault.topic(&topic);
+            }
+            world
+                .trace
+                .note(now, format_args!("{} about {topic} will be answered {}", api.name(), code.name()));
+            world.cluster.control().inject(fault);
+        }
+        19 => {
+            let client = rng.below(world.clients.len() as u64) as usize;
+            world.trace.note(now, format_args!("client {client} sleeps for {for_a_while:?}"));
+            world.suspended.insert(client, until);
+        }
+        _ => {
+            world.wall_skew_ms = rng.below(7_200_000) as i64 - 3_600_000;
+            world.trace.note(now, format_args!("the wall clocks jump to {} ms", world.wall_skew_ms));
         }
     }
     world.settle_cluster();
@@ -129,8 +234,11 @@ pub fn apply(world: &mut World, heals: Vec<Heal>) {
             Heal::Connect(client, broker) => {
                 world.partitioned.remove(&(client, broker));
             }
-            Heal::Resolver => world.resolver_down = false,
+            Heal::Resolver => world.resolver = Resolver::Works,
             Heal::Latency(broker) => world.cluster.control().set_latency(broker, Duration::ZERO),
+            Heal::TwoWays(client, broker, direction) => {
+                world.one_way.remove(&(client, broker, direction));
+            }
             Heal::Thaw => world.cluster.control().thaw_metadata(),
         }
     }
@@ -141,7 +249,8 @@ pub fn apply(world: &mut World, heals: Vec<Heal>) {
 pub fn heal_all(world: &mut World) {
     world.trace.note(world.now, format_args!("everything heals"));
     world.partitioned.clear();
-    world.resolver_down = false;
+    world.one_way.clear();
+    world.resolver = Resolver::Works;
     let mut control = world.cluster.control();
     control.clear_faults();
     control.thaw_metadata();

@@ -50,6 +50,8 @@ pub struct Reader {
     bell: Arc<Bell>,
     asleep: bool,
     records: u64,
+    /// What the client said went wrong, the latest last.
+    errors: Vec<String>,
 }
 
 /// How an application reads.
@@ -101,6 +103,7 @@ impl Reader {
             bell: Arc::default(),
             asleep: false,
             records: 0,
+            errors: Vec::new(),
         }
     }
 
@@ -112,6 +115,11 @@ impl Reader {
     /// How many records it was given.
     pub const fn records(&self) -> u64 {
         self.records
+    }
+
+    /// What the client said went wrong.
+    pub fn errors(&self) -> &[String] {
+        &self.errors
     }
 
     /// Assigns about as many of its partitions as `percent` says, each at some place.
@@ -188,6 +196,9 @@ impl Reader {
             self.read_much(enough, &mut events)?;
         }
         for event in events {
+            if let ConsumerEvent::Error(error) = &event {
+                self.errors.push(error.to_string());
+            }
             match event {
                 ConsumerEvent::EndOfPartition { topic, partition, offset } => {
                     if let Some(key) = self.key(&topic, partition) {
@@ -214,7 +225,7 @@ impl Reader {
         Ok(())
     }
 
-    /// True if everything that consumers may see was read.
+    /// True if everything was read.
     pub fn is_done(&self, cluster: &mut Cluster) -> bool {
         self.behind(cluster).is_none()
     }
@@ -223,7 +234,8 @@ impl Reader {
     pub fn behind(&self, cluster: &mut Cluster) -> Option<(String, i32, Option<i64>, i64)> {
         self.partitions.iter().find_map(|((topic, partition), progress)| {
             let topic = &self.topics[*topic as usize];
-            let end = cluster.control().partition(topic, *partition).map_or(0, |state| state.high_watermark);
+            // Followers are in reach again: what is in the log will be seen.
+            let end = cluster.control().partition(topic, *partition).map_or(0, |state| state.log_end_offset);
             (progress.next() != Some(end)).then(|| (topic.to_string(), *partition, progress.next(), end))
         })
     }

@@ -96,7 +96,14 @@ impl<'a> Run<'a> {
                 if self.rng.chance(1, 3) {
                     let count = 1 + self.rng.below(knobs.records / 10 + 1);
                     let commands = Arc::clone(&self.world.clients[producer.client].commands);
-                    producer.send(self.world.now, count, &knobs.topics, &commands, &mut self.rng);
+                    producer.send(
+                        self.world.now,
+                        self.world.wall_skew_ms,
+                        count,
+                        &knobs.topics,
+                        &commands,
+                        &mut self.rng,
+                    );
                 }
             }
             for reader in &mut self.readers {
@@ -136,7 +143,14 @@ impl<'a> Run<'a> {
             self.world.run_until((self.world.now + step).min(deadline))?;
             for producer in &mut self.producers {
                 let commands = Arc::clone(&self.world.clients[producer.client].commands);
-                producer.send(self.world.now, u64::MAX, &knobs.topics, &commands, &mut self.rng);
+                producer.send(
+                    self.world.now,
+                    self.world.wall_skew_ms,
+                    u64::MAX,
+                    &knobs.topics,
+                    &commands,
+                    &mut self.rng,
+                );
             }
             for reader in &mut self.readers {
                 let commands = Arc::clone(&self.world.clients[reader.client].commands);
@@ -147,6 +161,15 @@ impl<'a> Run<'a> {
             {
                 return Ok(());
             }
+        }
+        for (number, client) in self.world.clients.iter().enumerate() {
+            self.world
+                .trace
+                .remark(|| format!("client {number}: {:#?}\n{:#?}", client.cluster, client.brokers));
+        }
+        for reader in &self.readers {
+            let told = || format!("consumer {} was told: {:#?}", reader.number, reader.errors());
+            self.world.trace.remark(told);
         }
         Err(Broken::new("liveness", self.unfinished(patience)))
     }

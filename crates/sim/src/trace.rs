@@ -34,6 +34,13 @@ impl Trace {
         }
     }
 
+    /// Adds to the story what only its reader wants to know.
+    pub fn remark(&mut self, what: impl FnOnce() -> String) {
+        if let Some(lines) = &mut self.lines {
+            lines.push(what());
+        }
+    }
+
     /// The hash of everything so far.
     pub const fn hash(&self) -> u64 {
         self.hash

@@ -75,9 +75,11 @@ impl DeliverySink for Reports {
 
 impl Producer {
     /// Sends up to `count` records to random partitions of random topics; stops at a full queue.
+    #[expect(clippy::too_many_arguments, reason = "what the world is like")]
     pub fn send(
         &mut self,
         now: Instant,
+        wall_skew_ms: i64,
         count: u64,
         topics: &[(String, i32)],
         commands: &ottla_core::cluster::command::CommandQueue,
@@ -98,7 +100,7 @@ impl Producer {
             value[14..16].copy_from_slice(&(partition as u16).to_be_bytes());
             value.resize(16 + rng.below(200) as usize, b'x');
             let record = Record::new().value(&value).partition(partition).opaque(self.sent);
-            let wall_ms = 1_700_000_000_000 + now.as_millis() as i64;
+            let wall_ms = 1_700_000_000_000 + now.as_millis() as i64 + wall_skew_ms;
             match self.shared.send(&topic, now, wall_ms, &record, None) {
                 Ok(()) => {
                     self.destinations.push((topic_index as u32, partition));

@@ -35,8 +35,14 @@ pub struct World {
     pub network: NetworkKnobs,
     /// What happened.
     pub trace: Trace,
-    /// Names are not resolved.
-    pub resolver_down: bool,
+    /// How names are resolved.
+    pub resolver: Resolver,
+    /// Packets of a client to a broker vanish, or the other way round.
+    pub one_way: BTreeSet<(usize, BrokerId, Direction)>,
+    /// Clients whose host sleeps, and until when.
+    pub suspended: BTreeMap<usize, Instant>,
+    /// What the clients' wall clocks are off, in milliseconds.
+    pub wall_skew_ms: i64,
     /// A client's packets to a broker vanish, and the other way round.
     pub partitioned: BTreeSet<(usize, BrokerId)>,
     /// What is said on the links.
@@ -67,6 +73,51 @@ enum Event {
     ClosedAtBroker(u64),
 }
 
+impl Event {
+    /// The client to which it happens.
+    fn client(&self, links: &BTreeMap<u64, Link>) -> Option<usize> {
+        match self {
+            Self::Wake(client, _)
+            | Self::Mail(client, ..)
+            | Self::Timer(client, _)
+            | Self::Resolved(client, ..) => Some(*client),
+            Self::ToClient(link) | Self::ClosedAtClient(link) | Self::Connecting(link) => {
+                links.get(link).map(|link| link.client)
+            }
+            Self::ClusterTimer | Self::ToBroker(_) | Self::ClosedAtBroker(_) => None,
+        }
+    }
+}
+
+/// What a name server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resolver {
+    /// The address.
+    Works,
+    /// Nothing.
+    Down,
+    /// That there is no address.
+    Empty,
+    /// The address between two where nobody listens.
+    Several,
+    /// An address where nobody listens.
+    Wrong,
+}
+
+/// Which way bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// From a client to a broker.
+    ToBroker,
+    /// From a broker to a client.
+    ToClient,
+}
+
+/// The last byte of the address at which brokers listen.
+const BROKER_ADDRESS: u8 = 1;
+/// The broker at an address where nobody listens.
+const NOBODY: i32 = 0;
+
 /// The first broker's port; the others follow.
 pub const FIRST_PORT: u16 = 9092;
 
@@ -81,7 +132,10 @@ impl World {
             clients: Vec::new(),
             network,
             trace: Trace::new(keep_trace),
-            resolver_down: false,
+            resolver: Resolver::Works,
+            one_way: BTreeSet::new(),
+            suspended: BTreeMap::new(),
+            wall_skew_ms: 0,
             partitioned: BTreeSet::new(),
             wire: Wire::default(),
             broken: None,
@@ -190,12 +244,30 @@ impl World {
         }
     }
 
+    /// A broker forgets a random connection, and the client is not told.
+    pub fn half_open_a_link(&mut self) {
+        let open: Vec<u64> = self.links.keys().copied().collect();
+        let Some(link) = open.get(self.rng.below(open.len() as u64) as usize).copied() else { return };
+        self.trace.note(self.now, format_args!("link {link} is half open"));
+        self.schedule(self.now, Event::ClosedAtBroker(link));
+    }
+
+    fn is_cut(&self, client: usize, broker: BrokerId, direction: Direction) -> bool {
+        self.partitioned.contains(&(client, broker)) || self.one_way.contains(&(client, broker, direction))
+    }
+
     /// The links that are open, for checks at the end.
     pub fn open_links(&self) -> usize {
         self.links.len()
     }
 
     fn happen(&mut self, event: Event) {
+        // What happens to a host that sleeps waits for it to wake up.
+        if let Some(until) = event.client(&self.links).and_then(|client| self.suspended.get(&client).copied())
+            && until > self.now
+        {
+            return self.schedule(until, event);
+        }
         match event {
             Event::Wake(client, owner) => {
                 self.trace.note(self.now, format_args!("{client} wakes {owner:?}"));
@@ -318,17 +390,26 @@ impl World {
             };
             match output {
                 BrokerOutput::Resolve { host, port } => {
-                    let result = if self.resolver_down {
-                        Err("the resolver is down".to_owned())
-                    } else {
-                        Ok(vec![SocketAddr::from(([10, 0, 0, 1], port))])
+                    let address = |last| SocketAddr::from(([10, 0, 0, last], port));
+                    let result = match self.resolver {
+                        Resolver::Works => Ok(vec![address(BROKER_ADDRESS)]),
+                        Resolver::Down => Err("the resolver is down".to_owned()),
+                        Resolver::Empty => Ok(Vec::new()),
+                        Resolver::Several => Ok(vec![address(66), address(BROKER_ADDRESS), address(77)]),
+                        Resolver::Wrong => Ok(vec![address(66)]),
                     };
                     self.trace.note(self.now, format_args!("{client} resolves {host}"));
                     let at = self.now + self.some_latency();
                     self.schedule(at, Event::Resolved(client, key, result));
                 }
                 BrokerOutput::Connect(address) => {
-                    let broker = BrokerId(i32::from(address.port().wrapping_sub(FIRST_PORT)) + 1);
+                    let number = if address == SocketAddr::from(([10, 0, 0, BROKER_ADDRESS], address.port()))
+                    {
+                        i32::from(address.port().wrapping_sub(FIRST_PORT)) + 1
+                    } else {
+                        NOBODY
+                    };
+                    let broker = BrokerId(number);
                     let id = self.next_link;
                     self.next_link += 1;
                     self.links.insert(
@@ -405,7 +486,9 @@ impl World {
             self.links.remove(&id);
             return;
         }
-        if self.partitioned.contains(&(client, broker)) {
+        if self.is_cut(client, broker, Direction::ToBroker)
+            || self.is_cut(client, broker, Direction::ToClient)
+        {
             // Nobody answers: the client's own timeout ends it. Look again in case the network heals first.
             let at = self.now + Duration::from_millis(500);
             return self.schedule(at, Event::Connecting(id));
@@ -432,10 +515,11 @@ impl World {
     }
 
     fn arrive_at_broker(&mut self, id: u64) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.links.get(&id) else { return };
         let (client, key, broker) = (link.client, link.key, link.broker);
-        if self.partitioned.contains(&(client, broker)) {
+        if self.is_cut(client, broker, Direction::ToBroker) {
             let at = self.now + Duration::from_millis(100);
+            let Some(link) = self.links.get_mut(&id) else { return };
             link.to_broker.stall(at);
             return self.schedule(at, Event::ToBroker(id));
         }
@@ -464,9 +548,9 @@ impl World {
     }
 
     fn arrive_at_client(&mut self, id: u64) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.links.get(&id) else { return };
         let (client, key, broker) = (link.client, link.key, link.broker);
-        if self.partitioned.contains(&(client, broker)) {
+        if self.is_cut(client, broker, Direction::ToClient) {
             let at = self.now + Duration::from_millis(100);
             return self.schedule(at, Event::ToClient(id));
         }

@@ -66,4 +66,9 @@ mod found {
     fn the_end_of_a_partition_is_not_told_after_a_seek() {
         assert_eq!(run(&Knobs::from_seed(168), false).broken, None, "cargo xtask sim 168");
     }
+
+    #[test]
+    fn a_consumer_that_reads_committed_asks_a_broker_without_transactions_for_offsets() {
+        assert_eq!(run(&Knobs::from_seed(275), false).broken, None, "cargo xtask sim 275");
+    }
 }

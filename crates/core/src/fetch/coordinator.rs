@@ -922,6 +922,20 @@ mod tests {
     }
 
     #[test]
+    fn a_consumer_that_reads_committed_asks_a_broker_without_transactions_for_offsets() {
+        let mut script = Script::new(OffsetReset::End);
+        assert_eq!(script.shared.settings.isolation_level, IsolationLevel::ReadCommitted);
+        script.assign(0, Offset::Beginning);
+        script.coordinator.advance(NOW, &script.metadata);
+        let Some(FetchCoordinatorOutput::Request(_, _, request)) = script.coordinator.poll_output() else {
+            panic!("the leader is asked");
+        };
+        for version in [0, 1, 2, 11] {
+            assert_eq!((request.encode)(version, &mut Vec::new()), Ok(()), "version {version}");
+        }
+    }
+
+    #[test]
     fn a_partition_moves_with_its_offset_when_the_leader_changes() {
         let mut script = Script::new(OffsetReset::End);
         script.assign(0, Offset::At(5));

@@ -427,6 +427,8 @@ impl OffsetLookups {
                 name: name.to_string(),
                 partitions: partitions.clone(),
             });
+            // Before version 2 there were no transactions to be isolated from.
+            let isolation_level = if version < 2 { 0 } else { isolation_level };
             let request =
                 ListOffsetsRequest { replica_id: -1, isolation_level, topics: topics.collect(), timeout_ms };
             request.encode(version, out)
