@@ -441,6 +441,7 @@ fn settings(view: &ConsumerView) -> ConsumerSettings {
         answer_timeout: view.client.socket_timeout,
         retry_backoff: view.client.retry_backoff,
         max_batch_bytes: view.client.receive_message_max_bytes,
+        mutation: ottla_core::mutation::Mutation::NONE,
     }
 }
 

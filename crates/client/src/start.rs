@@ -50,6 +50,7 @@ pub fn client(
                 MetadataRecovery::None => None,
             },
             leader_discovery: view.metadata_leader_discovery,
+            mutation: ottla_core::mutation::Mutation::NONE,
         },
         broker: BrokerParts {
             connection: Arc::new(connection_settings(view)),
@@ -117,6 +118,7 @@ pub fn producer_settings(view: &ProducerView) -> ProducerSettings {
         gapless: view.gapless,
         fail_of_old_topic: view.topic_recreate == TopicRecreatePolicy::Error,
         keep_opaques: true,
+        mutation: ottla_core::mutation::Mutation::NONE,
     }
 }
 
@@ -141,5 +143,6 @@ fn connection_settings(view: &ClientView) -> ConnectionSettings {
         ask_versions_timeout: view.api_version_request_timeout,
         fallback_release: view.broker_version_fallback.to_string(),
         version_caps: Vec::new(),
+        mutation: ottla_core::mutation::Mutation::NONE,
     }
 }

@@ -23,6 +23,7 @@ pub mod event;
 pub mod fetch;
 pub mod machine;
 pub mod mail;
+pub mod mutation;
 pub mod produce;
 pub mod rng;
 pub mod sync;

@@ -13,6 +13,8 @@ fn main() -> ExitCode {
             (Some(first), Some(count)) => swarm(first, |done, _| done < count),
             _ => usage(),
         },
+        #[cfg(feature = "mutants")]
+        Some("--mutants") => mutants(number(1).unwrap_or(1000)),
         Some("--minutes") => match number(1) {
             Some(minutes) => {
                 let first = std::time::SystemTime::now()
@@ -66,6 +68,27 @@ fn swarm(first: u64, mut go_on: impl FnMut(u64, u64) -> bool) -> ExitCode {
     );
     println!("{} passed, {failed} failed", done - failed);
     if failed > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS }
+}
+
+/// Hunts all mistakes; with `SEEDS`, so many seeds each.
+#[cfg(feature = "mutants")]
+fn mutants(most: u64) -> ExitCode {
+    use ottla_sim::mutants::{Verdict, hunt, table};
+
+    let mut verdicts: Vec<Verdict> = Vec::new();
+    for mutant in ottla_core::mutation::Mutant::ALL {
+        let verdict = hunt(*mutant, most);
+        let caught = verdict.caught.as_ref();
+        eprintln!(
+            "{mutant:?}: {}",
+            caught.map_or("not caught".into(), |(seed, by)| format!("seed {seed}, {by}"))
+        );
+        verdicts.push(verdict);
+    }
+    print!("{}", table(&verdicts));
+    let missed = verdicts.iter().filter(|verdict| verdict.caught.is_none()).count();
+    println!("{} passed, {missed} failed", verdicts.len() - missed);
+    if missed > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS }
 }
 
 fn print_outcome(seed: u64, outcome: &Outcome) {

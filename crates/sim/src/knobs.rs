@@ -5,6 +5,7 @@ use std::time::Duration;
 use ottla_core::{
     config::{IsolationLevel, OffsetReset},
     fetch::{partition::PrefetchLimits, shared::ConsumerSettings},
+    mutation::Mutation,
     produce::{accumulator::BatchLimits, collector::Linger, shared::ProducerSettings},
     rng::Rng,
 };
@@ -52,6 +53,8 @@ pub struct Knobs {
     pub habits: Habits,
     /// The consumers' settings.
     pub consumer: ConsumerSettings,
+    /// A deliberate mistake of the connections and of the cluster's owner.
+    pub mutation: Mutation,
 }
 
 impl Knobs {
@@ -126,6 +129,7 @@ impl Knobs {
             divided: false,
             habits: Habits { sleeps: false, single_percent: 0, restless: u64::MAX },
             consumer: ConsumerSettings::default(),
+            mutation: Mutation::NONE,
             lossy: rng.chance(1, 3),
             replication_lag: millis(pick(&mut rng, &[0, 0, 5, 100])),
             network: NetworkKnobs {

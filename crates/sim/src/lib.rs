@@ -7,7 +7,7 @@
 //!                                          ├─ the embedded cluster, as it is
 //!                                          ├─ workload and faults
 //!                                          └─ trace, whose hash is the same for the same seed
-//!   checkers: delivery, consume, accounting, busy, liveness, determinism
+//!   checkers: delivery, consume, accounting, wire, busy, liveness, determinism
 //! ```
 //!
 //! A run has two phases: first faults, in which nothing may go wrong; then everything heals, and all work must finish
@@ -19,6 +19,8 @@ pub mod checkers;
 pub mod client;
 pub mod faults;
 pub mod knobs;
+#[cfg(feature = "mutants")]
+pub mod mutants;
 pub mod network;
 pub mod reader;
 pub mod swarm;

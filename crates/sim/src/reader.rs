@@ -230,13 +230,16 @@ impl Reader {
         self.behind(cluster).is_none()
     }
 
-    /// A partition that was not read to its end: its topic, its number, what comes next, and its end.
-    pub fn behind(&self, cluster: &mut Cluster) -> Option<(String, i32, Option<i64>, i64)> {
+    /// A partition that was not read to its end: its topic, its number, what comes next, its end, and up to where
+    /// consumers may read.
+    pub fn behind(&self, cluster: &mut Cluster) -> Option<(String, i32, Option<i64>, i64, i64)> {
         self.partitions.iter().find_map(|((topic, partition), progress)| {
             let topic = &self.topics[*topic as usize];
             // Followers are in reach again: what is in the log will be seen.
-            let end = cluster.control().partition(topic, *partition).map_or(0, |state| state.log_end_offset);
-            (progress.next() != Some(end)).then(|| (topic.to_string(), *partition, progress.next(), end))
+            let state = cluster.control().partition(topic, *partition);
+            let (end, visible) = state.map_or((0, 0), |state| (state.log_end_offset, state.high_watermark));
+            let behind = progress.next() != Some(end);
+            behind.then(|| (topic.to_string(), *partition, progress.next(), end, visible))
         })
     }
 

@@ -184,7 +184,8 @@ impl<'a> Run<'a> {
         knobs.producer.message_timeout.unwrap_or_default()
             + Duration::from_secs(120)
             + (round_trip + Duration::from_millis(500)) * round_trips
-            + (round_trip + Duration::from_millis(200)) * fetches
+            // A fetch that brings one record may wait for more as long as it is allowed to.
+            + (round_trip + knobs.consumer.fetch_wait_max + Duration::from_millis(200)) * fetches
     }
 
     fn unfinished(&mut self, patience: Duration) -> String {
@@ -199,9 +200,9 @@ impl<'a> Run<'a> {
             }
         }
         for reader in &self.readers {
-            if let Some((topic, partition, next, end)) = reader.behind(&mut self.world.cluster) {
+            if let Some((topic, partition, next, end, visible)) = reader.behind(&mut self.world.cluster) {
                 return format!(
-                    "consumer {}: {topic} [{partition}] stands at {next:?} of {end} {after}",
+                    "consumer {}: {topic} [{partition}] stands at {next:?} of {end} ({visible} visible) {after}",
                     reader.number
                 );
             }
@@ -216,9 +217,10 @@ impl<'a> Run<'a> {
             idempotent: knobs.producer.idempotence && !knobs.lossy,
         };
         self.producers.iter().try_for_each(accounting::check)?;
+        self.readers.iter().try_for_each(accounting::check_reader)?;
         let log = Log::read(&mut self.world.cluster, &knobs.topics)?;
         delivery::check(&self.producers, &log, &knobs.topics, promises)?;
-        consume::check(&self.readers, &self.producers, &log)
+        consume::check(&self.readers, &self.producers, &log, promises.durable)
     }
 
     fn outcome(self, broken: Option<Broken>) -> Outcome {
@@ -309,6 +311,7 @@ fn cluster_settings(knobs: &Knobs) -> ClusterSettings {
         bootstrap: (0..knobs.brokers).map(|i| ("broker".to_owned(), FIRST_PORT + i as u16)).collect(),
         request_timeout: knobs.producer.answer_timeout,
         refresh_interval: Some(Duration::from_secs(30)),
+        mutation: knobs.mutation,
         ..ClusterSettings::default()
     }
 }
@@ -325,6 +328,7 @@ fn parts(
             request_timeout: knobs.producer.answer_timeout,
             reconnect_backoff_max: Duration::from_secs(2),
             max_idle: rng.chance(1, 4).then(|| Duration::from_secs(2)),
+            mutation: knobs.mutation,
             ..ConnectionSettings::default()
         }),
         producer,

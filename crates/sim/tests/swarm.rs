@@ -71,4 +71,18 @@ mod found {
     fn a_consumer_that_reads_committed_asks_a_broker_without_transactions_for_offsets() {
         assert_eq!(run(&Knobs::from_seed(275), false).broken, None, "cargo xtask sim 275");
     }
+
+    #[test]
+    fn a_partition_that_was_refused_is_fetched_again_though_others_keep_a_fetch_in_flight() {
+        for seed in [546, 990, 1147, 1851] {
+            assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
+        }
+    }
+
+    #[test]
+    fn metadata_is_not_asked_for_with_every_answer() {
+        for seed in [1538, 4049, 4195] {
+            assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
+        }
+    }
 }

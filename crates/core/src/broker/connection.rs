@@ -24,6 +24,7 @@ use crate::{
     backoff::Backoff,
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
+    mutation::{Mutant, Mutation},
     produce::request::ProduceFrame,
     rng::Rng,
 };
@@ -59,6 +60,8 @@ pub struct ConnectionSettings {
     pub fallback_release: String,
     /// Highest versions to use of some APIs, for tests and measurements.
     pub version_caps: Vec<(ApiKey, i16)>,
+    /// A deliberate mistake, for the simulator's tests.
+    pub mutation: Mutation,
 }
 
 impl Default for ConnectionSettings {
@@ -78,6 +81,7 @@ impl Default for ConnectionSettings {
             ask_versions_timeout: Duration::from_secs(10),
             fallback_release: "0.10.0".to_owned(),
             version_caps: Vec::new(),
+            mutation: Mutation::NONE,
         }
     }
 }
@@ -360,6 +364,7 @@ impl Connection {
                     self.answered = true;
                     return Some(response);
                 }
+                Err(_) if self.settings.mutation.is(Mutant::IgnoreNonsense) => {}
                 Err(error) => {
                     self.fail(now, error);
                     return None;
@@ -475,7 +480,9 @@ impl Connection {
                 }
             }
             State::Asking | State::Ready => {
-                if let Some(Overdue { api, since, unsent }) = self.in_flight.overdue(now) {
+                if let Some(Overdue { api, since, unsent }) = self.in_flight.overdue(now)
+                    && !self.settings.mutation.is(Mutant::NeverTimeOut)
+                {
                     let waited = (now - since).as_millis();
                     let detail = if unsent {
                         format!("the request could not be written: the peer took no byte for {waited} ms")
@@ -499,6 +506,7 @@ impl Connection {
             State::Idle => None,
             State::BackingOff { until } => Some(until),
             State::Resolving { deadline } | State::Connecting { deadline } => Some(deadline),
+            State::Asking | State::Ready if self.settings.mutation.is(Mutant::NeverTimeOut) => self.idle_at(),
             State::Asking | State::Ready => earliest(self.in_flight.earliest_deadline(), self.idle_at()),
         }
     }
@@ -582,6 +590,15 @@ impl Connection {
     }
 
     fn become_ready(&mut self) {
+        if self.settings.mutation.is(Mutant::UnsupportedVersion) && !self.versions.is_guessed() {
+            self.versions = Versions::new([
+                (ApiKey::Produce as i16, 3, 13),
+                (ApiKey::Fetch as i16, 4, 18),
+                (ApiKey::ListOffsets as i16, 1, 11),
+                (ApiKey::Metadata as i16, 0, 13),
+                (ApiKey::InitProducerId as i16, 0, 5),
+            ]);
+        }
         for (api, highest) in &self.settings.version_caps {
             self.versions.cap(*api, *highest);
         }
@@ -617,7 +634,13 @@ impl Connection {
         if !matches!(self.state, State::Idle | State::BackingOff { .. } | State::Resolving { .. }) {
             self.outputs.push_back(ConnectionOutput::Close);
         }
-        let wait = self.backoff.next(&mut self.rng);
+        let mut wait = self.backoff.next(&mut self.rng);
+        if self.settings.mutation.is(Mutant::ReconnectWithoutBackoff) {
+            wait = Duration::ZERO;
+        }
+        if self.settings.mutation.is(Mutant::OwnRandomness) {
+            wait += Duration::from_micros(self.settings.mutation.unforeseen() % 1000);
+        }
         self.state = State::BackingOff { until: now + wait };
         self.wanted = false;
         self.incoming.reset();
@@ -641,6 +664,9 @@ impl Connection {
 
     fn next_correlation_id(&mut self) -> i32 {
         let id = self.next_correlation_id;
+        if self.settings.mutation.is(Mutant::RepeatCorrelationId) && id % 10 == 9 {
+            self.next_correlation_id -= 1;
+        }
         self.next_correlation_id = self.next_correlation_id.checked_add(1).unwrap_or(1);
         id
     }

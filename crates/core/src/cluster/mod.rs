@@ -43,6 +43,7 @@ use crate::{
     fetch::{coordinator::FetchCoordinator, shared::ConsumerShared},
     machine::{Instant, earliest},
     mail::{BrokerKey, ClusterRequest, EncodeBody, ToBroker, ToCluster},
+    mutation::{Mutant, Mutation},
     produce::shared::ProducerShared,
     rng::Rng,
 };
@@ -66,6 +67,8 @@ pub struct ClusterSettings {
     pub rebootstrap_after: Option<Duration>,
     /// `metadata.leader.discovery`: go to a new leader as soon as the old one names it (KIP-951).
     pub leader_discovery: bool,
+    /// A deliberate mistake, for the simulator's tests.
+    pub mutation: Mutation,
 }
 
 impl Default for ClusterSettings {
@@ -79,6 +82,7 @@ impl Default for ClusterSettings {
             auto_create_topics: true,
             rebootstrap_after: Some(Duration::from_secs(300)),
             leader_discovery: true,
+            mutation: Mutation::NONE,
         }
     }
 }
@@ -195,6 +199,10 @@ impl ClusterCore {
         events: Arc<EventQueue>,
         rng: Rng,
     ) -> Self {
+        let mut settings = settings;
+        if settings.mutation.is(Mutant::OwnOrder) && settings.mutation.unforeseen() % 2 == 0 {
+            settings.bootstrap.reverse();
+        }
         Self {
             refresh: Refresh {
                 under_way: false,
@@ -500,7 +508,10 @@ impl ClusterCore {
             self.refresh.again_soon = true;
             return;
         }
-        let at = now + self.refresh.backoff.next(&mut self.brokers.rng);
+        let mut at = now + self.refresh.backoff.next(&mut self.brokers.rng);
+        if self.settings.mutation.is(Mutant::RefreshWithoutBackoff) {
+            at = now;
+        }
         self.refresh.at = Some(self.refresh.at.map_or(at, |known| known.min(at)));
     }
 
@@ -592,6 +603,11 @@ impl ClusterCore {
         incomplete |= self.admin.handle_metadata(now, &self.metadata, &errors);
         self.send_waiting();
         if std::mem::take(&mut self.refresh.again) {
+            // At once the first time; where each answer makes somebody ask again, at leisure.
+            if self.refresh.backoff.failures() > 0 {
+                return self.refresh_soon(now);
+            }
+            self.refresh.backoff.next(&mut self.brokers.rng);
             return self.request_metadata(now);
         }
         if std::mem::take(&mut self.refresh.again_soon) | incomplete {

@@ -67,8 +67,9 @@ impl Placements {
     /// A producer without topics.
     pub(super) fn new(shared: Arc<ProducerShared>) -> Self {
         let settings = &shared.settings;
-        let identity =
-            settings.idempotence.then(|| ProducerId::new(settings.retry_backoff, settings.retry_backoff_max));
+        let identity = settings
+            .idempotence
+            .then(|| ProducerId::new(settings.retry_backoff, settings.retry_backoff_max, settings.mutation));
         Self {
             identity,
             shared,

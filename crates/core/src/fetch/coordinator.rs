@@ -42,6 +42,7 @@ use crate::{
     config::{IsolationLevel, OffsetReset, TopicRecreatePolicy},
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
+    mutation::Mutant,
 };
 
 /// Where every partition is that is consumed.
@@ -181,6 +182,7 @@ impl FetchCoordinator {
     /// Mail from a broker's owner.
     pub fn handle_reply(&mut self, now: Instant, reply: FetchReply) {
         match reply {
+            FetchReply::Released(_) if self.shared.settings.mutation.is(Mutant::LoseReleased) => {}
             FetchReply::Released(partition) => self.take_back(partition, Place::Here, None),
             FetchReply::NotLeader(partition) => {
                 self.refused.insert((Arc::clone(partition.handle.topic()), partition.handle.partition()));
@@ -214,7 +216,9 @@ impl FetchCoordinator {
                         self.unplaced.insert(key.clone());
                     }
                 }
-                (Some((wanted, _)), Place::At(node)) if wanted != node => {
+                (Some((wanted, _)), Place::At(node))
+                    if wanted != node && !self.shared.settings.mutation.is(Mutant::KeepStaleLeader) =>
+                {
                     entry.place = Place::Leaving;
                     let (topic, partition) = key.clone();
                     let mail = FetchMail::Release { topic, partition };

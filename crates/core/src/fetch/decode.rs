@@ -32,6 +32,8 @@ pub(crate) struct DecodeOptions {
     pub(crate) decompressed_room: usize,
     /// Memory for decompressed records.
     pub(crate) buffers: BufferPool,
+    /// A deliberate mistake: records before the offset that was asked for are kept.
+    pub(crate) keep_earlier: bool,
 }
 
 /// What a partition's bytes are.
@@ -265,7 +267,9 @@ impl Decoder<'_> {
         self.decoded.messages += count;
         self.decoded.bytes += bytes.len();
         let buffer = Arc::clone(self.buffer);
-        self.decoded.batches.push(RecordBatch::new(buffer, bytes, *header, self.decoded.next_offset));
+        let keep = self.options.keep_earlier;
+        let first_offset = if keep { header.base_offset } else { self.decoded.next_offset };
+        self.decoded.batches.push(RecordBatch::new(buffer, bytes, *header, first_offset));
         self.pass(header);
         true
     }

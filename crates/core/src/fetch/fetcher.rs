@@ -40,6 +40,7 @@ use crate::{
     config::IsolationLevel,
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
+    mutation::Mutant,
     rng::Rng,
     wake::WakeHandle,
 };
@@ -178,7 +179,12 @@ impl Fetcher {
         if version >= FIRST_WITH_SESSIONS {
             match self.session.handle_answer(answer.error_code, answer.session_id) {
                 SessionVerdict::Good => {}
-                SessionVerdict::Restart => return,
+                SessionVerdict::Restart => {
+                    if self.shared.settings.mutation.is(Mutant::KeepSession) {
+                        self.session.go_on();
+                    }
+                    return;
+                }
                 SessionVerdict::Refused(code) => {
                     let error = Error::broker(code, None).with_api("Fetch").with_peer(peer);
                     self.shared.tell(error);
@@ -192,6 +198,7 @@ impl Fetcher {
             check_crcs: settings.check_crcs,
             read_committed: settings.isolation_level == IsolationLevel::ReadCommitted,
             max_batch_bytes: settings.max_batch_bytes,
+            keep_earlier: settings.mutation.is(Mutant::KeepEarlier),
             decompressed_room: settings.prefetch.bytes,
             buffers: self.buffers.clone(),
         };
@@ -267,6 +274,8 @@ impl Fetcher {
 
     /// Sends the next fetch, unless one is in flight or there is enough in the queue.
     pub fn pump(&mut self, now: Instant, connection: &mut Connection) {
+        // While a fetch is in flight nobody is woken for what becomes due meanwhile.
+        self.handle_timeout(now);
         if self.in_flight.is_some()
             || self.partitions == 0
             || self.resting_until.is_some()
@@ -447,7 +456,8 @@ impl Fetcher {
         let offset = slot.partition.offset;
         let answers_it =
             slot.known.is_some_and(|(known, asked)| known == generation && asked.offset == offset);
-        if !answers_it || slot.partition.is_stale() {
+        let taken_anyway = self.shared.settings.mutation.is(Mutant::IgnoreAsked);
+        if !(answers_it || taken_anyway) || slot.partition.is_stale() {
             return;
         }
         if answer.error_code != ErrorCode::NONE {
@@ -492,6 +502,12 @@ impl Fetcher {
         }
         let damage = decoded.damage.take();
         slot.partition.offset = decoded.next_offset;
+        if decoded.next_offset > offset && self.shared.settings.mutation.is(Mutant::SkipOffset) {
+            slot.partition.offset += 1;
+        }
+        if decoded.next_offset > offset + 1 && self.shared.settings.mutation.is(Mutant::RepeatOffset) {
+            slot.partition.offset -= 1;
+        }
         if decoded.next_offset > offset {
             slot.partition.position_epoch = decoded.last_epoch;
         }
@@ -516,7 +532,7 @@ impl Fetcher {
             let event = ConsumerEvent::EndOfPartition {
                 topic: Arc::clone(topic),
                 partition: number,
-                offset: reached,
+                offset: reached + i64::from(self.shared.settings.mutation.is(Mutant::EndTooFar)),
             };
             items.push(Item::Note { handle: Arc::clone(&slot.partition.handle), version, event });
         }
@@ -536,7 +552,7 @@ impl Fetcher {
             }
             return;
         }
-        if code.invalidates_metadata() {
+        if code.invalidates_metadata() && !self.shared.settings.mutation.is(Mutant::KeepStaleLeader) {
             if let Some(mut slot) = self.remove(topic, number) {
                 slot.partition.refusals += 1;
                 self.outputs.push_back(FetcherOutput::RefreshMetadata(Arc::clone(topic)));

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind},
+    mutation::{Mutant, Mutation},
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -26,6 +27,7 @@ pub struct FetchQueue {
     /// Some fetcher waits for the budget.
     starved: AtomicBool,
     starving: Mutex<Vec<WakeHandle>>,
+    mutation: Mutation,
 }
 
 #[derive(Default)]
@@ -66,7 +68,19 @@ impl FetchQueue {
             queued_bytes: AtomicUsize::new(0),
             starved: AtomicBool::new(false),
             starving: Mutex::new(Vec::new()),
+            mutation: Mutation::NONE,
         }
+    }
+
+    /// The queue with a deliberate mistake.
+    pub(crate) const fn mutated(mut self, mutation: Mutation) -> Self {
+        self.mutation = mutation;
+        self
+    }
+
+    /// Bytes of records that wait for the application.
+    pub fn queued_bytes(&self) -> usize {
+        self.queued_bytes.load(Ordering::SeqCst)
     }
 
     /// The limits.
@@ -83,7 +97,14 @@ impl FetchQueue {
                     records.handle.charge(records.messages, records.bytes);
                     self.queued_bytes.fetch_add(records.bytes, Ordering::SeqCst);
                 }
-                state.items.push_back(item);
+                if self.mutation.is(Mutant::LastFirst) {
+                    state.items.push_front(item);
+                } else {
+                    state.items.push_back(item);
+                }
+            }
+            if self.mutation.is(Mutant::LoseWakeup) {
+                return;
             }
             std::mem::take(&mut state.wakers)
         };
@@ -93,7 +114,8 @@ impl FetchQueue {
     /// Moves to `into` what may be handed out now, until it holds at least `enough` bytes. What is out of date vanishes,
     /// what is paused is set aside.
     pub fn take(self: &Arc<Self>, enough: usize, into: &mut Records) {
-        self.take_with(enough, into, |records| records.handle.set_position(records.next_offset));
+        let ahead = i64::from(self.mutation.is(Mutant::PositionAhead));
+        self.take_with(enough, into, |records| records.handle.set_position(records.next_offset + ahead));
     }
 
     /// Like [`FetchQueue::take`], for somebody who hands out single records and moves the position with each.
@@ -110,8 +132,12 @@ impl FetchQueue {
                 && let Some(item) = state.items.pop_front()
             {
                 match item {
-                    item if item.is_stale() => self.drop_item(item, &mut wakes),
-                    item if item.is_paused() => state.aside.push_back(item),
+                    item if item.is_stale() && !self.mutation.is(Mutant::DeliverAfterSeek) => {
+                        self.drop_item(item, &mut wakes)
+                    }
+                    item if item.is_paused() && !self.mutation.is(Mutant::ForgetPause) => {
+                        state.aside.push_back(item)
+                    }
                     Item::Records(records) => {
                         self.release(&records, &mut wakes);
                         taken(&records);
@@ -230,7 +256,7 @@ impl FetchQueue {
             let state = &mut *state;
             for items in [&mut state.items, &mut state.aside] {
                 for item in std::mem::take(items) {
-                    if item.is_stale() {
+                    if item.is_stale() && !self.mutation.is(Mutant::DeliverAfterSeek) {
                         self.drop_item(item, &mut wakes);
                     } else {
                         items.push_back(item);
@@ -320,14 +346,18 @@ impl FetchQueue {
     }
 
     fn drop_item(&self, item: Item, wakes: &mut Wakes) {
-        if let Item::Records(records) = &item {
+        if let Item::Records(records) = &item
+            && !self.mutation.is(Mutant::ForgetFetched)
+        {
             self.release(records, wakes);
         }
     }
 
     fn release(&self, records: &FetchedRecords, wakes: &mut Wakes) {
         self.queued_bytes.fetch_sub(records.bytes, Ordering::SeqCst);
-        if records.handle.release(records.messages, records.bytes, &self.limits) {
+        if records.handle.release(records.messages, records.bytes, &self.limits)
+            && !self.mutation.is(Mutant::ForgetStarved)
+        {
             wakes.0.push(Arc::clone(&records.handle));
         }
     }

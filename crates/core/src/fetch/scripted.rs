@@ -353,6 +353,22 @@ fn the_end_of_a_partition_is_not_told_after_a_seek() {
 }
 
 #[test]
+fn a_partition_that_was_refused_is_fetched_again_though_others_keep_a_fetch_in_flight() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    script.adopt(1, 0);
+    script.fetch().unwrap();
+    let refused = failed(0, ErrorCode::UNKNOWN_SERVER_ERROR);
+    script.answer(&response(99, vec![refused, data(1, 1, batch(0, 1, 1))]));
+    let request = script.fetch().unwrap();
+    assert_eq!(request.forgotten_topics_data[0].partitions, [0], "it waits for its back-off");
+    // Nobody is woken while this fetch is in flight.
+    script.now = script.now + Duration::from_secs(10);
+    script.answer(&response(99, vec![]));
+    assert_eq!(named(&script.fetch().unwrap()), [(0, 0)]);
+}
+
+#[test]
 fn paused_records_are_kept_and_come_first_after_resume() {
     let mut script = Script::new(18, ConsumerSettings::default());
     let handle = script.adopt(0, 0);

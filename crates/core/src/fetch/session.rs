@@ -72,6 +72,12 @@ impl FetchSession {
         self.forgotten.clear();
     }
 
+    /// Goes on under an id that no broker gave: a deliberate mistake.
+    pub(crate) const fn go_on(&mut self) {
+        self.id = 1;
+        self.epoch = 1;
+    }
+
     /// A partition that the broker knows is not fetched any more.
     pub(crate) fn forget(&mut self, partition: ForgottenPartition) {
         if !self.is_full() {

@@ -17,6 +17,7 @@ use crate::{
     completion::Completion,
     config::{IsolationLevel, OffsetReset, TopicRecreatePolicy},
     error::{Error, ErrorKind},
+    mutation::Mutation,
     sync::{Mutex, atomic::AtomicUsize},
 };
 
@@ -55,6 +56,8 @@ pub struct ConsumerSettings {
     pub retry_backoff: Duration,
     /// `receive.message.max.bytes`: a batch that decompresses to more is refused.
     pub max_batch_bytes: usize,
+    /// A deliberate mistake, for the simulator's tests.
+    pub mutation: Mutation,
 }
 
 impl Default for ConsumerSettings {
@@ -76,6 +79,7 @@ impl Default for ConsumerSettings {
             answer_timeout: Duration::from_secs(60),
             retry_backoff: Duration::from_millis(100),
             max_batch_bytes: 100_000_000,
+            mutation: Mutation::NONE,
         }
     }
 }
@@ -99,7 +103,7 @@ impl ConsumerShared {
     /// A consumer's shared half.
     pub fn new(settings: ConsumerSettings) -> Self {
         Self {
-            queue: Arc::new(FetchQueue::new(settings.prefetch)),
+            queue: Arc::new(FetchQueue::new(settings.prefetch).mutated(settings.mutation)),
             fetchers: AtomicUsize::new(0),
             partitions: Mutex::default(),
             settings,

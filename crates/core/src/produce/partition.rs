@@ -15,6 +15,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind},
     machine::Instant,
+    mutation::{Mutant, Mutation},
 };
 
 /// The sending side of a partition.
@@ -56,6 +57,7 @@ pub struct PartitionProducer {
     confirmed: bool,
     /// Where the newest records that were acknowledged end in the log.
     last_end: Option<i64>,
+    mutation: Mutation,
 }
 
 /// What [`PartitionProducer::next`] found.
@@ -99,7 +101,13 @@ impl PartitionProducer {
             gap: None,
             confirmed: false,
             last_end: None,
+            mutation: Mutation::NONE,
         }
+    }
+
+    /// Makes a deliberate mistake from now on.
+    pub(crate) const fn mutate(&mut self, mutation: Mutation) {
+        self.mutation = mutation;
     }
 
     /// Where records for it are collected.
@@ -143,7 +151,8 @@ impl PartitionProducer {
 
     /// True if something waits that may go only when nothing is in flight any more.
     pub fn is_draining(&self) -> bool {
-        let unconfirmed = self.identity.is_some() && !self.confirmed;
+        let unconfirmed =
+            self.identity.is_some() && !self.confirmed && !self.mutation.is(Mutant::SecondBeforeFirst);
         self.in_flight > 0 && (self.gap.is_some() || unconfirmed || !self.retries.is_empty())
     }
 
@@ -159,7 +168,8 @@ impl PartitionProducer {
         if self.is_draining() {
             return Next::Nothing;
         }
-        let doubtful = self.retries.front().is_some_and(|batch| batch.possibly_persisted);
+        let doubtful = self.retries.front().is_some_and(|batch| batch.possibly_persisted)
+            && !self.mutation.is(Mutant::RenumberDoubtful);
         if idempotent
             && (self.identity.is_none() || (self.gap.is_some() && !doubtful))
             && !self.take_identity(current)
@@ -180,6 +190,7 @@ impl PartitionProducer {
             options.base_sequence = self.next_sequence;
         }
         match ReadyBatch::seal(open, order, &options) {
+            Ok(batch) if order % 8 == 7 && self.mutation.is(Mutant::ReuseSequence) => Next::Batch(batch),
             Ok(batch) => {
                 self.next_sequence = sequence_after(self.next_sequence, batch.sealed.record_count());
                 Next::Batch(batch)
@@ -190,7 +201,10 @@ impl PartitionProducer {
 
     /// Puts a batch back that is to be sent again, at its place in the order.
     pub fn put_back(&mut self, batch: ReadyBatch) {
-        let at = self.retries.partition_point(|other| other.order < batch.order);
+        let mut at = self.retries.partition_point(|other| other.order < batch.order);
+        if self.mutation.is(Mutant::RetryOutOfOrder) {
+            at = self.retries.len();
+        }
         self.retries.insert(at, batch);
     }
 

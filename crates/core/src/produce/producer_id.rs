@@ -17,6 +17,7 @@ use crate::{
     cluster::RoutedRequest,
     error::{Error, ErrorKind, Result},
     machine::Instant,
+    mutation::{Mutant, Mutation},
     rng::Rng,
     sync::atomic::{AtomicI64, AtomicU64, Ordering},
 };
@@ -78,6 +79,7 @@ pub struct ProducerId {
     state: State,
     known: Option<ProducerIdentity>,
     backoff: Backoff,
+    mutation: Mutation,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,11 +102,12 @@ pub enum ProducerIdAnswer {
 
 impl ProducerId {
     /// Nothing is known yet.
-    pub const fn new(retry_backoff: Duration, retry_backoff_max: Duration) -> Self {
+    pub const fn new(retry_backoff: Duration, retry_backoff_max: Duration, mutation: Mutation) -> Self {
         Self {
             state: State::Wanted { at: Instant::ZERO },
             known: None,
             backoff: Backoff::new(retry_backoff, retry_backoff_max),
+            mutation,
         }
     }
 
@@ -207,7 +210,9 @@ impl ProducerId {
             | ErrorCode::UNKNOWN_PRODUCER_ID => self.known = None,
             _ => {}
         }
-        self.state = State::Wanted { at: now + self.backoff.next(rng) };
+        let wait = self.backoff.next(rng);
+        let at_once = self.mutation.is(Mutant::IdentityWithoutBackoff);
+        self.state = State::Wanted { at: if at_once { now } else { now + wait } };
         ProducerIdAnswer::Later
     }
 }
@@ -240,7 +245,7 @@ mod tests {
 
     #[test]
     fn only_the_identity_in_use_is_renewed() {
-        let mut id = ProducerId::new(Duration::from_millis(1), Duration::from_millis(1));
+        let mut id = ProducerId::new(Duration::from_millis(1), Duration::from_millis(1), Mutation::NONE);
         id.state = State::Known;
         id.known = Some(ProducerIdentity { id: 5, epoch: 1 });
         let shared = SharedIdentity::default();

@@ -31,6 +31,7 @@ use crate::{
     cluster::metadata::LeaderHint,
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
+    mutation::Mutant,
     rng::Rng,
     wake::WakeHandle,
 };
@@ -144,6 +145,8 @@ impl Sender {
         partition.accumulator().set_owner(&self.ready, slot);
         let settings = &self.shared.settings;
         let backoff = Backoff::new(settings.retry_backoff, settings.retry_backoff_max);
+        let mut partition = partition;
+        partition.mutate(settings.mutation);
         self.slots[slot] = Some(Slot { partition, backoff });
         self.collect(slot);
     }
@@ -347,7 +350,9 @@ impl Sender {
     fn send_due(&mut self, now: Instant, connection: &mut Connection) {
         while connection.is_ready()
             && self.throttled_until.is_none()
-            && self.requests_in_flight < self.shared.settings.max_in_flight
+            && self.requests_in_flight
+                < self.shared.settings.max_in_flight
+                    + usize::from(self.shared.settings.mutation.is(Mutant::TooManyInFlight))
             && connection.unsent_bytes() < ENOUGH_UNSENT_BYTES
         {
             let enough_bytes = self.ready.has_enough_bytes();
@@ -388,7 +393,8 @@ impl Sender {
         if version < 3 || version < 7 && options.compression == Compression::Zstd {
             options.compression = Compression::None;
         }
-        let max_request_bytes = settings.max_request_bytes;
+        let oversized = settings.mutation.is(Mutant::OversizedRequest);
+        let max_request_bytes = if oversized { usize::MAX } else { settings.max_request_bytes };
         let (idempotent, identity) = (settings.idempotence, self.shared.identity.get());
         let mut collected: Vec<ProduceBatch> = Vec::new();
         let mut bytes = 0;
@@ -434,8 +440,10 @@ impl Sender {
                     entry.partition.in_flight += 1;
                     let topic_id = entry.partition.topic_id;
                     collected.push(ProduceBatch { slot, topic_id, batch, reported: false });
-                    taken.push(slot);
-                    continue;
+                    if !self.shared.settings.mutation.is(Mutant::TwiceInRequest) {
+                        taken.push(slot);
+                        continue;
+                    }
                 }
             }
             self.collect(slot);
@@ -478,6 +486,14 @@ impl Sender {
             })
             .collect();
         let settings = &self.shared.settings;
+        let mut entries: Vec<Entry<'_>> = entries;
+        if settings.mutation.is(Mutant::SwapBatches) && entries.len() > 1 {
+            let (first, last) = (entries[0].partition, entries[entries.len() - 1].partition);
+            entries[0].partition = last;
+            if let Some(entry) = entries.last_mut() {
+                entry.partition = first;
+            }
+        }
         let head = RequestHead {
             version,
             acks: settings.acks,
@@ -600,7 +616,14 @@ impl Sender {
         delivered: Delivered,
         peer: &str,
     ) {
-        let verdict = judge(code, batch.batch.sealed.record_count());
+        let mut verdict = judge(code, batch.batch.sealed.record_count());
+        let mut delivered = delivered;
+        if self.shared.settings.mutation.is(Mutant::AcknowledgeRefused) && verdict == Verdict::Retry {
+            verdict = Verdict::Delivered;
+        }
+        if self.shared.settings.mutation.is(Mutant::WrongOffset) {
+            delivered.base_offset = delivered.base_offset.map(|offset| offset + 1);
+        }
         if matches!(verdict, Verdict::Delivered | Verdict::Duplicate) {
             if let Some(entry) = &mut self.slots[batch.slot] {
                 entry.backoff.reset();
@@ -630,7 +653,9 @@ impl Sender {
                 &Error::broker(code, message).with_peer(peer).with_api("Produce"),
             );
         }
-        batch.batch.possibly_persisted |= may_have_been_written(code);
+        let trusted = code == ErrorCode::NOT_LEADER_OR_FOLLOWER
+            && self.shared.settings.mutation.is(Mutant::TrustNotLeader);
+        batch.batch.possibly_persisted |= may_have_been_written(code) && !trusted;
         let error = Error::broker(code, message).with_peer(peer).with_api("Produce");
         match verdict {
             Verdict::RetryElsewhere => {
@@ -649,7 +674,7 @@ impl Sender {
     }
 
     fn handle_lost_batch(&mut self, now: Instant, mut batch: ProduceBatch, sent: bool, error: &Error) {
-        if sent {
+        if sent && !self.shared.settings.mutation.is(Mutant::CallSentUnsent) {
             batch.batch.possibly_persisted = true;
             self.retry(now, batch, error);
         } else if let Some(batch) = self.over_unless_reported(batch) {
@@ -665,10 +690,16 @@ impl Sender {
         }
         let slot = batch.slot;
         let Some(batch) = self.over_unless_reported(batch) else { return };
+        if self.shared.settings.mutation.is(Mutant::DropRetry) {
+            return;
+        }
         if let Some(entry) = &mut self.slots[slot]
             && entry.partition.retry_at.is_none()
         {
-            let at = now + entry.backoff.next(&mut self.rng);
+            let mut at = now + entry.backoff.next(&mut self.rng);
+            if self.shared.settings.mutation.is(Mutant::RetryWithoutBackoff) {
+                at = now;
+            }
             entry.partition.retry_at = Some(at);
             self.retries.insert((at, slot));
             self.collector.remove(slot);
@@ -881,7 +912,7 @@ impl Sender {
                     continue;
                 }
                 let Some(entry) = &mut self.slots[batch.slot] else { continue };
-                batch.reported = true;
+                batch.reported = !self.shared.settings.mutation.is(Mutant::ReportTwice);
                 let (topic, partition) = (entry.partition.topic(), entry.partition.partition());
                 let error = Error::new(kind, "").with_partition(&**topic, partition);
                 let status = PersistenceStatus::PossiblyPersisted;

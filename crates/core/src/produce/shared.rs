@@ -28,6 +28,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind},
     machine::Instant,
+    mutation::{Mutant, Mutation},
     rng::Rng,
     sync::{
         Mutex, RwLock,
@@ -86,6 +87,8 @@ pub struct ProducerSettings {
     pub fail_of_old_topic: bool,
     /// True if reports carry the application's number of each record.
     pub keep_opaques: bool,
+    /// A deliberate mistake, for the simulator's tests.
+    pub mutation: Mutation,
 }
 
 impl Default for ProducerSettings {
@@ -120,6 +123,7 @@ impl Default for ProducerSettings {
             gapless: false,
             fail_of_old_topic: true,
             keep_opaques: true,
+            mutation: Mutation::NONE,
         }
     }
 }
@@ -431,7 +435,13 @@ impl ProducerShared {
 
     /// Hands a report to the application and gives back what its records were charged.
     pub fn report(&self, batch: DeliveryBatch) {
-        let (len, bytes) = (batch.len(), batch.charged_bytes);
+        let (mut len, mut bytes) = (batch.len(), batch.charged_bytes);
+        if self.settings.mutation.is(Mutant::ForgetBytes) && bytes > 0 {
+            bytes -= 1;
+        }
+        if self.settings.mutation.is(Mutant::ForgetMessage) && len > 1 {
+            len -= 1;
+        }
         let released_by_sink = self.sink.keeps_charge();
         self.sink.deliver(batch);
         if !released_by_sink {

@@ -1,7 +1,7 @@
 //! When all is over, nothing is charged and no memory is held.
 
 use super::Broken;
-use crate::workload::Producer;
+use crate::{reader::Reader, workload::Producer};
 
 /// Checks a producer whose records all have their reports.
 pub fn check(producer: &Producer) -> Result<(), Broken> {
@@ -13,6 +13,17 @@ pub fn check(producer: &Producer) -> Result<(), Broken> {
             budget.messages(),
             budget.bytes()
         );
+        return Err(Broken::new("accounting", what));
+    }
+    Ok(())
+}
+
+/// Checks a consumer that has read everything.
+pub fn check_reader(reader: &Reader) -> Result<(), Broken> {
+    let bytes = reader.shared.queue.queued_bytes();
+    if bytes != 0 {
+        let what =
+            format!("consumer {}: {bytes} bytes are still charged, and everything is read", reader.number);
         return Err(Broken::new("accounting", what));
     }
     Ok(())
