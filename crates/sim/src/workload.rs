@@ -75,7 +75,6 @@ impl DeliverySink for Reports {
 
 impl Producer {
     /// Sends up to `count` records to random partitions of random topics; stops at a full queue.
-    #[expect(clippy::too_many_arguments, reason = "what the world is like")]
     pub fn send(
         &mut self,
         now: Instant,

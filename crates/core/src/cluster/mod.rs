@@ -200,7 +200,7 @@ impl ClusterCore {
         rng: Rng,
     ) -> Self {
         let mut settings = settings;
-        if settings.mutation.is(Mutant::OwnOrder) && settings.mutation.unforeseen() % 2 == 0 {
+        if settings.mutation.is(Mutant::OwnOrder) && settings.mutation.unforeseen().is_multiple_of(2) {
             settings.bootstrap.reverse();
         }
         Self {

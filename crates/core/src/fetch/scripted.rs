@@ -363,7 +363,7 @@ fn a_partition_that_was_refused_is_fetched_again_though_others_keep_a_fetch_in_f
     let request = script.fetch().unwrap();
     assert_eq!(request.forgotten_topics_data[0].partitions, [0], "it waits for its back-off");
     // Nobody is woken while this fetch is in flight.
-    script.now = script.now + Duration::from_secs(10);
+    script.now += Duration::from_secs(10);
     script.answer(&response(99, vec![]));
     assert_eq!(named(&script.fetch().unwrap()), [(0, 0)]);
 }
