@@ -11,8 +11,10 @@ use crate::{
 };
 
 /// The page, the crate whose test writes it, and the name of that test.
-pub const PAGES: [(&str, &str, &str); 1] =
-    [("CONFIGURATION.md", "ottla-core", "configuration_md_is_what_the_table_says")];
+pub const PAGES: [(&str, &str, &str); 2] = [
+    ("CONFIGURATION.md", "ottla-core", "configuration_md_is_what_the_table_says"),
+    ("STATISTICS.md", "ottla-core", "statistics_md_is_what_the_table_says"),
+];
 
 pub fn main(args: &[String]) -> Result<ExitCode> {
     let check = match args {

@@ -3,10 +3,11 @@
 //! [`case`] lists the work, [`peer`] who does it and how it is called, [`server`] what it is done against, [`measure`] runs
 //! one process and reads its CPU time and memory from the kernel, [`record`] keeps every single run under `bench/runs/`,
 //! and [`report`] makes `bench/RESULTS.md` and its picture out of those files. [`kip_951`] is another kind of measurement: what
-//! a record takes while leaders move.
+//! a record takes while leaders move. [`linger`] is a third: requests, latency and CPU of the ways to linger.
 
 mod case;
 mod kip_951;
+mod linger;
 mod machine;
 mod measure;
 mod peer;
@@ -31,7 +32,8 @@ cargo xtask bench [OPTIONS]
   --list              the cases and the peers
   --report            only write bench/RESULTS.md again, from bench/runs/
 
-cargo xtask bench kip-951 measures what a record takes while leaders move, with a --help of its own.
+cargo xtask bench kip-951 measures what a record takes while leaders move, cargo xtask bench linger
+what gathering per broker brings; each has a --help of its own.
 
 Every peer is a process of its own that does its work once. CPU is the user and system time of that whole process as the
 kernel counted it, divided by the messages; messages per second is from the first message to the last acknowledgement
@@ -65,6 +67,9 @@ fn run() -> Result<()> {
     let mut args = env::args().skip(1).peekable();
     if args.next_if(|arg| arg == "kip-951").is_some() {
         return kip_951::main(args);
+    }
+    if args.next_if(|arg| arg == "linger").is_some() {
+        return linger::main(args);
     }
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));

@@ -81,6 +81,16 @@ impl Server {
         }
     }
 
+    /// One embedded broker takes so long for every answer.
+    pub fn slow(&self, broker: i32, millis: u64) -> Result<()> {
+        match &self.running {
+            Running::Embedded(child) => {
+                Ok(writeln!(child.stdin.as_ref().ok_or("no stdin")?, "slow {broker} {millis}")?)
+            }
+            Running::Kafka(_) => Err("only embedded brokers can be slowed down".into()),
+        }
+    }
+
     /// For a case that consumes: makes its topic and fills it.
     pub fn fill(&self, case: &Case) -> Result<()> {
         if case.kind == Kind::Consume {

@@ -236,7 +236,25 @@ func remove() {
 }
 
 // The given number of records per second, each timed from Produce to its promise.
+// Counts ProduceRequests.
+type requests struct{ produce atomic.Int64 }
+
+func (r *requests) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, _ error) {
+	if key == 0 {
+		r.produce.Add(1)
+	}
+}
+
+// A number that may be left out.
+func numberOr(name string, otherwise int) int {
+	if _, there := values[name]; there {
+		return number(name)
+	}
+	return otherwise
+}
+
 func steady() {
+	var sent requests
 	acks := kgo.AllISRAcks()
 	if values["acks"] == "1" {
 		acks = kgo.LeaderAck()
@@ -245,22 +263,30 @@ func steady() {
 		kgo.DefaultProduceTopic(values["topic"]),
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.RequiredAcks(acks),
-		kgo.ProducerLinger(0),
+		kgo.ProducerLinger(time.Duration(numberOr("linger", 0))*time.Millisecond),
+		kgo.WithHooks(&sent),
 		kgo.ProducerBatchMaxBytes(int32(number("batch"))),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.MaxBufferedRecords(100_000),
 	)
 	next, rate, partitions := payloads(), number("rate"), number("partitions")
 	warm := number("warm") * rate
+	tick, random := time.Duration(numberOr("tick", 0))*time.Millisecond, values["spread"] == "random"
 	messages := warm + number("seconds")*rate
 	var lock sync.Mutex
 	var times []time.Duration
 	errors := 0
 	ctx, began := context.Background(), time.Now()
 	for i := 0; i < messages; i++ {
-		time.Sleep(time.Duration(i)*time.Second/time.Duration(rate) - time.Since(began))
+		if wait := time.Duration(i)*time.Second/time.Duration(rate) - time.Since(began); wait > 0 {
+			time.Sleep(max(wait, tick))
+		}
+		partition := i % partitions
+		if random {
+			partition = int((uint64(i) * 0x9e3779b97f4a7c15 >> 33) % uint64(partitions))
+		}
 		i, sent := i, time.Now()
-		c.Produce(ctx, &kgo.Record{Value: next(), Partition: int32(i % partitions)}, func(_ *kgo.Record, err error) {
+		c.Produce(ctx, &kgo.Record{Value: next(), Partition: int32(partition)}, func(_ *kgo.Record, err error) {
 			took := time.Since(sent)
 			lock.Lock()
 			defer lock.Unlock()
@@ -275,8 +301,8 @@ func steady() {
 	check(c.Flush(ctx))
 	sort.Slice(times, func(a, b int) bool { return times[a] < times[b] })
 	at := func(share float64) float64 { return float64(times[int(float64(len(times)-1)*share)].Nanoseconds()) / 1000 }
-	fmt.Printf("{\"version\":%q,\"messages\":%d,\"errors\":%d,\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f,\"max_us\":%.1f}\n",
-		version(), len(times), errors, at(0.5), at(0.99), at(0.999), at(1))
+	fmt.Printf("{\"version\":%q,\"messages\":%d,\"errors\":%d,\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f,\"max_us\":%.1f,\"requests\":%d,\"longest_wait_us\":-1}\n",
+		version(), len(times), errors, at(0.5), at(0.99), at(0.999), at(1), sent.produce.Load())
 }
 
 // Moves every partition's leadership to the next of its replicas: their order is rotated, then the first is elected.

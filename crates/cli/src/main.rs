@@ -12,6 +12,7 @@ mod client_options;
 mod commands;
 mod failure;
 mod message_format;
+mod metrics_port;
 mod perf;
 mod progress;
 

@@ -21,7 +21,6 @@ use ottla_core::{
     event::{Event, EventQueue},
     fetch::offsets::{ListedOffset, OffsetSpec},
 };
-use ottla_net::ClientHandle;
 
 use crate::{
     config::Config,
@@ -42,7 +41,7 @@ pub struct Admin {
 
 #[derive(Debug)]
 struct Inner {
-    client: Arc<ClientHandle>,
+    client: Arc<start::Client>,
     events: Arc<EventQueue>,
 }
 
@@ -55,12 +54,12 @@ impl Admin {
         let seed = start::seeded_rng().next_u64();
         // Asking about a topic must not create it.
         let view = ClientView { allow_auto_create_topics: false, ..view };
-        let client = Arc::new(start::client(&view, None, None, Arc::clone(&events), seed)?);
+        let client = Arc::new(start::client(&view, None, None, Arc::clone(&events), None, seed)?);
         Ok(Self { inner: Arc::new(Inner { client, events }) })
     }
 
     /// An admin client on another client's connections.
-    pub(crate) fn of(client: Arc<ClientHandle>, events: Arc<EventQueue>) -> Self {
+    pub(crate) fn of(client: Arc<start::Client>, events: Arc<EventQueue>) -> Self {
         Self { inner: Arc::new(Inner { client, events }) }
     }
 

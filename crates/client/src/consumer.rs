@@ -23,14 +23,14 @@ use ottla_core::{
         position::Offset,
         shared::{ConsumerSettings, ConsumerShared},
     },
+    stats::Statistics,
 };
-use ottla_net::ClientHandle;
 use parking_lot::Mutex;
 
 use crate::{
     admin::Admin,
     config::Config,
-    producer::{check_topic_name, config_error},
+    producer::{STATISTICS_TIMEOUT, check_topic_name, config_error},
     start,
     wait::wait_for,
 };
@@ -48,7 +48,7 @@ pub struct Consumer {
 #[derive(Debug)]
 struct Inner {
     shared: Arc<ConsumerShared>,
-    client: Arc<ClientHandle>,
+    client: Arc<start::Client>,
     events: Arc<EventQueue>,
     /// What [`Consumer::next`] took from the queue and did not hand out yet.
     single: Mutex<Single>,
@@ -76,18 +76,65 @@ const ENOUGH_BYTES: usize = 1 << 20;
 /// Events between single records beyond this are dropped, oldest first, when nobody asks for them.
 const MAX_EVENTS: usize = 1000;
 
+/// Makes a [`Consumer`].
+pub struct ConsumerBuilder<'a> {
+    config: &'a Config,
+    statistics: Option<Box<start::StatisticsCallback>>,
+}
+
+impl ConsumerBuilder<'_> {
+    /// Calls `on_statistics` every `statistics.interval.ms`. It runs on an I/O thread: it must not block.
+    #[must_use]
+    pub fn on_statistics(mut self, on_statistics: impl Fn(Statistics) + Send + Sync + 'static) -> Self {
+        self.statistics = Some(Box::new(on_statistics));
+        self
+    }
+
+    /// Starts the consumer.
+    pub fn build(self) -> Result<Consumer> {
+        Consumer::start(self.config, self.statistics)
+    }
+}
+
+impl std::fmt::Debug for ConsumerBuilder<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ConsumerBuilder")
+    }
+}
+
 impl Consumer {
     /// A consumer without partitions.
     pub fn new(config: &Config) -> Result<Self> {
+        Self::builder(config).build()
+    }
+
+    /// A consumer with callbacks.
+    pub const fn builder(config: &Config) -> ConsumerBuilder<'_> {
+        ConsumerBuilder { config, statistics: None }
+    }
+
+    fn start(config: &Config, statistics: Option<Box<start::StatisticsCallback>>) -> Result<Self> {
         let view = ConsumerView::new(config.raw()).map_err(config_error)?;
         view.client.require_servers().map_err(config_error)?;
         let shared = Arc::new(ConsumerShared::new(settings(&view)));
         let events = Arc::new(EventQueue::default());
         let seed = start::seeded_rng().next_u64();
-        let client = start::client(&view.client, None, Some(Arc::clone(&shared)), Arc::clone(&events), seed)?;
+        let client = start::client(
+            &view.client,
+            None,
+            Some(Arc::clone(&shared)),
+            Arc::clone(&events),
+            statistics,
+            seed,
+        )?;
         let client = Arc::new(client);
         let warnings = view.client.warnings;
         Ok(Self { inner: Arc::new(Inner { shared, client, events, single: Mutex::default(), warnings }) })
+    }
+
+    /// What was counted so far; see STATISTICS.md. It must not be called from a callback.
+    pub fn statistics(&self) -> Result<Statistics> {
+        self.inner.client.statistics(STATISTICS_TIMEOUT)
     }
 
     /// Reads these partitions from here on, and no others. Partitions that it read already start again, too.

@@ -28,7 +28,7 @@ pub use admin::Admin;
 /// Shared bytes, for [`Record::shared_value`].
 pub use bytes::Bytes;
 pub use config::{Config, check_config};
-pub use consumer::{Consumer, MessageStream};
+pub use consumer::{Consumer, ConsumerBuilder, MessageStream};
 pub use ottla_core::config::table as properties;
 pub use ottla_core::{
     admin::{
@@ -48,6 +48,10 @@ pub use ottla_core::{
         record::{Record, SendError},
         report::{DeliveryBatch, DeliveryReport, DeliverySink, PersistenceStatus},
         sender::Purge,
+    },
+    stats::{
+        BrokerStatistics, CollectorStatistics, EosStatistics, GroupStatistics, PartitionStatistics,
+        Statistics, TopicStatistics, Window, table as statistics_table,
     },
 };
 pub use ottla_protocol::{

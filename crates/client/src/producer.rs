@@ -22,8 +22,9 @@ use ottla_core::{
         shared::ProducerShared,
         topic::ProducerTopic,
     },
+    stats::Statistics,
 };
-use ottla_net::{ClientHandle, clock};
+use ottla_net::clock;
 
 use crate::{
     admin::Admin,
@@ -42,11 +43,15 @@ pub struct Producer {
     inner: Arc<Inner>,
 }
 
+/// The I/O threads are asked; they answer at once unless a callback holds them up.
+pub(crate) const STATISTICS_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Makes a [`Producer`].
 pub struct ProducerBuilder<'a> {
     config: &'a Config,
     sink: Option<Arc<dyn DeliverySink>>,
     partitioner: Option<Partitioner>,
+    statistics: Option<Box<start::StatisticsCallback>>,
 }
 
 /// A topic of a producer: saves looking the name up for each record.
@@ -82,7 +87,7 @@ pub struct RecordMetadata {
 #[derive(Debug)]
 struct Inner {
     shared: Arc<ProducerShared>,
-    client: Arc<ClientHandle>,
+    client: Arc<start::Client>,
     events: Arc<EventQueue>,
     warnings: Vec<String>,
 }
@@ -116,7 +121,7 @@ impl Producer {
 
     /// A producer with a choice of what happens to reports.
     pub const fn builder(config: &Config) -> ProducerBuilder<'_> {
-        ProducerBuilder { config, sink: None, partitioner: None }
+        ProducerBuilder { config, sink: None, partitioner: None, statistics: None }
     }
 
     /// A handle to a topic. Nothing is asked of the cluster about a topic that was used before.
@@ -227,6 +232,12 @@ impl Producer {
         self.inner.events.pop()
     }
 
+    /// What was counted so far; see STATISTICS.md. It asks the I/O threads, which takes well under a millisecond per
+    /// thousand partitions; it must not be called from a callback, which runs on one of them.
+    pub fn statistics(&self) -> Result<Statistics> {
+        self.inner.client.statistics(STATISTICS_TIMEOUT)
+    }
+
     /// What the configuration is odd about, one sentence each.
     pub fn warnings(&self) -> &[String] {
         &self.inner.warnings
@@ -250,6 +261,13 @@ impl ProducerBuilder<'_> {
     #[must_use]
     pub fn sink(mut self, sink: Arc<dyn DeliverySink>) -> Self {
         self.sink = Some(sink);
+        self
+    }
+
+    /// Calls `on_statistics` every `statistics.interval.ms`. It runs on an I/O thread: it must not block.
+    #[must_use]
+    pub fn on_statistics(mut self, on_statistics: impl Fn(Statistics) + Send + Sync + 'static) -> Self {
+        self.statistics = Some(Box::new(on_statistics));
         self
     }
 
@@ -277,6 +295,7 @@ impl ProducerBuilder<'_> {
             Some(Arc::clone(&shared)),
             None,
             Arc::clone(&events),
+            self.statistics,
             rng.next_u64(),
         )?);
         let warnings = view.client.warnings.clone();

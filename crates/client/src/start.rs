@@ -3,12 +3,18 @@
 use std::{
     collections::hash_map::RandomState,
     hash::{BuildHasher, Hasher},
-    sync::Arc,
+    ops::Deref,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use ottla_core::{
     broker::{BrokerParts, buffer::BufferPool, connection::ConnectionSettings},
-    cluster::ClusterSettings,
+    cluster::{ClusterSettings, StatisticsSettings, command::Command},
+    completion::completion,
     config::{
         Acks, ClientView, CompressionCodec, Linger as LingerView, MetadataRecovery, ProducerView,
         TopicRecreatePolicy,
@@ -22,9 +28,12 @@ use ottla_core::{
         shared::{ProducerSettings, ProducerShared},
     },
     rng::Rng,
+    stats::{Gather, Statistics},
 };
 use ottla_net::{ClientHandle, ClientParts, Runtime, SocketSettings};
 use ottla_protocol::compress::Compression;
+
+use crate::wait::wait_for;
 
 /// Starts a client's owners on the I/O threads.
 pub fn client(
@@ -32,12 +41,22 @@ pub fn client(
     producer: Option<Arc<ProducerShared>>,
     consumer: Option<Arc<ConsumerShared>>,
     events: Arc<EventQueue>,
+    sink: Option<Box<StatisticsCallback>>,
     seed: u64,
-) -> Result<ClientHandle> {
+) -> Result<Client> {
     let runtime = Runtime::get()
         .map_err(|error| Error::new(ErrorKind::State, format!("can't start the I/O threads: {error}")))?;
     let auto_create_topics = producer.is_some() || view.allow_auto_create_topics;
-    Ok(runtime.start_client(ClientParts {
+    let number = NEXT_CLIENT.fetch_add(1, Ordering::Relaxed) + 1;
+    let kind = if producer.is_some() { "producer" } else { "consumer" };
+    let identity =
+        Identity { name: format!("{}#{kind}-{number}", view.client_id), client_id: view.client_id.clone() };
+    let statistics = view.statistics_interval.zip(sink).map(|(interval, sink)| {
+        let identity = identity.clone();
+        let sink = Arc::new(move |statistics| sink(identity.sign(statistics)));
+        StatisticsSettings { interval, sink }
+    });
+    let handle = runtime.start_client(ClientParts {
         cluster: ClusterSettings {
             bootstrap: view.bootstrap_servers.iter().map(|s| (s.host.clone(), s.port)).collect(),
             refresh_interval: view.metadata_refresh_interval,
@@ -51,6 +70,7 @@ pub fn client(
             },
             leader_discovery: view.metadata_leader_discovery,
             mutation: ottla_core::mutation::Mutation::NONE,
+            statistics,
         },
         broker: BrokerParts {
             connection: Arc::new(connection_settings(view)),
@@ -66,7 +86,60 @@ pub fn client(
         },
         events,
         seed,
-    }))
+    });
+    Ok(Client { handle, identity })
+}
+
+/// A running client, and how it calls itself in its statistics.
+#[derive(Debug)]
+pub struct Client {
+    handle: ClientHandle,
+    identity: Identity,
+}
+
+#[derive(Clone, Debug)]
+struct Identity {
+    name: String,
+    client_id: String,
+}
+
+/// Takes snapshots of the statistics.
+pub type StatisticsCallback = dyn Fn(Statistics) + Send + Sync;
+
+/// Counts the clients of the process, for their names.
+static NEXT_CLIENT: AtomicU64 = AtomicU64::new(0);
+
+impl Client {
+    /// What was counted so far. The I/O threads are asked: not to be called from a callback, which is on one of them.
+    pub fn statistics(&self, timeout: Duration) -> Result<Statistics> {
+        let (done, waiting) = completion();
+        self.handle.command(Command::Statistics(Gather::for_caller(done)));
+        match wait_for(waiting, timeout) {
+            Some(Some(statistics)) => Ok(self.identity.sign(statistics)),
+            Some(None) => Err(Error::new(ErrorKind::State, "the client is closed")),
+            None => {
+                Err(Error::new(ErrorKind::TimedOut, "the I/O threads did not answer with their statistics"))
+            }
+        }
+    }
+}
+
+impl Deref for Client {
+    type Target = ClientHandle;
+
+    fn deref(&self) -> &ClientHandle {
+        &self.handle
+    }
+}
+
+impl Identity {
+    fn sign(&self, mut statistics: Statistics) -> Statistics {
+        statistics.name.clone_from(&self.name);
+        statistics.client_id.clone_from(&self.client_id);
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        statistics.time = wall.as_secs() as i64;
+        statistics
+    }
 }
 
 /// What the sending half needs of a producer's configuration.

@@ -52,6 +52,11 @@ impl EventQueue {
         self.state.lock().events.pop_front()
     }
 
+    /// How many events wait.
+    pub fn len(&self) -> usize {
+        self.state.lock().events.len()
+    }
+
     /// True if no event waits.
     pub fn is_empty(&self) -> bool {
         self.state.lock().events.is_empty()

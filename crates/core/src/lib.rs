@@ -26,6 +26,7 @@ pub mod mail;
 pub mod mutation;
 pub mod produce;
 pub mod rng;
+pub mod stats;
 pub mod sync;
 pub mod wake;
 

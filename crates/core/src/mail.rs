@@ -9,6 +9,7 @@ use crate::{
     cluster::metadata::LeaderHint,
     error::Error,
     produce::{partition::PartitionProducer, producer_id::ProducerIdentity, sender::Purge},
+    stats::Gather,
 };
 
 /// Names a broker's owner within its client.
@@ -44,6 +45,8 @@ pub enum ToBroker {
     Reconnect,
     /// Look at the ready list: somebody flushes.
     Look,
+    /// Add what you counted.
+    Statistics(Arc<Gather>),
     /// Remove messages.
     Purge(Purge),
     /// Fail everything that is left and close the connection for good.

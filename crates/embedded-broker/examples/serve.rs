@@ -1,11 +1,12 @@
 //! Serves a cluster until its standard input ends: `serve [brokers [first port [discard]]]`. Prints the bootstrap servers.
 //!
 //! A line on its standard input `rotate MILLISECONDS` moves every partition's leadership to its next replica, and Metadata
-//! answers go on naming the old leaders for so long, as where metadata spread slowly.
+//! answers go on naming the old leaders for so long, as where metadata spread slowly. `slow BROKER MILLISECONDS` has one broker take so long for every
+//! answer.
 
 use std::{io, thread, time::Duration};
 
-use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+use ottla_embedded_broker::{BrokerId, ClusterOptions, EmbeddedCluster};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -21,10 +22,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", cluster.bootstrap_servers());
     for line in io::stdin().lines() {
         let line = line?;
-        let Some(("rotate", lag)) = line.split_once(' ') else {
-            return Err(format!("`{line}`? There is only: rotate MILLISECONDS").into());
+        let lag = match line.split(' ').collect::<Vec<_>>()[..] {
+            ["rotate", lag] => Duration::from_millis(lag.parse()?),
+            ["slow", broker, millis] => {
+                let (broker, latency) = (BrokerId(broker.parse()?), Duration::from_millis(millis.parse()?));
+                cluster.control(|control| control.set_latency(broker, latency));
+                continue;
+            }
+            _ => {
+                return Err(
+                    format!("`{line}`? There is: rotate MILLISECONDS, slow BROKER MILLISECONDS").into()
+                );
+            }
         };
-        let lag = Duration::from_millis(lag.parse()?);
         cluster.control(|control| {
             control.freeze_metadata();
             control.rotate_leaders();

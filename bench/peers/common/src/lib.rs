@@ -143,26 +143,46 @@ pub struct Pace {
     /// Records at the beginning that are sent and not counted.
     pub warm: u64,
     pub messages: u64,
+    /// `--tick MS`: it sleeps at least so long, then sends all that is due; a sleep per record would cost more than sending.
+    tick: Duration,
+    /// `--spread random`: partitions at random, in place of in turn; the same ones for every peer.
+    random: bool,
 }
 
 impl Pace {
     pub fn of(job: &Job) -> Self {
         let (rate, warm) = (job.number("rate"), job.number("warm"));
-        Self { rate, warm: warm * rate, messages: (warm + job.number("seconds")) * rate }
+        let tick = job.optional("tick").map_or(0, |tick| tick.parse().expect("--tick is a number"));
+        Self {
+            rate,
+            warm: warm * rate,
+            messages: (warm + job.number("seconds")) * rate,
+            tick: Duration::from_millis(tick),
+            random: job.optional("spread") == Some("random"),
+        }
     }
 
     /// How long it is until record `number` is due.
     pub fn wait(&self, began: Instant, number: u64) -> Duration {
-        Duration::from_nanos(number * 1_000_000_000 / self.rate).saturating_sub(began.elapsed())
+        let due = Duration::from_nanos((u128::from(number) * 1_000_000_000 / u128::from(self.rate)) as u64);
+        let wait = due.saturating_sub(began.elapsed());
+        if wait.is_zero() { wait } else { wait.max(self.tick) }
+    }
+
+    /// Where record `number` goes.
+    pub fn partition(&self, number: u64, partitions: u64) -> i32 {
+        let chosen = if self.random { number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33 } else { number };
+        (chosen % partitions) as i32
     }
 }
 
-/// The line at the end of `steady`: what each record took, in nanoseconds.
-pub fn report_steady(version: &str, mut times: Vec<u64>, errors: u64) {
+/// The line at the end of `steady`: what each record took, in nanoseconds, how many requests
+/// that took, and the longest wait in Ottla's collector; -1 where it is not known.
+pub fn report_steady(version: &str, mut times: Vec<u64>, errors: u64, requests: i64, longest_wait_us: i64) {
     times.sort_unstable();
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize] as f64 / 1000.0;
     println!(
-        "{{\"version\":\"{version}\",\"messages\":{},\"errors\":{errors},\"p50_us\":{:.1},\"p99_us\":{:.1},\"p999_us\":{:.1},\"max_us\":{:.1}}}",
+        "{{\"version\":\"{version}\",\"messages\":{},\"errors\":{errors},\"p50_us\":{:.1},\"p99_us\":{:.1},\"p999_us\":{:.1},\"max_us\":{:.1},\"requests\":{requests},\"longest_wait_us\":{longest_wait_us}}}",
         times.len(),
         at(0.5),
         at(0.99),

@@ -21,6 +21,33 @@ struct Delivered {
     /// For `steady`: when it began, and what each record took that bears the time of its sending.
     began: Option<Instant>,
     times: Vec<u64>,
+    /// ProduceRequests, as the last statistics had it.
+    requests: i64,
+}
+
+/// How often `steady` has statistics, to count requests.
+const STATISTICS_INTERVAL_MS: u64 = 1000;
+
+/// Adds up the requests of all brokers.
+unsafe extern "C" fn on_statistics(
+    _: *mut rd_kafka_t,
+    json: *mut c_char,
+    len: usize,
+    opaque: *mut c_void,
+) -> i32 {
+    // SAFETY: librdkafka gives `len` bytes, and the opaque is the `Delivered` that outlives the client.
+    unsafe {
+        let text = String::from_utf8_lossy(std::slice::from_raw_parts(json.cast::<u8>(), len));
+        let counts = text.split("\"Produce\":").skip(1);
+        let number = |rest: &str| {
+            rest.trim_start()
+                .split(|c: char| !c.is_ascii_digit())
+                .next()
+                .and_then(|digits| digits.parse::<i64>().ok())
+        };
+        (*opaque.cast::<Delivered>()).requests = counts.filter_map(number).sum();
+    }
+    0
 }
 
 unsafe extern "C" fn on_delivery(
@@ -97,6 +124,7 @@ unsafe fn client(
         if !delivered.is_null() {
             rd_kafka_conf_set_opaque(conf, delivered.cast());
             rd_kafka_conf_set_dr_msg_cb(conf, Some(on_delivery));
+            rd_kafka_conf_set_stats_cb(conf, Some(on_statistics));
         }
         let client = rd_kafka_new(kind, conf, error.as_mut_ptr(), error.len());
         assert!(!client.is_null(), "{:?}", CStr::from_ptr(error.as_ptr()));
@@ -203,12 +231,21 @@ unsafe fn steady(job: &Job) {
                 }
             }
             let sent = if number < pace.warm { 0 } else { began.elapsed().as_nanos() as u64 };
-            assert!(send(topic, (number % partitions) as i32, payloads.next_payload(), sent));
+            while !send(topic, pace.partition(number, partitions), payloads.next_payload(), sent) {
+                rd_kafka_poll(client, 1);
+            }
         }
         while delivered.messages < pace.messages {
             rd_kafka_poll(client, 100);
         }
-        report_steady(&version(), std::mem::take(&mut delivered.times), delivered.errors);
+        // The last statistics come up to an interval later.
+        let interval = Duration::from_millis(2 * STATISTICS_INTERVAL_MS);
+        let end = Instant::now() + interval;
+        while Instant::now() < end {
+            rd_kafka_poll(client, 100);
+        }
+        let times = std::mem::take(&mut delivered.times);
+        report_steady(&version(), times, delivered.errors, delivered.requests, -1);
     }
 }
 

@@ -133,16 +133,20 @@ fn steady(job: &Job) {
         Producer::builder(&config(job, &own)).on_delivery(on_delivery).build().expect("a producer");
     let topic = producer.topic(job.text("topic"));
     for number in 0..pace.messages {
-        std::thread::sleep(pace.wait(began, number));
+        let wait = pace.wait(began, number);
+        if !wait.is_zero() {
+            std::thread::sleep(wait);
+        }
         let sent = if number < pace.warm { 0 } else { began.elapsed().as_nanos() as u64 };
         let record = Record::new().value(payloads.next_payload()).opaque(sent);
         topic
-            .send_blocking(record.partition((number % partitions) as i32), A_WHILE)
+            .send_blocking(record.partition(pace.partition(number, partitions)), A_WHILE)
             .unwrap_or_else(|error| panic!("{error}"));
     }
     producer.flush(A_WHILE).expect("flushed");
     let times = std::mem::take(&mut *times.lock().expect("nobody panicked"));
-    report_steady(VERSION, times, errors.load(Relaxed));
+    let collector = producer.statistics().expect("statistics").collector();
+    report_steady(VERSION, times, errors.load(Relaxed), collector.sends, collector.longest_wait);
 }
 
 fn consume(job: &Job) {

@@ -11,6 +11,7 @@ use crate::client_options::{ClientOptions, print_warnings, require_servers};
 use crate::commands::topics::partition_count;
 use crate::failure::{Failure, Outcome};
 use crate::message_format::{FORMAT_HELP, MessageFormat, MessageParts, write_json};
+use crate::metrics_port::MetricsServer;
 
 /// Consume messages and print them
 #[derive(Args, Debug)]
@@ -63,6 +64,10 @@ pub struct ConsumeOptions {
     #[arg(short = 'Z', long)]
     null: bool,
 
+    /// Serve what the client counts, as text for Prometheus, on this port of this machine; 0 takes any free one
+    #[arg(long, value_name = "PORT")]
+    metrics_port: Option<u16>,
+
     /// Say nothing but messages and errors
     #[arg(short = 'q', long)]
     quiet: bool,
@@ -87,6 +92,8 @@ pub fn run(options: &ConsumeOptions) -> Outcome {
     config.set("enable.partition.eof", "true")?;
     let consumer = Consumer::new(&config)?;
     print_warnings(consumer.warnings());
+    let counted = consumer.clone();
+    let _metrics = MetricsServer::start(options.metrics_port, move || counted.statistics())?;
     let partitions = match options.partition.as_slice() {
         [] => (0..partition_count(&Admin::new(&config)?, topic)?).collect(),
         partitions => partitions.to_vec(),

@@ -10,6 +10,7 @@ use regex_lite::Regex;
 use crate::client_options::{load, print_warnings, require_servers, set_pair};
 use crate::commands::topics::{partition_count, topic_names};
 use crate::failure::{Failure, Outcome};
+use crate::metrics_port::MetricsServer;
 use crate::perf::date;
 use crate::perf::metrics::print_metrics;
 
@@ -98,6 +99,10 @@ pub struct ConsumerPerfTestOptions {
     #[arg(long, value_name = "FORMAT", default_value = "yyyy-MM-dd HH:mm:ss:SSS")]
     date_format: String,
 
+    /// Serve what the client counts, as text for Prometheus, on this port of this machine; 0 takes any free one
+    #[arg(long, value_name = "PORT")]
+    metrics_port: Option<u16>,
+
     /// Don't print the line of column names
     #[arg(long)]
     hide_header: bool,
@@ -117,6 +122,8 @@ pub fn run(options: &ConsumerPerfTestOptions) -> Outcome {
     let mut measure = Measure::new(options);
     let consumer = Consumer::new(&config)?;
     print_warnings(consumer.warnings());
+    let counted = consumer.clone();
+    let _metrics = MetricsServer::start(options.metrics_port, move || counted.statistics())?;
     let admin = Admin::new(&config)?;
     let topics = match (&options.topic, include) {
         (Some(topic), _) => vec![topic.clone()],

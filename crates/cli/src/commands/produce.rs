@@ -12,6 +12,7 @@ use ottla::{Producer, Record, Topic};
 
 use crate::client_options::{ClientOptions, print_warnings, require_servers};
 use crate::failure::{Failure, Outcome};
+use crate::metrics_port::MetricsServer;
 use crate::perf::payload::unescape;
 
 /// Produce messages from standard input, a line each, or from files, one each
@@ -73,6 +74,10 @@ pub struct ProduceOptions {
     #[arg(short = 'v', long)]
     verbose: bool,
 
+    /// Serve what the client counts, as text for Prometheus, on this port of this machine; 0 takes any free one
+    #[arg(long, value_name = "PORT")]
+    metrics_port: Option<u16>,
+
     /// Files to send
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -108,6 +113,8 @@ pub fn run(options: &ProduceOptions) -> Outcome {
         })
         .build()?;
     print_warnings(producer.warnings());
+    let counted = producer.clone();
+    let _metrics = MetricsServer::start(options.metrics_port, move || counted.statistics())?;
     let sender = Sender {
         options,
         topic: producer.topic(topic),

@@ -12,6 +12,7 @@ use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
 use crate::client_options::{load, print_warnings, set_pair};
 use crate::failure::{Failure, Outcome};
+use crate::metrics_port::MetricsServer;
 use crate::perf::latency::{Rate, Stats, Tag};
 use crate::perf::metrics::print_metrics;
 use crate::perf::pace::Pace;
@@ -104,6 +105,10 @@ pub struct ProducerPerfTestOptions {
     /// How often a line is printed on the way
     #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..))]
     reporting_interval: u64,
+
+    /// Serve what the client counts, as text for Prometheus, on this port of this machine; 0 takes any free one
+    #[arg(long, value_name = "PORT")]
+    metrics_port: Option<u16>,
 
     /// Partitions of the topic in the embedded cluster
     #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(i32).range(1..=100_000))]
@@ -223,6 +228,8 @@ fn produce(options: &ProducerPerfTestOptions, config: &Config, payloads: &mut Pa
     let sink = Arc::clone(&run);
     let producer = Producer::builder(config).on_delivery(move |batch| sink.deliver(batch)).build()?;
     print_warnings(producer.warnings());
+    let counted = producer.clone();
+    let _metrics = MetricsServer::start(options.metrics_port, move || counted.statistics())?;
     let topic = producer.topic(&options.topic);
     let progress = {
         let (window, sent) = (Arc::clone(&run), Arc::clone(&run));

@@ -4,7 +4,12 @@
 //! matches answers to them, notices silence, and waits before it tries again.
 
 use core::net::SocketAddr;
-use std::{collections::VecDeque, io::IoSlice, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    io::IoSlice,
+    sync::Arc,
+    time::Duration,
+};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -27,6 +32,7 @@ use crate::{
     mutation::{Mutant, Mutation},
     produce::request::ProduceFrame,
     rng::Rng,
+    stats::{BrokerStatistics, Window},
 };
 
 /// What a connection needs to know of the configuration.
@@ -118,7 +124,55 @@ pub struct Connection {
     backoff: Backoff,
     last_activity: Instant,
     outputs: VecDeque<ConnectionOutput>,
+    counters: Box<ConnectionCounters>,
     rng: Rng,
+}
+
+/// What a connection counts, per request.
+#[derive(Debug)]
+struct ConnectionCounters {
+    /// The state at the last look, and since when.
+    state: &'static str,
+    state_since: Instant,
+    requests: BTreeMap<&'static str, i64>,
+    sent: i64,
+    sent_bytes: i64,
+    sent_at: Option<Instant>,
+    lost: i64,
+    timeouts: i64,
+    received: i64,
+    received_bytes: i64,
+    received_at: Option<Instant>,
+    bad_answers: i64,
+    unexpected_answers: i64,
+    connects: i64,
+    disconnects: i64,
+    to_write: Window,
+    round_trip: Window,
+}
+
+impl Default for ConnectionCounters {
+    fn default() -> Self {
+        Self {
+            state: "INIT",
+            state_since: Instant::ZERO,
+            requests: BTreeMap::new(),
+            sent: 0,
+            sent_bytes: 0,
+            sent_at: None,
+            lost: 0,
+            timeouts: 0,
+            received: 0,
+            received_bytes: 0,
+            received_at: None,
+            bad_answers: 0,
+            unexpected_answers: 0,
+            connects: 0,
+            disconnects: 0,
+            to_write: Window::default(),
+            round_trip: Window::default(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,6 +266,7 @@ impl Connection {
             answered: false,
             last_activity: Instant::ZERO,
             outputs: VecDeque::new(),
+            counters: Box::default(),
             rng,
         }
     }
@@ -335,6 +390,8 @@ impl Connection {
     /// The driver read `n` bytes into [`Connection::read_space`]; drain [`Connection::next_response`].
     pub fn handle_read(&mut self, now: Instant, n: usize) {
         self.last_activity = now;
+        self.counters.received_bytes += n as i64;
+        self.counters.received_at = Some(now);
         self.incoming.filled(n);
     }
 
@@ -356,7 +413,12 @@ impl Connection {
                     return None;
                 }
             };
-            match self.match_response(frame) {
+            let matched = self.match_response(frame);
+            if let Ok(response) = &matched {
+                self.counters.received += 1;
+                self.counters.round_trip.record_micros(now.saturating_since(response.request.queued_at));
+            }
+            match matched {
                 Ok(response) if response.request.tag == RequestTag::Versions => {
                     self.handle_versions(now, &response);
                 }
@@ -381,7 +443,17 @@ impl Connection {
     /// The socket took `n` bytes; requests that expect no answer and are written are handed out.
     pub fn handle_written(&mut self, now: Instant, n: usize, over: &mut Vec<InFlight>) {
         self.last_activity = now;
+        let (before, over_before) = (self.in_flight.written(), over.len());
         self.in_flight.advance(now, n, over);
+        let counters = &mut *self.counters;
+        counters.sent_bytes += n as i64;
+        counters.sent_at = Some(now);
+        let written = self.in_flight.iter().take(self.in_flight.written()).skip(before);
+        for request in written.chain(&over[over_before..]) {
+            counters.sent += 1;
+            *counters.requests.entry(request.api.name()).or_default() += 1;
+            counters.to_write.record_micros(now.saturating_since(request.queued_at));
+        }
     }
 
     /// The addresses of the host, or why there are none.
@@ -493,6 +565,7 @@ impl Connection {
                 } else if let Some(idle_at) = self.idle_at()
                     && idle_at <= now
                 {
+                    self.counters.disconnects += 1;
                     self.become_idle();
                 }
             }
@@ -526,6 +599,67 @@ impl Connection {
         self.in_flight.drain()
     }
 
+    /// Remembers since when the connection is in its state; called after anything happened.
+    pub fn note_state(&mut self, now: Instant) {
+        let state = match self.state {
+            State::Idle if self.counters.connects == 0 => "INIT",
+            State::Idle | State::BackingOff { .. } => "DOWN",
+            State::Resolving { .. } | State::Connecting { .. } => "CONNECT",
+            State::Asking => "APIVERSION_QUERY",
+            State::Ready => "UP",
+        };
+        if self.counters.state != state || self.counters.state_since == Instant::ZERO {
+            self.counters.state = state;
+            self.counters.state_since = now;
+        }
+    }
+
+    /// What is known of the connection; with `reset` its windows start anew.
+    pub fn statistics(&mut self, now: Instant, reset: bool) -> BrokerStatistics {
+        let age = |since: Instant| i64::try_from(now.saturating_since(since).as_micros()).unwrap_or(i64::MAX);
+        let written = self.in_flight.written();
+        let messages = |requests: &mut dyn Iterator<Item = &InFlight>| {
+            requests.map(|r| r.payload.messages() as i64).sum()
+        };
+        let counters = &mut *self.counters;
+        BrokerStatistics {
+            nodeid: self.node_id.map_or(-1, i64::from),
+            nodename: format!("{}:{}", self.host, self.port),
+            source: if self.node_id.is_some() { "learned" } else { "configured" },
+            state: counters.state,
+            stateage: age(counters.state_since),
+            outbuf_cnt: (self.in_flight.iter().count() - written) as i64,
+            outbuf_msg_cnt: messages(&mut self.in_flight.iter().skip(written)),
+            waitresp_cnt: written as i64,
+            waitresp_msg_cnt: messages(&mut self.in_flight.iter().take(written)),
+            tx: counters.sent,
+            tx_bytes: counters.sent_bytes,
+            tx_errors: counters.lost,
+            tx_idle: counters.sent_at.map_or(-1, age),
+            request_timeouts: counters.timeouts,
+            rx: counters.received,
+            rx_bytes: counters.received_bytes,
+            rx_errors: counters.bad_answers,
+            rx_correlation_id_errors: counters.unexpected_answers,
+            rx_idle: counters.received_at.map_or(-1, age),
+            requests: counters.requests.clone(),
+            connects: counters.connects,
+            disconnects: counters.disconnects,
+            outbuf_latency: counters.to_write.snapshot(reset),
+            rtt: counters.round_trip.snapshot(reset),
+            name: match self.node_id {
+                Some(id) => format!("{}:{}/{id}", self.host, self.port),
+                None => format!("{}:{}/bootstrap", self.host, self.port),
+            },
+            ..BrokerStatistics::default()
+        }
+    }
+
+    /// The broker's id, where it is known.
+    pub const fn node_id(&self) -> Option<i32> {
+        self.node_id
+    }
+
     fn start(&mut self, now: Instant) {
         let fresh = self.resolved_at.is_some_and(|at| now - at < self.settings.address_ttl);
         if fresh && !self.addresses.is_empty() {
@@ -542,6 +676,7 @@ impl Connection {
         self.addresses.rotate_left(1);
         self.untried_addresses -= 1;
         self.state = State::Connecting { deadline: now + self.settings.setup_timeout };
+        self.counters.connects += 1;
         self.outputs.push_back(ConnectionOutput::Connect(address));
     }
 
@@ -611,6 +746,7 @@ impl Connection {
         let bytes = &frame.bytes[..frame.len];
         let kind = if self.answered { ErrorKind::BadResponse } else { ErrorKind::NotKafka };
         let Some(expected) = self.in_flight.front() else {
+            self.counters.unexpected_answers += 1;
             return Err(Error::new(kind, "an answer to nothing that was asked"));
         };
         let mut reader = Reader::new(bytes);
@@ -631,6 +767,7 @@ impl Connection {
     }
 
     fn fail(&mut self, now: Instant, error: Error) {
+        let was_connected = matches!(self.state, State::Asking | State::Ready);
         if !matches!(self.state, State::Idle | State::BackingOff { .. } | State::Resolving { .. }) {
             self.outputs.push_back(ConnectionOutput::Close);
         }
@@ -645,6 +782,13 @@ impl Connection {
         self.wanted = false;
         self.incoming.reset();
         let lost = self.in_flight.drain();
+        self.counters.disconnects += i64::from(was_connected);
+        self.counters.lost += lost.len() as i64;
+        match error.kind() {
+            ErrorKind::RequestTimedOut => self.counters.timeouts += 1,
+            ErrorKind::BadResponse | ErrorKind::NotKafka => self.counters.bad_answers += 1,
+            _ => {}
+        }
         let error = error.with_peer(self.name()).with_next_attempt(wait);
         self.outputs.push_back(ConnectionOutput::Down { error, lost });
     }

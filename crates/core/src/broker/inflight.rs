@@ -99,6 +99,16 @@ impl Payload {
         }
     }
 
+    /// The messages in it.
+    pub fn messages(&self) -> usize {
+        match self {
+            Self::Bytes(_) => 0,
+            Self::Produce(frame) => {
+                frame.batches.iter().map(|batch| batch.batch.sealed.record_count() as usize).sum()
+            }
+        }
+    }
+
     /// True if there is nothing to send, which does not happen.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -222,6 +232,16 @@ impl InFlights {
                 return;
             }
         }
+    }
+
+    /// How many requests are wholly written and wait for their answer.
+    pub const fn written(&self) -> usize {
+        self.written
+    }
+
+    /// All requests, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &InFlight> {
+        self.queue.iter()
     }
 
     /// Takes the oldest request if it is wholly written: an answer came.

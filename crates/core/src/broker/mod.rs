@@ -37,6 +37,7 @@ use crate::{
         shared::ProducerShared,
     },
     rng::Rng,
+    stats::Gather,
     wake::WakeHandle,
 };
 
@@ -47,6 +48,7 @@ pub struct BrokerCore {
     sender: Option<Sender>,
     fetcher: Option<Fetcher>,
     requests: VecDeque<(ClusterRequest, Instant)>,
+    wakeups: i64,
     outputs: VecDeque<BrokerOutput>,
     closed: bool,
 }
@@ -106,6 +108,7 @@ impl BrokerCore {
             sender,
             fetcher,
             requests: VecDeque::new(),
+            wakeups: 0,
             outputs: VecDeque::new(),
             closed: false,
         }
@@ -141,6 +144,7 @@ impl BrokerCore {
             ToBroker::Connect => self.connection.want(now),
             ToBroker::Reconnect => self.connection.reconnect(now),
             ToBroker::Look => {}
+            ToBroker::Statistics(gather) => return self.add_statistics(now, &gather),
             ToBroker::Purge(purge) => {
                 if let Some(sender) = &mut self.sender {
                     sender.purge(purge, &mut self.connection);
@@ -153,6 +157,7 @@ impl BrokerCore {
 
     /// Somebody woke this owner.
     pub fn handle_wake(&mut self, now: Instant) {
+        self.wakeups += 1;
         self.advance(now);
     }
 
@@ -268,6 +273,7 @@ impl BrokerCore {
                 }
             }
             if !self.drain_parts(now) {
+                self.connection.note_state(now);
                 return;
             }
         }
@@ -350,6 +356,21 @@ impl BrokerCore {
             }
         }
         changed
+    }
+
+    fn add_statistics(&mut self, now: Instant, gather: &Gather) {
+        let mut broker = self.connection.statistics(now, gather.reset);
+        broker.wakeups = self.wakeups;
+        let node = self.connection.node_id();
+        gather.add(|statistics| {
+            if let Some(sender) = &mut self.sender {
+                sender.add_statistics(statistics, &mut broker, node, gather.reset);
+            }
+            if let Some(fetcher) = &self.fetcher {
+                fetcher.add_statistics(statistics, &mut broker, node);
+            }
+            statistics.brokers.push(broker);
+        });
     }
 
     fn send_requests(&mut self, now: Instant) {

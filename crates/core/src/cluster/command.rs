@@ -6,6 +6,7 @@ use crate::{
     admin::AdminCall,
     fetch::FetchCommand,
     produce::{sender::Purge, topic::ProducerTopic},
+    stats::Gather,
     sync::Mutex,
     wake::WakeHandle,
 };
@@ -19,6 +20,8 @@ pub enum Command {
     Flush,
     /// Remove messages.
     Purge(Purge),
+    /// Gather what everybody counted.
+    Statistics(Gather),
     /// An administrative call.
     Admin(AdminCall),
     /// Something of the receiving half.

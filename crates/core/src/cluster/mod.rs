@@ -46,6 +46,7 @@ use crate::{
     mutation::{Mutant, Mutation},
     produce::shared::ProducerShared,
     rng::Rng,
+    stats::{Gather, StatisticsSink},
 };
 
 /// What the cluster's owner needs to know of the configuration.
@@ -69,6 +70,23 @@ pub struct ClusterSettings {
     pub leader_discovery: bool,
     /// A deliberate mistake, for the simulator's tests.
     pub mutation: Mutation,
+    /// `statistics.interval.ms`, and who takes the snapshots.
+    pub statistics: Option<StatisticsSettings>,
+}
+
+/// The periodic snapshots.
+#[derive(Clone)]
+pub struct StatisticsSettings {
+    /// `statistics.interval.ms`.
+    pub interval: Duration,
+    /// Who takes them.
+    pub sink: Arc<dyn StatisticsSink>,
+}
+
+impl std::fmt::Debug for StatisticsSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "StatisticsSettings(every {:?})", self.interval)
+    }
 }
 
 impl Default for ClusterSettings {
@@ -83,6 +101,7 @@ impl Default for ClusterSettings {
             rebootstrap_after: Some(Duration::from_secs(300)),
             leader_discovery: true,
             mutation: Mutation::NONE,
+            statistics: None,
         }
     }
 }
@@ -102,6 +121,10 @@ pub struct ClusterCore {
     /// The receiving half: positions, and where partitions are fetched from.
     fetch: Option<FetchCoordinator>,
     admin: AdminCalls,
+    /// When the first owner ran, and when the next snapshot is due.
+    began: Option<Instant>,
+    statistics_at: Option<Instant>,
+    metadata_at: Option<Instant>,
     closing: bool,
 }
 
@@ -225,6 +248,9 @@ impl ClusterCore {
             requests: Requests::default(),
             producer: producer.map(Placements::new),
             fetch: consumer.map(FetchCoordinator::new),
+            began: None,
+            statistics_at: None,
+            metadata_at: None,
             closing: false,
         }
     }
@@ -305,6 +331,13 @@ impl ClusterCore {
             self.rebootstrap(Error::new(ErrorKind::AllBrokersDown, detail));
             self.refresh_now(now);
         }
+        if let Some(settings) = &self.settings.statistics
+            && self.statistics_at.is_some_and(|at| at <= now)
+        {
+            let gather = Arc::new(Gather::for_sink(Arc::clone(&settings.sink)));
+            self.statistics_at = Some(now + settings.interval);
+            self.gather_statistics(now, gather);
+        }
         self.expire_waiting_requests(now);
         if let Some(producer) = &mut self.producer {
             producer.handle_timeout(now);
@@ -324,6 +357,7 @@ impl ClusterCore {
         let requests = self.requests.waiting.iter().map(|(deadline, ..)| *deadline).min();
         let producer = self.producer.as_ref().and_then(Placements::poll_timeout);
         let fetch = self.fetch.as_ref().and_then(FetchCoordinator::poll_timeout);
+        let fetch = earliest(fetch, self.statistics_at);
         earliest(
             earliest(earliest(self.refresh.at, requests), earliest(producer, fetch)),
             earliest(self.admin.poll_timeout(), self.rebootstrap_at()),
@@ -356,6 +390,7 @@ impl ClusterCore {
                 }
             }
             Command::Admin(call) => self.admin.start(now, call),
+            Command::Statistics(gather) => self.gather_statistics(now, Arc::new(gather)),
             Command::Fetch(command) => {
                 if let Some(fetch) = &mut self.fetch {
                     fetch.handle_command(now, command);
@@ -365,8 +400,36 @@ impl ClusterCore {
         }
     }
 
+    /// Adds what this owner knows, and has every broker's owner add its part.
+    fn gather_statistics(&mut self, now: Instant, gather: Arc<Gather>) {
+        let micros =
+            |since: Instant| i64::try_from(now.saturating_since(since).as_micros()).unwrap_or(i64::MAX);
+        gather.add(|statistics| {
+            statistics.ts = (now.as_nanos() / 1000) as i64;
+            statistics.age = self.began.map_or(0, micros);
+            statistics.metadata_cache_cnt = self.metadata.topics.len() as i64;
+            statistics.replyq = self.events.len() as i64;
+            statistics.kind = if self.producer.is_some() { "producer" } else { "consumer" };
+            if let Some(producer) = &self.producer {
+                producer.add_statistics(now, statistics);
+            }
+            if let Some(fetch) = &self.fetch {
+                fetch.add_statistics(statistics);
+            }
+            let metadata_age = self.metadata_at.map_or(0, |at| micros(at) / 1000);
+            for topic in statistics.topics.values_mut() {
+                topic.metadata_age = metadata_age;
+            }
+        });
+        self.brokers.mail_all(|| ToBroker::Statistics(Arc::clone(&gather)));
+    }
+
     /// Passes on what the parts want: metadata, requests, mail.
     fn advance(&mut self, now: Instant) {
+        if self.began.is_none() {
+            self.began = Some(now);
+            self.statistics_at = self.settings.statistics.as_ref().map(|settings| now + settings.interval);
+        }
         if self.closing {
             return;
         }
@@ -554,6 +617,7 @@ impl ClusterCore {
 
     fn handle_metadata(&mut self, now: Instant, from: BrokerKey, result: Result<Response, Error>) {
         self.refresh.under_way = false;
+        self.metadata_at = Some(now);
         let answer = result.and_then(|response| {
             MetadataResponse::decode(&mut Reader::new(response.body()), response.request.version)
                 .map_err(|error| Error::new(ErrorKind::BadResponse, error.to_string()).with_api("Metadata"))

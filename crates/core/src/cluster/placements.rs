@@ -24,6 +24,7 @@ use crate::{
         shared::{ProducerShared, unknown_topic_error},
         topic::ProducerTopic,
     },
+    stats::{EosStatistics, Statistics},
 };
 
 /// Where each partition of a producer is.
@@ -79,6 +80,37 @@ impl Placements {
             trim_at: Instant::ZERO,
             stopped: false,
             closing: false,
+        }
+    }
+
+    /// Adds what is known of the producer as a whole, and of partitions that nobody leads, to a snapshot.
+    pub(super) fn add_statistics(&self, now: Instant, statistics: &mut Statistics) {
+        let settings = &self.shared.settings;
+        statistics.msg_cnt = self.shared.budget.messages() as i64;
+        statistics.msg_size = self.shared.budget.bytes() as i64;
+        statistics.msg_max = settings.max_queued_messages as i64;
+        statistics.msg_size_max = settings.max_queued_bytes as i64;
+        for (name, entry) in &self.topics {
+            let age = now.saturating_since(entry.wanted_since).as_millis();
+            statistics.topic(name).age = i64::try_from(age).unwrap_or(i64::MAX);
+        }
+        for ((topic, partition), place) in &self.places {
+            if let Placement::Unassigned(unassigned) = place {
+                unassigned.add_statistics(statistics.partition(topic, *partition), None);
+            }
+        }
+        if self.identity.is_some() {
+            let identity = self.shared.identity.get();
+            statistics.eos = Some(EosStatistics {
+                idemp_state: if identity.is_some() { "Assigned" } else { "WaitPID" },
+                idemp_stateage: 0,
+                txn_state: "Init",
+                txn_stateage: 0,
+                txn_may_enq: true,
+                producer_id: identity.map_or(-1, |identity| identity.id),
+                producer_epoch: identity.map_or(-1, |identity| i64::from(identity.epoch)),
+                epoch_cnt: self.shared.identity.renewals() as i64,
+            });
         }
     }
 

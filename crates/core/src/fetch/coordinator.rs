@@ -43,6 +43,7 @@ use crate::{
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
     mutation::Mutant,
+    stats::Statistics,
 };
 
 /// Where every partition is that is consumed.
@@ -168,6 +169,11 @@ impl FetchCoordinator {
             unplaced: BTreeSet::new(),
             outputs: VecDeque::new(),
         }
+    }
+
+    /// Adds what is known of the partitions to a snapshot.
+    pub fn add_statistics(&self, statistics: &mut Statistics) {
+        self.shared.add_statistics(statistics);
     }
 
     /// The application wants something.

@@ -42,6 +42,7 @@ use crate::{
     machine::{Instant, earliest},
     mutation::Mutant,
     rng::Rng,
+    stats::{BrokerStatistics, Statistics},
     wake::WakeHandle,
 };
 
@@ -145,6 +146,30 @@ impl Fetcher {
                 if let Some(slot) = self.remove(&topic, partition) {
                     self.reply(FetchReply::Released(slot.partition));
                 }
+            }
+        }
+    }
+
+    /// Adds what the fetcher knows to a snapshot.
+    pub fn add_statistics(
+        &self,
+        statistics: &mut Statistics,
+        broker: &mut BrokerStatistics,
+        node: Option<i32>,
+    ) {
+        for (topic, slots) in &self.topics {
+            for (index, slot) in &slots.partitions {
+                let entry = statistics.partition(topic, *index);
+                entry.broker = node.map_or(-1, i64::from);
+                entry.leader_epoch = i64::from(slot.partition.leader_epoch);
+                entry.next_offset = slot.partition.offset;
+                if slot.partition.end_told >= 0 {
+                    entry.eof_offset = slot.partition.end_told;
+                }
+                if entry.fetch_state == "none" {
+                    entry.fetch_state = "active";
+                }
+                broker.toppars.push((Arc::clone(topic), *index));
             }
         }
     }

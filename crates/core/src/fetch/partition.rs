@@ -6,6 +6,7 @@ use std::{fmt, sync::Arc};
 use ottla_protocol::uuid::Uuid;
 
 use crate::{
+    stats::PartitionStatistics,
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering},
@@ -75,6 +76,8 @@ pub struct PartitionHandle {
     high_watermark: AtomicI64,
     queued_messages: AtomicUsize,
     queued_bytes: AtomicUsize,
+    received_messages: AtomicUsize,
+    received_bytes: AtomicUsize,
     /// The fetcher waits until no more than half of the limits is queued.
     starved: AtomicBool,
     fetcher: Mutex<Option<WakeHandle>>,
@@ -104,6 +107,8 @@ impl PartitionHandle {
             high_watermark: AtomicI64::new(-1),
             queued_messages: AtomicUsize::new(0),
             queued_bytes: AtomicUsize::new(0),
+            received_messages: AtomicUsize::new(0),
+            received_bytes: AtomicUsize::new(0),
             starved: AtomicBool::new(false),
             fetcher: Mutex::new(None),
             route: AtomicU64::new(0),
@@ -191,6 +196,35 @@ impl PartitionHandle {
     pub(crate) fn charge(&self, messages: usize, bytes: usize) {
         self.queued_messages.fetch_add(messages, Ordering::AcqRel);
         self.queued_bytes.fetch_add(bytes, Ordering::AcqRel);
+    }
+
+    /// Records came from the broker.
+    pub(crate) fn count_received(&self, messages: usize, bytes: usize) {
+        self.received_messages.fetch_add(messages, Ordering::Relaxed);
+        self.received_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Adds what is known of the partition to a snapshot.
+    pub(crate) fn add_statistics(&self, statistics: &mut PartitionStatistics) {
+        statistics.desired = true;
+        statistics.fetchq_cnt = self.queued_messages.load(Ordering::Relaxed) as i64;
+        statistics.fetchq_size = self.queued_bytes.load(Ordering::Relaxed) as i64;
+        if self.is_paused() {
+            statistics.fetch_state = "paused";
+        }
+        statistics.rxmsgs = self.received_messages.load(Ordering::Relaxed) as i64;
+        statistics.rxbytes = self.received_bytes.load(Ordering::Relaxed) as i64;
+        statistics.msgs = statistics.rxmsgs;
+        let position = self.position();
+        if let Some(position) = position {
+            statistics.app_offset = position;
+        }
+        if let Some((low, high)) = self.watermarks() {
+            (statistics.lo_offset, statistics.hi_offset, statistics.ls_offset) = (low, high, high);
+            if let Some(position) = position {
+                statistics.consumer_lag = (high - position).max(0);
+            }
+        }
     }
 
     /// Records left the queue; true if the fetcher waits for just that and is to be woken.

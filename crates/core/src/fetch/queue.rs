@@ -95,6 +95,7 @@ impl FetchQueue {
             for item in items {
                 if let Item::Records(records) = &item {
                     records.handle.charge(records.messages, records.bytes);
+                    records.handle.count_received(records.messages, records.bytes);
                     self.queued_bytes.fetch_add(records.bytes, Ordering::SeqCst);
                 }
                 if self.mutation.is(Mutant::LastFirst) {

@@ -18,6 +18,7 @@ use crate::{
     config::{IsolationLevel, OffsetReset, TopicRecreatePolicy},
     error::{Error, ErrorKind},
     mutation::Mutation,
+    stats::Statistics,
     sync::{Mutex, atomic::AtomicUsize},
 };
 
@@ -107,6 +108,13 @@ impl ConsumerShared {
             fetchers: AtomicUsize::new(0),
             partitions: Mutex::default(),
             settings,
+        }
+    }
+
+    /// Adds what the application's threads see to a snapshot.
+    pub(crate) fn add_statistics(&self, statistics: &mut Statistics) {
+        for ((topic, partition), handle) in &*self.partitions.lock() {
+            handle.add_statistics(statistics.partition(topic, *partition));
         }
     }
 

@@ -228,6 +228,15 @@ impl Accumulator {
         }
     }
 
+    /// Messages and bytes that wait, without taking them.
+    pub fn queued(&self) -> (usize, u64) {
+        let state = self.state.lock();
+        let count = |(messages, bytes): (usize, u64), batch: &OpenBatch| {
+            (messages + batch.builder.record_count() as usize, bytes + batch.charged_bytes)
+        };
+        state.full.iter().chain(&state.open).fold((0, 0), count)
+    }
+
     /// Takes the batches whose records came before `limit`, oldest first.
     pub fn take_older_than(&self, limit: Instant, into: &mut Vec<OpenBatch>) {
         let mut state = self.state.lock();

@@ -16,6 +16,7 @@ use crate::{
     error::{Error, ErrorKind},
     machine::Instant,
     mutation::{Mutant, Mutation},
+    stats::PartitionStatistics,
 };
 
 /// The sending side of a partition.
@@ -46,6 +47,8 @@ pub struct PartitionProducer {
     next_order: u64,
     /// Batches in flight.
     pub in_flight: usize,
+    /// What was sent so far.
+    pub counters: PartitionCounters,
     /// The partition leaves as soon as nothing is in flight.
     pub leaving: bool,
     identity: Option<ProducerIdentity>,
@@ -58,6 +61,19 @@ pub struct PartitionProducer {
     /// Where the newest records that were acknowledged end in the log.
     last_end: Option<i64>,
     mutation: Mutation,
+}
+
+/// What was sent of a partition.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PartitionCounters {
+    /// Messages, each once.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Messages that were acknowledged.
+    pub acknowledged: u64,
+    /// Messages in flight.
+    pub in_flight: u64,
 }
 
 /// What [`PartitionProducer::next`] found.
@@ -95,6 +111,7 @@ impl PartitionProducer {
             retry_at: None,
             next_order: 0,
             in_flight: 0,
+            counters: PartitionCounters::default(),
             leaving: false,
             identity: None,
             next_sequence: 0,
@@ -225,6 +242,30 @@ impl PartitionProducer {
         self.confirmed = true;
         if self.gap.is_some_and(|gap| gap < order) {
             self.gap = None;
+        }
+    }
+
+    /// Adds what is known of the partition to a snapshot.
+    pub fn add_statistics(&self, statistics: &mut PartitionStatistics, broker: Option<i32>) {
+        let (queued, queued_bytes) = self.accumulator.queued();
+        let resent: i64 = self.retries.iter().map(|batch| i64::from(batch.sealed.record_count())).sum();
+        let counters = &self.counters;
+        statistics.broker = broker.map_or(-1, i64::from);
+        statistics.leader = statistics.broker;
+        statistics.leader_epoch = i64::from(self.leader_epoch);
+        statistics.msgq_cnt = queued as i64;
+        statistics.msgq_bytes = queued_bytes as i64;
+        statistics.xmit_msgq_cnt = resent;
+        statistics.xmit_msgq_bytes = self.retries.iter().map(|batch| batch.charged_bytes as i64).sum();
+        statistics.txmsgs = counters.messages as i64;
+        statistics.txbytes = counters.bytes as i64;
+        statistics.msgs = counters.messages as i64 + statistics.msgq_cnt;
+        statistics.msgs_inflight = counters.in_flight as i64;
+        statistics.acked_msgid = counters.acknowledged as i64;
+        if self.identity.is_some() {
+            let unacknowledged = counters.in_flight as i64 + resent;
+            let next = (i64::from(self.next_sequence) - unacknowledged).rem_euclid(1 << 31);
+            (statistics.next_ack_seq, statistics.next_err_seq) = (next, next);
         }
     }
 

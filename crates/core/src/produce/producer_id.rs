@@ -58,6 +58,11 @@ impl SharedIdentity {
         }
     }
 
+    /// How often the identity was given or renewed.
+    pub fn renewals(&self) -> u64 {
+        self.version.load(Ordering::Acquire) >> 16
+    }
+
     pub(crate) fn set(&self, identity: ProducerIdentity) {
         let renewals = (self.version.load(Ordering::Acquire) >> 16) + 1;
         // Readers that come in between see an id of -1 or a version that changes under them.

@@ -14,7 +14,7 @@ use super::{
     ack::{Verdict, is_congested, judge, may_have_been_written},
     adaptive::Outcome,
     batch::ReadyBatch,
-    collector::Collector,
+    collector::{Collector, Linger, SendReason},
     partition::{Next, PartitionProducer, Waiting},
     producer_id::ProducerIdentity,
     ready::{Ready, ReadyList},
@@ -33,6 +33,7 @@ use crate::{
     machine::{Instant, earliest},
     mutation::Mutant,
     rng::Rng,
+    stats::{BrokerStatistics, CollectorStatistics, Statistics, Window},
     wake::WakeHandle,
 };
 
@@ -54,6 +55,7 @@ pub struct Sender {
     requests_in_flight: usize,
     next_expiry: Instant,
     throttled_until: Option<Instant>,
+    counters: Box<SenderCounters>,
     outputs: VecDeque<SenderOutput>,
     rng: Rng,
 }
@@ -62,6 +64,16 @@ pub struct Sender {
 struct Slot {
     partition: PartitionProducer,
     backoff: Backoff,
+}
+
+/// What the sender counts, per request and per batch.
+#[derive(Debug, Default)]
+struct SenderCounters {
+    collector: CollectorStatistics,
+    throttle: Window,
+    retries: i64,
+    /// Bytes and messages of the batches of each topic.
+    topics: BTreeMap<Arc<str>, (Window, Window)>,
 }
 
 /// What the sender tells its broker's owner.
@@ -130,6 +142,7 @@ impl Sender {
             requests_in_flight: 0,
             next_expiry: Instant::ZERO,
             throttled_until: None,
+            counters: Box::default(),
             outputs: VecDeque::new(),
             rng,
         }
@@ -182,6 +195,8 @@ impl Sender {
             batch.possibly_persisted = true;
             batch.attempts += 1;
             entry.partition.in_flight -= 1;
+            entry.partition.counters.in_flight -= u64::from(batch.sealed.record_count());
+            self.counters.retries += 1;
             entry.partition.put_back(batch);
         }
     }
@@ -357,17 +372,18 @@ impl Sender {
         {
             let enough_bytes = self.ready.has_enough_bytes();
             let in_flight = self.requests_in_flight;
-            if self.collector.due(now, self.shared.is_flushing(), enough_bytes, in_flight).is_none() {
+            let reason = self.collector.due(now, self.shared.is_flushing(), enough_bytes, in_flight);
+            let Some(reason) = reason else {
                 return;
-            }
-            if !self.send_one(now, connection) {
+            };
+            if !self.send_one(now, connection, reason) {
                 return;
             }
         }
     }
 
     /// Builds and queues one request; false if there was nothing to put into it.
-    fn send_one(&mut self, now: Instant, connection: &mut Connection) -> bool {
+    fn send_one(&mut self, now: Instant, connection: &mut Connection, reason: SendReason) -> bool {
         // The versions before 3 carry message sets, which have no place for a producer's identity.
         let lowest = if self.shared.settings.idempotence { 3 } else { 0 };
         let Some(version) = connection.versions().pick(ApiKey::Produce, lowest..=13) else {
@@ -438,6 +454,14 @@ impl Sender {
                     bytes += batch.sealed.len();
                     self.ready.subtract_bytes(batch.uncount());
                     entry.partition.in_flight += 1;
+                    let messages = u64::from(batch.sealed.record_count());
+                    let counters = &mut entry.partition.counters;
+                    counters.in_flight += messages;
+                    if batch.attempts == 0 {
+                        counters.messages += messages;
+                        counters.bytes += batch.charged_bytes;
+                        self.counters.collector.count_wait(now.saturating_since(batch.since));
+                    }
                     let topic_id = entry.partition.topic_id;
                     collected.push(ProduceBatch { slot, topic_id, batch, reported: false });
                     if !self.shared.settings.mutation.is(Mutant::TwiceInRequest) {
@@ -460,8 +484,66 @@ impl Sender {
         if version >= 13 && collected.iter().any(|batch| batch.topic_id.is_zero()) {
             version = 12;
         }
+        self.count_request(reason, &collected);
         self.send_request(now, connection, version, collected);
         true
+    }
+
+    fn count_request(&mut self, reason: SendReason, batches: &[ProduceBatch]) {
+        let (mut messages, mut bytes) = (0, 0);
+        for batch in batches {
+            let sealed = &batch.batch.sealed;
+            messages += sealed.record_count() as usize;
+            bytes += sealed.len();
+            let Some(entry) = &self.slots[batch.slot] else { continue };
+            let topic = entry.partition.topic();
+            let topics = &mut self.counters.topics;
+            if !topics.contains_key(topic) {
+                topics.insert(Arc::clone(topic), Default::default());
+            }
+            if let Some((sizes, counts)) = topics.get_mut(topic) {
+                sizes.record(sealed.len() as u64);
+                counts.record(u64::from(sealed.record_count()));
+            }
+        }
+        self.counters.collector.count_send(reason, batches.len(), messages, bytes);
+    }
+
+    /// Adds what the sender knows to a snapshot; with `reset` its windows start anew.
+    pub fn add_statistics(
+        &mut self,
+        statistics: &mut Statistics,
+        broker: &mut BrokerStatistics,
+        node: Option<i32>,
+        reset: bool,
+    ) {
+        let counters = &mut *self.counters;
+        broker.int_latency = counters.collector.wait.clone();
+        broker.collector = counters.collector.snapshot(reset);
+        broker.collector.waiting = self.collector.len() as i64;
+        if self.shared.settings.linger == Linger::Auto {
+            let pace = self.collector.pace();
+            broker.collector.window = pace.window() as i64;
+            broker.collector.spacing = i64::try_from(pace.distance().as_micros()).unwrap_or(i64::MAX);
+        }
+        broker.throttle = counters.throttle.snapshot(reset);
+        broker.tx_retries = counters.retries;
+        for (topic, (sizes, counts)) in &mut counters.topics {
+            let entry = statistics.topic(topic);
+            entry.batchsize.add(&sizes.snapshot(reset));
+            entry.batchcnt.add(&counts.snapshot(reset));
+        }
+        // In the order of topics, so that each is looked up once.
+        let mut partitions = self.by_partition.iter().peekable();
+        while let Some(((topic, _), _)) = partitions.peek() {
+            let topic = Arc::clone(topic);
+            let entry = statistics.topic(&topic);
+            while let Some(((_, index), slot)) = partitions.next_if(|((name, _), _)| *name == topic) {
+                let Some(slot) = &self.slots[*slot] else { continue };
+                slot.partition.add_statistics(entry.partitions.entry(*index).or_default(), node);
+                broker.toppars.push((Arc::clone(&topic), *index));
+            }
+        }
     }
 
     fn send_request(
@@ -533,6 +615,7 @@ impl Sender {
         if version >= 6 && answer.throttle_time_ms > 0 {
             // KIP-219: the broker answered at once and expects the client to hold back.
             let wait = Duration::from_millis(answer.throttle_time_ms as u64);
+            self.counters.throttle.record(answer.throttle_time_ms as u64);
             self.throttled_until =
                 Some(self.throttled_until.map_or(now + wait, |until| until.max(now + wait)));
         }
@@ -628,6 +711,7 @@ impl Sender {
             if let Some(entry) = &mut self.slots[batch.slot] {
                 entry.backoff.reset();
                 entry.partition.confirm(batch.batch.order);
+                entry.partition.counters.acknowledged += u64::from(batch.batch.sealed.record_count());
                 let records = batch.batch.sealed.record_count();
                 if verdict == Verdict::Delivered
                     && let Some(base) = delivered.base_offset
@@ -685,6 +769,7 @@ impl Sender {
 
     fn retry(&mut self, now: Instant, mut batch: ProduceBatch, error: &Error) {
         batch.batch.attempts = batch.batch.attempts.saturating_add(1);
+        self.counters.retries += 1;
         if batch.batch.attempts > self.shared.settings.max_retries {
             return self.fail(batch, error.clone());
         }
@@ -817,6 +902,7 @@ impl Sender {
     fn over(&mut self, batch: ProduceBatch) -> Option<ProduceBatch> {
         if let Some(entry) = &mut self.slots[batch.slot] {
             entry.partition.in_flight -= 1;
+            entry.partition.counters.in_flight -= u64::from(batch.batch.sealed.record_count());
             if entry.partition.in_flight == 0 {
                 self.collect(batch.slot);
             }

@@ -9,4 +9,5 @@ mod delivery;
 mod failures;
 mod partition_life;
 mod produce;
+mod statistics;
 mod threads;

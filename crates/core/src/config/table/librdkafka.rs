@@ -171,11 +171,9 @@ pub(super) const ROWS: &[Property] = &[
         .integer(0, 3600000, "10000")
         .medium()
         .doc("The longest delay between attempts to reconnect."),
-    Property::global("statistics.interval.ms")
-        .integer(0, 86400000, "0")
-        .high()
-        .accepted("statistics aren't emitted yet")
-        .doc("How often statistics are emitted, in milliseconds; 0 means never."),
+    Property::global("statistics.interval.ms").integer(0, 86400000, "0").high().doc(
+        "How often statistics are handed to the callback, in milliseconds; 0 means never. See STATISTICS.md.",
+    ),
     Property::global("enabled_events")
         .integer(0, 2147483647, "0")
         .accepted("the event queue of the C library isn't there yet")

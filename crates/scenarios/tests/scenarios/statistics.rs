@@ -1,0 +1,105 @@
+//! What a client counts is what happened.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use ottla::{Consumer, Offset, Producer, Record};
+use ottla_scenarios::{Backend, PATIENCE, eventually};
+
+ottla_scenarios::run_on_all!(
+    a_producers_statistics_count_each_message_once,
+    a_consumers_statistics_count_what_it_read,
+    statistics_are_told_every_interval,
+    auto_delivers_everything_and_names_its_reason,
+);
+
+fn a_producers_statistics_count_each_message_once(backend: &Backend) {
+    let topic = backend.topic(5);
+    let (producer, reports) =
+        backend.producer_with_reports(&[("broker.linger.ms", "20"), ("client.id", "c")]);
+    let handle = producer.topic(&topic);
+    for number in 0..1000 {
+        handle.send(Record::new().value(b"0123456789").partition(number % 5)).unwrap();
+    }
+    producer.flush(PATIENCE).unwrap();
+    reports.assert_all_delivered(1000);
+    let statistics = producer.statistics().unwrap();
+    assert_eq!((statistics.txmsgs, statistics.txmsg_bytes, statistics.msg_cnt), (1000, 10_000, 0));
+    assert_eq!((statistics.kind, &*statistics.client_id), ("producer", "c"));
+    let collector = statistics.collector();
+    assert_eq!(collector.messages, 1000);
+    let reasons = collector.sends_flush + collector.sends_linger + collector.sends_bytes;
+    assert_eq!(reasons, collector.sends);
+    assert_eq!(collector.messages_per_request.count() as i64, collector.sends);
+    let requests: i64 = statistics.brokers.iter().filter_map(|broker| broker.requests.get("Produce")).sum();
+    assert_eq!(requests, collector.sends);
+    let partitions = &statistics.topics[&*topic].partitions;
+    assert!(partitions.values().all(|partition| (partition.txmsgs, partition.acked_msgid) == (200, 200)));
+    assert!(statistics.brokers.iter().any(|broker| broker.state == "UP" && broker.rtt.count() > 0));
+    let json = statistics.to_json();
+    assert!(json.contains("\"type\":\"producer\"") && json.contains("\"txmsgs\":1000"), "{json}");
+    producer.close(PATIENCE).unwrap();
+    assert!(producer.statistics().is_err());
+}
+
+fn a_consumers_statistics_count_what_it_read(backend: &Backend) {
+    let topic = backend.topic(1);
+    let producer = backend.producer(&[]);
+    for _ in 0..100 {
+        producer.send(&topic, Record::new().value(b"x").partition(0)).unwrap();
+    }
+    producer.flush(PATIENCE).unwrap();
+    let consumer = Consumer::new(&ottla_scenarios::config(&backend.bootstrap_servers(), &[])).unwrap();
+    consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
+    let mut read = 0;
+    while read < 100 {
+        read += consumer.poll(PATIENCE).unwrap().len();
+    }
+    let statistics = consumer.statistics().unwrap();
+    let partition = &statistics.topics[&*topic].partitions[&0];
+    assert_eq!((statistics.kind, statistics.rxmsgs, partition.rxmsgs), ("consumer", 100, 100));
+    assert_eq!((partition.app_offset, partition.hi_offset, partition.consumer_lag), (100, 100, 0));
+    assert_eq!(partition.fetch_state, "active");
+    consumer.close(PATIENCE).unwrap();
+}
+
+fn statistics_are_told_every_interval(backend: &Backend) {
+    let told = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&told);
+    let config = ottla_scenarios::config(&backend.bootstrap_servers(), &[("statistics.interval.ms", "50")]);
+    let producer = Producer::builder(&config)
+        .on_statistics(move |statistics| {
+            assert!(statistics.to_json().starts_with("{\"name\":\""));
+            count.fetch_add(1, Ordering::SeqCst);
+        })
+        .build()
+        .unwrap();
+    assert!(eventually(|| told.load(Ordering::SeqCst) >= 3));
+    producer.close(PATIENCE).unwrap();
+    let after = told.load(Ordering::SeqCst);
+    std::thread::sleep(Duration::from_millis(150));
+    assert_eq!(told.load(Ordering::SeqCst), after, "a closed client tells nothing more");
+}
+
+fn auto_delivers_everything_and_names_its_reason(backend: &Backend) {
+    let topic = backend.topic(24);
+    let (producer, reports) = backend.producer_with_reports(&[("broker.linger.ms", "auto")]);
+    let handle = producer.topic(&topic);
+    for number in 0..5000 {
+        handle.send_blocking(Record::new().value(b"0123456789").partition(number % 24), PATIENCE).unwrap();
+        if number % 500 == 0 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    assert!(eventually(|| producer.in_queue() == 0), "nothing waits for a flush");
+    reports.assert_all_delivered(5000);
+    let collector = producer.statistics().unwrap().collector();
+    assert!(collector.sends_adaptive > 0 && collector.sends_linger == 0, "{collector:?}");
+    assert!(collector.window >= 1);
+    producer.close(PATIENCE).unwrap();
+}
