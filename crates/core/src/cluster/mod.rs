@@ -357,7 +357,9 @@ impl ClusterCore {
         let requests = self.requests.waiting.iter().map(|(deadline, ..)| *deadline).min();
         let producer = self.producer.as_ref().and_then(Placements::poll_timeout);
         let fetch = self.fetch.as_ref().and_then(FetchCoordinator::poll_timeout);
-        let fetch = earliest(fetch, self.statistics_at);
+        // The interval begins when the owner runs for the first time, even if nobody asks anything of it.
+        let first = (self.began.is_none() && self.settings.statistics.is_some()).then_some(Instant::ZERO);
+        let fetch = earliest(fetch, self.statistics_at.or(first));
         earliest(
             earliest(earliest(self.refresh.at, requests), earliest(producer, fetch)),
             earliest(self.admin.poll_timeout(), self.rebootstrap_at()),

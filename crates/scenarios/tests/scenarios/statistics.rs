@@ -24,7 +24,7 @@ fn a_producers_statistics_count_each_message_once(backend: &Backend) {
         backend.producer_with_reports(&[("broker.linger.ms", "20"), ("client.id", "c")]);
     let handle = producer.topic(&topic);
     for number in 0..1000 {
-        handle.send(Record::new().value(b"0123456789").partition(number % 5)).unwrap();
+        handle.send(Record::new().value(b"0123456789").partition(number % 5).opaque(number as u64)).unwrap();
     }
     producer.flush(PATIENCE).unwrap();
     reports.assert_all_delivered(1000);
@@ -91,7 +91,12 @@ fn auto_delivers_everything_and_names_its_reason(backend: &Backend) {
     let (producer, reports) = backend.producer_with_reports(&[("broker.linger.ms", "auto")]);
     let handle = producer.topic(&topic);
     for number in 0..5000 {
-        handle.send_blocking(Record::new().value(b"0123456789").partition(number % 24), PATIENCE).unwrap();
+        handle
+            .send_blocking(
+                Record::new().value(b"0123456789").partition(number % 24).opaque(number as u64),
+                PATIENCE,
+            )
+            .unwrap();
         if number % 500 == 0 {
             std::thread::sleep(Duration::from_millis(2));
         }
