@@ -33,7 +33,7 @@ use ottla_core::{
 use ottla_net::{ClientHandle, ClientParts, Runtime, SocketSettings};
 use ottla_protocol::compress::Compression;
 
-use crate::wait::wait_for;
+use crate::wait::{check_may_wait, wait_for};
 
 /// Starts a client's owners on the I/O threads.
 pub fn client(
@@ -112,11 +112,15 @@ static NEXT_CLIENT: AtomicU64 = AtomicU64::new(0);
 impl Client {
     /// What was counted so far. The I/O threads are asked: not to be called from a callback, which is on one of them.
     pub fn statistics(&self, timeout: Duration) -> Result<Statistics> {
+        check_may_wait("statistics")?;
+        if self.handle.is_closing() {
+            return Err(Error::new(ErrorKind::Closed, ""));
+        }
         let (done, waiting) = completion();
-        self.handle.command(Command::Statistics(Gather::for_caller(done)));
+        self.handle.command(Command::Statistics(Arc::new(Gather::for_caller(done))));
         match wait_for(waiting, timeout) {
             Some(Some(statistics)) => Ok(self.identity.sign(statistics)),
-            Some(None) => Err(Error::new(ErrorKind::State, "the client is closed")),
+            Some(None) => Err(Error::new(ErrorKind::Closed, "")),
             None => {
                 Err(Error::new(ErrorKind::TimedOut, "the I/O threads did not answer with their statistics"))
             }

@@ -219,6 +219,11 @@ impl ClientHandle {
         &self.commands
     }
 
+    /// True from the first call of [`ClientHandle::close`] on: commands are not read any more.
+    pub fn is_closing(&self) -> bool {
+        self.done.lock().is_none()
+    }
+
     /// Begins to close. The answer resolves when nothing of the client runs any more; only the first caller gets it.
     pub fn close(&self) -> Option<Waiting<()>> {
         let waiting = self.done.lock().take();

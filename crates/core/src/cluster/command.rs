@@ -21,7 +21,7 @@ pub enum Command {
     /// Remove messages.
     Purge(Purge),
     /// Gather what everybody counted.
-    Statistics(Gather),
+    Statistics(Arc<Gather>),
     /// An administrative call.
     Admin(AdminCall),
     /// Something of the receiving half.

@@ -392,7 +392,7 @@ impl ClusterCore {
                 }
             }
             Command::Admin(call) => self.admin.start(now, call),
-            Command::Statistics(gather) => self.gather_statistics(now, Arc::new(gather)),
+            Command::Statistics(gather) => self.gather_statistics(now, gather),
             Command::Fetch(command) => {
                 if let Some(fetch) = &mut self.fetch {
                     fetch.handle_command(now, command);

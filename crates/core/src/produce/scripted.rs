@@ -79,7 +79,9 @@ impl Script {
         else {
             panic!("there is a batch")
         };
-        self.sender.partition_mut(0).in_flight += 1;
+        let partition = self.sender.partition_mut(0);
+        partition.in_flight += 1;
+        partition.counters.in_flight += u64::from(batch.sealed.record_count());
         ProduceBatch { slot: 0, topic_id: Uuid::ZERO, batch, reported: false }
     }
 
