@@ -138,8 +138,10 @@ impl PartitionLog {
     pub fn end_of_epoch(&self, epoch: i32) -> Option<(i32, i64)> {
         let after = self.epochs.partition_point(|(known, _)| *known <= epoch);
         let end = self.epochs.get(after).map_or(self.end_offset, |(_, start)| *start);
-        let (known, _) = self.epochs.get(after.checked_sub(1)?)?;
-        Some((*known, end))
+        // An epoch before all that are known ended where the first of them began.
+        let known =
+            after.checked_sub(1).and_then(|at| self.epochs.get(at)).map_or(epoch, |(known, _)| *known);
+        (epoch >= 0).then_some((known, end))
     }
 
     /// The leader epoch in which `offset` was written.
@@ -222,6 +224,10 @@ mod tests {
         assert_eq!(log.end_of_epoch(4), Some((2, 6)));
         assert_eq!(log.end_of_epoch(5), Some((5, 10)));
         assert_eq!(log.end_of_epoch(-1), None);
+        let mut late = PartitionLog::default();
+        assert_eq!(late.end_of_epoch(1), Some((1, 0)), "nothing was written in it");
+        late.append(&batch(2, 3, 10), 3, 10, Bytes::from(vec![0; 100]));
+        assert_eq!(late.end_of_epoch(1), Some((1, 0)), "it ended where the first epoch began");
         assert_eq!((log.epoch_of(4), log.epoch_of(5), log.epoch_of(9)), (Some(0), Some(2), Some(5)));
     }
 

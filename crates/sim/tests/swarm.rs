@@ -85,4 +85,16 @@ mod found {
             assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
         }
     }
+
+    #[test]
+    fn a_tail_has_not_the_epoch_of_the_beginning() {
+        for seed in [2, 60, 72, 88, 117, 140] {
+            assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
+        }
+    }
+
+    #[test]
+    fn an_epoch_without_records_was_not_cut_off() {
+        assert_eq!(run(&Knobs::from_seed(38), false).broken, None, "cargo xtask sim 38");
+    }
 }

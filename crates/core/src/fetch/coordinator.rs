@@ -579,7 +579,9 @@ impl FetchCoordinator {
             match result {
                 Ok(listed) => {
                     let step = resolution.answered(listed.offset);
-                    self.take_step(now, &key, resolution, step, listed.leader_epoch);
+                    // The epoch is that of the offset in the answer: a tail starts elsewhere.
+                    let epoch = if step == Step::Known(listed.offset) { listed.leader_epoch } else { -1 };
+                    self.take_step(now, &key, resolution, step, epoch);
                 }
                 Err(error) => self.give_up(&key, error),
             }

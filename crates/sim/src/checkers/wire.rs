@@ -178,7 +178,7 @@ impl Wire {
     }
 
     /// Bytes reach the client.
-    pub fn reads(&mut self, link: u64, bytes: &[u8]) -> Result<(), Broken> {
+    pub fn reads(&mut self, link: u64, bytes: &[u8], mut tell: impl FnMut(&str)) -> Result<(), Broken> {
         let Some(talk) = self.links.get_mut(&link) else { return Ok(()) };
         let client = talk.client;
         talk.to_client.extend_from_slice(bytes);
@@ -186,7 +186,9 @@ impl Wire {
             if talk.nonsense {
                 return Ok(());
             }
-            if let Err(what) = talk.answer(&frame) {
+            if let Err(what) =
+                talk.answer(&frame, |line| tell(&format!("{client} is answered by link {link}: {line}")))
+            {
                 if !self.spoiled {
                     return Err(Broken::new(
                         "wire",
@@ -201,7 +203,7 @@ impl Wire {
 }
 
 impl Conversation {
-    fn answer(&mut self, frame: &[u8]) -> Result<(), String> {
+    fn answer(&mut self, frame: &[u8], mut tell: impl FnMut(&str)) -> Result<(), String> {
         let Some(question) = self.open.pop_front() else { return Err("was not asked for".into()) };
         let Question { correlation_id, api, version } = question;
         let name = format!("to {} v{version} #{correlation_id}", api.name());
@@ -217,6 +219,9 @@ impl Conversation {
         let answer = Answer::decode(api, version, &mut reader).map_err(|error| format!("{name}: {error}"))?;
         if reader.remaining() > 0 {
             return Err(format!("{name} has {} bytes left over", reader.remaining()));
+        }
+        if let Answer::Epochs(answer) = &answer {
+            tell(&format!("epochs {:?}", answer.topics));
         }
         if let Answer::ApiVersions(answer) = answer
             && answer.error_code.0 == 0
@@ -299,6 +304,7 @@ fn next_frame(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
 enum Request {
     Produce(produce::ProduceRequest),
     Fetch(fetch::FetchRequest),
+    Epochs(offset_for_leader_epoch::OffsetForLeaderEpochRequest),
     Other,
 }
 
@@ -306,6 +312,7 @@ enum Request {
 #[derive(Debug)]
 enum Answer {
     ApiVersions(api_versions::ApiVersionsResponse),
+    Epochs(offset_for_leader_epoch::OffsetForLeaderEpochResponse),
     Other,
 }
 
@@ -324,13 +331,16 @@ impl Request {
         match api {
             ApiKey::Produce => produce::ProduceRequest::decode(reader, version).map(Self::Produce),
             ApiKey::Fetch => fetch::FetchRequest::decode(reader, version).map(Self::Fetch),
+            ApiKey::OffsetForLeaderEpoch => {
+                offset_for_leader_epoch::OffsetForLeaderEpochRequest::decode(reader, version)
+                    .map(Self::Epochs)
+            }
             api => decode!(api, version, reader:
                 ListOffsets list_offsets ListOffsetsRequest,
                 Metadata metadata MetadataRequest,
                 ApiVersions api_versions ApiVersionsRequest,
                 FindCoordinator find_coordinator FindCoordinatorRequest,
                 InitProducerId init_producer_id InitProducerIdRequest,
-                OffsetForLeaderEpoch offset_for_leader_epoch OffsetForLeaderEpochRequest,
             ),
         }
     }
@@ -350,6 +360,7 @@ impl Request {
                 let partitions = request.topic_data.iter().flat_map(|topic| &topic.partition_data);
                 format!(" to {:?}", partitions.map(|p| p.index).collect::<Vec<_>>())
             }
+            Self::Epochs(request) => format!(" about {:?}", request.topics),
             Self::Other => String::new(),
         }
     }
@@ -361,6 +372,10 @@ impl Answer {
             ApiKey::ApiVersions => {
                 api_versions::ApiVersionsResponse::decode(reader, version).map(Self::ApiVersions)
             }
+            ApiKey::OffsetForLeaderEpoch => {
+                offset_for_leader_epoch::OffsetForLeaderEpochResponse::decode(reader, version)
+                    .map(Self::Epochs)
+            }
             api => decode!(api, version, reader:
                 Produce produce ProduceResponse,
                 Fetch fetch FetchResponse,
@@ -368,7 +383,6 @@ impl Answer {
                 Metadata metadata MetadataResponse,
                 FindCoordinator find_coordinator FindCoordinatorResponse,
                 InitProducerId init_producer_id InitProducerIdResponse,
-                OffsetForLeaderEpoch offset_for_leader_epoch OffsetForLeaderEpochResponse,
             ),
         }
     }
