@@ -359,7 +359,7 @@ impl Cluster {
             connection.closing = true;
         }
         let due = connection.outbox.back().map_or(now, |(due, _)| *due).max(now + delay);
-        if due <= now && !connection.closing {
+        if due <= now && connection.outbox.is_empty() && !connection.closing {
             connection.untaken += frame.len();
             self.outputs.push_back(Output::Send { connection: request.connection, frame });
             return;

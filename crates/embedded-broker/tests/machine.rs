@@ -927,6 +927,21 @@ fn late_answers_keep_their_order() {
 }
 
 #[test]
+fn an_answer_without_delay_does_not_pass_one_that_is_due_at_the_same_time() {
+    let mut world = World::with_topic();
+    let connection = world.open(1);
+    world.cluster.control().set_latency(BrokerId(1), MS * 10);
+    let first = world.send(connection, 13, &MetadataRequest::default());
+    world.cluster.control().set_latency(BrokerId(1), MS * 0);
+    // The timer is not served yet when the next request comes.
+    world.now += MS * 10;
+    let second = world.send(connection, 13, &MetadataRequest::default());
+    world.pass(MS);
+    assert!(world.answer::<MetadataRequest>(connection, 13, first).is_some());
+    assert!(world.answer::<MetadataRequest>(connection, 13, second).is_some());
+}
+
+#[test]
 fn answers_can_be_spoiled() {
     let mut world = World::with_topic();
     let connection = world.open(1);
