@@ -182,7 +182,8 @@ impl<'a> Run<'a> {
         let round_trip = (knobs.network.latency + knobs.network.jitter) * 4 + knobs.replication_lag * 2;
         let fetches = if knobs.consumers > 0 { knobs.records as u32 * knobs.producers } else { 0 };
         knobs.producer.message_timeout.unwrap_or_default()
-            + Duration::from_secs(120)
+            // Connections that are half open are found out one after the other, each by an answer that does not come.
+            + (knobs.producer.answer_timeout * (knobs.brokers as u32 + 2)).max(Duration::from_secs(120))
             + (round_trip + Duration::from_millis(500)) * round_trips
             // A fetch that brings one record may wait for more as long as it is allowed to.
             + (round_trip + knobs.consumer.fetch_wait_max + Duration::from_millis(200)) * fetches
