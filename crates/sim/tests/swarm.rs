@@ -87,6 +87,12 @@ mod found {
     }
 
     #[test]
+    fn a_connection_lost_while_nobody_asks_does_not_keep_the_next_one_waiting() {
+        let knobs = Knobs::from_seed(1_795_243_168_294_441_523);
+        assert_eq!(run(&knobs, false).broken, None, "cargo xtask sim 1795243168294441523");
+    }
+
+    #[test]
     fn a_tail_has_not_the_epoch_of_the_beginning() {
         for seed in [2, 60, 72, 88, 117, 140] {
             assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");

@@ -175,9 +175,11 @@ impl Brokers {
         }
     }
 
-    /// The candidate failed: connect to the next one.
-    pub(super) fn find_another(&mut self, metadata: &Metadata) {
-        if let Some(index) = self.candidate
+    /// The candidate failed: connect to the next one, if somebody is `wanted` still. Otherwise nobody is a candidate any more,
+    /// or the next who asks would wait for one that is not being connected to.
+    pub(super) fn find_another(&mut self, metadata: &Metadata, wanted: bool) {
+        if let Some(index) = self.candidate.take()
+            && wanted
             && !self.any_up()
         {
             self.try_candidate(index + 1, metadata);

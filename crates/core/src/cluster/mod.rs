@@ -539,9 +539,8 @@ impl ClusterCore {
             let detail = format!("{tried} servers tried; the last said: {error}");
             self.events.push(Event::AllBrokersDown(Error::new(ErrorKind::AllBrokersDown, detail)));
         }
-        if !self.requests.waiting.is_empty() {
-            self.brokers.find_another(&self.metadata);
-        }
+        let wanted = !self.requests.waiting.is_empty();
+        self.brokers.find_another(&self.metadata, wanted);
     }
 
     fn handle_answer(&mut self, now: Instant, from: BrokerKey, token: u64, result: Result<Response, Error>) {
