@@ -932,7 +932,7 @@ fn an_answer_without_delay_does_not_pass_one_that_is_due_at_the_same_time() {
     let connection = world.open(1);
     world.cluster.control().set_latency(BrokerId(1), MS * 10);
     let first = world.send(connection, 13, &MetadataRequest::default());
-    world.cluster.control().set_latency(BrokerId(1), MS * 0);
+    world.cluster.control().set_latency(BrokerId(1), Duration::ZERO);
     // The timer is not served yet when the next request comes.
     world.now += MS * 10;
     let second = world.send(connection, 13, &MetadataRequest::default());
