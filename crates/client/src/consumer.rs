@@ -233,7 +233,7 @@ impl Consumer {
     }
 
     /// Takes, without waiting, what came for a route, until it is `enough` bytes. Positions stay: the caller moves them
-    /// with what it hands out ([`PieceWalk`](ottla_core::fetch::deliver::PieceWalk)).
+    /// with what it hands out ([`PieceWalk`]).
     pub fn take(&self, route: u64, enough: usize) -> Records {
         let mut records = Records::default();
         self.inner.shared.queue.take_route(route, enough, &mut records);
