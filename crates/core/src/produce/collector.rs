@@ -119,7 +119,11 @@ impl Collector {
             (SendReason::Linger, Linger::Partition(linger)) => {
                 self.due_until = Some(now.earlier_by(linger));
             }
-            _ => self.due_until = Some(self.due_until.map_or(now, |until| until.max(now))),
+            _ => {
+                // What came after the owner looked at the clock goes along: it was counted, and would wait for a linger of its own.
+                let newest = self.open.last().map_or(now, |(since, _)| now.max(*since));
+                self.due_until = Some(self.due_until.map_or(newest, |until| until.max(newest)));
+            }
         }
         Some(reason)
     }
@@ -247,6 +251,15 @@ mod tests {
         assert_eq!(collector.due(at(1), true, false, 0), Some(SendReason::Flush));
         collector.add(1, at(1), false);
         assert_eq!(collector.due(at(1), false, false, 0), Some(SendReason::Partitions));
+        assert_eq!(send(&mut collector), [0, 1]);
+    }
+
+    #[test]
+    fn what_came_while_the_owner_looked_at_the_clock_goes_along() {
+        let mut collector = Collector::new(Linger::Broker(Duration::from_secs(60)), Some(2), 5);
+        collector.add(0, at(10), false);
+        collector.add(1, at(12), false);
+        assert_eq!(collector.due(at(11), false, false, 0), Some(SendReason::Partitions));
         assert_eq!(send(&mut collector), [0, 1]);
     }
 
