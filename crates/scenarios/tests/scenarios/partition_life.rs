@@ -39,7 +39,11 @@ fn a_topic_that_was_made_anew_is_an_error_and_no_old_offset_is_used(backend: &Ba
         |event| matches!(event, ConsumerEvent::Error(error) if error.kind() == ErrorKind::TopicRecreated),
     );
     assert_eq!(read_before, [0u64; 0], "nothing of the new topic is read with an offset of the old one");
-    assert!(events.iter().any(|event| is_recreated(event, &topic)), "{events:?}");
+    // The topic's event and its partition's error come in either order.
+    if !events.iter().any(|event| is_recreated(event, &topic)) {
+        let (read_between, _) = events_until(&consumer, |event| is_recreated(event, &topic));
+        assert_eq!(read_between, [0u64; 0]);
+    }
     assert_eq!(consumer.position(&topic, 0), None);
     let records = consumer.poll(Duration::from_millis(300)).unwrap();
     assert_eq!(records.iter().count(), 0, "it stands still");
