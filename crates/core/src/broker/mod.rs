@@ -15,6 +15,8 @@ pub mod buffer;
 pub mod connection;
 pub mod frame;
 pub mod inflight;
+#[cfg(test)]
+mod scripted;
 pub mod versions;
 
 use std::{collections::VecDeque, io::IoSlice, sync::Arc};

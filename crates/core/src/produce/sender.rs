@@ -965,6 +965,8 @@ impl Sender {
     }
 
     fn fail_all_waiting(&mut self, which: Waiting, kind: ErrorKind) {
+        // A hint that is looked at later would tell of records that are gone, and the next ones would be sent in their stead.
+        self.take_hints();
         let error = Error::new(kind, "");
         for slot in 0..self.slots.len() {
             self.fail_waiting(slot, which, &error);

@@ -1,0 +1,429 @@
+//! A broker's owner in virtual time, against a broker that a test plays: what it writes is decoded, and the test says what
+//! is answered and when.
+
+mod collecting;
+
+use std::{
+    collections::BTreeMap,
+    io::IoSlice,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use ottla_protocol::{
+    api::ApiKey,
+    batch::{Batch, Batches, Records},
+    error_code::ErrorCode,
+    generated::{
+        api_versions::{ApiVersionsResponse, response::ApiKey as ApiRow},
+        produce::{
+            ProduceRequest, ProduceResponse,
+            response::{PartitionResponse, Response as TopicResponse},
+        },
+    },
+    header::{RequestHeader, ResponseHeader},
+    primitive::Reader,
+    uuid::Uuid,
+};
+
+use super::{BrokerCore, BrokerOutput, BrokerParts, buffer::BufferPool, connection::ConnectionSettings};
+use crate::{
+    error::Error,
+    machine::Instant,
+    mail::{ToBroker, ToCluster},
+    produce::{
+        partition::PartitionProducer,
+        partitioner::Partitioner,
+        producer_id::ProducerIdentity,
+        record::Record,
+        report::{DeliveryBatch, DeliverySink, PersistenceStatus},
+        shared::{ProducerSettings, ProducerShared},
+    },
+    rng::Rng,
+    stats::CollectorStatistics,
+    sync::Mutex,
+    wake::{Wake, WakeHandle},
+};
+
+const TOPIC: &str = "t";
+/// The highest versions of the broker that the test plays.
+const VERSIONS: [(ApiKey, i16); 4] =
+    [(ApiKey::Produce, 8), (ApiKey::ListOffsets, 5), (ApiKey::Metadata, 8), (ApiKey::ApiVersions, 2)];
+
+fn at(millis: u64) -> Instant {
+    Instant::from_nanos(millis * 1_000_000)
+}
+
+const fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A request as it was written to the socket.
+struct Request {
+    written_at: Instant,
+    api: ApiKey,
+    version: i16,
+    correlation_id: i32,
+    /// Of a Produce request: the values by partition, in the order of the request.
+    batches: Vec<(i32, Vec<String>)>,
+}
+
+impl Request {
+    fn partitions(&self) -> Vec<i32> {
+        self.batches.iter().map(|(partition, _)| *partition).collect()
+    }
+
+    fn values(&self) -> Vec<&str> {
+        self.batches.iter().flat_map(|(_, values)| values).map(String::as_str).collect()
+    }
+
+    fn values_of(&self, partition: i32) -> Vec<&str> {
+        let ours = self.batches.iter().filter(|(index, _)| *index == partition);
+        ours.flat_map(|(_, values)| values).map(String::as_str).collect()
+    }
+}
+
+#[derive(Default)]
+struct Reports(Mutex<Vec<Report>>);
+
+/// A report: the partition, why not, how far it came, and of how many messages.
+type Report = (i32, Option<Error>, PersistenceStatus, usize);
+
+impl DeliverySink for Reports {
+    fn deliver(&self, batch: DeliveryBatch) {
+        self.0.lock().push((batch.partition(), batch.error().cloned(), batch.status(), batch.len()));
+    }
+}
+
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// The owner with everything around it.
+struct Script {
+    now: Instant,
+    shared: Arc<ProducerShared>,
+    reports: Arc<Reports>,
+    core: BrokerCore,
+    woken: Arc<Flag>,
+    /// The broker can be reached.
+    is_up: bool,
+    is_connected: bool,
+    written: Vec<u8>,
+    /// What was written and not looked at yet.
+    requests: Vec<Request>,
+    /// Partitions that are with no broker.
+    parked: BTreeMap<i32, PartitionProducer>,
+    mail: Vec<ToCluster>,
+    next_offset: i64,
+}
+
+impl Script {
+    /// A connected owner that leads partitions `0..partitions` of the topic `t`.
+    fn new(partitions: i32, settings: ProducerSettings) -> Self {
+        let mut script = Self::unconnected(partitions, settings);
+        script.mail(ToBroker::Connect);
+        script.adopt_all();
+        assert!(script.is_connected && script.requests.is_empty());
+        script
+    }
+
+    fn unconnected(partitions: i32, settings: ProducerSettings) -> Self {
+        let reports = Arc::new(Reports::default());
+        let sink = Arc::clone(&reports) as Arc<dyn DeliverySink>;
+        let shared = Arc::new(ProducerShared::new(settings, Partitioner::default(), sink, Rng::from_seed(1)));
+        shared.identity.set(ProducerIdentity { id: 7, epoch: 0 });
+        let mut parked = BTreeMap::new();
+        shared.topic(TOPIC).0.set_partitions(
+            partitions,
+            |accumulator| {
+                let producer = PartitionProducer::new(Arc::clone(accumulator), Uuid::ZERO, 0);
+                parked.insert(accumulator.partition(), producer);
+            },
+            |_| (),
+        );
+        let woken = Arc::new(Flag::default());
+        let parts = BrokerParts {
+            connection: Arc::new(ConnectionSettings::default()),
+            producer: Some(Arc::clone(&shared)),
+            consumer: None,
+            buffers: BufferPool::default(),
+        };
+        let wake = WakeHandle::new(Arc::clone(&woken) as Arc<dyn Wake>);
+        let core = BrokerCore::new(&parts, "broker".into(), 9092, Some(1), wake, Rng::from_seed(2));
+        Self {
+            now: at(1),
+            shared,
+            reports,
+            core,
+            woken,
+            is_up: true,
+            is_connected: false,
+            written: Vec::new(),
+            requests: Vec::new(),
+            parked,
+            mail: Vec::new(),
+            next_offset: 0,
+        }
+    }
+
+    fn adopt_all(&mut self) {
+        for producer in std::mem::take(&mut self.parked).into_values() {
+            self.mail(ToBroker::AdoptProducer(Box::new(producer)));
+        }
+    }
+
+    fn mail(&mut self, mail: ToBroker) {
+        self.core.handle_mail(self.now, mail);
+        self.settle();
+    }
+
+    fn release(&mut self, partition: i32) {
+        self.mail(ToBroker::ReleaseProducer { topic: Arc::from(TOPIC), partition });
+    }
+
+    /// The application sends a record now.
+    fn send(&mut self, partition: i32, value: &str) {
+        let topic = self.shared.topic(TOPIC).0;
+        let record = Record::new().value(value).partition(partition);
+        self.shared.send(&topic, self.now, 0, &record, None).expect("there is room");
+        self.settle();
+    }
+
+    /// Lets time pass, as the driver would.
+    fn run_until(&mut self, until: Instant) {
+        let mut turns = 0;
+        while let Some(next) = self.core.poll_timeout().filter(|next| *next <= until) {
+            turns = if next > self.now { 0 } else { turns + 1 };
+            assert!(turns < 100, "it wants to run again and again without time passing");
+            self.now = self.now.max(next);
+            self.core.handle_timeout(self.now);
+            self.settle();
+        }
+        self.now = until;
+    }
+
+    fn run_for(&mut self, time: Duration) {
+        self.run_until(self.now + time);
+    }
+
+    /// The only request that was written since the last look.
+    fn request(&mut self) -> Request {
+        let mut requests = std::mem::take(&mut self.requests);
+        assert_eq!(requests.len(), 1, "there is one request");
+        requests.remove(0)
+    }
+
+    fn assert_silent(&self) {
+        let written: Vec<_> = self.requests.iter().map(|r| (r.api, r.batches.clone())).collect();
+        assert!(written.is_empty(), "nothing is written, but {written:?}");
+    }
+
+    /// Answers a Produce request: all is well.
+    fn accept(&mut self, request: &Request) {
+        self.answer(request, 0, |_| ErrorCode::NONE);
+    }
+
+    /// Answers a Produce request with a throttle time and an error code for each partition.
+    fn answer(&mut self, request: &Request, throttle_ms: i32, code_of: impl Fn(i32) -> ErrorCode) {
+        let mut partition_responses = Vec::new();
+        for (index, values) in &request.batches {
+            let error_code = code_of(*index);
+            let base_offset = if error_code == ErrorCode::NONE { self.next_offset } else { -1 };
+            self.next_offset += values.len() as i64;
+            partition_responses.push(PartitionResponse {
+                index: *index,
+                error_code,
+                base_offset,
+                ..Default::default()
+            });
+        }
+        let topic = TopicResponse { name: TOPIC.into(), partition_responses, ..Default::default() };
+        let answer =
+            ProduceResponse { responses: vec![topic], throttle_time_ms: throttle_ms, ..Default::default() };
+        self.respond(request, |version, out| answer.encode(version, out).expect("it can be encoded"));
+    }
+
+    /// Answers any request with a body.
+    fn respond(&mut self, request: &Request, encode: impl FnOnce(i16, &mut Vec<u8>)) {
+        let mut frame = vec![0; 4];
+        ResponseHeader { correlation_id: request.correlation_id }.encode(
+            request.api,
+            request.version,
+            &mut frame,
+        );
+        encode(request.version, &mut frame);
+        let length = (frame.len() - 4) as u32;
+        frame[..4].copy_from_slice(&length.to_be_bytes());
+        self.read(&frame);
+        self.settle();
+    }
+
+    fn disconnect(&mut self) {
+        self.is_connected = false;
+        self.written.clear();
+        self.core.handle_closed(self.now, "connection reset");
+        self.settle();
+    }
+
+    fn statuses(&self) -> Vec<PersistenceStatus> {
+        self.reports.0.lock().iter().map(|(_, _, status, _)| *status).collect()
+    }
+
+    fn reported_messages(&self) -> usize {
+        self.reports.0.lock().iter().map(|(_, _, _, messages)| messages).sum()
+    }
+
+    fn errors(&self) -> Vec<Error> {
+        self.reports.0.lock().iter().filter_map(|(_, error, _, _)| error.clone()).collect()
+    }
+
+    fn collector(&mut self) -> CollectorStatistics {
+        let mut statistics = crate::stats::Statistics::default();
+        let mut broker = self.core.connection.statistics(self.now, false);
+        if let Some(sender) = &mut self.core.sender {
+            sender.add_statistics(&mut statistics, &mut broker, Some(1), false);
+        }
+        broker.collector
+    }
+
+    fn read(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let space = self.core.read_space();
+            let n = space.len().min(bytes.len());
+            space[..n].copy_from_slice(&bytes[..n]);
+            bytes = &bytes[n..];
+            self.core.handle_read(self.now, n);
+        }
+    }
+
+    /// Does what the owner wants of its driver, until it wants nothing.
+    fn settle(&mut self) {
+        loop {
+            let mut quiet = !self.woken.0.swap(false, Ordering::SeqCst);
+            if !quiet {
+                self.core.handle_wake(self.now);
+            }
+            while let Some(output) = self.core.poll_output() {
+                quiet = false;
+                self.handle_output(output);
+            }
+            if !self.write() && quiet {
+                return;
+            }
+        }
+    }
+
+    fn handle_output(&mut self, output: BrokerOutput) {
+        match output {
+            BrokerOutput::Resolve { .. } => {
+                let address = "127.0.0.1:9092".parse().expect("an address");
+                self.core.handle_resolved(self.now, Ok(vec![address]));
+            }
+            BrokerOutput::Connect(_) if self.is_up => {
+                self.is_connected = true;
+                self.core.handle_connected(self.now);
+            }
+            BrokerOutput::Connect(_) => self.core.handle_closed(self.now, "connection refused"),
+            BrokerOutput::CloseSocket => {
+                self.is_connected = false;
+                self.written.clear();
+            }
+            BrokerOutput::ToCluster(ToCluster::ReleasedProducer(producer)) => {
+                self.parked.insert(producer.partition(), *producer);
+            }
+            BrokerOutput::ToCluster(mail) => self.mail.push(mail),
+            BrokerOutput::Done => {}
+        }
+    }
+
+    /// Takes what is to be written; true if there was anything.
+    fn write(&mut self) -> bool {
+        if !self.is_connected {
+            return false;
+        }
+        let mut slices = [IoSlice::new(&[]); 64];
+        let filled = self.core.unsent(&mut slices);
+        let bytes: Vec<u8> = slices[..filled].iter().flat_map(|slice| slice.to_vec()).collect();
+        if bytes.is_empty() {
+            return false;
+        }
+        self.written.extend(&bytes);
+        self.core.handle_written(self.now, bytes.len());
+        while let Some(length) = self.written.first_chunk::<4>() {
+            let end = 4 + u32::from_be_bytes(*length) as usize;
+            if self.written.len() < end {
+                break;
+            }
+            let frame: Vec<u8> = self.written.drain(..end).collect();
+            let request = self.decode(&frame[4..]);
+            if request.api == ApiKey::ApiVersions {
+                self.tell_versions(&request);
+            } else {
+                self.requests.push(request);
+            }
+        }
+        true
+    }
+
+    fn decode(&self, frame: &[u8]) -> Request {
+        let mut reader = Reader::new(frame);
+        let header = RequestHeader::decode(&mut reader).expect("a header");
+        let api = ApiKey::from_i16(header.api_key).expect("a known API");
+        let mut batches = Vec::new();
+        if api == ApiKey::Produce {
+            let request = ProduceRequest::decode(&mut reader, header.api_version).expect("a request");
+            for part in request.topic_data.into_iter().flat_map(|topic| topic.partition_data) {
+                let records = part.records.unwrap_or_default();
+                let mut values = Vec::new();
+                for batch in Batches::new(&records) {
+                    let Batch::V2(batch) = batch.expect("a batch") else { panic!("a message set") };
+                    let bytes = batch.records(1 << 20).expect("records");
+                    for record in Records::new(batch.header(), &bytes) {
+                        let value = record.expect("a record").value.unwrap_or_default();
+                        values.push(String::from_utf8_lossy(value).into_owned());
+                    }
+                }
+                batches.push((part.index, values));
+            }
+        }
+        Request {
+            written_at: self.now,
+            api,
+            version: header.api_version,
+            correlation_id: header.correlation_id,
+            batches,
+        }
+    }
+
+    fn tell_versions(&mut self, request: &Request) {
+        // It knows version 2 at most, and answers a higher one in version 0.
+        let (error_code, version) = match request.version {
+            0..=2 => (ErrorCode::NONE, request.version),
+            _ => (ErrorCode::UNSUPPORTED_VERSION, 0),
+        };
+        let api_keys = VERSIONS
+            .iter()
+            .map(|(api, max_version)| ApiRow {
+                api_key: *api as i16,
+                min_version: 0,
+                max_version: *max_version,
+            })
+            .collect();
+        let answer = ApiVersionsResponse { error_code, api_keys, ..Default::default() };
+        let mut frame = vec![0; 4];
+        frame.extend(request.correlation_id.to_be_bytes());
+        answer.encode(version, &mut frame).expect("it can be encoded");
+        let length = (frame.len() - 4) as u32;
+        frame[..4].copy_from_slice(&length.to_be_bytes());
+        self.read(&frame);
+    }
+}
