@@ -11,7 +11,7 @@ use std::{
 
 use ottla_core::{
     cluster::command::Command,
-    config::{ConfigError, ProducerView, RawConfig},
+    config::{ConfigError, ConfigErrorKind, ProducerView, RawConfig, TopicView},
     error::{Error, ErrorKind, Result},
     event::{Event, EventQueue},
     produce::{
@@ -90,6 +90,7 @@ struct Inner {
     client: Arc<start::Client>,
     events: Arc<EventQueue>,
     warnings: Vec<String>,
+    config: RawConfig,
 }
 
 /// Why [`Topic::send_batch`] did not take all records.
@@ -136,6 +137,26 @@ impl Producer {
             }
         }
         Topic { inner: Arc::clone(&self.inner), topic }
+    }
+
+    /// A handle to a topic with a property of its own: `broker.linger.ms`, which holds for all handles to the topic from now
+    /// on. The error names the property; what else may differ from topic to topic needs a producer of its own.
+    pub fn topic_with(&self, name: &str, properties: &[(&str, &str)]) -> Result<Topic, ConfigError> {
+        let mut own = RawConfig::topic(self.inner.config.profile());
+        for (property, value) in properties {
+            own.set(property, value)?;
+            if *property != "broker.linger.ms" {
+                let reason = "a topic can't have its own here; make a producer of its own for the topic";
+                let kind = ConfigErrorKind::Refused { value: (*value).to_owned(), reason };
+                return Err(ConfigError { property: (*property).to_owned(), kind, place: None });
+            }
+        }
+        let view = TopicView::new(&self.inner.config, &own)?;
+        let topic = self.topic(name);
+        if let Some(linger) = view.linger {
+            self.inner.shared.set_topic_linger(&topic.topic, linger);
+        }
+        Ok(topic)
     }
 
     /// Takes a record for a topic, without waiting. See [`Topic::send`].
@@ -299,7 +320,8 @@ impl ProducerBuilder<'_> {
             rng.next_u64(),
         )?);
         let warnings = view.client.warnings.clone();
-        Ok(Producer { inner: Arc::new(Inner { shared, client, events, warnings }) })
+        let config = self.config.raw().clone();
+        Ok(Producer { inner: Arc::new(Inner { shared, client, events, warnings, config }) })
     }
 }
 

@@ -3,6 +3,8 @@
 //! Two properties that contradict each other are an error only where the application set both; where one of them is a
 //! default, the default gives way. Either way the message names both, in the application's words.
 
+use std::time::Duration;
+
 use super::error::{ConfigError, ConfigErrorKind};
 use super::raw::{Profile, RawConfig};
 use super::table::{Kind, Origin, Side, Status};
@@ -99,6 +101,40 @@ pub(super) fn linger_within_message_timeout(
     }))
 }
 
+/// A topic's own linger: its records must not time out while they are gathered, and there must be somebody who gathers.
+pub(super) fn topic_linger(
+    client: &RawConfig,
+    own: &RawConfig,
+    linger_ms: f64,
+    is_auto: bool,
+    message_timeout: Option<Duration>,
+) -> Outcome {
+    let refuse = |other: &str, sentence: String| {
+        let kind = ConfigErrorKind::Conflict { other: other.to_string(), sentence };
+        Err(ConfigError::new("broker.linger.ms".to_string(), kind))
+    };
+    if is_auto {
+        let sentence = format!(
+            "a topic's own `broker.linger.ms` ({linger_ms}) contradicts the client's `broker.linger.ms=auto`, which \
+             lingers for nobody"
+        );
+        return refuse("broker.linger.ms", sentence);
+    }
+    match message_timeout {
+        Some(timeout) if linger_ms >= timeout.as_millis() as f64 => {
+            let said = if own.is_modified("message.timeout.ms") { own } else { client };
+            let name = said.name("message.timeout.ms");
+            let sentence = format!(
+                "a topic's own `broker.linger.ms` ({linger_ms}) must be less than `{name}` ({}): records would time \
+                 out while they are gathered",
+                timeout.as_millis()
+            );
+            refuse(name, sentence)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The largest record: `max.request.size` caps it, as in the Java client.
 pub(super) fn message_within_request(raw: &RawConfig, warnings: &mut Vec<String>) -> Outcome<i64> {
     let (message, request) = (raw.integer("message.max.bytes"), raw.integer("max.request.size"));
@@ -155,6 +191,13 @@ pub(super) fn collector_caps(raw: &RawConfig, is_auto: bool, warnings: &mut Vec<
         warnings.push(format!(
             "`broker.batch.max.bytes` ({bytes}) is less than most records, whatever `batch.size` is: each is sent on \
              its own"
+        ));
+    }
+    let queue = raw.integer("queue.buffering.max.kbytes") * 1024;
+    if bytes > queue {
+        warnings.push(format!(
+            "`broker.batch.max.bytes` ({bytes}) is never reached, because `{}` ({queue} bytes) is less",
+            raw.name("queue.buffering.max.kbytes")
         ));
     }
     for cap in ["broker.batch.max.partitions", "broker.batch.max.bytes"] {

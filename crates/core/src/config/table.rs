@@ -227,6 +227,10 @@ impl Property {
         Property::new(name, Scope::Global, Origin::Ottla)
     }
 
+    const fn of_topics(self) -> Property {
+        Property { scope: Scope::Topic, ..self }
+    }
+
     const fn java(name: &'static str) -> Property {
         Property::new(name, Scope::Global, Origin::Java)
     }

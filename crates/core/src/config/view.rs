@@ -140,6 +140,8 @@ pub struct TopicView {
     pub partitioner: PartitionerName,
     /// `compression.type` with its level.
     pub compression: Compression,
+    /// The topic's own `broker.linger.ms`.
+    pub linger: Option<Duration>,
 }
 
 /// What a consumer needs to know.
@@ -363,9 +365,14 @@ impl TopicView {
     /// The view of a topic with a configuration of its own; where that says nothing, the client's default topic
     /// configuration in `client` holds.
     pub fn new(client: &RawConfig, own: &RawConfig) -> Result<TopicView, ConfigError> {
-        let view = topic(client, own)?;
+        let mut view = topic(client, own)?;
         rules::idempotence(client, acks_number(view.acks), &mut Vec::new())?;
-        linger(client, &view, &mut Vec::new())?;
+        let of_client = linger(client, &view, &mut Vec::new())?;
+        if own.is_modified("broker.linger.ms") {
+            let millis = own.float("broker.linger.ms");
+            rules::topic_linger(client, own, millis, of_client == Linger::Auto, view.message_timeout)?;
+            view.linger = Some(Duration::from_secs_f64(millis / 1000.0));
+        }
         Ok(view)
     }
 }
@@ -532,6 +539,7 @@ fn topic(client: &RawConfig, own: &RawConfig) -> Result<TopicView, ConfigError> 
         message_timeout: duration_unless_zero(said("message.timeout.ms").integer("message.timeout.ms")),
         partitioner,
         compression: Compression { codec, level: level(client, said("compression.level"), codec) },
+        linger: None,
     })
 }
 

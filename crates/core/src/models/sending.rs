@@ -102,7 +102,7 @@ impl Producer {
 }
 
 fn ready_list(sleep: &Arc<Sleep>, flushing: &Arc<AtomicUsize>) -> Arc<ReadyList> {
-    Arc::new(ReadyList::new(sleep.handle(), Arc::clone(flushing), None, None))
+    Arc::new(ReadyList::new(sleep.handle(), Arc::clone(flushing), Arc::default(), None, None))
 }
 
 /// There for: a `poll_send` that doesn't try again after registering; a `release` that looks for waiters before it gives back.

@@ -3,7 +3,7 @@
 //! With `broker.linger.ms` the clock starts when collecting starts, that is with the oldest record; when it expires, all
 //! collected partitions are due. With `linger.ms` each partition has its own clock. A partition with a full batch is due
 //! at once. With `broker.linger.ms=auto` the broker's own pace decides ([`adaptive`](super::adaptive)). Whatever is due goes out
-//! together, oldest first.
+//! together, oldest first. Where a topic has a linger of its own, its partitions are due by that one.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -42,17 +42,21 @@ pub struct Collector {
     linger: Linger,
     adaptive: Adaptive,
     max_partitions: usize,
+    /// By when their linger is over.
     open: BTreeSet<(Instant, usize)>,
     full: BTreeSet<(Instant, usize)>,
     /// By slot: where it is in the sets.
     members: Vec<Option<Member>>,
-    /// Everything that came up to here is due.
+    /// Everything whose linger is over up to here is due.
     due_until: Option<Instant>,
+    /// Some topic lingers longer than the broker.
+    has_longer: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Member {
     since: Instant,
+    due: Instant,
     full: bool,
 }
 
@@ -67,28 +71,42 @@ impl Collector {
             full: BTreeSet::new(),
             members: Vec::new(),
             due_until: None,
+            has_longer: false,
         }
     }
 
     /// A partition has something to send since then; what was known of it is replaced, but never made younger.
     pub fn add(&mut self, slot: usize, since: Instant, full: bool) {
+        self.add_of_topic(slot, since, full, None);
+    }
+
+    /// The same for a partition whose topic has a linger of its own.
+    pub fn add_of_topic(&mut self, slot: usize, since: Instant, full: bool, own: Option<Duration>) {
         if self.members.len() <= slot {
             self.members.resize(slot + 1, None);
         }
-        let mut member = Member { since, full };
+        let due = match self.linger {
+            Linger::Broker(linger) | Linger::Partition(linger) => {
+                self.has_longer |= own.is_some_and(|own| own > linger);
+                since + own.unwrap_or(linger)
+            }
+            Linger::Auto => since,
+        };
+        let mut member = Member { since, due, full };
         if let Some(known) = self.members[slot] {
             member.since = member.since.min(known.since);
+            member.due = member.due.min(known.due);
             member.full |= known.full;
             self.remove(slot);
         }
         self.members[slot] = Some(member);
-        self.set_of(member).insert((member.since, slot));
+        self.set_of(member).insert((member.due, slot));
     }
 
     /// The partition has nothing to send, or left.
     pub fn remove(&mut self, slot: usize) {
         if let Some(member) = self.members.get_mut(slot).and_then(Option::take) {
-            self.set_of(member).remove(&(member.since, slot));
+            self.set_of(member).remove(&(member.due, slot));
         }
         if self.is_empty() {
             self.due_until = None;
@@ -116,12 +134,14 @@ impl Collector {
         let reason = self.reason(now, flushing, enough_bytes, in_flight)?;
         match (reason, self.linger) {
             (SendReason::Bytes, _) if !enough_bytes => {}
-            (SendReason::Linger, Linger::Partition(linger)) => {
-                self.due_until = Some(now.earlier_by(linger));
+            (SendReason::Linger, Linger::Partition(_)) => self.due_until = Some(now),
+            // Who wants to gather for longer than the others does not go along with each of their requests.
+            (SendReason::Linger, Linger::Broker(linger)) if self.has_longer => {
+                self.due_until = Some(now + linger);
             }
             _ => {
                 // What came after the owner looked at the clock goes along: it was counted, and would wait for a linger of its own.
-                let newest = self.open.last().map_or(now, |(since, _)| now.max(*since));
+                let newest = self.open.last().map_or(now, |(due, _)| now.max(*due));
                 self.due_until = Some(self.due_until.map_or(newest, |until| until.max(newest)));
             }
         }
@@ -130,8 +150,8 @@ impl Collector {
 
     /// The oldest partition that is due, and whether its open batch is due too. Call after [`Collector::due`].
     pub fn peek_due(&self) -> Option<(usize, bool)> {
-        let is_due = |since: Instant| self.due_until.is_some_and(|until| since <= until);
-        let open = self.open.first().filter(|(since, _)| is_due(*since));
+        let is_due = |due: Instant| self.due_until.is_some_and(|until| due <= until);
+        let open = self.open.first().filter(|(due, _)| is_due(*due));
         match (self.full.first(), open) {
             (Some(full), Some(open)) if open < full => Some((open.1, true)),
             (Some(full), _) => Some((full.1, is_due(full.0))),
@@ -143,12 +163,13 @@ impl Collector {
     /// When the collector has to be asked again, if nothing happens before. While so many requests are in flight, that may be
     /// when one is answered and not before.
     pub fn deadline(&self, in_flight: usize) -> Option<Instant> {
-        let oldest = self.open.first().map(|(since, _)| *since);
+        let first = self.open.first().map(|(due, _)| *due);
         let linger = match self.linger {
-            Linger::Broker(linger) | Linger::Partition(linger) => oldest.map(|since| since + linger),
-            Linger::Auto => oldest.and_then(|since| Some(since.max(self.adaptive.send_at(in_flight)?))),
+            Linger::Broker(_) | Linger::Partition(_) => first,
+            Linger::Auto => first.and_then(|since| Some(since.max(self.adaptive.send_at(in_flight)?))),
         };
-        earliest(self.full.first().map(|(since, _)| *since), linger)
+        let full = self.full.first().and_then(|(_, slot)| Some(self.members[*slot]?.since));
+        earliest(full, linger)
     }
 
     /// The broker's own pace, which [`Linger::Auto`] follows.
@@ -261,6 +282,25 @@ mod tests {
         collector.add(1, at(12), false);
         assert_eq!(collector.due(at(11), false, false, 0), Some(SendReason::Partitions));
         assert_eq!(send(&mut collector), [0, 1]);
+    }
+
+    #[test]
+    fn a_topic_that_lingers_for_less_takes_the_others_along_and_one_that_lingers_for_longer_stays() {
+        let own = |millis| Some(Duration::from_millis(millis));
+        let mut collector = broker_linger(20);
+        collector.add_of_topic(0, at(10), false, own(500));
+        collector.add(1, at(11), false);
+        collector.add_of_topic(2, at(12), false, own(5));
+        assert_eq!(collector.deadline(0), Some(at(17)));
+        assert_eq!(collector.due(at(17), false, false, 0), Some(SendReason::Linger));
+        assert_eq!(send(&mut collector), [2, 1], "the one that is in a hurry, and who came before it");
+        assert_eq!((collector.due(at(100), false, false, 0), collector.deadline(0)), (None, Some(at(510))));
+        collector.add(1, at(480), false);
+        assert_eq!(collector.due(at(500), false, false, 0), Some(SendReason::Linger));
+        assert_eq!(send(&mut collector), [1, 0], "it would be due soon, so it goes along");
+        collector.add_of_topic(0, at(600), false, own(500));
+        assert_eq!(collector.due(at(600), true, false, 0), Some(SendReason::Flush));
+        assert_eq!(send(&mut collector), [0]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::{
     machine::Instant,
     sync::{
         Mutex,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     wake::WakeHandle,
 };
@@ -17,6 +17,8 @@ pub struct ReadyList {
     state: Mutex<State>,
     /// Above zero while somebody flushes: nothing lingers then.
     flushing: Arc<AtomicUsize>,
+    /// Some topic has a linger of its own: any record may be due before what the owner sleeps for.
+    lingers_differ: Arc<AtomicBool>,
     /// Rough bytes that wait, counted only if there is a limit.
     bytes: AtomicU64,
     max_bytes: u64,
@@ -45,11 +47,12 @@ pub struct Ready {
 }
 
 impl ReadyList {
-    /// An empty list whose owner is woken by `wake`. `flushing` counts the flushes under way; the limits are
-    /// `broker.batch.max.partitions` and `broker.batch.max.bytes`.
+    /// An empty list whose owner is woken by `wake`. `flushing` counts the flushes under way; `lingers_differ` where a topic
+    /// has a linger of its own; the limits are `broker.batch.max.partitions` and `broker.batch.max.bytes`.
     pub fn new(
         wake: WakeHandle,
         flushing: Arc<AtomicUsize>,
+        lingers_differ: Arc<AtomicBool>,
         max_partitions: Option<usize>,
         max_bytes: Option<u64>,
     ) -> Self {
@@ -57,6 +60,7 @@ impl ReadyList {
         Self {
             state: Mutex::new(State { max_partitions, ..State::default() }),
             flushing,
+            lingers_differ,
             bytes: AtomicU64::new(0),
             max_bytes: max_bytes.unwrap_or(u64::MAX),
             wake,
@@ -71,7 +75,7 @@ impl ReadyList {
             let enough = state.collected + state.ready.len() >= state.max_partitions;
             !std::mem::replace(&mut state.armed, true) || ready.full || enough
         };
-        if wake || self.flushing.load(Ordering::Relaxed) > 0 {
+        if wake || self.flushing.load(Ordering::Relaxed) > 0 || self.lingers_differ.load(Ordering::Relaxed) {
             self.wake.wake();
         }
     }

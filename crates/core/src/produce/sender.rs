@@ -21,6 +21,7 @@ use super::{
     report::{Delivered, PersistenceStatus},
     request::{Entry, ProduceBatch, ProduceFrame, RequestHead, decode_answer},
     shared::ProducerShared,
+    topic::ProducerTopic,
 };
 use crate::{
     backoff::Backoff,
@@ -62,6 +63,7 @@ pub struct Sender {
 
 #[derive(Debug)]
 struct Slot {
+    topic: Arc<ProducerTopic>,
     partition: PartitionProducer,
     backoff: Backoff,
 }
@@ -127,6 +129,7 @@ impl Sender {
             ready: Arc::new(ReadyList::new(
                 wake,
                 Arc::clone(&shared.flushing),
+                Arc::clone(&shared.lingers_differ),
                 settings.max_partitions,
                 settings.max_bytes,
             )),
@@ -160,7 +163,8 @@ impl Sender {
         let backoff = Backoff::new(settings.retry_backoff, settings.retry_backoff_max);
         let mut partition = partition;
         partition.mutate(settings.mutation);
-        self.slots[slot] = Some(Slot { partition, backoff });
+        let topic = self.shared.topic(partition.topic()).0;
+        self.slots[slot] = Some(Slot { topic, partition, backoff });
         self.collect(slot);
     }
 
@@ -348,15 +352,9 @@ impl Sender {
         let mut hints = std::mem::take(&mut self.hints);
         self.ready.drain(&mut hints);
         for hint in hints.drain(..) {
-            let blocked = match self.slots.get(hint.slot) {
-                Some(Some(entry)) => {
-                    let partition = &entry.partition;
-                    partition.leaving || partition.retry_at.is_some() || partition.is_draining()
-                }
-                _ => true,
-            };
-            if !blocked {
-                self.collector.add(hint.slot, hint.since, hint.full);
+            let Some(Some(Slot { topic, partition, .. })) = self.slots.get(hint.slot) else { continue };
+            if !(partition.leaving || partition.retry_at.is_some() || partition.is_draining()) {
+                self.collector.add_of_topic(hint.slot, hint.since, hint.full, topic.linger());
             }
         }
         self.hints = hints;
@@ -940,7 +938,7 @@ impl Sender {
             return;
         }
         if let Some((since, urgent)) = entry.partition.waiting() {
-            self.collector.add(slot, since, urgent);
+            self.collector.add_of_topic(slot, since, urgent, entry.topic.linger());
         }
     }
 

@@ -140,6 +140,8 @@ pub struct ProducerShared {
     pub identity: SharedIdentity,
     /// How many flushes are under way.
     pub flushing: Arc<AtomicUsize>,
+    /// Some topic has a linger of its own.
+    pub lingers_differ: Arc<AtomicBool>,
     partitioner: Partitioner,
     topics: RwLock<BTreeMap<Arc<str>, Arc<ProducerTopic>>>,
     sink: Arc<dyn DeliverySink>,
@@ -161,6 +163,7 @@ impl ProducerShared {
             pool: ChunkPool::new(),
             identity: SharedIdentity::default(),
             flushing: Arc::default(),
+            lingers_differ: Arc::default(),
             partitioner,
             topics: RwLock::default(),
             sink,
@@ -169,6 +172,12 @@ impl ProducerShared {
             seeds: Mutex::new(rng),
             settings,
         }
+    }
+
+    /// Gives a topic a linger of its own, for the records that come from now on. With `broker.linger.ms=auto` it has none.
+    pub fn set_topic_linger(&self, topic: &ProducerTopic, linger: Duration) {
+        self.lingers_differ.store(true, Ordering::Relaxed);
+        topic.set_linger(linger);
     }
 
     /// The topic of this name; true if it was not used before, so that the cluster must be asked about it.

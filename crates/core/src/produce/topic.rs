@@ -38,6 +38,8 @@ pub struct ProducerTopic {
     leaderless: Mutex<Vec<i32>>,
     /// How many these are, so that nobody takes the lock while there are none.
     leaderless_count: AtomicU32,
+    /// The topic's own `broker.linger.ms` in nanoseconds, or [`NO_LINGER`].
+    linger: AtomicU64,
     /// Random numbers for the partitioner.
     pub(crate) rng: Mutex<Rng>,
     /// The queue's limits.
@@ -46,6 +48,8 @@ pub struct ProducerTopic {
 
 /// The partitions are not known yet.
 const UNKNOWN: i32 = -1;
+/// The topic has no linger of its own.
+const NO_LINGER: u64 = u64::MAX;
 
 /// Records that wait for the topic's metadata.
 #[derive(Debug, Default)]
@@ -99,9 +103,22 @@ impl ProducerTopic {
             sticky_until: AtomicU64::new(0),
             leaderless: Mutex::default(),
             leaderless_count: AtomicU32::new(0),
+            linger: AtomicU64::new(NO_LINGER),
             rng: Mutex::new(rng),
             budget,
         }
+    }
+
+    /// How long this topic's records linger, where the topic has its own say.
+    pub fn linger(&self) -> Option<Duration> {
+        Some(self.linger.load(Ordering::Relaxed))
+            .filter(|nanos| *nanos != NO_LINGER)
+            .map(Duration::from_nanos)
+    }
+
+    pub(super) fn set_linger(&self, linger: Duration) {
+        let nanos = u64::try_from(linger.as_nanos()).unwrap_or(NO_LINGER - 1);
+        self.linger.store(nanos, Ordering::Relaxed);
     }
 
     /// The topic's name.

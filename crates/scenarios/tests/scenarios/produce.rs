@@ -23,6 +23,7 @@ ottla_scenarios::run_on_all!(
     many_threads_share_a_producer,
     flush_does_not_wait_for_the_linger,
     linger_of_both_kinds_is_kept,
+    a_topic_with_a_linger_of_its_own_is_sent_by_that_one,
     many_partitions_in_one_go,
     several_topics_share_a_producer,
 );
@@ -295,6 +296,20 @@ fn linger_of_both_kinds_is_kept(backend: &Backend) {
         let took = began.elapsed();
         assert!((280..10_000).contains(&took.as_millis()), "{linger}: {took:?}");
     }
+}
+
+fn a_topic_with_a_linger_of_its_own_is_sent_by_that_one(backend: &Backend) {
+    let (hasty, patient) = (backend.topic(1), backend.topic(1));
+    let producer = backend.producer(&[("broker.linger.ms", "20000")]);
+    let refused = producer.topic_with(&hasty, &[("acks", "1")]).unwrap_err().to_string();
+    assert!(refused.contains("`acks`") && refused.contains("a producer of its own"), "{refused}");
+    let topic = producer.topic_with(&hasty, &[("broker.linger.ms", "1")]).unwrap();
+    producer.partition_count(&patient, PATIENCE).unwrap();
+    let waits = producer.topic(&patient).send_tracked(Record::new().value("later")).unwrap();
+    let delivery = topic.send_tracked(Record::new().value("now")).unwrap();
+    delivery.wait(Duration::from_secs(10)).unwrap();
+    drop(waits);
+    producer.flush(PATIENCE).unwrap();
 }
 
 fn many_partitions_in_one_go(backend: &Backend) {

@@ -324,3 +324,17 @@ fn a_partition_that_is_refused_again_and_again_does_not_slow_the_others() {
         assert_eq!(script.reported_messages(), delivered, "round {round}");
     }
 }
+
+#[test]
+fn a_topic_with_a_linger_of_its_own_wakes_a_broker_that_would_sleep_for_longer() {
+    let mut script = Script::new(3, settings(500));
+    script.run_until(at(100));
+    script.send(0, "by the broker's linger");
+    script.run_until(at(110));
+    let topic = script.shared.topic(super::TOPIC).0;
+    script.shared.set_topic_linger(&topic, millis(5));
+    script.send(1, "by the topic's");
+    script.run_until(at(200));
+    let request = script.request();
+    assert_eq!((request.written_at, request.partitions()), (at(115), vec![0, 1]));
+}

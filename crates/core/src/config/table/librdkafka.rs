@@ -636,7 +636,7 @@ pub(super) const ROWS: &[Property] = &[
     Property::global("queue.buffering.max.ms").producer().float(0.0, 900000.0, "5").high().doc(
         "How long a partition's records are gathered before they are sent. Alone it is a timer \
              per partition and deprecated: `broker.linger.ms` gathers over all partitions of a \
-             broker.",
+             broker. Timers count in whole milliseconds, as with that one.",
     ),
     Property::global("linger.ms")
         .producer()

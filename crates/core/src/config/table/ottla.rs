@@ -7,7 +7,13 @@ pub(super) const ROWS: &[Property] = &[
         "How long the records for one broker are gathered, over all its partitions, before they \
              are sent in one request. The time starts with the first record. `auto` needs no number: \
              a record leaves at once while the load is low, and requests leave at the broker's own \
-             pace when it grows.",
+             pace when it grows. The system's timers count in whole milliseconds, and a fraction is \
+             rounded up: a request may leave up to 1 ms later than said.",
+    ),
+    Property::ottla("broker.linger.ms").of_topics().producer().float(0.0, 900000.0, "5").doc(
+        "How long the records of this topic are gathered, where it is set; less than the client's \
+             `broker.linger.ms` takes along what else waits for the broker, more lets this topic's \
+             records wait for longer than the others. Not beside `broker.linger.ms=auto`.",
     ),
     Property::ottla("broker.batch.max.partitions").producer().integer(-1, 1000000, "-1").medium().doc(
         "Send as soon as this many partitions of a broker have records, before the linger is \
