@@ -32,6 +32,8 @@ pub enum ToBroker {
     Request(ClusterRequest),
     /// The receiving half's mail.
     Fetch(crate::fetch::FetchMail),
+    /// The bootstrap server that you are connected to is this node.
+    SetNode(i32),
     /// The broker listens elsewhere now.
     SetAddress {
         /// The host's name or address.

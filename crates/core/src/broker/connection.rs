@@ -655,6 +655,11 @@ impl Connection {
         }
     }
 
+    /// The broker's id became known.
+    pub const fn set_node_id(&mut self, id: i32) {
+        self.node_id = Some(id);
+    }
+
     /// The broker's id, where it is known.
     pub const fn node_id(&self) -> Option<i32> {
         self.node_id

@@ -142,6 +142,7 @@ impl BrokerCore {
                     fetcher.handle_mail(now, mail);
                 }
             }
+            ToBroker::SetNode(id) => self.connection.set_node_id(id),
             ToBroker::SetAddress { host, port } => self.connection.set_address(now, &host, port),
             ToBroker::Connect => self.connection.want(now),
             ToBroker::Reconnect => self.connection.reconnect(now),

@@ -196,7 +196,9 @@ impl Brokers {
                 node.host == entry.host && node.port == entry.port && !self.by_node.contains_key(id)
             });
             if let Some((id, _)) = node {
-                self.by_node.insert(*id, from);
+                let id = *id;
+                self.by_node.insert(id, from);
+                self.mail(from, ToBroker::SetNode(id));
             }
         }
         let mut moved = Vec::new();

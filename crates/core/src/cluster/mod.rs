@@ -413,14 +413,21 @@ impl ClusterCore {
             statistics.replyq = self.events.len() as i64;
             statistics.kind = if self.producer.is_some() { "producer" } else { "consumer" };
             if let Some(producer) = &self.producer {
-                producer.add_statistics(now, statistics);
+                producer.add_statistics(now, self.began.unwrap_or(now), statistics);
             }
             if let Some(fetch) = &self.fetch {
                 fetch.add_statistics(statistics);
             }
             let metadata_age = self.metadata_at.map_or(0, |at| micros(at) / 1000);
-            for topic in statistics.topics.values_mut() {
+            for (name, topic) in &mut statistics.topics {
                 topic.metadata_age = metadata_age;
+                let Some(known) = self.metadata.topics.get(name) else { continue };
+                for (index, partition) in &mut topic.partitions {
+                    match usize::try_from(*index).ok().and_then(|index| known.partitions.get(index)) {
+                        Some(known) => partition.leader = i64::from(known.leader),
+                        None => partition.unknown = true,
+                    }
+                }
             }
         });
         self.brokers.mail_all(|| ToBroker::Statistics(Arc::clone(&gather)));

@@ -84,7 +84,7 @@ impl Placements {
     }
 
     /// Adds what is known of the producer as a whole, and of partitions that nobody leads, to a snapshot.
-    pub(super) fn add_statistics(&self, now: Instant, statistics: &mut Statistics) {
+    pub(super) fn add_statistics(&self, now: Instant, began: Instant, statistics: &mut Statistics) {
         let settings = &self.shared.settings;
         statistics.msg_cnt = self.shared.budget.messages() as i64;
         statistics.msg_size = self.shared.budget.bytes() as i64;
@@ -99,11 +99,12 @@ impl Placements {
                 unassigned.add_statistics(statistics.partition(topic, *partition), None);
             }
         }
-        if self.identity.is_some() {
+        if let Some(state) = &self.identity {
             let identity = self.shared.identity.get();
+            let since = state.since().unwrap_or(began);
             statistics.eos = Some(EosStatistics {
                 idemp_state: if identity.is_some() { "Assigned" } else { "WaitPID" },
-                idemp_stateage: 0,
+                idemp_stateage: i64::try_from(now.saturating_since(since).as_millis()).unwrap_or(i64::MAX),
                 txn_state: "Init",
                 txn_stateage: 0,
                 txn_may_enq: true,

@@ -507,7 +507,7 @@ impl Fetcher {
         }
         slot.told = None;
         let handle = &slot.partition.handle;
-        handle.set_watermarks(answer.log_start_offset, answer.high_watermark);
+        handle.set_watermarks(answer.log_start_offset, answer.high_watermark, answer.last_stable_offset);
         let end = if options.read_committed && answer.last_stable_offset >= 0 {
             answer.last_stable_offset
         } else {

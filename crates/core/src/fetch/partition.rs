@@ -74,10 +74,14 @@ pub struct PartitionHandle {
     position: AtomicI64,
     low_watermark: AtomicI64,
     high_watermark: AtomicI64,
+    /// The last stable offset; -1 where it is not told.
+    last_stable: AtomicI64,
     queued_messages: AtomicUsize,
     queued_bytes: AtomicUsize,
     received_messages: AtomicUsize,
     received_bytes: AtomicUsize,
+    /// Messages that were out of date before the application saw them.
+    dropped_messages: AtomicUsize,
     /// The fetcher waits until no more than half of the limits is queued.
     starved: AtomicBool,
     fetcher: Mutex<Option<WakeHandle>>,
@@ -105,10 +109,12 @@ impl PartitionHandle {
             position: AtomicI64::new(-1),
             low_watermark: AtomicI64::new(-1),
             high_watermark: AtomicI64::new(-1),
+            last_stable: AtomicI64::new(-1),
             queued_messages: AtomicUsize::new(0),
             queued_bytes: AtomicUsize::new(0),
             received_messages: AtomicUsize::new(0),
             received_bytes: AtomicUsize::new(0),
+            dropped_messages: AtomicUsize::new(0),
             starved: AtomicBool::new(false),
             fetcher: Mutex::new(None),
             route: AtomicU64::new(0),
@@ -180,11 +186,12 @@ impl PartitionHandle {
         self.position.store(position, Ordering::Release);
     }
 
-    pub(crate) fn set_watermarks(&self, low: i64, high: i64) {
+    pub(crate) fn set_watermarks(&self, low: i64, high: i64, last_stable: i64) {
         if low >= 0 {
             self.low_watermark.store(low, Ordering::Relaxed);
         }
         self.high_watermark.store(high, Ordering::Relaxed);
+        self.last_stable.store(last_stable, Ordering::Relaxed);
     }
 
     /// Names the fetcher that is to be told from now on, or that there is none.
@@ -204,6 +211,11 @@ impl PartitionHandle {
         self.received_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Queued records are out of date, and nobody will see them.
+    pub(crate) fn count_dropped(&self, messages: usize) {
+        self.dropped_messages.fetch_add(messages, Ordering::Relaxed);
+    }
+
     /// Adds what is known of the partition to a snapshot.
     pub(crate) fn add_statistics(&self, statistics: &mut PartitionStatistics) {
         statistics.desired = true;
@@ -215,12 +227,15 @@ impl PartitionHandle {
         statistics.rxmsgs = self.received_messages.load(Ordering::Relaxed) as i64;
         statistics.rxbytes = self.received_bytes.load(Ordering::Relaxed) as i64;
         statistics.msgs = statistics.rxmsgs;
+        statistics.rx_ver_drops = self.dropped_messages.load(Ordering::Relaxed) as i64;
         let position = self.position();
         if let Some(position) = position {
             statistics.app_offset = position;
         }
         if let Some((low, high)) = self.watermarks() {
-            (statistics.lo_offset, statistics.hi_offset, statistics.ls_offset) = (low, high, high);
+            let stable = self.last_stable.load(Ordering::Relaxed);
+            let stable = if stable >= 0 { stable } else { high };
+            (statistics.lo_offset, statistics.hi_offset, statistics.ls_offset) = (low, high, stable);
             if let Some(position) = position {
                 statistics.consumer_lag = (high - position).max(0);
             }

@@ -350,6 +350,7 @@ impl FetchQueue {
         if let Item::Records(records) = &item
             && !self.mutation.is(Mutant::ForgetFetched)
         {
+            records.handle.count_dropped(records.messages);
             self.release(records, wakes);
         }
     }

@@ -83,6 +83,8 @@ impl SharedIdentity {
 pub struct ProducerId {
     state: State,
     known: Option<ProducerIdentity>,
+    /// Since when it is known, or was lost.
+    since: Option<Instant>,
     backoff: Backoff,
     mutation: Mutation,
 }
@@ -111,9 +113,15 @@ impl ProducerId {
         Self {
             state: State::Wanted { at: Instant::ZERO },
             known: None,
+            since: None,
             backoff: Backoff::new(retry_backoff, retry_backoff_max),
             mutation,
         }
+    }
+
+    /// Since when there is an identity, or since when it is asked for anew; `None` before the first one.
+    pub const fn since(&self) -> Option<Instant> {
+        self.since
     }
 
     /// A partition that used `identity` can't go on with it. True if the identity was renewed by this; nothing happens
@@ -131,6 +139,7 @@ impl ProducerId {
             }
             None => {
                 self.known = None;
+                self.since = Some(now);
                 self.state = State::Wanted { at: now };
                 false
             }
@@ -189,6 +198,7 @@ impl ProducerId {
                 let identity = ProducerIdentity { id: answer.producer_id, epoch: answer.producer_epoch };
                 self.known = Some(identity);
                 self.state = State::Known;
+                self.since = Some(now);
                 self.backoff.reset();
                 shared.set(identity);
                 return ProducerIdAnswer::Known;

@@ -101,7 +101,7 @@ fields! { TOP: Statistics {
     "metadata_cache_cnt" Gauge "Topics whose metadata is known." |s| Value::Number(s.metadata_cache_cnt);
     "brokers" Object "Brokers by name." |s| Value::Brokers(&s.brokers);
     "topics" Object "Topics by name." |s| Value::Topics(&s.topics);
-    "cgrp" Object "The consumer's group, if it is in one." |s| Value::Group(s.group.as_ref());
+    "cgrp" Object "The consumer's group. Never there yet: there are no consumer groups yet." |s| Value::Group(s.group.as_ref());
     "eos" Object "The idempotent producer, if it is one." |s| Value::Eos(s.eos.as_ref());
 } }
 
@@ -179,7 +179,7 @@ fields! { WINDOW: Window {
 } }
 
 fields! { TOPIC: TopicStatistics {
-    "age" Gauge "Milliseconds since the client uses the topic; 0 of a consumer's." |t| Value::Number(t.age);
+    "age" Gauge "Milliseconds since the client uses the topic; always 0 of a consumer's." |t| Value::Number(t.age);
     "metadata_age" Gauge "Milliseconds since the last metadata came." |t| Value::Number(t.metadata_age);
     "batchsize" Object "Bytes of the batches sent." |t| Value::Window(&t.batchsize);
     "batchcnt" Object "Messages of the batches sent." |t| Value::Window(&t.batchcnt);
@@ -188,9 +188,9 @@ fields! { TOPIC: TopicStatistics {
 
 fields! { PARTITION: PartitionStatistics {
     "broker" Gauge "The broker that it is sent to or fetched from; -1 if none." |p| Value::Number(p.broker);
-    "leader" Gauge "The leader's id; -1 if none." |p| Value::Number(p.leader);
-    "desired" Boolean "The application asked for it." |p| Value::Boolean(p.desired);
-    "unknown" Boolean "The metadata does not have it." |p| Value::Boolean(p.unknown);
+    "leader" Gauge "The leader's id, as the metadata have it; -1 if none." |p| Value::Number(p.leader);
+    "desired" Boolean "The application asked for it: true of what a consumer is assigned, always false of a producer." |p| Value::Boolean(p.desired);
+    "unknown" Boolean "The metadata do not have it, though they have its topic." |p| Value::Boolean(p.unknown);
     "msgq_cnt" Gauge "Messages that wait in the collector." |p| Value::Number(p.msgq_cnt);
     "msgq_bytes" Gauge "Bytes of these." |p| Value::Number(p.msgq_bytes);
     "xmit_msgq_cnt" Gauge "Messages that wait to be sent again." |p| Value::Number(p.xmit_msgq_cnt);
@@ -201,31 +201,31 @@ fields! { PARTITION: PartitionStatistics {
     "query_offset" Gauge "The offset that is being asked for: always -1001, a partition is fetched only once it is known." |p| Value::Number(p.query_offset);
     "next_offset" Gauge "The offset to fetch next." |p| Value::Number(p.next_offset);
     "app_offset" Gauge "The offset after the last message that was handed out." |p| Value::Number(p.app_offset);
-    "stored_offset" Gauge "The offset to commit; -1001 if none." |p| Value::Number(p.stored_offset);
-    "stored_leader_epoch" Gauge "Its leader epoch." |p| Value::Number(p.stored_leader_epoch);
-    "committed_offset" Gauge "The committed offset; -1001 if not known." |p| Value::Number(p.committed_offset);
-    "committed_leader_epoch" Gauge "Its leader epoch." |p| Value::Number(p.committed_leader_epoch);
+    "stored_offset" Gauge "The offset to commit. No value yet, always -1001: there are no consumer groups yet." |p| Value::Number(p.stored_offset);
+    "stored_leader_epoch" Gauge "Its leader epoch. No value yet, always -1." |p| Value::Number(p.stored_leader_epoch);
+    "committed_offset" Gauge "The committed offset. No value yet, always -1001: there are no consumer groups yet." |p| Value::Number(p.committed_offset);
+    "committed_leader_epoch" Gauge "Its leader epoch. No value yet, always -1." |p| Value::Number(p.committed_leader_epoch);
     "eof_offset" Gauge "The end that was told last; -1001 if none." |p| Value::Number(p.eof_offset);
     "lo_offset" Gauge "The log's start." |p| Value::Number(p.lo_offset);
     "hi_offset" Gauge "The log's end." |p| Value::Number(p.hi_offset);
     "ls_offset" Gauge "The last stable offset; the log's end where it is not told." |p| Value::Number(p.ls_offset);
     "consumer_lag" Gauge "Messages between app_offset and the log's end; -1 if not known." |p| Value::Number(p.consumer_lag);
-    "consumer_lag_stored" Gauge "Messages between stored_offset and the log's end; -1 if not known." |p| Value::Number(p.consumer_lag_stored);
+    "consumer_lag_stored" Gauge "Messages between stored_offset and the log's end. No value yet, always -1." |p| Value::Number(p.consumer_lag_stored);
     "leader_epoch" Gauge "The leader's epoch; -1 if not known." |p| Value::Number(p.leader_epoch);
     "txmsgs" Counter "Messages sent; one that is sent again counts once." |p| Value::Number(p.txmsgs);
     "txbytes" Counter "Bytes of these." |p| Value::Number(p.txbytes);
     "rxmsgs" Counter "Messages fetched." |p| Value::Number(p.rxmsgs);
     "rxbytes" Counter "Bytes of these." |p| Value::Number(p.rxbytes);
     "msgs" Counter "Messages that were taken for it (producer) or fetched (consumer)." |p| Value::Number(p.msgs);
-    "rx_ver_drops" Counter "Fetched messages that were out of date." |p| Value::Number(p.rx_ver_drops);
+    "rx_ver_drops" Counter "Fetched messages that were out of date, after a seek for example, before the application saw them." |p| Value::Number(p.rx_ver_drops);
     "msgs_inflight" Gauge "Messages in flight." |p| Value::Number(p.msgs_inflight);
     "next_ack_seq" Gauge "The sequence number that is to be acknowledged next." |p| Value::Number(p.next_ack_seq);
-    "next_err_seq" Gauge "The sequence number that may fail next: equal to next_ack_seq." |p| Value::Number(p.next_err_seq);
+    "next_err_seq" Gauge "The sequence number that may fail next: always equal to next_ack_seq." |p| Value::Number(p.next_err_seq);
     "acked_msgid" Counter "How many messages were acknowledged." |p| Value::Number(p.acked_msgid);
 } }
 
 fields! { GROUP: GroupStatistics {
-    "state" Text "The state of the connection to the coordinator." |g| Value::Text(g.state);
+    "state" Text "The state of the connection to the coordinator. This and the fields below are never there yet." |g| Value::Text(g.state);
     "stateage" Gauge "Milliseconds since it changed." |g| Value::Number(g.stateage);
     "join_state" Text "How far joining is." |g| Value::Text(g.join_state);
     "rebalance_age" Gauge "Milliseconds since the last rebalance." |g| Value::Number(g.rebalance_age);
@@ -237,9 +237,9 @@ fields! { GROUP: GroupStatistics {
 fields! { EOS: EosStatistics {
     "idemp_state" Text "WaitPID or Assigned." |e| Value::Text(e.idemp_state);
     "idemp_stateage" Gauge "Milliseconds since it changed; of the first wait, since the client was made." |e| Value::Number(e.idemp_stateage);
-    "txn_state" Text "Init: there is no transaction." |e| Value::Text(e.txn_state);
-    "txn_stateage" Gauge "Milliseconds since it changed." |e| Value::Number(e.txn_stateage);
-    "txn_may_enq" Boolean "Messages may be sent." |e| Value::Boolean(e.txn_may_enq);
+    "txn_state" Text "No value yet, always Init: there are no transactions yet." |e| Value::Text(e.txn_state);
+    "txn_stateage" Gauge "Milliseconds since it changed. No value yet, always 0." |e| Value::Number(e.txn_stateage);
+    "txn_may_enq" Boolean "The transaction lets messages be sent. No value yet, always true." |e| Value::Boolean(e.txn_may_enq);
     "producer_id" Gauge "The producer's id; -1 before there is one." |e| Value::Number(e.producer_id);
     "producer_epoch" Gauge "Its epoch; -1 before there is one." |e| Value::Number(e.producer_epoch);
     "epoch_cnt" Counter "How often the identity was given or renewed." |e| Value::Number(e.epoch_cnt);

@@ -14,6 +14,7 @@ use ottla_scenarios::{Backend, PATIENCE, eventually};
 ottla_scenarios::run_on_all!(
     a_producers_statistics_count_each_message_once,
     a_consumers_statistics_count_what_it_read,
+    messages_that_a_seek_made_out_of_date_are_counted,
     statistics_are_told_every_interval,
     auto_delivers_everything_and_names_its_reason,
 );
@@ -43,6 +44,17 @@ fn a_producers_statistics_count_each_message_once(backend: &Backend) {
     assert!(statistics.brokers.iter().any(|broker| broker.state == "UP" && broker.rtt.count() > 0));
     let json = statistics.to_json();
     assert!(json.contains("\"type\":\"producer\"") && json.contains("\"txmsgs\":1000"), "{json}");
+    let leaders: Vec<_> = partitions.values().map(|partition| (partition.leader, partition.broker)).collect();
+    assert!(leaders.iter().all(|(leader, broker)| *leader >= 0 && leader == broker), "{leaders:?}");
+    assert!(partitions.values().all(|partition| !partition.unknown && partition.msgs_inflight == 0));
+    let eos = statistics.eos.as_ref().expect("idempotence is the default");
+    assert_eq!((eos.idemp_state, eos.epoch_cnt), ("Assigned", 1));
+    std::thread::sleep(Duration::from_millis(20));
+    let later = producer.statistics().unwrap().eos.expect("still");
+    assert!(
+        later.idemp_stateage >= eos.idemp_stateage + 20
+            && later.idemp_stateage < statistics.age / 1000 + 10_000
+    );
     producer.close(PATIENCE).unwrap();
     assert!(producer.statistics().is_err());
 }
@@ -64,7 +76,31 @@ fn a_consumers_statistics_count_what_it_read(backend: &Backend) {
     let partition = &statistics.topics[&*topic].partitions[&0];
     assert_eq!((statistics.kind, statistics.rxmsgs, partition.rxmsgs), ("consumer", 100, 100));
     assert_eq!((partition.app_offset, partition.hi_offset, partition.consumer_lag), (100, 100, 0));
+    assert_eq!((partition.ls_offset, partition.lo_offset), (100, 0));
     assert_eq!(partition.fetch_state, "active");
+    assert!(partition.leader >= 0 && partition.broker >= 0 && partition.desired && !partition.unknown);
+    consumer.close(PATIENCE).unwrap();
+}
+
+fn messages_that_a_seek_made_out_of_date_are_counted(backend: &Backend) {
+    let topic = backend.topic(1);
+    let producer = backend.producer(&[]);
+    for _ in 0..100 {
+        producer.send(&topic, Record::new().value(b"x").partition(0)).unwrap();
+    }
+    producer.flush(PATIENCE).unwrap();
+    let consumer = Consumer::new(&ottla_scenarios::config(&backend.bootstrap_servers(), &[])).unwrap();
+    consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
+    let fetched = || consumer.statistics().unwrap().topics[&*topic].partitions[&0].clone();
+    assert!(eventually(|| fetched().fetchq_cnt == 100));
+    consumer.seek(&topic, 0, Offset::At(90), PATIENCE).unwrap();
+    let mut read = 0;
+    while read < 10 {
+        read += consumer.poll(PATIENCE).unwrap().len();
+    }
+    let counted = fetched();
+    assert_eq!((counted.rx_ver_drops, counted.app_offset), (100, 100));
+    assert!(counted.rxmsgs >= 110, "they were fetched twice: {}", counted.rxmsgs);
     consumer.close(PATIENCE).unwrap();
 }
 
