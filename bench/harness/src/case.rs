@@ -19,6 +19,8 @@ pub enum Against {
     Lagging { brokers: usize },
     /// Apache Kafka, with so many brokers.
     Kafka { brokers: usize },
+    /// Apache Kafka, whose followers wait 10 ms instead of a second when a new leader is not ready yet.
+    QuickFollowers { brokers: usize },
 }
 
 /// One piece of work that all peers do.
@@ -46,7 +48,9 @@ impl Case {
             Against::Lagging { brokers } => {
                 format!("{brokers} embedded brokers whose metadata lag behind the truth")
             }
-            Against::Kafka { brokers } => format!("{brokers} real brokers"),
+            Against::Kafka { brokers } | Against::QuickFollowers { brokers } => {
+                format!("{brokers} real brokers")
+            }
         };
         let Self { messages, size, codec, acks, partitions, .. } = self;
         let spread = if self.round_robin { "round robin over" } else { "over" };

@@ -24,7 +24,7 @@ cargo xtask bench kip-951 [OPTIONS]
   --rate N            records per second, of 1000 bytes (default 2000)
   --seconds N         how long each run counts, after a warm-up (default 30)
   --only NAME,...     only these clients (ottla, ottla-off, franz-go, java, librdkafka)
-  --against NAME      only `kafka` or only `embedded`
+  --against NAME      only `kafka`, `quick-followers` (Kafka with replica.fetch.backoff.ms=10) or `embedded`
   --lag MILLISECONDS  how long the embedded brokers' metadata lag (default 1000)
   --no-build          use what was built before
   --no-keep           print, but write neither bench/runs/kip-951/ nor docs/kip-951.md
@@ -145,18 +145,20 @@ fn measure_all(options: &Options) -> Result<()> {
         peer::built(&wanted)
     };
     let mut runs = Vec::new();
-    for (against, name) in
-        [(Against::Kafka { brokers: 3 }, "kafka"), (Against::Lagging { brokers: 6 }, "embedded")]
-    {
+    for (against, name) in [
+        (Against::Kafka { brokers: 3 }, "kafka"),
+        (Against::QuickFollowers { brokers: 3 }, "quick-followers"),
+        (Against::Lagging { brokers: 6 }, "embedded"),
+    ] {
         if options.against.as_deref().is_some_and(|only| only != name) {
             continue;
         }
         println!("\n{name}: {} records/s of {SIZE} B for {} s", options.rate, options.seconds);
         let server = Server::start(against)?;
-        if let (Against::Kafka { .. }, Some(client)) = (against, clients.first()) {
+        if let (true, Some(client)) = (name != "embedded", clients.first()) {
             // A JVM that just started is slow: whoever came first would pay for it.
             let peer = peers.iter().find(|peer| peer.name == client.peer).ok_or("nothing to warm up with")?;
-            let warm = Options { seconds: 15, ..options.clone() };
+            let warm = Options { seconds: 60, ..options.clone() };
             peer::topic("create", &server.bootstrap(), "warm-up", PARTITIONS, 3)?;
             one(&warm, &server, client, peer, "warm-up")?;
             peer::topic("delete", &server.bootstrap(), "warm-up", 0, 0)?;
@@ -285,7 +287,11 @@ fn tables(file: &Value) -> String {
         file["partitions"],
     );
     let embedded = format!("Six embedded brokers, metadata {} ms behind", file["lag_ms"]);
-    for (against, title) in [("kafka", "Three brokers of Apache Kafka"), ("embedded", &embedded)] {
+    for (against, title) in [
+        ("kafka", "Three brokers of Apache Kafka"),
+        ("quick-followers", "Three brokers of Apache Kafka, followers try again after 10 ms"),
+        ("embedded", &embedded),
+    ] {
         let mut rows = Vec::new();
         for client in &CLIENTS {
             let runs: Vec<&Value> = file["runs"]

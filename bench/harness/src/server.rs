@@ -44,9 +44,14 @@ impl Server {
     /// Starts a cluster.
     pub fn start(against: Against) -> Result<Self> {
         let (running, bootstrap) = match against {
-            Against::Kafka { brokers } => {
-                let data = env::temp_dir().join(format!("ottla-bench-kafka-{}", std::process::id()));
-                kafka(&data, &["start", &brokers.to_string(), "--heap", "1g"])?;
+            Against::Kafka { brokers } | Against::QuickFollowers { brokers } => {
+                let data = scratch().join(format!("ottla-bench-kafka-{}", std::process::id()));
+                let brokers = brokers.to_string();
+                let mut start = vec!["start", &brokers, "--heap", "1g"];
+                if matches!(against, Against::QuickFollowers { .. }) {
+                    start.extend(["--set", "replica.fetch.backoff.ms=10"]);
+                }
+                kafka(&data, &start)?;
                 let bootstrap = kafka(&data, &["bootstrap"])?;
                 (Running::Kafka(data), bootstrap.trim().to_owned())
             }
@@ -156,6 +161,13 @@ pub fn kafka(data: &std::path::Path, args: &[&str]) -> Result<String> {
         return Err(format!("cargo xtask kafka {}: {}", args.join(" "), done.status).into());
     }
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+/// Where the brokers' logs lie: in memory if there is such a place, for new leaders write a file per partition and wait
+/// until it is on the disk, which would be the disk's figure.
+fn scratch() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() { memory } else { env::temp_dir() }
 }
 
 fn repository() -> PathBuf {
