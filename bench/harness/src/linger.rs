@@ -18,9 +18,10 @@ use crate::{
 const HELP: &str = "\
 cargo xtask bench linger [OPTIONS]
 
-  --seconds N         how long each run counts, after a warm-up of 3 s (default 60)
+  --seconds N         how long each run counts, after a warm-up of 3 s (default 60; the sweeps over partitions and
+                      loads at most 15)
   --only NAME,...     only these clients (ottla-partition, ottla-broker, ottla-auto, librdkafka, franz-go)
-  --work NAME,...     only this work (see the report; `loads` is the last table)
+  --work NAME,...     only this work (see the report; `partitions` and `loads` are the sweeps)
   --against NAME      only `kafka` or only `embedded`
   --no-build          use what was built before
   --no-keep           print, but write neither bench/runs/linger/ nor docs/broker-linger.md
@@ -159,10 +160,17 @@ const WORK: [Work; 6] = [
     },
 ];
 
+/// Requests over partitions, at 5 ms and 20,000 messages/s.
+const PARTITIONS: [usize; 4] = [10, 100, 1000, 10_000];
+
+/// How long the runs of the sweeps count at most.
+const SWEEP_SECONDS: u64 = 15;
+
 /// `auto` beside fixed lingers, over 24 partitions.
 const LOADS: [u64; 5] = [100, 1_000, 10_000, 100_000, 1_000_000];
 const FIXED: [u64; 3] = [0, 5, 100];
 
+#[derive(Clone)]
 struct Options {
     seconds: u64,
     only: Vec<String>,
@@ -213,6 +221,7 @@ fn measure_all(options: &Options) -> Result<()> {
         peer::built(&wanted)
     };
     let works = |name: &str| options.work.is_empty() || options.work.iter().any(|only| only == name);
+    let sweep = Options { seconds: options.seconds.min(SWEEP_SECONDS), ..options.clone() };
     let mut runs = Vec::new();
     for (against, name) in [(Against::Discard, "embedded"), (Against::Kafka { brokers: 3 }, "kafka")] {
         if options.against.as_deref().is_some_and(|only| only != name) {
@@ -243,6 +252,26 @@ fn measure_all(options: &Options) -> Result<()> {
                 server.slow(SLOW_BROKER, 0)?;
             }
         }
+        if works("partitions") && name == "embedded" {
+            println!("\n{name}: requests over partitions, 20,000 messages/s, linger 5 ms");
+            for partitions in PARTITIONS {
+                for client in CLIENTS.iter().filter(|c| chosen(c.name)) {
+                    let label = json!({"against": name, "work": "partitions", "client": client.name, "partitions": partitions});
+                    let settings = (client.settings)(5);
+                    one(
+                        &sweep,
+                        &server,
+                        &peers,
+                        client.peer,
+                        partitions,
+                        20_000,
+                        &settings,
+                        label,
+                        &mut runs,
+                    )?;
+                }
+            }
+        }
         if works("loads") {
             println!("\n{name}: auto beside fixed lingers, 24 partitions");
             for rate in LOADS {
@@ -251,7 +280,7 @@ fn measure_all(options: &Options) -> Result<()> {
                 ways.push(("auto".to_owned(), set("broker.linger.ms=auto")));
                 for (way, settings) in ways {
                     let label = json!({"against": name, "work": "loads", "client": way, "rate": rate});
-                    one(options, &server, &peers, "ottla", 24, rate, &settings, label, &mut runs)?;
+                    one(&sweep, &server, &peers, "ottla", 24, rate, &settings, label, &mut runs)?;
                 }
             }
         }
@@ -284,6 +313,9 @@ fn one(
     command.args(["--spread", "random", "--warm", &WARM_UP.to_string()]);
     command.args(["--seconds", &options.seconds.to_string()]);
     command.arg("--payloads").arg(peer::payloads(SIZE)?).args(settings);
+    if row["work"] == "slow-broker" {
+        command.args(["--slow-broker", &SLOW_BROKER.to_string()]);
+    }
     row["load"] = json!(machine::load());
     let used = measure::run(&mut command)?;
     peer::topic("delete", &server.bootstrap(), &topic, 0, 0)?;
@@ -301,6 +333,8 @@ fn one(
                 ("p99_ms", "p99_us"),
                 ("max_ms", "max_us"),
                 ("longest_wait_ms", "longest_wait_us"),
+                ("quick_p50_ms", "quick_p50_us"),
+                ("quick_p99_ms", "quick_p99_us"),
             ] {
                 row[ours] = json!(said[theirs].as_f64().unwrap_or(0.0) / 1000.0);
             }
@@ -346,11 +380,26 @@ fn report() -> Result<()> {
     let docs: PathBuf = folder().join("../docs");
     fs::write(docs.join("broker-linger.md"), page(&newest))?;
     let runs = list(&newest);
-    fs::write(
-        docs.join("broker-linger-requests.svg"),
-        bars("Produce requests per second", &runs, "requests_per_second"),
-    )?;
-    fs::write(docs.join("broker-linger-latency.svg"), bars("p99 in milliseconds", &runs, "p99_ms"))?;
+    let named = |run: &Value| {
+        let name = run["client"].as_str().unwrap_or_default();
+        CLIENTS.iter().find(|client| client.name == name).map_or_else(
+            || if name == "auto" { name.to_owned() } else { format!("{name} ms") },
+            |client| client.what.replace('`', ""),
+        )
+    };
+    let of = |work: &str, x: &str, y: &str| -> Vec<Point> {
+        runs.iter()
+            .filter(|run| run["work"] == work && run["against"] == "embedded")
+            .filter_map(|run| Some(Point { line: named(run), x: run[x].as_f64()?, y: run[y].as_f64()? }))
+            .filter(|point| point.y > 0.0)
+            .collect()
+    };
+    let requests = of("partitions", "partitions", "requests_per_second");
+    let picture = lines("Produce requests per second, over partitions", &requests);
+    fs::write(docs.join("broker-linger-requests.svg"), picture)?;
+    let latency = of("loads", "rate", "p99_ms");
+    let picture = lines("p99 in ms, over messages per second (broker.linger.ms)", &latency);
+    fs::write(docs.join("broker-linger-latency.svg"), picture)?;
     println!("docs/broker-linger.md is written");
     Ok(())
 }
@@ -387,10 +436,18 @@ fn page(file: &Value) -> String {
             let rows: Vec<String> = runs
                 .iter()
                 .filter(|run| run["against"] == against && run["work"] == work.name)
-                .map(|run| row(client_name(run), run))
+                .flat_map(|run| [Some(row(client_name(run), run)), quick_row(run)])
+                .flatten()
                 .collect();
             table(&mut text, &format!("{}: {}; {title}", work.name, work.what), "client", &rows);
         }
+        let rows: Vec<String> = runs
+            .iter()
+            .filter(|run| run["against"] == against && run["work"] == "partitions")
+            .map(|run| row(format!("{}, {}", run["partitions"], client_name(run)), run))
+            .collect();
+        let title_of_sweep = format!("partitions: 20,000 messages/s, linger 5 ms; {title}");
+        table(&mut text, &title_of_sweep, "partitions, client", &rows);
         let rows: Vec<String> = runs
             .iter()
             .filter(|run| run["against"] == against && run["work"] == "loads")
@@ -453,36 +510,90 @@ fn row(name: String, run: &Value) -> String {
     )
 }
 
-/// Bars on a logarithmic scale, one per run of the tables by client.
-fn bars(title: &str, runs: &[&Value], field: &str) -> String {
-    let shown: Vec<(String, f64)> = runs
-        .iter()
-        .filter(|run| run["work"] != "loads" && run[field].as_f64().is_some_and(|value| value > 0.0))
-        .map(|run| {
-            let text = |name: &str| run[name].as_str().unwrap_or_default();
-            let label = format!("{} {} {}", text("against"), text("work"), text("client"));
-            (label, run[field].as_f64().unwrap_or(1.0))
-        })
-        .collect();
-    let highest = shown.iter().map(|(_, value)| *value).fold(10.0, f64::max).log10();
-    let height = shown.len() * 22 + 50;
+/// For the work with a slow broker, the latency of what the other brokers lead.
+fn quick_row(run: &Value) -> Option<String> {
+    let (p50, p99) = (run["quick_p50_ms"].as_f64()?, run["quick_p99_ms"].as_f64()?);
+    (p50 > 0.0).then(|| {
+        let name = client_name(run);
+        format!("| {name}, partitions of the other two brokers | | | {p50:.2} | {p99:.2} | | | | | |")
+    })
+}
+
+/// A point of a picture.
+struct Point {
+    line: String,
+    x: f64,
+    y: f64,
+}
+
+/// A line per name, both axes logarithmic, from one power of ten to another.
+fn lines(title: &str, points: &[Point]) -> String {
+    const COLORS: [&str; 6] = ["#2a7ab0", "#d1603d", "#3d9a5f", "#8a5fb0", "#777777", "#c0a020"];
+    let (left, top, width, tall) = (70.0, 40.0, 520.0, 300.0);
+    let range = |of: fn(&Point) -> f64| {
+        let low = points.iter().map(of).fold(f64::INFINITY, f64::min).max(1e-3).log10().floor();
+        let high = points.iter().map(of).fold(1e-3, f64::max).log10().ceil();
+        (low.min(high), if high > low { high } else { low + 1.0 })
+    };
+    let (x, y) = (range(|point| point.x), range(|point| point.y));
+    let across = |value: f64| left + (value.log10() - x.0) / (x.1 - x.0) * width;
+    let down = |value: f64| top + tall - (value.log10() - y.0) / (y.1 - y.0) * tall;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"860\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"860\" height=\"{height}\" fill=\"white\"/>\n\
-         <text x=\"10\" y=\"22\" font-size=\"15\">{title} (logarithmic)</text>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"860\" height=\"380\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"860\" height=\"380\" fill=\"white\"/>\n\
+         <text x=\"10\" y=\"22\" font-size=\"15\">{title}</text>\n"
     );
-    for (index, (label, value)) in shown.iter().enumerate() {
-        let y = index * 22 + 36;
-        // From a tenth on, so that every bar has a length.
-        let width = ((value.max(0.1).log10() + 1.0) / (highest + 1.0) * 420.0).max(2.0);
-        let color = if label.contains("ottla") { "#2a7ab0" } else { "#999999" };
+    for power in x.0 as i32..=x.1 as i32 {
+        let at = across(10f64.powi(power));
         let _ = writeln!(
             svg,
-            "<text x=\"10\" y=\"{}\">{label}</text><rect x=\"330\" y=\"{y}\" width=\"{width:.0}\" height=\"16\" fill=\"{color}\"/>\
-             <text x=\"{:.0}\" y=\"{}\">{value:.1}</text>",
-            y + 13,
-            336.0 + width,
-            y + 13
+            "<line x1=\"{at:.0}\" y1=\"{top}\" x2=\"{at:.0}\" y2=\"{}\" stroke=\"#dddddd\"/><text x=\"{at:.0}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+            top + tall,
+            top + tall + 18.0,
+            10f64.powi(power)
+        );
+    }
+    for power in y.0 as i32..=y.1 as i32 {
+        let at = down(10f64.powi(power));
+        let _ = writeln!(
+            svg,
+            "<line x1=\"{left}\" y1=\"{at:.0}\" x2=\"{}\" y2=\"{at:.0}\" stroke=\"#dddddd\"/><text x=\"{}\" y=\"{:.0}\" text-anchor=\"end\">{}</text>",
+            left + width,
+            left - 6.0,
+            at + 4.0,
+            10f64.powi(power)
+        );
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for point in points {
+        if !names.contains(&point.line.as_str()) {
+            names.push(&point.line);
+        }
+    }
+    for (index, name) in names.iter().enumerate() {
+        let color = COLORS[index % COLORS.len()];
+        let of_line: Vec<&Point> = points.iter().filter(|point| point.line == *name).collect();
+        let way: Vec<String> =
+            of_line.iter().map(|point| format!("{:.1},{:.1}", across(point.x), down(point.y))).collect();
+        let _ = writeln!(
+            svg,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"2\"/>",
+            way.join(" ")
+        );
+        for point in of_line {
+            let _ = writeln!(
+                svg,
+                "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{color}\"/>",
+                across(point.x),
+                down(point.y)
+            );
+        }
+        let at = top + 10.0 + index as f64 * 22.0;
+        let _ = writeln!(
+            svg,
+            "<rect x=\"610\" y=\"{:.0}\" width=\"14\" height=\"4\" fill=\"{color}\"/><text x=\"630\" y=\"{:.0}\">{name}</text>",
+            at - 6.0,
+            at
         );
     }
     svg + "</svg>\n"
@@ -504,6 +615,14 @@ mod tests {
         let row = "| Ottla, `broker.linger.ms` | 6.05 | 3300 | 256 | 501 | 501 | 1.25 | 60 | 0 | 0.5 |";
         assert!(text.contains(row), "{text}");
         assert!(!text.contains("## 5ms") && !text.contains("## loads"), "{text}");
-        assert!(bars("x", &list(&file), "p99_ms").contains("embedded 500ms ottla-broker"));
+    }
+
+    #[test]
+    fn a_picture_has_a_line_per_way_and_a_point_per_figure() {
+        let point = |line: &str, x, y| Point { line: line.to_owned(), x, y };
+        let picture = lines("x", &[point("a", 10.0, 1.0), point("b", 10.0, 5.0), point("a", 1000.0, 100.0)]);
+        assert_eq!(picture.matches("<polyline").count(), 2);
+        assert_eq!(picture.matches("<circle").count(), 3);
+        assert!(picture.contains("70.0,340.0 590.0,40.0"), "from corner to corner: {picture}");
     }
 }

@@ -177,16 +177,32 @@ impl Pace {
 }
 
 /// The line at the end of `steady`: what each record took, in nanoseconds, how many requests
-/// that took, and the longest wait in Ottla's collector; -1 where it is not known.
-pub fn report_steady(version: &str, mut times: Vec<u64>, errors: u64, requests: i64, longest_wait_us: i64) {
+/// that took, and the longest wait in Ottla's collector; -1 where it is not known. `quick` are the records of partitions
+/// that a slow broker doesn't lead, if that is measured.
+pub fn report_steady(
+    version: &str,
+    mut times: Vec<u64>,
+    mut quick: Vec<u64>,
+    errors: u64,
+    requests: i64,
+    longest_wait_us: i64,
+) {
     times.sort_unstable();
-    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize] as f64 / 1000.0;
+    quick.sort_unstable();
+    let of = |times: &[u64], share: f64| {
+        times
+            .get(((times.len().max(1) - 1) as f64 * share) as usize)
+            .map_or(-1.0, |time| *time as f64 / 1000.0)
+    };
+    let at = |share: f64| of(&times, share);
     println!(
-        "{{\"version\":\"{version}\",\"messages\":{},\"errors\":{errors},\"p50_us\":{:.1},\"p99_us\":{:.1},\"p999_us\":{:.1},\"max_us\":{:.1},\"requests\":{requests},\"longest_wait_us\":{longest_wait_us}}}",
+        "{{\"version\":\"{version}\",\"messages\":{},\"errors\":{errors},\"p50_us\":{:.1},\"p99_us\":{:.1},\"p999_us\":{:.1},\"max_us\":{:.1},\"requests\":{requests},\"longest_wait_us\":{longest_wait_us},\"quick_p50_us\":{:.1},\"quick_p99_us\":{:.1}}}",
         times.len(),
         at(0.5),
         at(0.99),
         at(0.999),
-        at(1.0)
+        at(1.0),
+        of(&quick, 0.5),
+        of(&quick, 0.99)
     );
 }

@@ -245,7 +245,7 @@ unsafe fn steady(job: &Job) {
             rd_kafka_poll(client, 100);
         }
         let times = std::mem::take(&mut delivered.times);
-        report_steady(&version(), times, delivered.errors, delivered.requests, -1);
+        report_steady(&version(), times, Vec::new(), delivered.errors, delivered.requests, -1);
     }
 }
 

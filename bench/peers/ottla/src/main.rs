@@ -1,6 +1,7 @@
 //! Ottla through its Rust API: `send` with a delivery callback per batch, whose reports are counted one by one.
 
 use std::{
+    collections::HashSet,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -8,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla::{Config, Consumer, DeliveryBatch, Offset, Producer, Record};
+use ottla::{Admin, Config, Consumer, DeliveryBatch, Offset, Producer, Record};
 use peer::{Job, Pace, Received, report, report_latency, report_steady};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -118,6 +119,10 @@ fn steady(job: &Job) {
     let mut payloads = job.payloads();
     let began = Instant::now();
     let times = Arc::new(Mutex::new(Vec::with_capacity(pace.messages as usize)));
+    // `--slow-broker ID`: those whose partition another broker leads are timed once more, by themselves.
+    let elsewhere = job.optional("slow-broker").map(|slow| led_elsewhere(job, slow.parse().expect("an id")));
+    let quick = Arc::new(Mutex::new(Vec::new()));
+    let noted_quick = quick.clone();
     let errors = Arc::new(AtomicU64::new(0));
     let (noted, failed) = (times.clone(), errors.clone());
     let on_delivery = move |batch: &DeliveryBatch| {
@@ -126,7 +131,11 @@ fn steady(job: &Job) {
             failed.fetch_add(batch.len() as u64, Relaxed);
         }
         let sent = batch.iter().map(|report| report.opaque).filter(|sent| *sent > 0);
-        noted.lock().expect("nobody panicked").extend(sent.map(|sent| now - sent));
+        let took: Vec<u64> = sent.map(|sent| now - sent).collect();
+        if elsewhere.as_ref().is_some_and(|partitions| partitions.contains(&batch.partition())) {
+            noted_quick.lock().expect("nobody panicked").extend(&took);
+        }
+        noted.lock().expect("nobody panicked").extend(took);
     };
     let own = [("compression.codec", job.text("codec")), ("acks", job.text("acks"))];
     let producer =
@@ -146,7 +155,17 @@ fn steady(job: &Job) {
     producer.flush(A_WHILE).expect("flushed");
     let times = std::mem::take(&mut *times.lock().expect("nobody panicked"));
     let collector = producer.statistics().expect("statistics").collector();
-    report_steady(VERSION, times, errors.load(Relaxed), collector.sends, collector.longest_wait);
+    let quick = std::mem::take(&mut *quick.lock().expect("nobody panicked"));
+    report_steady(VERSION, times, quick, errors.load(Relaxed), collector.sends, collector.longest_wait);
+}
+
+/// The topic's partitions that this broker doesn't lead.
+fn led_elsewhere(job: &Job, broker: i32) -> HashSet<i32> {
+    let admin = Admin::new(&config(job, &[])).expect("a client");
+    let topic = job.text("topic");
+    let cluster = admin.metadata(Some(&[topic]), A_WHILE).expect("metadata");
+    let partitions = cluster.topics.iter().flat_map(|topic| &topic.partitions);
+    partitions.filter(|it| it.leader != Some(broker)).map(|it| it.id).collect()
 }
 
 fn consume(job: &Job) {
