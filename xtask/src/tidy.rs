@@ -39,7 +39,7 @@ const MAY_USE: [(&str, &[&str]); 10] = [
     ("ottla-embedded-broker", &["ottla-protocol"]),
     ("ottla-sim", &["ottla-embedded-broker", "ottla-core", "ottla-protocol"]),
     ("ottla-scenarios", &["ottla", "ottla-core", "ottla-protocol", "ottla-embedded-broker", "ottla-sim"]),
-    ("ottla-capi", &["ottla"]),
+    ("ottla-capi", &["ottla", "ottla-embedded-broker"]),
     ("ottla-cli", &["ottla", "ottla-core", "ottla-protocol", "ottla-embedded-broker"]),
     ("xtask", &[]),
 ];

@@ -14,7 +14,10 @@ rd_kafka_error_t *ottla_error_new(rd_kafka_resp_err_t code, const char *text);
 rd_kafka_resp_err_t ottla_producev(rd_kafka_t *rk, const rd_kafka_vu_t *vus, size_t cnt);
 rd_kafka_resp_err_t ottla_mock_push_errors(rd_kafka_mock_cluster_t *cluster, int32_t broker, const char *topic,
                                            int32_t partition, int16_t api, size_t cnt,
-                                           const rd_kafka_resp_err_t *errors, const int *rtts);
+                                           const rd_kafka_resp_err_t *errors, const int *rtts, int scope);
+
+/* Whose requests fail: what ottla_mock_push_errors takes as its last argument. */
+enum scope { CLUSTER, BROKER, PARTITION };
 
 /* More arguments than this are no message. */
 #define MOST_ARGUMENTS 1024
@@ -110,8 +113,8 @@ HIDDEN rd_kafka_resp_err_t ottla_shim_producev(rd_kafka_t *rk, ...) {
         return err;
 }
 
-static rd_kafka_resp_err_t push(rd_kafka_mock_cluster_t *cluster, int32_t broker, const char *topic, int32_t partition,
-                                int16_t api, size_t cnt, int with_rtts, va_list *ap) {
+static rd_kafka_resp_err_t push(rd_kafka_mock_cluster_t *cluster, enum scope scope, int32_t broker, const char *topic,
+                                int32_t partition, int16_t api, size_t cnt, va_list *ap) {
         rd_kafka_resp_err_t *errors, err;
         int *rtts;
         size_t i;
@@ -122,9 +125,10 @@ static rd_kafka_resp_err_t push(rd_kafka_mock_cluster_t *cluster, int32_t broker
         if (errors && rtts) {
                 for (i = 0; i < cnt; i++) {
                         errors[i] = (rd_kafka_resp_err_t)va_arg(*ap, int);
-                        rtts[i] = with_rtts ? va_arg(*ap, int) : 0;
+                        rtts[i] = scope == BROKER ? va_arg(*ap, int) : 0;
                 }
-                err = ottla_mock_push_errors(cluster, broker, topic, partition, api, cnt, errors, rtts);
+                err = ottla_mock_push_errors(cluster, broker, topic, partition, api, cnt, errors, rtts,
+                                             (int)scope);
         } else {
                 err = RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE;
         }
@@ -136,7 +140,7 @@ static rd_kafka_resp_err_t push(rd_kafka_mock_cluster_t *cluster, int32_t broker
 HIDDEN void ottla_shim_mock_push_request_errors(rd_kafka_mock_cluster_t *cluster, int16_t api, size_t cnt, ...) {
         va_list ap;
         va_start(ap, cnt);
-        push(cluster, -1, NULL, -1, api, cnt, 0, &ap);
+        push(cluster, CLUSTER, -1, NULL, -1, api, cnt, &ap);
         va_end(ap);
 }
 
@@ -146,7 +150,7 @@ HIDDEN rd_kafka_resp_err_t ottla_shim_mock_broker_push_request_error_rtts(rd_kaf
         rd_kafka_resp_err_t err;
         va_list ap;
         va_start(ap, cnt);
-        err = push(cluster, broker, NULL, -1, api, cnt, 1, &ap);
+        err = push(cluster, BROKER, broker, NULL, -1, api, cnt, &ap);
         va_end(ap);
         return err;
 }
@@ -157,7 +161,7 @@ HIDDEN rd_kafka_resp_err_t ottla_shim_mock_partition_push_request_errors(rd_kafk
         rd_kafka_resp_err_t err;
         va_list ap;
         va_start(ap, cnt);
-        err = push(cluster, -1, topic, partition, api, cnt, 0, &ap);
+        err = push(cluster, PARTITION, -1, topic, partition, api, cnt, &ap);
         va_end(ap);
         return err;
 }

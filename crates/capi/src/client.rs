@@ -28,6 +28,7 @@ use crate::{
     conf::{Conf, TopicConf},
     error::{code_of, set_last},
     message::Held,
+    mock::MockCluster,
     queue::{self, Op, Queue, c_text, wants},
     report::Reports,
     topic::Topic,
@@ -56,6 +57,8 @@ pub struct Client {
     has_fatal: AtomicBool,
     fatal: Mutex<Option<(c_int, String)>>,
     log_level: AtomicI32,
+    /// The cluster of `test.mock.num.brokers`.
+    mock: Mutex<Option<Box<MockCluster>>>,
 }
 
 // SAFETY: `repr(C)`, the tag comes first.
@@ -100,7 +103,8 @@ impl Client {
     }
 
     fn start(is_consumer: bool, conf: &Conf) -> Result<Arc<Self>, String> {
-        let raw = conf.merged();
+        let mut raw = conf.merged();
+        let mut mock = MockCluster::of_conf(&mut raw)?;
         let kind = if is_consumer { "consumer" } else { "producer" };
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}#{kind}-{number}", raw.get("client.id").unwrap_or("rdkafka"));
@@ -108,6 +112,9 @@ impl Client {
         let client = Arc::new_cyclic(|me: &Weak<Self>| {
             let main = Queue::new();
             main.set_client(Weak::clone(me));
+            if let Some(mock) = &mut mock {
+                mock.set_owner(me.as_ptr());
+            }
             let consumer_queue = is_consumer.then(|| Queue::with_route(0));
             if let Some(queue) = &consumer_queue {
                 queue.set_client(Weak::clone(me));
@@ -131,6 +138,7 @@ impl Client {
                 has_fatal: AtomicBool::new(false),
                 fatal: Mutex::new(None),
                 log_level: AtomicI32::new(log_level),
+                mock: Mutex::new(mock),
             }
         });
         client.check()?;
@@ -285,6 +293,11 @@ impl Client {
 
     pub(crate) const fn conf(&self) -> &Conf {
         &self.conf
+    }
+
+    /// The cluster that the client started for itself, or NULL.
+    pub(crate) fn mock(&self) -> *const MockCluster {
+        self.mock.lock().as_deref().map_or(ptr::null(), ptr::from_ref)
     }
 
     pub(crate) const fn main(&self) -> &Arc<Queue> {
@@ -464,6 +477,8 @@ impl Client {
         queues.values().for_each(|queue| queue.clear());
         let topics = std::mem::take(&mut *self.topics.lock());
         drop(topics);
+        let mock = self.mock.lock().take();
+        drop(mock);
     }
 }
 

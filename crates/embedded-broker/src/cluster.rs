@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, collections::VecDeque, time::Duration};
 
-use ottla_protocol::{api::ApiKey, header::RequestHeader, primitive::Reader, time::Instant};
+use ottla_protocol::{
+    api::ApiKey, error_code::ErrorCode, header::RequestHeader, primitive::Reader, time::Instant,
+};
 
 use crate::{
     api::{self, fetch::FetchSessions},
@@ -38,7 +40,12 @@ pub struct Cluster {
     pub(crate) stale_leaders: Option<StaleLeaders>,
     /// Bytes in all logs.
     pub(crate) stored_bytes: u64,
-    pub(crate) request_log: Option<Vec<RequestRecord>>,
+    pub(crate) request_log: Vec<RequestRecord>,
+    pub(crate) is_recording: bool,
+    /// What Metadata says of a topic instead of describing it.
+    pub(crate) topic_errors: BTreeMap<String, ErrorCode>,
+    /// Coordinators that were chosen by hand: by kind of key (group 0, transactional id 1) and key.
+    pub(crate) coordinators: BTreeMap<(i8, String), BrokerId>,
     connections: BTreeMap<ConnectionId, Connection>,
     ready: VecDeque<ConnectionId>,
     /// Requests that got what they waited for.
@@ -58,9 +65,35 @@ pub(crate) struct Broker {
     pub port: u16,
     pub rack: Option<String>,
     pub alive: bool,
+    /// Connections are refused, but the cluster goes on as if the broker were up.
+    pub unreachable: bool,
+    /// Clients are not told that it exists.
+    pub unlisted: bool,
     pub latency: Duration,
     pub sessions: FetchSessions,
     pub api_versions: BTreeMap<i16, (i16, i16)>,
+}
+
+impl Broker {
+    /// A broker that is up.
+    pub fn new(options: &ClusterOptions, host: String, port: u16) -> Self {
+        Self {
+            host,
+            port,
+            rack: None,
+            alive: true,
+            unreachable: false,
+            unlisted: false,
+            latency: Duration::ZERO,
+            sessions: FetchSessions::new(options.max_fetch_sessions),
+            api_versions: options.api_versions.clone(),
+        }
+    }
+
+    /// Metadata names it.
+    pub fn is_listed(&self) -> bool {
+        self.alive && !self.unlisted
+    }
 }
 
 /// What the driver is to do.
@@ -134,15 +167,7 @@ impl Cluster {
                 0 => None,
                 n => options.racks.get(usize::try_from(i).unwrap_or(0) % n).cloned(),
             };
-            let broker = Broker {
-                host: options.host.clone(),
-                port,
-                rack,
-                alive: true,
-                latency: Duration::ZERO,
-                sessions: FetchSessions::new(options.max_fetch_sessions),
-                api_versions: options.api_versions.clone(),
-            };
+            let broker = Broker { rack, ..Broker::new(&options, options.host.clone(), port) };
             brokers.insert(BrokerId(i + 1), broker);
         }
         Self {
@@ -157,7 +182,10 @@ impl Cluster {
             next_producer_id: 1000,
             stale_leaders: None,
             stored_bytes: 0,
-            request_log: None,
+            request_log: Vec::new(),
+            is_recording: false,
+            topic_errors: BTreeMap::new(),
+            coordinators: BTreeMap::new(),
             connections: BTreeMap::new(),
             ready: VecDeque::new(),
             satisfied: VecDeque::new(),
@@ -171,7 +199,8 @@ impl Cluster {
     /// A client connects; `None` if the broker is down or doesn't exist.
     pub fn open(&mut self, now: Instant, broker: BrokerId) -> Option<ConnectionId> {
         self.advance(now);
-        if !self.brokers.get(&broker)?.alive {
+        let state = self.brokers.get(&broker)?;
+        if !state.alive || state.unreachable {
             return None;
         }
         let connection = ConnectionId(self.next_connection);
@@ -447,8 +476,15 @@ impl Cluster {
             struck: Struck::default(),
         };
         self.next_request += 1;
-        if let Some(log) = &mut self.request_log {
-            log.push(RequestRecord { at: self.now, broker, connection: id, api, version, correlation_id });
+        if self.is_recording {
+            self.request_log.push(RequestRecord {
+                at: self.now,
+                broker,
+                connection: id,
+                api,
+                version,
+                correlation_id,
+            });
         }
         let served = api::served_versions(&self.brokers[&broker], key);
         let is_served = served.is_some_and(|(min, max)| (min..=max).contains(&version));

@@ -5,13 +5,14 @@ use std::{collections::BTreeMap, time::Duration};
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode, uuid::Uuid};
 
 use crate::{
-    cluster::{Cluster, Output, RequestRecord},
+    api,
+    cluster::{Broker, Cluster, Output, RequestRecord},
     connection::ConnectionId,
-    faults::Fault,
+    faults::{Fault, ScriptScope, ScriptStep},
     options::{BrokerId, ClusterOptions},
     producer_state::ProducerStates,
     releases::BrokerRelease,
-    topics::TopicIndex,
+    topics::{Partition, TopicIndex},
 };
 
 /// Power over a [`Cluster`]. What it does takes effect at once, at the time of the last input.
@@ -27,6 +28,15 @@ pub enum Tail {
     Kept,
     /// They are lost.
     Lost,
+}
+
+/// What has a coordinator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CoordinatorKey<'a> {
+    /// A consumer group.
+    Group(&'a str),
+    /// A transactional id.
+    Transaction(&'a str),
 }
 
 /// A partition as the cluster sees it.
@@ -284,6 +294,138 @@ impl<'a> Control<'a> {
         }
     }
 
+    /// Takes no connections for a broker, or takes them again. The cluster goes on as if it were up: nobody else leads for
+    /// it, and clients are still told of it.
+    pub fn set_reachable(&mut self, broker: BrokerId, is_reachable: bool) {
+        match self.cluster.brokers.get_mut(&broker) {
+            Some(state) if state.unreachable == is_reachable => state.unreachable = !is_reachable,
+            _ => return,
+        }
+        if is_reachable {
+            self.cluster.emit(Output::StartListening { broker });
+        } else {
+            self.cluster.emit(Output::StopListening { broker });
+            self.close_connections(Some(broker));
+        }
+        self.cluster.run();
+    }
+
+    /// Whether clients are told that the broker exists. It goes on serving those that know it.
+    pub fn set_listed(&mut self, broker: BrokerId, is_listed: bool) {
+        if let Some(broker) = self.cluster.brokers.get_mut(&broker) {
+            broker.unlisted = !is_listed;
+        }
+    }
+
+    /// Where clients are told to find a broker; it listens where it did.
+    pub fn set_endpoint(&mut self, broker: BrokerId, host: &str, port: u16) {
+        self.cluster.set_endpoint(broker, host, port);
+    }
+
+    /// Adds a broker, which takes over its share of the partitions. False if its id is taken or negative. The driver has
+    /// to listen for it: over TCP see [`EmbeddedCluster::add_broker`](crate::EmbeddedCluster::add_broker).
+    pub fn add_broker(&mut self, broker: BrokerId, host: &str, port: u16) -> bool {
+        if broker.0 < 0 || self.cluster.brokers.contains_key(&broker) {
+            return false;
+        }
+        let state = Broker::new(&self.cluster.options, host.to_owned(), port);
+        self.cluster.brokers.insert(broker, state);
+        let count = self.cluster.brokers.len();
+        let share: Vec<_> = self.all_partitions().into_iter().skip(count - 1).step_by(count).collect();
+        for (topic, partition) in share {
+            if let Some(name) = self.cluster.topics.get(topic).map(|topic| topic.name.clone()) {
+                self.move_leader(&name, partition, Some(broker));
+            }
+        }
+        true
+    }
+
+    /// Removes a broker for good; other brokers get its replicas, and partitions that it led another leader. False if
+    /// there is none of this id.
+    pub fn remove_broker(&mut self, broker: BrokerId) -> bool {
+        if !self.cluster.brokers.contains_key(&broker) {
+            return false;
+        }
+        self.kill_broker(broker, Tail::Kept);
+        self.cluster.brokers.remove(&broker);
+        for (topic, partition) in self.all_partitions() {
+            let Some(state) = self.cluster.topics.partition(topic, partition) else { continue };
+            if !state.replicas.contains(&broker) {
+                continue;
+            }
+            let alive = self.cluster.alive_brokers();
+            let free = |id: &&BrokerId| !state.replicas.contains(id);
+            let after = alive.iter().copied().filter(|id| *id > broker).find(|id| free(&id));
+            let next = after.or_else(|| alive.iter().find(free).copied());
+            let Some(state) = self.cluster.topics.partition_mut(topic, partition) else { continue };
+            for ids in [&mut state.replicas, &mut state.in_sync] {
+                ids.retain(|id| *id != broker);
+                ids.extend(next);
+            }
+            if state.leader.is_none() {
+                state.elect(state.in_sync.iter().find(|id| alive.contains(id)).copied());
+            }
+            self.cluster.wake_partition(topic, partition);
+        }
+        self.cluster.run();
+        true
+    }
+
+    /// Chooses the coordinator of a group or a transactional id, which needn't be a broker that exists.
+    pub fn set_coordinator(&mut self, key: CoordinatorKey<'_>, broker: BrokerId) {
+        let key = match key {
+            CoordinatorKey::Group(group) => (0, group.to_owned()),
+            CoordinatorKey::Transaction(id) => (1, id.to_owned()),
+        };
+        self.cluster.coordinators.insert(key, broker);
+    }
+
+    /// Lets Metadata answer this error for a topic, or the truth again.
+    pub fn set_topic_error(&mut self, topic: &str, error: Option<ErrorCode>) {
+        match error {
+            Some(error) => self.cluster.topic_errors.insert(topic.to_owned(), error),
+            None => self.cluster.topic_errors.remove(topic),
+        };
+    }
+
+    /// Sends the consumers of a partition to this broker, or no longer. False if there is no such partition.
+    pub fn set_preferred_replica(&mut self, topic: &str, partition: i32, broker: Option<BrokerId>) -> bool {
+        self.change_partition(topic, partition, |state| state.preferred_replica = broker)
+    }
+
+    /// Log start offset and high watermark that the preferred replica gives; `None` for the truth.
+    pub fn set_preferred_replica_watermarks(
+        &mut self,
+        topic: &str,
+        partition: i32,
+        log_start_offset: Option<i64>,
+        high_watermark: Option<i64>,
+    ) -> bool {
+        self.change_partition(topic, partition, |state| {
+            state.preferred_watermarks = (log_start_offset, high_watermark);
+        })
+    }
+
+    /// The next Metadata answer names this leader (-1: none) and leader epoch, the one after it the next that was pushed.
+    pub fn push_told_leader(&mut self, topic: &str, partition: i32, leader: i32, epoch: i32) -> bool {
+        self.change_partition(topic, partition, |state| state.told_leaders.push_back((leader, epoch)))
+    }
+
+    /// Appends steps to the script of an API: each of the next requests takes one.
+    pub fn script(&mut self, scope: ScriptScope, api: i16, steps: impl IntoIterator<Item = ScriptStep>) {
+        self.cluster.faults.extend_script(scope, api, steps);
+    }
+
+    /// How many steps of a script are left.
+    pub fn script_len(&self, scope: &ScriptScope, api: i16) -> usize {
+        self.cluster.faults.script_len(scope, api)
+    }
+
+    /// Forgets what is left of a script.
+    pub fn clear_script(&mut self, scope: &ScriptScope, api: i16) {
+        self.cluster.faults.clear_script(scope, api);
+    }
+
     /// Lets requests fail, connections break, answers be late or get lost.
     pub fn inject(&mut self, fault: Fault) {
         self.cluster.faults.push(fault);
@@ -322,12 +464,21 @@ impl<'a> Control<'a> {
         self.cluster.connections_of(broker)
     }
 
+    /// The versions of an API that brokers can serve, if they can at all.
+    pub fn implemented_versions(&self, api: i16) -> Option<(i16, i16)> {
+        api::SERVED.iter().find(|(served, ..)| *served as i16 == api).map(|(_, min, max)| (*min, *max))
+    }
+
     /// Limits a broker to these versions of an API, or all brokers; an empty range (`max < min`) removes the API.
     pub fn set_api_versions(&mut self, broker: Option<BrokerId>, api: ApiKey, min: i16, max: i16) {
         for (id, state) in &mut self.cluster.brokers {
             if broker.is_none_or(|broker| broker == *id) {
                 state.api_versions.insert(api as i16, (min, max));
             }
+        }
+        if broker.is_none() {
+            // Brokers that are added later are like the others.
+            self.cluster.options.api_versions.insert(api as i16, (min, max));
         }
     }
 
@@ -376,12 +527,31 @@ impl<'a> Control<'a> {
 
     /// From now on all requests are recorded.
     pub fn record_requests(&mut self) {
-        self.cluster.request_log.get_or_insert_default();
+        self.cluster.is_recording = true;
+    }
+
+    /// From now on no request is recorded; those that were stay.
+    pub fn stop_recording(&mut self) {
+        self.cluster.is_recording = false;
+    }
+
+    /// The requests that were recorded and not taken.
+    pub fn requests(&self) -> &[RequestRecord] {
+        &self.cluster.request_log
     }
 
     /// The requests since the last call, if they are recorded.
     pub fn take_requests(&mut self) -> Vec<RequestRecord> {
-        self.cluster.request_log.as_mut().map(std::mem::take).unwrap_or_default()
+        std::mem::take(&mut self.cluster.request_log)
+    }
+
+    fn change_partition(&mut self, topic: &str, partition: i32, change: impl FnOnce(&mut Partition)) -> bool {
+        let Some(index) = self.cluster.topics.by_name(topic) else { return false };
+        let Some(state) = self.cluster.topics.partition_mut(index, partition) else { return false };
+        change(state);
+        self.cluster.wake_partition(index, partition);
+        self.cluster.run();
+        true
     }
 
     fn all_partitions(&self) -> Vec<(TopicIndex, i32)> {

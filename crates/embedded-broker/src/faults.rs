@@ -1,6 +1,6 @@
 //! What goes wrong on purpose.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 
@@ -121,10 +121,53 @@ impl Fault {
     }
 }
 
+/// Which requests a script of errors is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScriptScope {
+    /// Those to any broker. A broker's own script goes first.
+    Cluster,
+    /// Those to this broker.
+    Broker(BrokerId),
+    /// The parts of requests that are about this partition of a topic.
+    Partition(String, i32),
+}
+
+/// What happens to one request, the next in the order of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptStep {
+    /// The error; [`ErrorCode::NONE`] lets the request through.
+    pub error: ErrorCode,
+    /// Instead of an answer the connection is closed; the request is not done.
+    pub closes: bool,
+    /// The answer comes this much later.
+    pub delay: Duration,
+}
+
+impl ScriptStep {
+    /// An answer with an error.
+    pub const fn error(error: ErrorCode) -> Self {
+        Self { error, closes: false, delay: Duration::ZERO }
+    }
+
+    /// No answer: the connection is closed.
+    pub const fn close() -> Self {
+        Self { error: ErrorCode::NETWORK_EXCEPTION, closes: true, delay: Duration::ZERO }
+    }
+}
+
+/// Steps that wait for requests of one API.
+#[derive(Debug)]
+struct Script {
+    scope: ScriptScope,
+    api: i16,
+    steps: VecDeque<ScriptStep>,
+}
+
 /// All faults that are set, in the order in which they were.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     faults: Vec<Fault>,
+    scripts: Vec<Script>,
 }
 
 /// The faults that struck one request.
@@ -141,6 +184,8 @@ pub(crate) struct Struck {
     pub correlation_shift: i32,
     pub truncate: Option<usize>,
     pub replace: Option<Vec<u8>>,
+    /// The error is a script's: in an answer about partitions each of them has it, as when a broker says it.
+    pub is_scripted: bool,
 }
 
 impl Faults {
@@ -150,15 +195,61 @@ impl Faults {
 
     pub fn clear(&mut self) {
         self.faults.clear();
+        self.scripts.clear();
     }
 
     pub fn is_empty(&self) -> bool {
-        self.faults.is_empty()
+        self.faults.is_empty() && self.scripts.is_empty()
+    }
+
+    /// Appends steps to a script.
+    pub fn extend_script(
+        &mut self,
+        scope: ScriptScope,
+        api: i16,
+        steps: impl IntoIterator<Item = ScriptStep>,
+    ) {
+        let at = self.scripts.iter().position(|script| script.api == api && script.scope == scope);
+        let at = at.unwrap_or_else(|| {
+            self.scripts.push(Script { scope, api, steps: VecDeque::new() });
+            self.scripts.len() - 1
+        });
+        self.scripts[at].steps.extend(steps);
+        self.scripts.retain(|script| !script.steps.is_empty());
+    }
+
+    pub fn clear_script(&mut self, scope: &ScriptScope, api: i16) {
+        self.scripts.retain(|script| script.api != api || script.scope != *scope);
+    }
+
+    /// How many steps of a script are left.
+    pub fn script_len(&self, scope: &ScriptScope, api: i16) -> usize {
+        let found = self.scripts.iter().find(|script| script.api == api && script.scope == *scope);
+        found.map_or(0, |script| script.steps.len())
+    }
+
+    /// The next step of the first script that is meant.
+    fn take_step(&mut self, api: ApiKey, is_meant: impl Fn(&ScriptScope) -> bool) -> Option<ScriptStep> {
+        let at =
+            self.scripts.iter().position(|script| script.api == api as i16 && is_meant(&script.scope))?;
+        let step = self.scripts[at].steps.pop_front();
+        if self.scripts[at].steps.is_empty() {
+            self.scripts.remove(at);
+        }
+        step
     }
 
     /// The faults without a topic that strike this request.
     pub fn strike_request(&mut self, api: ApiKey, broker: BrokerId, struck: &mut Struck) {
         self.strike(api, broker, None, struck);
+        if self.scripts.is_empty() {
+            return;
+        }
+        let step = self.take_step(api, |scope| *scope == ScriptScope::Broker(broker));
+        if let Some(step) = step.or_else(|| self.take_step(api, |scope| *scope == ScriptScope::Cluster)) {
+            struck.close |= step.closes;
+            struck.add_step(step);
+        }
     }
 
     /// The faults with a topic that strike this topic's or partition's part of a request (partition -1: the topic's).
@@ -171,6 +262,15 @@ impl Faults {
         struck: &mut Struck,
     ) {
         self.strike(api, broker, Some((topic, partition)), struck);
+        if self.scripts.is_empty() {
+            return;
+        }
+        let is_meant = |scope: &ScriptScope| matches!(scope, ScriptScope::Partition(name, number) if name == topic && *number == partition);
+        if let Some(step) = self.take_step(api, is_meant) {
+            // The rest of the request was done by then.
+            struck.lose_answer |= step.closes;
+            struck.add_step(step);
+        }
     }
 
     fn strike(&mut self, api: ApiKey, broker: BrokerId, part: Option<(&str, i32)>, struck: &mut Struck) {
@@ -199,6 +299,14 @@ impl Struck {
     pub fn partition_error(&self, topic: TopicIndex, partition: i32) -> Option<ErrorCode> {
         let errors = &mut self.partition_errors.iter();
         errors.find(|(t, p, _)| *t == topic && *p == partition).map(|(_, _, error)| *error)
+    }
+
+    fn add_step(&mut self, step: ScriptStep) {
+        if step.error != ErrorCode::NONE {
+            self.is_scripted |= self.error.is_none();
+            self.error.get_or_insert(step.error);
+        }
+        self.delay = self.delay.max(step.delay);
     }
 
     fn add(&mut self, action: &FaultAction) {
@@ -235,6 +343,44 @@ mod tests {
         assert!(!strike(ApiKey::Fetch));
         assert_eq!([(); 4].map(|()| strike(ApiKey::Produce)), [false, true, true, false]);
         assert!(faults.is_empty());
+    }
+
+    #[test]
+    fn a_script_gives_each_request_its_own_step_and_a_brokers_goes_first() {
+        let mut faults = Faults::default();
+        let errors = |codes: &[i16]| -> Vec<_> {
+            codes.iter().map(|code| ScriptStep::error(ErrorCode(*code))).collect()
+        };
+        let produce = ApiKey::Produce as i16;
+        faults.extend_script(ScriptScope::Cluster, produce, errors(&[1, 0]));
+        faults.extend_script(ScriptScope::Broker(BrokerId(2)), produce, errors(&[3]));
+        faults.extend_script(ScriptScope::Cluster, produce, [ScriptStep::close()]);
+        assert_eq!(faults.script_len(&ScriptScope::Cluster, produce), 3);
+        let mut strike = |api, broker| {
+            let mut struck = Struck::default();
+            faults.strike_request(api, BrokerId(broker), &mut struck);
+            (struck.error.map(|error| error.0), struck.close)
+        };
+        assert_eq!(strike(ApiKey::Fetch, 2), (None, false));
+        assert_eq!(strike(ApiKey::Produce, 2), (Some(3), false));
+        assert_eq!(strike(ApiKey::Produce, 2), (Some(1), false));
+        assert_eq!(strike(ApiKey::Produce, 1), (None, false));
+        assert_eq!(strike(ApiKey::Produce, 1), (Some(13), true));
+        assert_eq!(strike(ApiKey::Produce, 1), (None, false));
+        assert!(faults.is_empty());
+    }
+
+    #[test]
+    fn a_script_of_a_partition_strikes_only_its_part_of_a_request() {
+        let mut faults = Faults::default();
+        let scope = ScriptScope::Partition("t".to_owned(), 1);
+        faults.extend_script(scope.clone(), 0, [ScriptStep::error(ErrorCode::CORRUPT_MESSAGE)]);
+        let mut struck = Struck::default();
+        faults.strike_request(ApiKey::Produce, BrokerId(1), &mut struck);
+        faults.strike_partition(ApiKey::Produce, BrokerId(1), "t", 0, &mut struck);
+        assert_eq!((struck.error, faults.script_len(&scope, 0)), (None, 1));
+        faults.strike_partition(ApiKey::Produce, BrokerId(1), "t", 1, &mut struck);
+        assert_eq!((struck.error, faults.script_len(&scope, 0)), (Some(ErrorCode::CORRUPT_MESSAGE), 0));
     }
 
     #[test]

@@ -32,9 +32,11 @@ mod topics;
 
 pub use cluster::{Cluster, Output, RequestRecord};
 pub use connection::ConnectionId;
-pub use control::{Control, PartitionState, Tail};
-pub use faults::{Fault, FaultAction};
+pub use control::{Control, CoordinatorKey, PartitionState, Tail};
+pub use faults::{Fault, FaultAction, ScriptScope, ScriptStep};
 pub use frame::Frame;
 pub use options::{BrokerId, ClusterOptions};
+/// The protocol's own words, for [`Control`].
+pub use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 pub use releases::BrokerRelease;
 pub use server::EmbeddedCluster;

@@ -41,6 +41,8 @@ pub struct EmbeddedCluster {
     shared: Arc<Shared>,
     addresses: Vec<(BrokerId, SocketAddr)>,
     bootstrap_servers: String,
+    host: String,
+    origin: std::time::Instant,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -51,6 +53,8 @@ struct Shared {
     waiting: AtomicUsize,
     stop: AtomicBool,
     waker: Waker,
+    /// Listeners of new brokers, on their way to the event loop.
+    added: Mutex<Vec<(BrokerId, TcpListener, SocketAddr)>>,
 }
 
 impl EmbeddedCluster {
@@ -81,14 +85,16 @@ impl EmbeddedCluster {
             waiting: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
             waker: Waker::new(poll.registry(), WAKER)?,
+            added: Mutex::default(),
         });
-        let bracketed = if host.contains(':') { format!("[{host}]") } else { host };
+        let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
         let servers: Vec<String> =
             addresses.iter().map(|(_, a)| format!("{bracketed}:{}", a.port())).collect();
+        let origin = std::time::Instant::now();
         let event_loop = EventLoop {
             shared: Arc::clone(&shared),
             poll,
-            origin: std::time::Instant::now(),
+            origin,
             listeners,
             addresses: addresses.iter().copied().collect(),
             unbound: Vec::new(),
@@ -98,7 +104,27 @@ impl EmbeddedCluster {
         let thread = std::thread::Builder::new()
             .name("ottla-embedded-broker".to_owned())
             .spawn(move || event_loop.run())?;
-        Ok(Self { shared, addresses, bootstrap_servers: servers.join(","), thread: Some(thread) })
+        let bootstrap_servers = servers.join(",");
+        Ok(Self { shared, addresses, bootstrap_servers, host, origin, thread: Some(thread) })
+    }
+
+    /// Adds a broker on a port of its own, as [`Control::add_broker`] does. False if its id is taken or negative.
+    pub fn add_broker(&self, broker: BrokerId) -> io::Result<bool> {
+        let listener = listen(&self.host, 0)?;
+        let address = listener.local_addr()?;
+        let mut added = self.shared.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = self.control(|control| control.add_broker(broker, &self.host, address.port()));
+        if is_new {
+            added.push((broker, listener, address));
+            drop(added);
+            let _ = self.shared.waker.wake();
+        }
+        Ok(is_new)
+    }
+
+    /// How long the cluster has been running: the clock of its [`RequestRecord`](crate::RequestRecord)s.
+    pub fn uptime(&self) -> Duration {
+        self.origin.elapsed()
     }
 
     /// All brokers, as clients want it in `bootstrap.servers`.
@@ -192,6 +218,7 @@ impl EventLoop {
             if self.shared.stop.load(Ordering::SeqCst) {
                 return;
             }
+            self.take_added();
             let shared = Arc::clone(&self.shared);
             let mut cluster = shared.lock();
             for event in &events {
@@ -226,7 +253,7 @@ impl EventLoop {
             return;
         }
         if token.0 < FIRST_CONNECTION {
-            self.accept(BrokerId(i32::try_from(token.0).unwrap_or(0)), cluster);
+            self.accept(broker_of(token), cluster);
             return;
         }
         let id = ConnectionId((token.0 - FIRST_CONNECTION) as u64);
@@ -242,6 +269,25 @@ impl EventLoop {
                 cluster.hold(id, false);
             }
             self.close_if_done(id, cluster);
+        }
+    }
+
+    /// Listens for brokers that were added.
+    fn take_added(&mut self) {
+        let added = std::mem::take(&mut *self.shared.added.lock().unwrap_or_else(PoisonError::into_inner));
+        for (broker, mut listener, address) in added {
+            self.addresses.insert(broker, address);
+            self.listeners.remove(&broker);
+            if self
+                .poll
+                .registry()
+                .register(&mut listener, listener_token(broker), Interest::READABLE)
+                .is_ok()
+            {
+                self.listeners.insert(broker, listener);
+            } else {
+                self.unbound.push(broker);
+            }
         }
     }
 
@@ -417,8 +463,13 @@ impl Socket {
     }
 }
 
+/// 0 is the waker's, and a broker may have that id, too.
 fn listener_token(broker: BrokerId) -> Token {
-    Token(usize::try_from(broker.0).unwrap_or(0))
+    Token(usize::try_from(broker.0).map_or(0, |id| id + 1))
+}
+
+fn broker_of(token: Token) -> BrokerId {
+    BrokerId(i32::try_from(token.0.wrapping_sub(1)).unwrap_or(-1))
 }
 
 fn listen(host: &str, port: u16) -> io::Result<TcpListener> {

@@ -54,6 +54,12 @@ pub(crate) struct Partition {
     pub produce_waiters: Vec<Waiter>,
     /// When followers will have got to which offset.
     pub replicating: VecDeque<(Instant, i64)>,
+    /// Where the leader sends consumers, whatever their rack.
+    pub preferred_replica: Option<BrokerId>,
+    /// What that replica gives as log start offset and high watermark, if not the truth.
+    pub preferred_watermarks: (Option<i64>, Option<i64>),
+    /// Leader and leader epoch that the next Metadata answers name, one each.
+    pub told_leaders: VecDeque<(i32, i32)>,
 }
 
 impl Topics {
@@ -140,6 +146,9 @@ impl Partition {
             fetch_waiters: Vec::new(),
             produce_waiters: Vec::new(),
             replicating: VecDeque::new(),
+            preferred_replica: None,
+            preferred_watermarks: (None, None),
+            told_leaders: VecDeque::new(),
         }
     }
 
@@ -152,11 +161,17 @@ impl Partition {
     /// `broker` has a replica, and the client isn't wrong about the epoch.
     pub fn check_replica(&self, broker: BrokerId, client_epoch: i32) -> Result<(), ErrorCode> {
         self.check_epoch(client_epoch)?;
-        if self.leader.is_some() && self.replicas.contains(&broker) {
-            Ok(())
-        } else {
-            Err(ErrorCode::NOT_LEADER_OR_FOLLOWER)
+        let is_replica = self.replicas.contains(&broker) || self.preferred_replica == Some(broker);
+        if self.leader.is_some() && is_replica { Ok(()) } else { Err(ErrorCode::NOT_LEADER_OR_FOLLOWER) }
+    }
+
+    /// Log start offset and high watermark as `broker` gives them.
+    pub fn watermarks_at(&self, broker: BrokerId) -> (i64, i64) {
+        let (start, end) = (self.log.start_offset(), self.log.high_watermark());
+        if self.leader == Some(broker) || self.preferred_replica != Some(broker) {
+            return (start, end);
         }
+        (self.preferred_watermarks.0.unwrap_or(start), self.preferred_watermarks.1.unwrap_or(end))
     }
 
     /// Makes `leader` the leader of a new epoch.

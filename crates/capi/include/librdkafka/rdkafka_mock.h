@@ -20,231 +20,231 @@ typedef struct rd_kafka_mock_request_s rd_kafka_mock_request_t;
 /** What the members of a consumer group are to be given. */
 typedef struct rd_kafka_mock_cgrp_consumer_target_assignment_s rd_kafka_mock_cgrp_consumer_target_assignment_t;
 
-/** Mock cluster: cluster new. Not there yet. */
+/** Starts a cluster of this many brokers in the process, listening on local ports; their ids are 1, 2, 3, ... The client is only handed back by rd_kafka_mock_cluster_handle(). NULL if the client is NULL, the count is not in 1..10000, or there are no free ports. */
 RD_EXPORT
 rd_kafka_mock_cluster_t *rd_kafka_mock_cluster_new(rd_kafka_t *rk, int broker_cnt);
 
-/** Frees the mock cluster. Not there yet. */
+/** Ends a cluster of rd_kafka_mock_cluster_new(). One that a client started for itself goes with the client: nothing is done to it here. */
 RD_EXPORT
 void rd_kafka_mock_cluster_destroy(rd_kafka_mock_cluster_t *mcluster);
 
-/** Mock cluster: cluster handle. Not there yet. */
+/** The client that the cluster was made with, or that started it for itself. */
 RD_EXPORT
 rd_kafka_t *rd_kafka_mock_cluster_handle(const rd_kafka_mock_cluster_t *mcluster);
 
-/** Handle mock cluster. Not there yet. */
+/** The cluster that a client started for itself because of test.mock.num.brokers, or NULL. */
 RD_EXPORT
 rd_kafka_mock_cluster_t *rd_kafka_handle_mock_cluster(const rd_kafka_t *rk);
 
-/** Mock cluster: cluster bootstraps. Not there yet. */
+/** The brokers that the cluster began with, as bootstrap.servers wants them. The text lives as long as the cluster. */
 RD_EXPORT
 const char *rd_kafka_mock_cluster_bootstraps(const rd_kafka_mock_cluster_t *mcluster);
 
-/** Mock cluster: clear request errors. Not there yet. */
+/** Forgets what is left of the errors that were pushed for an API to the whole cluster. */
 RD_EXPORT
 void rd_kafka_mock_clear_request_errors(rd_kafka_mock_cluster_t *mcluster, int16_t ApiKey);
 
-/** Mock cluster: push request errors. Not there yet. */
+/** The next cnt requests of this API, to any broker, are answered with these errors, one each and in this order; RD_KAFKA_RESP_ERR_NO_ERROR lets one through, RD_KAFKA_RESP_ERR__TRANSPORT closes its connection instead. Nothing is pushed if one of them can not be sent. */
 RD_EXPORT
 void rd_kafka_mock_push_request_errors(rd_kafka_mock_cluster_t *mcluster, int16_t ApiKey, size_t cnt, ...);
 
-/** Mock cluster: push request errors array. Not there yet. */
+/** rd_kafka_mock_push_request_errors() with an array. */
 RD_EXPORT
 void rd_kafka_mock_push_request_errors_array(rd_kafka_mock_cluster_t *mcluster, int16_t ApiKey, size_t cnt, const rd_kafka_resp_err_t *errors);
 
-/** Mock cluster: group initial rebalance delay ms. Not there yet. */
+/** How long a new consumer group waits for more members, in milliseconds: the brokers' group.initial.rebalance.delay.ms. */
 RD_EXPORT
 void rd_kafka_mock_group_initial_rebalance_delay_ms(rd_kafka_mock_cluster_t *mcluster, int32_t delay_ms);
 
-/** Mock cluster: broker push request error rtts. Not there yet. */
+/** As rd_kafka_mock_push_request_errors(), for requests to one broker, with pairs of error and int milliseconds by which the answer is late. A broker's errors go before the cluster's. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_push_request_error_rtts(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id, int16_t ApiKey, size_t cnt, ...);
 
-/** Mock cluster: broker error stack cnt. Not there yet. */
+/** How many of the errors that were pushed to this broker for an API are left. RD_KAFKA_RESP_ERR__UNKNOWN_BROKER, RD_KAFKA_RESP_ERR__INVALID_ARG. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_error_stack_cnt(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id, int16_t ApiKey, size_t *cntp);
 
-/** Mock cluster: partition push request errors. Not there yet. */
+/** As rd_kafka_mock_push_request_errors(), for the parts of requests that are about one partition. The topic is created if there is none. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_partition_push_request_errors(rd_kafka_mock_cluster_t *mcluster, const char *topic, int32_t partition, int16_t ApiKey, size_t cnt, ...);
 
-/** Mock cluster: topic set error. Not there yet. */
+/** Metadata answers this error for the topic, until it is RD_KAFKA_RESP_ERR_NO_ERROR again. */
 RD_EXPORT
 void rd_kafka_mock_topic_set_error(rd_kafka_mock_cluster_t *mcluster, const char *topic, rd_kafka_resp_err_t err);
 
-/** Mock cluster: topic create. Not there yet. */
+/** Creates a topic. -1 stands for the cluster's defaults, 4 partitions and 3 replicas. The broker's error if it can not be created. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_topic_create(rd_kafka_mock_cluster_t *mcluster, const char *topic, int partition_cnt, int replication_factor);
 
-/** Mock cluster: topic delete. Not there yet. */
+/** Deletes a topic with its records. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_topic_delete(rd_kafka_mock_cluster_t *mcluster, const char *topic);
 
-/** Mock cluster: partition delete records. Not there yet. */
+/** Deletes the records of a partition before an offset, which is at most its high watermark. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_partition_delete_records(rd_kafka_mock_cluster_t *mcluster, const char *topic, int32_t partition, int64_t before_offset);
 
-/** Mock cluster: partition set leader. Not there yet. */
+/** Lets a broker lead a partition, with -1 nobody. The topic is created if there is none. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_partition_set_leader(rd_kafka_mock_cluster_t *mcluster, const char *topic, int32_t partition, int32_t broker_id);
 
-/** Mock cluster: partition set follower. Not there yet. */
+/** Sends the consumers of a partition to this broker, which need not exist, with -1 no longer. The topic is created if there is none. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_partition_set_follower(rd_kafka_mock_cluster_t *mcluster, const char *topic, int32_t partition, int32_t broker_id);
 
-/** Mock cluster: partition set follower wmarks. Not there yet. */
+/** The low and the high watermark that the broker of rd_kafka_mock_partition_set_follower() gives; -1 for the leader's. The topic is created if there is none. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_partition_set_follower_wmarks(rd_kafka_mock_cluster_t *mcluster, const char *topic, int32_t partition, int64_t lo, int64_t hi);
 
-/** Mock cluster: partition push leader response. Not there yet. */
+/** The next Metadata answer names this leader and leader epoch for the partition, whoever leads; the one after it the next that was pushed. The topic is created if there is none. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_partition_push_leader_response(rd_kafka_mock_cluster_t *mcluster, const char *topic, int partition, int32_t leader_id, int32_t leader_epoch);
 
-/** Mock cluster: broker set down. Not there yet. */
+/** Closes a broker's connections and takes no new ones, with -1 all brokers'. Leaders stay the same. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_set_down(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id);
 
-/** Mock cluster: broker set host port. Not there yet. */
+/** Where clients are told to find a broker. It goes on listening where it did. */
 RD_EXPORT
 void rd_kafka_mock_broker_set_host_port(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id, const char *host, int port);
 
-/** Mock cluster: broker set up. Not there yet. */
+/** A broker takes connections again, with -1 all. Leaders stay the same. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_set_up(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id);
 
-/** Mock cluster: broker set rtt. Not there yet. */
+/** Answers of a broker, with -1 of all, take at least this many milliseconds. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_set_rtt(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id, int rtt_ms);
 
-/** Mock cluster: broker set rack. Not there yet. */
+/** The rack that clients are told a broker is in, with -1 all; NULL for none. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_set_rack(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id, const char *rack);
 
-/** Mock cluster: broker decommission. Not there yet. */
+/** Removes a broker for good; its partitions go to others. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_decommission(rd_kafka_mock_cluster_t *cluster, int32_t broker_id);
 
-/** Mock cluster: broker remove from metadata. Not there yet. */
+/** Clients are no longer told that a broker exists; it goes on serving those that know it. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_remove_from_metadata(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id);
 
-/** Mock cluster: broker add. Not there yet. */
+/** Adds a broker, which takes over its share of the partitions. RD_KAFKA_RESP_ERR__INVALID_ARG if the id is taken or negative. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_add(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id);
 
-/** Mock cluster: coordinator set. Not there yet. */
+/** Chooses the coordinator of a key: "group" and a group.id, or "transaction" and a transactional.id. The broker need not exist. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_coordinator_set(rd_kafka_mock_cluster_t *mcluster, const char *key_type, const char *key, int32_t broker_id);
 
-/** Mock cluster: set apiversion. Not there yet. */
+/** The versions of an API that brokers serve; -1 and -1 for none. RD_KAFKA_RESP_ERR__INVALID_ARG where that is more than the cluster can. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_set_apiversion(rd_kafka_mock_cluster_t *mcluster, int16_t ApiKey, int16_t MinVersion, int16_t MaxVersion);
 
-/** Mock cluster: start request tracking. Not there yet. */
+/** From now on requests are kept for rd_kafka_mock_get_requests(). */
 RD_EXPORT
 void rd_kafka_mock_start_request_tracking(rd_kafka_mock_cluster_t *mcluster);
 
-/** Mock cluster: stop request tracking. Not there yet. */
+/** From now on requests are not kept; those that were stay. */
 RD_EXPORT
 void rd_kafka_mock_stop_request_tracking(rd_kafka_mock_cluster_t *mcluster);
 
-/** Frees the mock request. Not there yet. */
+/** Frees a request. */
 RD_EXPORT
 void rd_kafka_mock_request_destroy(rd_kafka_mock_request_t *mreq);
 
-/** Frees each mock request of an array; the array itself stays the caller's. Not there yet. */
+/** Frees the requests of rd_kafka_mock_get_requests() and their array. */
 RD_EXPORT
 void rd_kafka_mock_request_destroy_array(rd_kafka_mock_request_t **mreqs, size_t mreq_cnt);
 
-/** Mock cluster: request id. Not there yet. */
+/** The id of the broker that got the request. */
 RD_EXPORT
 int32_t rd_kafka_mock_request_id(rd_kafka_mock_request_t *mreq);
 
-/** Mock cluster: request api key. Not there yet. */
+/** The key of the request's API. */
 RD_EXPORT
 int16_t rd_kafka_mock_request_api_key(rd_kafka_mock_request_t *mreq);
 
-/** Mock cluster: request timestamp. Not there yet. */
+/** When the request came: microseconds of the machine's monotonic clock. */
 RD_EXPORT
 int64_t rd_kafka_mock_request_timestamp(rd_kafka_mock_request_t *mreq);
 
-/** Mock cluster: get requests. Not there yet. */
+/** The requests that were kept, oldest first: an array for rd_kafka_mock_request_destroy_array(). They stay kept. */
 RD_EXPORT
 rd_kafka_mock_request_t **rd_kafka_mock_get_requests(rd_kafka_mock_cluster_t *mcluster, size_t *cntp);
 
-/** Mock cluster: clear requests. Not there yet. */
+/** Forgets the requests that were kept. */
 RD_EXPORT
 void rd_kafka_mock_clear_requests(rd_kafka_mock_cluster_t *mcluster);
 
-/** Mock cluster: telemetry set requested metrics. Not there yet. */
+/** The metrics that the cluster asks clients for. Not there yet. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_telemetry_set_requested_metrics(rd_kafka_mock_cluster_t *mcluster, char **metrics, size_t metrics_cnt);
 
-/** Mock cluster: telemetry set push interval. Not there yet. */
+/** How often the cluster asks clients for metrics, in milliseconds. Not there yet. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_telemetry_set_push_interval(rd_kafka_mock_cluster_t *mcluster, int64_t push_interval_ms);
 
-/** Mock cluster: cgrp consumer target assignment new. Not there yet. */
+/** An assignment for each of the members of a group of the consumer protocol. Not there yet. */
 RD_EXPORT
 rd_kafka_mock_cgrp_consumer_target_assignment_t *rd_kafka_mock_cgrp_consumer_target_assignment_new(char **member_ids, int member_cnt, rd_kafka_topic_partition_list_t **assignment);
 
-/** Frees the mock cgrp consumer target assignment. Not there yet. */
+/** Frees such an assignment. Not there yet. */
 RD_EXPORT
 void rd_kafka_mock_cgrp_consumer_target_assignment_destroy(rd_kafka_mock_cgrp_consumer_target_assignment_t *target_assignment);
 
-/** Mock cluster: cgrp consumer target assignment. Not there yet. */
+/** Gives the members of a group of the consumer protocol these partitions. Not there yet. */
 RD_EXPORT
 void rd_kafka_mock_cgrp_consumer_target_assignment(rd_kafka_mock_cluster_t *mcluster, const char *group_id, rd_kafka_mock_cgrp_consumer_target_assignment_t *target_assignment);
 
-/** Mock cluster: set group consumer session timeout ms. Not there yet. */
+/** The session timeout of groups of the consumer protocol. Not there yet. */
 RD_EXPORT
 void rd_kafka_mock_set_group_consumer_session_timeout_ms(rd_kafka_mock_cluster_t *mcluster, int group_consumer_session_timeout_ms);
 
-/** Mock cluster: set group consumer heartbeat interval ms. Not there yet. */
+/** The heartbeat interval of groups of the consumer protocol. Not there yet. */
 RD_EXPORT
 void rd_kafka_mock_set_group_consumer_heartbeat_interval_ms(rd_kafka_mock_cluster_t *mcluster, int group_consumer_heartbeat_interval_ms);
 
-/** Mock cluster: sharegroup set session timeout. Not there yet. */
+/** The session timeout of share groups, in milliseconds. Not there yet. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_session_timeout(rd_kafka_mock_cluster_t *mcluster, int session_timeout_ms);
 
-/** Mock cluster: sharegroup set heartbeat interval. Not there yet. */
+/** The heartbeat interval of share groups, in milliseconds. Not there yet. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_heartbeat_interval(rd_kafka_mock_cluster_t *mcluster, int heartbeat_interval_ms);
 
-/** Mock cluster: sharegroup set max delivery attempts. Not there yet. */
+/** How often a record is delivered to a share group at most. Not there yet. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_max_delivery_attempts(rd_kafka_mock_cluster_t *mcluster, int max_attempts);
 
-/** Mock cluster: sharegroup set record lock duration. Not there yet. */
+/** How long a member of a share group has a record for itself, in milliseconds. Not there yet. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_record_lock_duration(rd_kafka_mock_cluster_t *mcluster, int lock_duration_ms);
 
-/** Mock cluster: sharegroup set isolation level. Not there yet. */
+/** The isolation level of share groups: 0 read_uncommitted, 1 read_committed. Not there yet. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_isolation_level(rd_kafka_mock_cluster_t *mcluster, int level);
 
-/** Mock cluster: sharegroup set max size. Not there yet. */
+/** The most members of a share group. Not there yet. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_max_size(rd_kafka_mock_cluster_t *mcluster, int max_size);
 
-/** Mock cluster: sharegroup set max fetch sessions. Not there yet. */
+/** The most fetch sessions of share groups on a broker. Not there yet. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_max_fetch_sessions(rd_kafka_mock_cluster_t *mcluster, int max_fetch_sessions);
 
-/** Mock cluster: sharegroup set max record locks. Not there yet. */
+/** The most records of a partition that a share group has locked. Not there yet. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_max_record_locks(rd_kafka_mock_cluster_t *mcluster, int max_record_locks);
 
-/** Mock cluster: sharegroup set auto offset reset. Not there yet. */
+/** Where a new share group begins. Not there yet. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_auto_offset_reset(rd_kafka_mock_cluster_t *mcluster, int auto_offset_reset);
 
-/** Mock cluster: sharegroup target assignment. Not there yet. */
+/** Gives the members of a share group these partitions. Not there yet. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_target_assignment(rd_kafka_mock_cluster_t *mcluster, const char *group_id, const char **member_ids, rd_kafka_topic_partition_list_t **assignments, size_t member_cnt);
 
-/** Mock cluster: sharegroup get member ids. Not there yet. */
+/** The ids of a share group's members. Not there yet. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_sharegroup_get_member_ids(rd_kafka_mock_cluster_t *mcluster, const char *group_id, char ***member_ids_out, size_t *member_cnt_out);
 

@@ -40,6 +40,17 @@ pub(super) fn words(raw: &RawConfig, side: Side, warnings: &mut Vec<String>) {
     }
 }
 
+/// Mock brokers are started by the C library, which then asks for none here.
+pub(super) fn no_mock_brokers(raw: &RawConfig) -> Outcome {
+    let name = "test.mock.num.brokers";
+    if raw.integer(name) == 0 {
+        return Ok(());
+    }
+    let reason = "start an embedded cluster and give its address as `bootstrap.servers`";
+    let value = raw.text(name).to_string();
+    Err(ConfigError::new(raw.name(name), ConfigErrorKind::Refused { value, reason }))
+}
+
 /// The delays between attempts, shortest and longest: a longest that is shorter is a contradiction.
 pub(super) fn backoff(raw: &RawConfig, first: &'static str, longest: &'static str) -> Outcome<(i64, i64)> {
     let (short, long) = (raw.integer(first), raw.integer(longest));

@@ -435,6 +435,7 @@ impl fmt::Display for KafkaVersion {
 fn client(raw: &RawConfig, side: Side) -> Result<ClientView, ConfigError> {
     let mut warnings = Vec::new();
     rules::words(raw, side, &mut warnings);
+    rules::no_mock_brokers(raw)?;
     let bootstrap_servers = ServerAddress::parse_list(raw.text("bootstrap.servers")).map_err(|sentence| {
         ConfigError::new(raw.name("bootstrap.servers"), ConfigErrorKind::BadServer { sentence })
     })?;

@@ -72,6 +72,7 @@ impl Cluster {
     pub(crate) fn fetch(&mut self, mut request: Request, body: FetchRequest) {
         if let Some(error) = request.struck.error
             && request.version >= 7
+            && (!request.struck.is_scripted || is_about_session(error))
         {
             self.answer_fetch(&request, &body_limits(&body), error, 0, Vec::new());
             return;
@@ -320,6 +321,16 @@ impl Cluster {
             }
         }
         (part.high_watermark, part.log_start_offset) = (log.high_watermark(), log.start_offset());
+        if let Some(replica) = state.preferred_replica
+            && request.version >= 11
+            && state.leader == Some(request.broker)
+            && replica != request.broker
+        {
+            part.preferred_read_replica = replica.0;
+            return part;
+        }
+        (part.log_start_offset, part.high_watermark) = state.watermarks_at(request.broker);
+        let (start, watermark) = (part.log_start_offset, part.high_watermark);
         if wanted.last_fetched_epoch >= 0 {
             match log.end_of_epoch(wanted.last_fetched_epoch) {
                 Some((epoch, end)) if epoch < wanted.last_fetched_epoch || end < wanted.fetch_offset => {
@@ -329,14 +340,15 @@ impl Cluster {
                 _ => {}
             }
         }
-        if wanted.fetch_offset < log.start_offset() || wanted.fetch_offset > log.end_offset() {
+        let end = if watermark == log.high_watermark() { log.end_offset() } else { watermark };
+        if wanted.fetch_offset < start || wanted.fetch_offset > end {
             part.error = ErrorCode::OFFSET_OUT_OF_RANGE;
             (part.high_watermark, part.log_start_offset) = (-1, -1);
             return part;
         }
         let max = usize::try_from(wanted.max_bytes).unwrap_or(0).min(left);
         for batch in log.batches_from(wanted.fetch_offset) {
-            if batch.base_offset >= log.high_watermark() {
+            if batch.base_offset >= watermark {
                 break;
             }
             let first = part.records.is_empty() && at_least_one;
@@ -523,6 +535,16 @@ impl FetchSession {
         }
         changed || failed || part.bytes > 0 || part.diverging.is_some() || part.preferred_read_replica >= 0
     }
+}
+
+/// Such an error belongs to the answer as a whole; every other one to its partitions.
+fn is_about_session(error: ErrorCode) -> bool {
+    matches!(
+        error,
+        ErrorCode::FETCH_SESSION_ID_NOT_FOUND
+            | ErrorCode::INVALID_FETCH_SESSION_EPOCH
+            | ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR
+    )
 }
 
 fn body_limits(body: &FetchRequest) -> FetchLimits {

@@ -33,7 +33,7 @@ impl Cluster {
             answer.error_code = ErrorCode::REBOOTSTRAP_REQUIRED;
             return answer;
         }
-        for (id, broker) in self.brokers.iter().filter(|(_, broker)| broker.alive) {
+        for (id, broker) in self.brokers.iter().filter(|(_, broker)| broker.is_listed()) {
             answer.brokers.push(response::Broker {
                 node_id: id.0,
                 host: broker.host.clone(),
@@ -94,18 +94,24 @@ impl Cluster {
         found: Result<TopicIndex, ErrorCode>,
     ) -> response::Topic {
         let injected = self.injected_error(request, name.as_deref().unwrap_or_default(), -1);
-        let found = injected.map_or(found, Err);
+        let found_name = || self.topics.get(*found.as_ref().ok()?).map(|topic| topic.name.as_str());
+        let set = name.as_deref().or_else(found_name).and_then(|name| self.topic_errors.get(name).copied());
+        let found = injected.or(set).map_or(found, Err);
         let topic = found.and_then(|index| {
             let topic = self.topics.get(index).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
             Ok((index, topic))
         });
         match topic {
-            Ok((index, topic)) => response::Topic {
-                name: Some(topic.name.clone()),
-                topic_id: topic.id,
-                partitions: topic.partitions.iter().map(|p| self.describe_partition(index, p)).collect(),
-                ..Default::default()
-            },
+            Ok((index, topic)) => {
+                let mut described = response::Topic {
+                    name: Some(topic.name.clone()),
+                    topic_id: topic.id,
+                    partitions: topic.partitions.iter().map(|p| self.describe_partition(index, p)).collect(),
+                    ..Default::default()
+                };
+                self.tell_leaders(index, &mut described.partitions);
+                described
+            }
             Err(error_code) => {
                 let name = if request.version < 12 { Some(name.unwrap_or_default()) } else { name };
                 response::Topic { error_code, name, topic_id, ..Default::default() }
@@ -124,6 +130,18 @@ impl Cluster {
             replica_nodes: partition.replicas.iter().map(|id| id.0).collect(),
             isr_nodes: partition.in_sync.iter().map(|id| id.0).collect(),
             offline_replicas: partition.replicas.iter().filter(|id| !alive(id)).map(|id| id.0).collect(),
+        }
+    }
+
+    /// Names leaders that were prepared for this answer.
+    fn tell_leaders(&mut self, topic: TopicIndex, answers: &mut [response::Partition]) {
+        let Some(topic) = self.topics.get_mut(topic) else { return };
+        for (partition, answer) in topic.partitions.iter_mut().zip(answers) {
+            if let Some((leader, epoch)) = partition.told_leaders.pop_front() {
+                (answer.leader_id, answer.leader_epoch) = (leader, epoch);
+                answer.error_code =
+                    if leader < 0 { ErrorCode::LEADER_NOT_AVAILABLE } else { ErrorCode::NONE };
+            }
         }
     }
 

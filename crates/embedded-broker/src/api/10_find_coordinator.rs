@@ -1,5 +1,6 @@
 //! FindCoordinator (10), versions 0 to 6; several keys at once from version 4 on. Coordinators of groups (0) and
-//! transactional ids (1) are found by a hash of the key among the brokers that are up; share groups (2) are not served.
+//! transactional ids (1) are found by a hash of the key among the brokers that are up, or chosen by
+//! hand; share groups (2) are not served.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -36,7 +37,10 @@ impl Cluster {
 
     fn find_one(&self, key: &str, key_type: i8, injected: ErrorCode) -> response::Coordinator {
         let found = match (injected, key_type) {
-            (ErrorCode::NONE, 0 | 1) => self.coordinator_of(key).ok_or(ErrorCode::COORDINATOR_NOT_AVAILABLE),
+            (ErrorCode::NONE, 0 | 1) => self
+                .coordinator_of(key_type, key)
+                .filter(|id| self.brokers.contains_key(id))
+                .ok_or(ErrorCode::COORDINATOR_NOT_AVAILABLE),
             (ErrorCode::NONE, _) => Err(ErrorCode::INVALID_REQUEST),
             (error, _) => Err(error),
         };

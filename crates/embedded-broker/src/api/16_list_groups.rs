@@ -26,7 +26,7 @@ impl Cluster {
             filter.is_empty() || filter.iter().any(|f| f.eq_ignore_ascii_case(is))
         };
         for (name, group) in &self.groups.groups {
-            if self.coordinator_of(name) != Some(request.broker)
+            if self.coordinator_of(0, name) != Some(request.broker)
                 || !in_filter(&body.states_filter, group.state.name())
                 || !in_filter(&body.types_filter, "classic")
             {

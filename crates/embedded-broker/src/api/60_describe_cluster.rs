@@ -30,7 +30,7 @@ impl Cluster {
             return answer;
         }
         for (id, broker) in &self.brokers {
-            if broker.alive || body.include_fenced_brokers && request.version >= 2 {
+            if broker.is_listed() || !broker.unlisted && body.include_fenced_brokers && request.version >= 2 {
                 answer.brokers.push(response::Broker {
                     broker_id: id.0,
                     host: broker.host.clone(),

@@ -84,7 +84,7 @@ impl Cluster {
                 offline_replicas: partition
                     .replicas
                     .iter()
-                    .filter(|id| !self.brokers[id].alive)
+                    .filter(|id| self.brokers.get(id).is_none_or(|broker| !broker.alive))
                     .map(|id| id.0)
                     .collect(),
             }

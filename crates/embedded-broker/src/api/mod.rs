@@ -222,15 +222,21 @@ impl Cluster {
         if group.is_empty() {
             return Err(ErrorCode::INVALID_GROUP_ID);
         }
-        if self.coordinator_of(group) == Some(request.broker) {
+        if self.coordinator_of(0, group) == Some(request.broker) {
             Ok(())
         } else {
             Err(ErrorCode::NOT_COORDINATOR)
         }
     }
 
-    /// The broker that coordinates a group or a transactional id: always the same one of those that are up.
-    pub(crate) fn coordinator_of(&self, key: &str) -> Option<BrokerId> {
+    /// The broker that coordinates a group (0) or a transactional id (1): the one that was chosen by hand, else always the
+    /// same one of those that are up.
+    pub(crate) fn coordinator_of(&self, key_type: i8, key: &str) -> Option<BrokerId> {
+        if !self.coordinators.is_empty()
+            && let Some(chosen) = self.coordinators.get(&(key_type, key.to_owned()))
+        {
+            return Some(*chosen);
+        }
         let alive = self.alive_brokers();
         let hash = key.bytes().fold(0usize, |hash, b| hash.wrapping_mul(31).wrapping_add(usize::from(b)));
         alive.get(hash % alive.len().max(1)).copied()

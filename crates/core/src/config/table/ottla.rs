@@ -77,6 +77,8 @@ pub(super) const ROWS: &[Property] = &[
         .doc("Connect to a broker only when something has to be sent to it."),
     Property::ottla("test.mock.num.brokers")
         .integer(0, 10000, "0")
-        .refused("start an embedded cluster and give its address as `bootstrap.servers`")
-        .doc("Start this many mock brokers inside the client."),
+        .doc(
+            "Start this many mock brokers inside the client, and use them in place of `bootstrap.servers`. The C library \
+             does so; a Rust program starts an embedded cluster itself, and gets an error.",
+        ),
 ];
