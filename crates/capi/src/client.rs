@@ -10,7 +10,7 @@ use std::{
     ptr,
     sync::{
         Arc, OnceLock, Weak,
-        atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Wake, Waker},
     time::{Duration, Instant},
@@ -23,10 +23,15 @@ use ottla::{
 use parking_lot::Mutex;
 
 use crate::{
-    boundary::{Handle, Opaque, Tag, guarded, guarded_local, handle, is_forked, put_text, text, watch_forks},
+    background::Background,
+    boundary::{
+        Handle, Opaque, Tag, guarded, guarded_local, handle, is_forked, malloc_text, put_text, text,
+        watch_forks,
+    },
     codes::code,
     conf::{Conf, TopicConf},
     error::{code_of, set_last},
+    log::Log,
     message::Held,
     mock::MockCluster,
     queue::{self, Op, Queue, c_text, wants},
@@ -56,7 +61,8 @@ pub struct Client {
     is_closed: AtomicBool,
     has_fatal: AtomicBool,
     fatal: Mutex<Option<(c_int, String)>>,
-    log_level: AtomicI32,
+    log: Log,
+    background: OnceLock<Background>,
     /// The cluster of `test.mock.num.brokers`.
     mock: Mutex<Option<Box<MockCluster>>>,
 }
@@ -109,9 +115,14 @@ impl Client {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}#{kind}-{number}", raw.get("client.id").unwrap_or("rdkafka"));
         let log_level = raw.get("log_level").ok().and_then(|level| level.parse().ok()).unwrap_or(6);
+        let has_log_queue = raw.get("log.queue").is_ok_and(|value| value == "true");
         let client = Arc::new_cyclic(|me: &Weak<Self>| {
-            let main = Queue::new();
-            main.set_client(Weak::clone(me));
+            let queue = || {
+                let queue = Queue::new();
+                queue.set_client(Weak::clone(me));
+                queue
+            };
+            let main = queue();
             if let Some(mock) = &mut mock {
                 mock.set_owner(me.as_ptr());
             }
@@ -137,7 +148,8 @@ impl Client {
                 is_closed: AtomicBool::new(false),
                 has_fatal: AtomicBool::new(false),
                 fatal: Mutex::new(None),
-                log_level: AtomicI32::new(log_level),
+                log: Log::new(log_level, conf.callbacks.log, has_log_queue.then(queue)),
+                background: OnceLock::new(),
                 mock: Mutex::new(mock),
             }
         });
@@ -145,6 +157,11 @@ impl Client {
         let has_servers = client.raw.lock().get("bootstrap.servers").is_ok_and(|servers| !servers.is_empty());
         if has_servers {
             client.core().map_err(|error| error.to_string())?;
+        }
+        if let Some(callback) = conf.callbacks.background_event {
+            let background = Background::start(client.weak(), callback)
+                .map_err(|error| format!("can't start the background thread: {error}"))?;
+            let _ = client.background.set(background);
         }
         Ok(client)
     }
@@ -166,16 +183,25 @@ impl Client {
         }
         let config = Config::from_raw(self.raw.lock().clone());
         let core = if self.is_consumer {
-            Core::Consumer(Consumer::new(&config)?)
+            let mut builder = Consumer::builder(&config);
+            if let Some(sink) = self.statistics_sink() {
+                builder = builder.on_statistics(sink);
+            }
+            Core::Consumer(builder.build()?)
         } else {
             let partitioner =
                 self.conf.topic.as_ref().and_then(|topic| topic.partitioner.map(|cb| (cb, topic.opaque)));
             let (producer, reports) =
-                self.start_producer(&config, partitioner.is_some(), |builder| match partitioner {
-                    Some((callback, opaque)) => {
-                        builder.partitioner(application_partitioner(callback, opaque))
+                self.start_producer(&config, partitioner.is_some(), |mut builder| {
+                    if let Some(sink) = self.statistics_sink() {
+                        builder = builder.on_statistics(sink);
                     }
-                    None => builder,
+                    match partitioner {
+                        Some((callback, opaque)) => {
+                            builder.partitioner(application_partitioner(callback, opaque))
+                        }
+                        None => builder,
+                    }
                 })?;
             Core::Producer(producer, reports)
         };
@@ -291,6 +317,18 @@ impl Client {
         }
     }
 
+    pub(crate) fn background(&self) -> Option<&Background> {
+        self.background.get()
+    }
+
+    pub(crate) const fn logging(&self) -> &Log {
+        &self.log
+    }
+
+    pub(crate) fn name(&self) -> &CStr {
+        &self.name
+    }
+
     pub(crate) const fn conf(&self) -> &Conf {
         &self.conf
     }
@@ -369,23 +407,6 @@ impl Client {
         }
     }
 
-    /// Writes a log line to where the application wants it: its callback, its queue, or standard error.
-    pub(crate) fn log(&self, level: c_int, facility: &'static CStr, line: &str) {
-        if level > self.log_level.load(Ordering::Relaxed) {
-            return;
-        }
-        if wants(self.conf.events, event_type::LOG) {
-            self.main.push(Op::Log { level, facility, text: line.to_owned() });
-            return;
-        }
-        let line = c_text(line);
-        match self.conf.callbacks.log {
-            // SAFETY: the application's function, which the interface says any thread may call.
-            Some(callback) => unsafe { callback(self, level, facility.as_ptr(), line.as_ptr()) },
-            None => crate::misc::print_log(self.name.to_str().unwrap_or(""), level, facility, &line),
-        }
-    }
-
     /// Calls the callback that an entry is for. An entry that was not served to its end is answered.
     pub(crate) fn serve(&self, op: Op) -> Option<Op> {
         let callbacks = &self.conf.callbacks;
@@ -404,24 +425,50 @@ impl Client {
                     // SAFETY: the application's function with a text that lives until it returns.
                     unsafe { callback(self, code, text.as_ptr(), self.conf.opaque.0) };
                 }
-                None => crate::misc::print_log(
-                    self.name.to_str().unwrap_or(""),
-                    if is_fatal { 0 } else { 3 },
-                    c"ERROR",
-                    &c_text(&text),
-                ),
+                None => self.write_log(if is_fatal { 0 } else { 3 }, c"ERROR", &text),
             },
-            Op::Log { level, facility, text } => {
-                let text = c_text(&text);
-                match callbacks.log {
-                    // SAFETY: as for `log`.
-                    Some(callback) => unsafe { callback(self, level, facility.as_ptr(), text.as_ptr()) },
-                    None => crate::misc::print_log(self.name.to_str().unwrap_or(""), level, facility, &text),
+            Op::Log { level, facility, text } => self.write_log(level, facility, &text),
+            Op::Stats(json) => self.serve_stats(json),
+            Op::Throttle(throttle) => {
+                if let Some(callback) = callbacks.throttle {
+                    let node = throttle.node_id.unwrap_or(-1);
+                    let name = c_text(&format!("{}/{}", throttle.broker, BrokerName(throttle.node_id)));
+                    let millis = c_int::try_from(throttle.millis).unwrap_or(c_int::MAX);
+                    // SAFETY: the application's function with a text that lives until it returns.
+                    unsafe { callback(self, name.as_ptr(), node, millis, self.conf.opaque.0) };
                 }
             }
             Op::Event(_) | Op::Message(_) => {}
         }
         None
+    }
+
+    /// Hands statistics to the application, which may keep the text and free it later.
+    fn serve_stats(&self, json: CString) {
+        let Some(callback) = self.conf.callbacks.stats else { return };
+        let text = malloc_text(json.as_bytes());
+        if text.is_null() {
+            return;
+        }
+        // SAFETY: the application's function, with a text of `malloc` that ends with a zero byte.
+        unsafe {
+            if callback(self, text, json.as_bytes().len(), self.conf.opaque.0) == 0 {
+                libc::free(text.cast());
+            }
+        }
+    }
+
+    /// Where statistics go, if the application wants them.
+    fn statistics_sink(&self) -> Option<impl Fn(ottla::Statistics) + Send + Sync + 'static> {
+        let is_wanted = self.conf.callbacks.stats.is_some() || wants(self.conf.events, event_type::STATS);
+        let me = Weak::clone(&self.me);
+        is_wanted.then_some(move |mut statistics: ottla::Statistics| {
+            if let Some(client) = me.upgrade().filter(|client| !client.is_closing()) {
+                // What the client is called here counts producers of topics, too.
+                statistics.name = client.name.to_string_lossy().into_owned();
+                client.main.push(Op::Stats(c_text(&statistics.to_json())));
+            }
+        })
     }
 
     fn producers(&self) -> Vec<Producer> {
@@ -469,6 +516,12 @@ impl Client {
         if let Some(Core::Consumer(consumer)) = self.core.get() {
             let _ = consumer.close(Duration::from_secs(10));
         }
+        if let Some(background) = self.background.get() {
+            background.stop();
+        }
+        if let Some(queue) = self.log.queue() {
+            queue.clear();
+        }
         self.main.clear();
         if let Some(queue) = &self.consumer_queue {
             queue.clear();
@@ -479,6 +532,18 @@ impl Client {
         drop(topics);
         let mock = self.mock.lock().take();
         drop(mock);
+    }
+}
+
+/// A broker's id in its name; bootstrap servers have none.
+struct BrokerName(Option<i32>);
+
+impl std::fmt::Display for BrokerName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(node) => write!(f, "{node}"),
+            None => f.write_str("bootstrap"),
+        }
     }
 }
 
@@ -528,6 +593,11 @@ impl Wake for EventWaker {
                 }
                 Some(ClientEvent::Fatal(error)) => {
                     client.set_fatal(code_of(&error), &error.to_string());
+                }
+                Some(ClientEvent::Throttled(throttle)) => {
+                    if client.conf.callbacks.throttle.is_some() {
+                        client.main.push(Op::Throttle(throttle));
+                    }
                 }
                 Some(_) => {}
                 None => {
@@ -719,15 +789,6 @@ pub unsafe extern "C" fn rd_kafka_outq_len(rk: *const Client) -> c_int {
         let Some(client) = (unsafe { Client::of(rk) }) else { return 0 };
         c_int::try_from(client.out_queue_len() + client.main.len_without_reports()).unwrap_or(c_int::MAX)
     })
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_set_log_level(rk: *const Client, level: c_int) {
-    // SAFETY: NULL or a client, says the caller.
-    if let Some(client) = unsafe { Client::of(rk) } {
-        client.log_level.store(level, Ordering::Relaxed);
-    }
 }
 
 /// See the header.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    boundary::guarded_local,
+    boundary::{guarded_local, put_text},
     client::Client,
     codes::code,
     list::{self, List},
@@ -232,8 +232,12 @@ pub unsafe extern "C" fn rd_kafka_event_log(
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rd_kafka_event_stats(_: *const Event) -> *const c_char {
-    ptr::null()
+pub unsafe extern "C" fn rd_kafka_event_stats(event: *const Event) -> *const c_char {
+    // SAFETY: NULL or an event, says the caller.
+    match unsafe { event.as_ref() }.and_then(|event| event.op.as_ref()) {
+        Some(Op::Stats(json)) => json.as_ptr(),
+        _ => ptr::null(),
+    }
 }
 
 /// See the header.
@@ -260,6 +264,26 @@ pub unsafe extern "C" fn rd_kafka_event_topic_partition(
             _ => ptr::null_mut(),
         }
     })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_event_debug_contexts(
+    event: *const Event,
+    dst: *mut c_char,
+    dstsize: usize,
+) -> c_int {
+    // SAFETY: NULL or an event, and a buffer of that size, says the caller.
+    unsafe {
+        match event.as_ref() {
+            Some(event) if event.log.is_some() => {
+                // No line is one of `debug`.
+                put_text(dst, dstsize, "");
+                0
+            }
+            _ => -1,
+        }
+    }
 }
 
 /// Keeps the layout of what events show in one place.

@@ -9,6 +9,7 @@
 //!  produce ──► report: a message on its way and its report;  arena: the memory of both
 //!  queue ───── queues, their forwarding and who serves them;  event: what is in them
 //!  consume ──► message: consumed messages in slabs;  legacy: the older consumer;  list, headers
+//!  background ─ the thread of background_event_cb;  log: where log lines go
 //!  metadata, admin, mock
 //!  variadic, not_yet ── functions that Rust can't write, and functions that are not there yet
 //! ```
@@ -18,6 +19,7 @@
 #![allow(clippy::missing_safety_doc, reason = "the headers say what each function demands of its caller")]
 
 mod arena;
+mod background;
 mod boundary;
 mod client;
 mod codes;
@@ -27,6 +29,7 @@ mod error;
 mod event;
 mod headers;
 mod list;
+mod log;
 mod message;
 mod metadata;
 mod misc;

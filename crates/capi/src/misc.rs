@@ -1,15 +1,8 @@
-//! Version, memory, logging, and names of values.
+//! Version, memory, and names of values.
 
-use std::{
-    ffi::{CStr, c_char, c_int, c_void},
-    io::Write,
-};
+use std::ffi::{c_char, c_int, c_void};
 
-use crate::{
-    boundary::guarded_local,
-    client::{Client, rd_kafka_name},
-    queue::coarse_wall_ms,
-};
+use crate::{boundary::guarded_local, client::Client};
 
 /// See the header.
 #[unsafe(no_mangle)]
@@ -51,55 +44,11 @@ pub unsafe extern "C" fn rd_kafka_mem_free(_: *const Client, memory: *mut c_void
     unsafe { libc::free(memory) };
 }
 
-/// Prints a log line in the usual form.
-pub(crate) fn print_log(name: &str, level: c_int, facility: &CStr, line: &CStr) {
-    let now = coarse_wall_ms();
-    let line = format!(
-        "%{level}|{}.{:03}|{}|{name}| {}\n",
-        now / 1000,
-        now % 1000,
-        facility.to_string_lossy(),
-        line.to_string_lossy()
-    );
-    // Nobody can be told that standard error is closed.
-    let _ = std::io::stderr().write_all(line.as_bytes());
-}
-
 /// See the header.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_log_print(
-    rk: *const Client,
-    level: c_int,
-    fac: *const c_char,
-    buf: *const c_char,
-) {
-    guarded_local((), || {
-        if fac.is_null() || buf.is_null() {
-            return;
-        }
-        // SAFETY: a client or NULL, and texts, says the caller.
-        unsafe {
-            let name = rd_kafka_name(rk);
-            let name = if name.is_null() {
-                String::new()
-            } else {
-                CStr::from_ptr(name).to_string_lossy().into_owned()
-            };
-            print_log(&name, level, CStr::from_ptr(fac), CStr::from_ptr(buf));
-        }
-    });
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_log_syslog(
-    _: *const Client,
-    level: c_int,
-    fac: *const c_char,
-    buf: *const c_char,
-) {
-    if !fac.is_null() && !buf.is_null() {
-        // SAFETY: two texts for a format that takes two.
-        unsafe { libc::syslog(level.clamp(0, 7), c"%s: %s".as_ptr(), fac, buf) };
-    }
+pub extern "C" fn rd_kafka_thread_cnt() -> c_int {
+    guarded_local(0, || {
+        let count = ottla::running_threads() + crate::background::thread_count();
+        c_int::try_from(count).unwrap_or(c_int::MAX)
+    })
 }

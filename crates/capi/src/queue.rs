@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla::{Consumer, ConsumerEvent, PieceWalk};
+use ottla::{Consumer, ConsumerEvent, PieceWalk, Throttle};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::{
@@ -56,6 +56,10 @@ pub(crate) enum Op {
     Error { code: c_int, text: String, is_fatal: bool },
     /// A log line.
     Log { level: c_int, facility: &'static CStr, text: String },
+    /// Statistics, as JSON.
+    Stats(CString),
+    /// A broker asked to hold back, or no longer does.
+    Throttle(Throttle),
     /// Something that only events can tell.
     Event(Box<Event>),
     /// An error of a partition, as a message.
@@ -267,6 +271,12 @@ impl Queue {
             state.notification()
         };
         self.notify(notify);
+    }
+
+    /// Makes the poll that waits, or else the next one, return without anything.
+    pub(crate) fn return_poll(&self) {
+        self.state.lock().is_yielded = true;
+        self.signal();
     }
 
     fn notify(&self, notification: Option<(NotifyCb, Opaque)>) {
@@ -672,7 +682,7 @@ impl std::fmt::Debug for Queue {
 }
 
 /// A queue as a handle, or NULL.
-fn raw(queue: Option<Arc<Queue>>) -> *const Queue {
+pub(crate) fn raw(queue: Option<Arc<Queue>>) -> *const Queue {
     queue.map_or(ptr::null(), Arc::into_raw)
 }
 
@@ -778,9 +788,7 @@ pub unsafe extern "C" fn rd_kafka_queue_yield(queue: *const Queue) {
     guarded((), || {
         // SAFETY: NULL or a queue, says the caller.
         if let Some(queue) = unsafe { Queue::of(queue) } {
-            let queue = queue.end();
-            queue.state.lock().is_yielded = true;
-            queue.signal();
+            queue.end().return_poll();
         }
     });
 }
@@ -823,6 +831,9 @@ pub(crate) const fn event_type_of(op: &Op) -> c_int {
         Op::Delivery(_) => event_type::DR,
         Op::Error { .. } => event_type::ERROR,
         Op::Log { .. } => event_type::LOG,
+        Op::Stats(_) => event_type::STATS,
+        // It comes by its callback only.
+        Op::Throttle(_) => 0,
         Op::Event(event) => event.kind,
         Op::Message(_) => event_type::FETCH,
     }

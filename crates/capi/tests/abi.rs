@@ -12,9 +12,11 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    time::Duration,
 };
 
-use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster, Fault, FaultAction};
+use ottla_protocol::api::ApiKey;
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -198,6 +200,10 @@ fn programs_in_c_pass() {
     for entry in fs::read_dir(here("tests/c")).unwrap() {
         let source = entry.unwrap().path();
         let program = program(&folder, &source);
+        if source.ends_with("events.c") {
+            let throttle = FaultAction::Throttle(Duration::from_millis(120));
+            cluster.control(|control| control.inject(Fault::new(throttle).api(ApiKey::Produce).times(2)));
+        }
         run(with_library(&folder, program).arg(cluster.bootstrap_servers()));
     }
 }

@@ -208,7 +208,7 @@ impl Consumer {
     /// The oldest event that neither [`Consumer::poll`] nor [`Consumer::next`] handed out.
     pub fn poll_event(&self) -> Option<ConsumerEvent> {
         let kept = self.inner.single.lock().events.pop_front();
-        kept.or_else(|| self.inner.events.pop().map(consumer_event))
+        kept.or_else(|| std::iter::from_fn(|| self.inner.events.pop()).find_map(consumer_event))
     }
 
     /// The oldest event of the client that none of the calls above handed out: connections that failed and the like.
@@ -365,7 +365,9 @@ impl Consumer {
             }
             queue.take(ENOUGH_BYTES, &mut records);
             while let Some(event) = self.inner.events.pop() {
-                records.push_event(consumer_event(event));
+                if let Some(event) = consumer_event(event) {
+                    records.push_event(event);
+                }
             }
             if !records.is_empty() {
                 return Poll::Ready(Ok(records));
@@ -492,15 +494,17 @@ fn settings(view: &ConsumerView) -> ConsumerSettings {
     }
 }
 
-fn consumer_event(event: Event) -> ConsumerEvent {
-    match event {
+/// What an event is for who reads records; a throttle concerns the client alone.
+fn consumer_event(event: Event) -> Option<ConsumerEvent> {
+    Some(match event {
+        Event::Throttled(_) => return None,
         Event::Error(error) | Event::AllBrokersDown(error) => ConsumerEvent::Error(error),
         Event::TopicRecreated(topic) => ConsumerEvent::TopicRecreated(topic),
         other => ConsumerEvent::Error(Error::new(
             ErrorKind::Bug,
             format!("an event without a name here: {other:?}"),
         )),
-    }
+    })
 }
 
 fn closed() -> Error {

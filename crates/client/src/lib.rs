@@ -37,7 +37,7 @@ pub use ottla_core::{
     },
     config::{ConfigError, ConfigErrorKind, Profile, RawConfig},
     error::{Culprit, Error, ErrorContext, ErrorKind, Result},
-    event::Event,
+    event::{Event, Throttle},
     fetch::{
         deliver::{ConsumerEvent, FetchedRecords, Message, MessageRef, PieceWalk, Records},
         offsets::{ListedOffset, OffsetSpec},
@@ -59,6 +59,7 @@ pub use ottla_protocol::{
     error_code::ErrorCode,
 };
 pub use producer::{Delivery, Producer, ProducerBuilder, RecordMetadata, SendBatchError, Topic};
+pub use start::running_threads;
 
 /// The README's examples are compiled with the documentation's.
 #[cfg(doctest)]

@@ -90,6 +90,11 @@ pub fn client(
     Ok(Client { handle, identity })
 }
 
+/// How many threads run in this process for all of its clients; none without clients.
+pub fn running_threads() -> usize {
+    Runtime::running_threads()
+}
+
 /// A running client, and how it calls itself in its statistics.
 #[derive(Debug)]
 pub struct Client {

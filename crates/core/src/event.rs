@@ -16,6 +16,19 @@ pub enum Event {
     AllBrokersDown(Error),
     /// A topic was deleted and made anew under its old name. Offsets and sequence numbers of the old one mean nothing.
     TopicRecreated(RecreatedTopic),
+    /// A broker asked the client to hold back, or no longer does.
+    Throttled(Throttle),
+}
+
+/// How long a broker asked the client to hold back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Throttle {
+    /// The broker's host and port.
+    pub broker: String,
+    /// Its id, if it has told.
+    pub node_id: Option<i32>,
+    /// How long; zero when it is over.
+    pub millis: u32,
 }
 
 /// Events on their way to the application. At most [`EventQueue::LIMIT`]: when nobody reads, the oldest are dropped.

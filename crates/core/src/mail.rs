@@ -77,6 +77,8 @@ pub enum ToCluster {
     RenewIdentity(ProducerIdentity),
     /// The producer can't go on.
     FatalProducer(Error),
+    /// The broker asks the client to hold back for so many milliseconds, or no longer does.
+    Throttled(u32),
     /// An answer is odd, though nothing has to be done about it.
     Odd(Error),
     /// Another broker leads a partition, as this one says.

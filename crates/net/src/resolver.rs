@@ -21,6 +21,11 @@ struct Job {
 }
 
 impl Resolver {
+    /// True once the thread runs.
+    pub(crate) fn is_running(&self) -> bool {
+        self.jobs.lock().is_some()
+    }
+
     /// Resolves a name and passes the addresses on, from the resolver's thread or at once.
     pub fn resolve(
         &self,

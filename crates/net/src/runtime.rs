@@ -112,6 +112,12 @@ impl Runtime {
         self.mailboxes.len()
     }
 
+    /// How many threads run in this process for all clients, the resolver's included; none without clients.
+    pub fn running_threads() -> usize {
+        let runtime = RUNTIME.lock().upgrade();
+        runtime.map_or(0, |runtime| runtime.threads() + usize::from(runtime.resolver.is_running()))
+    }
+
     /// Starts a client on the threads.
     pub fn start_client(self: &Arc<Self>, parts: ClientParts) -> ClientHandle {
         let client = ClientId(self.next_client.fetch_add(1, Ordering::Relaxed));

@@ -1476,7 +1476,7 @@ rd_kafka_queue_t *rd_kafka_queue_get_consumer(rd_kafka_t *rk);
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_queue_get_partition(rd_kafka_t *rk, const char *topic, int32_t partition);
 
-/** The queue that the background event callback is given, or NULL. Not there yet. */
+/** The queue that the background event callback is given, or NULL. */
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_queue_get_background(rd_kafka_t *rk);
 
@@ -1484,7 +1484,7 @@ rd_kafka_queue_t *rd_kafka_queue_get_background(rd_kafka_t *rk);
 RD_EXPORT
 void rd_kafka_queue_forward(rd_kafka_queue_t *src, rd_kafka_queue_t *dst);
 
-/** Log lines go to this queue, or with NULL to the main queue; needs the property log.queue. Not there yet. */
+/** Log lines go to this queue, or with NULL to the main queue; needs the property log.queue. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_set_log_queue(rd_kafka_t *rk, rd_kafka_queue_t *rkqu);
 
@@ -1852,7 +1852,7 @@ int rd_kafka_brokers_add(rd_kafka_t *rk, const char *brokerlist);
 RD_EXPORT
 int32_t *rd_kafka_brokers_learned_ids(rd_kafka_t *rk, size_t *cntp);
 
-/** The older way to set the callback for log lines. Not there yet. */
+/** The older way to set the callback for log lines. */
 RD_EXPORT
 RD_DEPRECATED void rd_kafka_set_logger(rd_kafka_t *rk, void (*func)(const rd_kafka_t *rk, int level, const char *fac, const char *buf));
 
@@ -1876,7 +1876,7 @@ int rd_kafka_outq_len(rd_kafka_t *rk);
 RD_EXPORT
 void rd_kafka_dump(FILE *fp, rd_kafka_t *rk);
 
-/** How many threads the library runs in this process. Not there yet. */
+/** How many threads the library runs in this process. */
 RD_EXPORT
 int rd_kafka_thread_cnt(void);
 
@@ -1940,7 +1940,7 @@ void *rd_kafka_event_opaque(rd_kafka_event_t *rkev);
 RD_EXPORT
 int rd_kafka_event_log(rd_kafka_event_t *rkev, const char **fac, const char **str, int *level);
 
-/** Event debug contexts. Not there yet. */
+/** Event debug contexts. */
 RD_EXPORT
 int rd_kafka_event_debug_contexts(rd_kafka_event_t *rkev, char *dst, size_t dstsize);
 

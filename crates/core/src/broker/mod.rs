@@ -329,6 +329,9 @@ impl BrokerCore {
                     SenderOutput::Fatal(error) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::FatalProducer(error)));
                     }
+                    SenderOutput::Throttled(millis) => {
+                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Throttled(millis)));
+                    }
                     SenderOutput::Odd(error) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Odd(error)));
                     }
@@ -350,6 +353,9 @@ impl BrokerCore {
                     }
                     FetcherOutput::RefreshMetadata(topic) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::RefreshMetadata(topic)));
+                    }
+                    FetcherOutput::Throttled(millis) => {
+                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Throttled(millis)));
                     }
                     FetcherOutput::Misbehaved(error) => {
                         changed = true;

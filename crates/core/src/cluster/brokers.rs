@@ -111,6 +111,12 @@ impl Brokers {
         self.entries.get(&key).map(|entry| format!("{}:{}", entry.host, entry.port))
     }
 
+    /// The node that an owner talks to, as far as that is known.
+    pub(super) fn node_id(&self, key: BrokerKey) -> Option<i32> {
+        let mut known = self.by_node.iter().chain(&self.lookups);
+        known.find(|(_, owner)| **owner == key).map(|(node, _)| *node)
+    }
+
     /// Requests can be sent there.
     pub(super) fn handle_up(&mut self, from: BrokerKey) {
         if let Some(entry) = self.entries.get_mut(&from) {

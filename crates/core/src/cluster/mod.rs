@@ -39,7 +39,7 @@ use crate::{
     backoff::Backoff,
     broker::connection::Response,
     error::{Error, ErrorKind},
-    event::{Event, EventQueue},
+    event::{Event, EventQueue, Throttle},
     fetch::{coordinator::FetchCoordinator, shared::ConsumerShared},
     machine::{Instant, earliest},
     mail::{BrokerKey, ClusterRequest, EncodeBody, ToBroker, ToCluster},
@@ -292,6 +292,14 @@ impl ClusterCore {
                 {
                     self.events.push(Event::Fatal(error));
                 }
+            }
+            ToCluster::Throttled(millis) => {
+                let throttle = Throttle {
+                    broker: self.brokers.address(from).unwrap_or_default(),
+                    node_id: self.brokers.node_id(from),
+                    millis,
+                };
+                self.events.push(Event::Throttled(throttle));
             }
             ToCluster::Odd(error) => self.events.push(Event::Error(error)),
             ToCluster::RenewIdentity(used) => {

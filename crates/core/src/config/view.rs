@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::error::{ConfigError, ConfigErrorKind};
-use super::raw::RawConfig;
+use super::raw::{Profile, RawConfig};
 use super::rules;
 use super::servers::ServerAddress;
 use super::table::Side;
@@ -563,7 +563,8 @@ fn linger(raw: &RawConfig, topic: &TopicView, warnings: &mut Vec<String>) -> Res
     let (partition, broker) = (raw.is_modified("linger.ms"), raw.is_modified("broker.linger.ms"));
     if partition && broker {
         warnings.push(format!("`{partition_name}` has no effect, because `broker.linger.ms` is set too"));
-    } else if partition {
+    } else if partition && raw.profile() != Profile::Librdkafka {
+        // A program that was written for librdkafka knows no other property.
         warnings.push(format!(
             "`{partition_name}` is deprecated: it is a timer for every partition; `broker.linger.ms` gathers over \
              all partitions of a broker and sends fewer requests"
@@ -623,7 +624,6 @@ fn non_empty(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Profile;
 
     fn config(pairs: &[(&str, &str)]) -> RawConfig {
         configured(Profile::Rust, pairs)

@@ -55,6 +55,8 @@ pub struct Fetcher {
     ids: BTreeMap<Uuid, Arc<str>>,
     partitions: usize,
     session: FetchSession,
+    /// The last answer asked to hold back.
+    was_throttled: bool,
     /// When the fetch in flight was sent.
     in_flight: Option<Instant>,
     /// How many bytes an answer should have.
@@ -79,6 +81,8 @@ pub enum FetcherOutput {
     LeaderHint(LeaderHint),
     /// The leader of a partition is not who it was thought to be.
     RefreshMetadata(Arc<str>),
+    /// The broker asks to hold back for so many milliseconds, or no longer does.
+    Throttled(u32),
     /// The broker's answer can't be understood: drop the connection.
     Misbehaved(Error),
 }
@@ -127,6 +131,7 @@ impl Fetcher {
             ids: BTreeMap::new(),
             partitions: 0,
             session: FetchSession::default(),
+            was_throttled: false,
             in_flight: None,
             answer_bytes: ANSWER_BYTES,
             turn: 0,
@@ -196,6 +201,11 @@ impl Fetcher {
                 return;
             }
         };
+        let throttle_millis = answer.throttle_time_ms.unsigned_abs();
+        if throttle_millis > 0 || self.was_throttled {
+            self.was_throttled = throttle_millis > 0;
+            self.outputs.push_back(FetcherOutput::Throttled(throttle_millis));
+        }
         // Older versions are answered when the time is over already (KIP-219).
         if version >= FIRST_THROTTLED_BY_CLIENT && answer.throttle_time_ms > 0 {
             self.rest(now + Duration::from_millis(answer.throttle_time_ms.unsigned_abs().into()));

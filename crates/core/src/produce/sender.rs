@@ -56,6 +56,8 @@ pub struct Sender {
     requests_in_flight: usize,
     next_expiry: Instant,
     throttled_until: Option<Instant>,
+    /// The last answer asked to hold back.
+    was_throttled: bool,
     counters: Box<SenderCounters>,
     outputs: VecDeque<SenderOutput>,
     rng: Rng,
@@ -91,6 +93,8 @@ pub enum SenderOutput {
     RenewIdentity(ProducerIdentity),
     /// The producer can't go on.
     Fatal(Error),
+    /// The broker asks to hold back for so many milliseconds, or no longer does.
+    Throttled(u32),
     /// The broker's answer is odd.
     Odd(Error),
     /// The broker's answer can't be understood: drop the connection.
@@ -145,6 +149,7 @@ impl Sender {
             requests_in_flight: 0,
             next_expiry: Instant::ZERO,
             throttled_until: None,
+            was_throttled: false,
             counters: Box::default(),
             outputs: VecDeque::new(),
             rng,
@@ -610,6 +615,11 @@ impl Sender {
         batches: Vec<ProduceBatch>,
         peer: &str,
     ) {
+        let throttle_millis = answer.throttle_time_ms.unsigned_abs();
+        if throttle_millis > 0 || self.was_throttled {
+            self.was_throttled = throttle_millis > 0;
+            self.outputs.push_back(SenderOutput::Throttled(throttle_millis));
+        }
         if version >= 6 && answer.throttle_time_ms > 0 {
             // KIP-219: the broker answered at once and expects the client to hold back.
             let wait = Duration::from_millis(answer.throttle_time_ms as u64);

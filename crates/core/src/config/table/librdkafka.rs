@@ -184,11 +184,10 @@ pub(super) const ROWS: &[Property] = &[
     Property::global("log_cb").by_call().doc("The log callback."),
     Property::global("log_level")
         .integer(0, 7, "6")
-        .accepted("logging isn't there yet")
-        .doc("The highest syslog level that is logged."),
-    Property::global("log.queue").boolean("false").accepted("logging isn't there yet").doc(
+        .doc("The highest syslog level that is logged, for the C library."),
+    Property::global("log.queue").boolean("false").doc(
         "Queue log lines for the application instead of calling the log callback from the \
-             client's threads.",
+             client's threads, for the C library.",
     ),
     Property::global("log.thread.name")
         .boolean("true")
