@@ -24,6 +24,22 @@ embedded_brokers() {
   fail "the embedded brokers did not start: $(cat "$work/brokers.errors")"
 }
 
+# original PACKAGE...: Debian's packages of librdkafka and its users, taken apart in the cache, never installed. ORIGINAL is
+# where they lie then. Without them there is nothing to compare with, and that is said.
+original() {
+  local cache=${OTTLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ottla}/debian package
+  ORIGINAL=$cache/root
+  mkdir -p "$ORIGINAL"
+  for package; do
+    [ ! -e "$cache/$package.there" ] || continue
+    if ! (cd "$work" && apt-get download "$package" && dpkg-deb -x "$package"_*.deb "$ORIGINAL") > "$work/apt" 2>&1; then
+      echo "NOT CHECKED: Debian's package $package can't be fetched: $(tail -1 "$work/apt")"
+      return 1
+    fi
+    touch "$cache/$package.there"
+  done
+}
+
 # xtask ARGS...: without cargo where OTTLA_XTASK names the program, so that no build holds it up.
 xtask() { if [ -n "${OTTLA_XTASK:-}" ]; then "$OTTLA_XTASK" "$@"; else cargo xtask "$@"; fi; }
 

@@ -2,17 +2,19 @@
 //!
 //! One file per command: [`mod@test`] (what CI runs, made of the steps in `test/`), [`kafka`] (a real Apache Kafka on this
 //! machine), [`codegen`], [`docs`], [`mod@bench`], [`fuzz`], [`sim`],
-//! [`mod@threads`]. Around them: [`shell`] runs other programs and never loses
+//! [`mod@threads`], [`library`] (the C library, laid out to be used), [`abi`] (is it librdkafka's?). Around them: [`shell`] runs other programs and never loses
 //! their output, [`install`] fetches what is missing or says what to install, [`tidy`] checks what no compiler checks.
 
 #![forbid(unsafe_code)]
 
+mod abi;
 mod bench;
 mod codegen;
 mod docs;
 mod fuzz;
 mod install;
 mod kafka;
+mod library;
 mod readme;
 mod shell;
 mod sim;
@@ -34,6 +36,8 @@ cargo xtask COMMAND [OPTIONS]        (cargo xtask COMMAND --help says more)
   docs       write CONFIGURATION.md and the other generated pages; --check only compares
   kafka      a real Apache Kafka cluster on this machine: start, stop, restart, kill, status, destroy, run
   bench      Ottla beside librdkafka, franz-go, the Java client, confluent-kafka and krafka
+  install    the C library, its headers and the files that pkg-config and cmake read, under a prefix
+  abi        is the C library librdkafka's? symbols, layout, headers, programs in C, an installed tree
   fuzz       hostile bytes against the decoders, as many as you like
   sim        replay one seed of the simulator
   swarm      run the simulator with many seeds, fixed or fresh
@@ -51,6 +55,8 @@ fn main() -> ExitCode {
         "docs" => docs::main(&args),
         "kafka" => kafka::main(&args),
         "bench" => bench::main(&args),
+        "install" => library::main(&args),
+        "abi" => abi::main(&args),
         "fuzz" => fuzz::main(&args),
         "sim" => sim::sim(&args),
         "swarm" => sim::swarm(&args),

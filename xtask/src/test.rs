@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    Result, codegen, docs, install, kafka, readme,
+    Result, abi, codegen, docs, install, kafka, readme,
     shell::{self, Reaper, cargo, root},
     threads, tidy,
 };
@@ -28,13 +28,17 @@ const BENCH: &str = "bench/Cargo.toml";
 /// Set for everything below us, so that a test that runs the tests is an error and not a loop.
 const INSIDE: &str = "OTTLA_XTASK_TEST";
 
-struct Step {
-    name: &'static str,
-    what: &'static str,
-    run: fn(&mut Session) -> Result<()>,
+/// A row of [`STEPS`].
+pub struct Step {
+    /// What `--only` calls it.
+    pub name: &'static str,
+    /// What it sees to.
+    pub what: &'static str,
+    /// It counts what passed and failed; an error is one failure more.
+    pub run: fn(&mut Session) -> Result<()>,
 }
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step { name: "format", what: "rustfmt changes nothing", run: format },
     Step {
         name: "tidy",
@@ -49,6 +53,11 @@ const STEPS: [Step; 12] = [
     },
     Step { name: "clippy", what: "clippy with warnings denied", run: clippy },
     Step { name: "test", what: "unit, golden, scenario and documentation tests of all crates", run: unit },
+    Step {
+        name: "abi",
+        what: "tests/abi/*.sh: the installed C library, beside Debian's original",
+        run: abi::scripts,
+    },
     Step { name: "threads", what: "where threads meet, modelled with loom", run: models },
     Step { name: "docs", what: "generated pages are fresh; rustdoc has no warning", run: documents },
     Step { name: "readme", what: "the commands of README.md run as they stand", run: readme_commands },
@@ -99,7 +108,7 @@ pub fn lint(args: &[String]) -> Result<ExitCode> {
 }
 
 /// One run: what was counted, and what later steps need from earlier ones.
-struct Session {
+pub struct Session {
     passed: u64,
     failures: Vec<String>,
     kafka: Option<RunningKafka>,
@@ -112,11 +121,11 @@ struct RunningKafka {
 }
 
 impl Session {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { passed: 0, failures: Vec::new(), kafka: None }
     }
 
-    fn run(mut self, steps: &[&Step]) -> Result<ExitCode> {
+    pub fn run(mut self, steps: &[&Step]) -> Result<ExitCode> {
         let mut rows = Vec::new();
         for step in steps {
             println!("\n==> {}: {}", step.name, step.what);
@@ -139,7 +148,7 @@ impl Session {
         Ok(if self.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    fn pass(&mut self, what: &str) {
+    pub fn pass(&mut self, what: &str) {
         println!("    ok: {what}");
         self.passed += 1;
     }
@@ -174,7 +183,7 @@ impl Session {
     }
 
     /// Runs `cargo test` and adds its tests up.
-    fn tests(&mut self, command: &mut Command) -> Result<()> {
+    pub fn tests(&mut self, command: &mut Command) -> Result<()> {
         let done = shell::run(self.prepare(command), Duration::from_secs(40 * 60), true)?;
         let summary = Summary::of(&done.output);
         self.passed += summary.passed;
@@ -192,7 +201,7 @@ impl Session {
     }
 
     /// Runs the scripts of a folder, each of which is a test.
-    fn scripts(&mut self, folder: &str) -> Result<()> {
+    pub fn scripts(&mut self, folder: &str, variables: &[(&str, PathBuf)]) -> Result<()> {
         let mut scripts: Vec<PathBuf> = match fs::read_dir(root().join(folder)) {
             Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
             Err(error) => return Err(format!("{folder}: {error}").into()),
@@ -202,16 +211,19 @@ impl Session {
         if scripts.is_empty() {
             return Err(format!("{folder} has no script").into());
         }
-        let jars = kafka::fetch()?;
-        let ottla = self.release_binary()?;
         for script in scripts {
             let name = script.strip_prefix(root()).unwrap_or(&script).display().to_string();
             println!("--- {name}");
             let mut command = Command::new("bash");
-            command.arg(&script).env("OTTLA", &ottla).env("OTTLA_KAFKA_JARS", &jars);
+            command.arg(&script).envs(variables.iter().map(|(name, value)| (name, value)));
             self.one(&name, &mut command, 10)?;
         }
         Ok(())
+    }
+
+    /// What scripts with Apache Kafka or its clients are told.
+    fn with_kafka(&mut self) -> Result<[(&'static str, PathBuf); 2]> {
+        Ok([("OTTLA", self.release_binary()?), ("OTTLA_KAFKA_JARS", kafka::fetch()?)])
     }
 
     fn release_binary(&mut self) -> Result<PathBuf> {
@@ -315,14 +327,16 @@ fn readme_commands(session: &mut Session) -> Result<()> {
 
 fn interop(session: &mut Session) -> Result<()> {
     install::debian("kcat", "kcat")?;
-    session.scripts("tests/interop")
+    let [ottla, jars] = session.with_kafka()?;
+    session.scripts("tests/interop", &[ottla, jars, ("OTTLA_PREFIX", abi::installed("release")?)])
 }
 
 fn real_kafka(session: &mut Session) -> Result<()> {
     if session.kafka.is_none() {
         start_kafka(session)?;
     }
-    session.scripts("tests/kafka")
+    let variables = session.with_kafka()?;
+    session.scripts("tests/kafka", &variables)
 }
 
 fn deny(session: &mut Session) -> Result<()> {

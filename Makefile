@@ -1,0 +1,19 @@
+# For those who install C libraries with make; cargo does the work.
+#
+#   make install PREFIX=/usr DESTDIR=/tmp/package
+
+PREFIX = /usr/local
+LIBDIR = lib
+DESTDIR =
+CARGO = cargo
+
+.PHONY: all install check
+
+all:
+	$(CARGO) build --release -p ottla-capi -p ottla-cli
+
+install:
+	$(CARGO) xtask install --prefix "$(PREFIX)" --libdir "$(LIBDIR)" --destdir "$(DESTDIR)"
+
+check:
+	$(CARGO) xtask abi

@@ -1,0 +1,272 @@
+//! `cargo xtask install`: the C library where programs look for it.
+//!
+//! Libraries, headers, and the files from which pkg-config and cmake know how to use them. [`install`] is what the tests
+//! call too; `make install` is this command under another name.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Duration,
+};
+
+use crate::{
+    Result,
+    shell::{self, cargo, root},
+    test::target_folder,
+};
+
+const HELP: &str = "\
+cargo xtask install [OPTIONS]
+
+  --prefix FOLDER      where the library is going to be used (default /usr/local)
+  --libdir FOLDER      where the libraries are, absolute or under the prefix (default lib)
+  --destdir FOLDER     put in front of every path, for those who make packages
+  --profile NAME       release (the default) or dev
+
+Builds librdkafka.so.1 and librdkafka.a and lays them out with their symbolic links, include/librdkafka/*.h, rdkafka.pc,
+rdkafka-static.pc and the files for cmake's find_package(RdKafka), whose target is RdKafka::rdkafka.
+";
+
+/// The version of the interface, which programs ask pkg-config and cmake for.
+const VERSION: &str = "2.15.0";
+const HEADERS: [&str; 2] = ["rdkafka.h", "rdkafka_mock.h"];
+/// What the static library needs of the system.
+const SYSTEM_LIBRARIES: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
+
+/// Where the library goes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    prefix: PathBuf,
+    libdir: PathBuf,
+    destdir: Option<PathBuf>,
+}
+
+impl Layout {
+    /// The usual folders under a prefix.
+    pub fn under(prefix: PathBuf) -> Self {
+        Self { libdir: prefix.join("lib"), prefix, destdir: None }
+    }
+
+    fn of(args: &[String]) -> Result<(Self, String)> {
+        let mut layout = Self::under("/usr/local".into());
+        let (mut libdir, mut profile) = (String::from("lib"), String::from("release"));
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().ok_or(format!("{arg} needs a value"));
+            match arg.as_str() {
+                "--prefix" => layout.prefix = value()?.into(),
+                "--libdir" => libdir = value()?.clone(),
+                "--destdir" => layout.destdir = Some(value()?.into()).filter(|path| *path != PathBuf::new()),
+                "--profile" => profile = value()?.clone(),
+                other => return Err(format!("`{other}`?\n\n{HELP}").into()),
+            }
+        }
+        for path in [Some(&layout.prefix), layout.destdir.as_ref()].into_iter().flatten() {
+            if !path.is_absolute() {
+                return Err(format!("{} is not absolute: say the whole path", path.display()).into());
+            }
+        }
+        layout.libdir = layout.prefix.join(libdir);
+        Ok((layout, profile))
+    }
+
+    /// Where something goes now that is going to be used at this path.
+    fn place(&self, path: &Path) -> PathBuf {
+        match &self.destdir {
+            Some(destdir) => destdir.join(path.strip_prefix("/").unwrap_or(path)),
+            None => path.to_path_buf(),
+        }
+    }
+}
+
+pub fn main(args: &[String]) -> Result<ExitCode> {
+    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
+        print!("{HELP}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (layout, profile) = Layout::of(args)?;
+    for path in install(&layout, &profile)? {
+        println!("{}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Builds the library and lays it out; gives the files that are there now.
+pub fn install(layout: &Layout, profile: &str) -> Result<Vec<PathBuf>> {
+    let mut build = cargo();
+    build.args(["build", "--package", "ottla-capi", "--profile", profile]);
+    let done = shell::run(&mut build, Duration::from_secs(40 * 60), true)?;
+    if !done.success {
+        return Err(format!("the library can't be built ({})", done.ending).into());
+    }
+    let built = target_folder()?.join(if profile == "dev" { "debug" } else { profile });
+    let mut tree = Tree { layout, files: Vec::new() };
+    let (lib, include) = (&layout.libdir, layout.prefix.join("include/librdkafka"));
+    tree.copy(&built.join("librdkafka.so"), &lib.join("librdkafka.so.1"), 0o755)?;
+    tree.link("librdkafka.so.1", &lib.join("librdkafka.so"))?;
+    tree.copy(&built.join("librdkafka.a"), &lib.join("librdkafka.a"), 0o644)?;
+    for header in HEADERS {
+        let from = root().join("crates/capi/include/librdkafka").join(header);
+        tree.copy(&from, &include.join(header), 0o644)?;
+    }
+    tree.write(&lib.join("pkgconfig/rdkafka.pc"), &pkg_config(layout, Linking::Shared))?;
+    tree.write(&lib.join("pkgconfig/rdkafka-static.pc"), &pkg_config(layout, Linking::Static))?;
+    tree.write(&lib.join("cmake/RdKafka/RdKafkaConfig.cmake"), &cmake_config(layout))?;
+    tree.write(&lib.join("cmake/RdKafka/RdKafkaConfigVersion.cmake"), &cmake_version())?;
+    Ok(tree.files)
+}
+
+/// What is being laid out.
+struct Tree<'a> {
+    layout: &'a Layout,
+    files: Vec<PathBuf>,
+}
+
+impl Tree<'_> {
+    /// Makes room: a program that has the old file open keeps it.
+    fn room(&mut self, path: &Path) -> Result<PathBuf> {
+        let place = self.layout.place(path);
+        let says = |error| format!("{}: {error}", place.display());
+        fs::create_dir_all(place.parent().unwrap_or(&place)).map_err(says)?;
+        match fs::remove_file(&place) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(says(error).into()),
+            _ => {}
+        }
+        self.files.push(place.clone());
+        Ok(place)
+    }
+
+    fn copy(&mut self, from: &Path, to: &Path, mode: u32) -> Result<()> {
+        let place = self.room(to)?;
+        fs::copy(from, &place).map_err(|error| format!("{}: {error}", from.display()))?;
+        fs::set_permissions(&place, fs::Permissions::from_mode(mode))?;
+        Ok(())
+    }
+
+    fn link(&mut self, to: &str, at: &Path) -> Result<()> {
+        let place = self.room(at)?;
+        symlink(to, place)?;
+        Ok(())
+    }
+
+    fn write(&mut self, to: &Path, text: &str) -> Result<()> {
+        let place = self.room(to)?;
+        fs::write(&place, text)?;
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o644))?;
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Linking {
+    Shared,
+    Static,
+}
+
+fn pkg_config(layout: &Layout, linking: Linking) -> String {
+    let (prefix, libdir) = (layout.prefix.display(), layout.libdir.display());
+    let (name, what, libs) = match linking {
+        Linking::Shared => ("librdkafka", "Kafka client library", "Libs: -L${libdir} -lrdkafka".to_owned()),
+        Linking::Static => (
+            "librdkafka-static",
+            "Kafka client library, linked into the program",
+            format!("Libs: ${{libdir}}/librdkafka.a {SYSTEM_LIBRARIES}"),
+        ),
+    };
+    let private = if linking == Linking::Shared {
+        format!("Libs.private: {SYSTEM_LIBRARIES}\n")
+    } else {
+        String::new()
+    };
+    format!(
+        "prefix={prefix}\nlibdir={libdir}\nincludedir=${{prefix}}/include\n\nName: {name}\nDescription: {what}\n\
+         Version: {VERSION}\nCflags: -I${{includedir}}\n{libs}\n{private}"
+    )
+}
+
+fn cmake_config(layout: &Layout) -> String {
+    let (libdir, include) = (layout.libdir.display(), layout.prefix.join("include"));
+    let include = include.display();
+    let system = SYSTEM_LIBRARIES.replace("-l", "").replace(' ', ";");
+    format!(
+        r#"# RdKafka::rdkafka is the shared library, RdKafka::rdkafka-static the other one.
+if(NOT TARGET RdKafka::rdkafka)
+  add_library(RdKafka::rdkafka SHARED IMPORTED)
+  set_target_properties(RdKafka::rdkafka PROPERTIES
+    IMPORTED_LOCATION "{libdir}/librdkafka.so.1"
+    IMPORTED_SONAME "librdkafka.so.1"
+    INTERFACE_INCLUDE_DIRECTORIES "{include}")
+  add_library(RdKafka::rdkafka-static STATIC IMPORTED)
+  set_target_properties(RdKafka::rdkafka-static PROPERTIES
+    IMPORTED_LOCATION "{libdir}/librdkafka.a"
+    INTERFACE_INCLUDE_DIRECTORIES "{include}"
+    INTERFACE_LINK_LIBRARIES "{system}")
+endif()
+set(RdKafka_VERSION "{VERSION}")
+set(RdKafka_INCLUDE_DIR "{include}")
+set(RdKafka_LIBRARY_DIR "{libdir}")
+"#
+    )
+}
+
+fn cmake_version() -> String {
+    format!(
+        r#"set(PACKAGE_VERSION "{VERSION}")
+if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+else()
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+  if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+    set(PACKAGE_VERSION_EXACT TRUE)
+  endif()
+endif()
+"#
+    )
+}
+
+/// A program of the system, run to its end: what the tests of the installed tree are made of.
+pub fn ottla(profile: &str) -> Result<PathBuf> {
+    let mut build: Command = cargo();
+    build.args(["build", "--package", "ottla-cli", "--bin", "ottla", "--profile", profile]);
+    let done = shell::run(&mut build, Duration::from_secs(40 * 60), true)?;
+    if !done.success {
+        return Err(format!("ottla can't be built ({})", done.ending).into());
+    }
+    Ok(target_folder()?.join(if profile == "dev" { "debug" } else { profile }).join("ottla"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(args: &[&str]) -> Result<(Layout, String)> {
+        Layout::of(&args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_destdir_is_where_files_go_and_not_what_they_say() {
+        let (layout, profile) =
+            of(&["--prefix", "/usr", "--libdir", "lib64", "--destdir", "/tmp/x"]).unwrap();
+        assert_eq!(profile, "release");
+        assert_eq!(
+            layout.place(Path::new("/usr/lib64/librdkafka.a")),
+            Path::new("/tmp/x/usr/lib64/librdkafka.a")
+        );
+        let text = pkg_config(&layout, Linking::Shared);
+        assert!(text.contains("prefix=/usr\nlibdir=/usr/lib64\n") && !text.contains("/tmp/x"), "{text}");
+    }
+
+    #[test]
+    fn an_empty_destdir_is_none_as_make_says_it() {
+        assert_eq!(of(&["--destdir", ""]).unwrap().0, Layout::under("/usr/local".into()));
+    }
+
+    #[test]
+    fn a_relative_prefix_and_unknown_options_are_refused() {
+        assert!(of(&["--prefix", "here"]).unwrap_err().to_string().contains("is not absolute"));
+        assert!(of(&["--perfix", "/usr"]).is_err());
+        assert!(of(&["--prefix"]).unwrap_err().to_string().contains("needs a value"));
+    }
+}
