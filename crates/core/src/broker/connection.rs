@@ -23,6 +23,7 @@ use super::{
     buffer::BufferPool,
     frame::{Frame, FrameError, FrameReader},
     inflight::{InFlight, InFlights, Overdue, Payload, RequestTag},
+    throttle::FIRST_API_VERSIONS,
     versions::Versions,
 };
 use crate::{
@@ -121,6 +122,8 @@ pub struct Connection {
     /// The broker has told its versions before, so it can.
     has_told_versions: bool,
     answered: bool,
+    /// The broker asked to be left alone until then (KIP-219).
+    throttled_until: Option<Instant>,
     backoff: Backoff,
     last_activity: Instant,
     outputs: VecDeque<ConnectionOutput>,
@@ -149,6 +152,7 @@ struct ConnectionCounters {
     disconnects: i64,
     to_write: Window,
     round_trip: Window,
+    throttle: Window,
 }
 
 impl Default for ConnectionCounters {
@@ -171,6 +175,7 @@ impl Default for ConnectionCounters {
             disconnects: 0,
             to_write: Window::default(),
             round_trip: Window::default(),
+            throttle: Window::default(),
         }
     }
 }
@@ -264,6 +269,7 @@ impl Connection {
             closed_while_asking: 0,
             has_told_versions: false,
             answered: false,
+            throttled_until: None,
             last_activity: Instant::ZERO,
             outputs: VecDeque::new(),
             counters: Box::default(),
@@ -282,6 +288,20 @@ impl Connection {
     /// True if requests can be sent.
     pub const fn is_ready(&self) -> bool {
         matches!(self.state, State::Ready)
+    }
+
+    /// True if requests can be sent, and the broker did not ask to be left alone.
+    pub const fn may_send(&self) -> bool {
+        self.is_ready() && self.throttled_until.is_none()
+    }
+
+    /// The broker asks to be left alone for so long: nothing is sent on this connection before.
+    pub fn hold_back(&mut self, now: Instant, time: Duration) {
+        self.counters.throttle.record(time.as_millis() as u64);
+        if self.is_ready() {
+            let until = now + time;
+            self.throttled_until = Some(self.throttled_until.map_or(until, |known| known.max(until)));
+        }
     }
 
     /// True if it is waiting before its next attempt.
@@ -530,6 +550,9 @@ impl Connection {
 
     /// Fires what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
+        if self.throttled_until.is_some_and(|until| until <= now) {
+            self.throttled_until = None;
+        }
         match self.state {
             State::BackingOff { until } if until <= now => {
                 if self.wanted {
@@ -580,7 +603,10 @@ impl Connection {
             State::BackingOff { until } => Some(until),
             State::Resolving { deadline } | State::Connecting { deadline } => Some(deadline),
             State::Asking | State::Ready if self.settings.mutation.is(Mutant::NeverTimeOut) => self.idle_at(),
-            State::Asking | State::Ready => earliest(self.in_flight.earliest_deadline(), self.idle_at()),
+            State::Asking | State::Ready => {
+                let idle_or_sending = earliest(self.idle_at(), self.throttled_until);
+                earliest(self.in_flight.earliest_deadline(), idle_or_sending)
+            }
         }
     }
 
@@ -647,6 +673,7 @@ impl Connection {
             disconnects: counters.disconnects,
             outbuf_latency: counters.to_write.snapshot(reset),
             rtt: counters.round_trip.snapshot(reset),
+            throttle: counters.throttle.snapshot(reset),
             name: match self.node_id {
                 Some(id) => format!("{}:{}/{id}", self.host, self.port),
                 None => format!("{}:{}/bootstrap", self.host, self.port),
@@ -727,6 +754,12 @@ impl Connection {
         self.versions =
             Versions::new(answer.api_keys.iter().map(|row| (row.api_key, row.min_version, row.max_version)));
         self.become_ready();
+        if let Ok(millis) = u64::try_from(answer.throttle_time_ms)
+            && version >= FIRST_API_VERSIONS
+            && millis > 0
+        {
+            self.hold_back(now, Duration::from_millis(millis));
+        }
     }
 
     fn become_ready(&mut self) {
@@ -743,6 +776,7 @@ impl Connection {
             self.versions.cap(*api, *highest);
         }
         self.state = State::Ready;
+        self.throttled_until = None;
         self.backoff.reset();
         self.outputs.push_back(ConnectionOutput::Up);
     }

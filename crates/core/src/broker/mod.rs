@@ -17,6 +17,7 @@ pub mod frame;
 pub mod inflight;
 #[cfg(test)]
 mod scripted;
+pub(crate) mod throttle;
 pub mod versions;
 
 use std::{collections::VecDeque, io::IoSlice, sync::Arc};
@@ -225,8 +226,12 @@ impl BrokerCore {
                 std::mem::take(&mut self.requests).into_iter().partition(|(_, deadline)| *deadline <= now);
             self.requests = waiting;
             for (request, _) in late {
-                let error = Error::new(ErrorKind::TimedOut, "not sent: there is no connection")
-                    .with_peer(self.connection.name());
+                let detail = if self.connection.is_ready() {
+                    "not sent: the broker asked to be left alone for longer"
+                } else {
+                    "not sent: there is no connection"
+                };
+                let error = Error::new(ErrorKind::TimedOut, detail).with_peer(self.connection.name());
                 self.answer(request.token, Err(error.with_api(request.api.name())));
             }
         }
@@ -263,7 +268,7 @@ impl BrokerCore {
             if wanted {
                 self.connection.want(now);
             }
-            if self.connection.is_ready() {
+            if self.connection.may_send() {
                 self.send_requests(now);
                 if let Some(fetcher) = &mut self.fetcher {
                     fetcher.pump(now, &mut self.connection);
@@ -326,6 +331,7 @@ impl BrokerCore {
                     SenderOutput::RenewIdentity(identity) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::RenewIdentity(identity)));
                     }
+                    SenderOutput::HoldBack(time) => self.connection.hold_back(now, time),
                     SenderOutput::Fatal(error) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::FatalProducer(error)));
                     }
@@ -400,6 +406,10 @@ impl BrokerCore {
     }
 
     fn handle_response(&mut self, now: Instant, response: Response) {
+        let request = &response.request;
+        if let Some(time) = throttle::asked_for(request.api, request.version, response.body()) {
+            self.connection.hold_back(now, time);
+        }
         match response.request.tag {
             RequestTag::Versions => {}
             RequestTag::Cluster(token) => self.answer(token, Ok(response)),

@@ -136,39 +136,6 @@ impl Accumulator {
         self.partition
     }
 
-    /// Encodes a record into the open batch. With `join_only` no new batch is begun.
-    #[inline]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the hot path passes what it has, without a struct in between"
-    )]
-    pub fn append(
-        &self,
-        now: Instant,
-        record: &Record<'_>,
-        timestamp: i64,
-        payload_bytes: usize,
-        keep_tags: bool,
-        join_only: bool,
-        charge: Charge,
-        limits: &BatchLimits,
-        pool: &ChunkPool,
-        track: Option<&mut Option<(Arc<Tracker>, usize)>>,
-    ) -> Result<Appended, Refused> {
-        self.hold().append(
-            now,
-            record,
-            timestamp,
-            payload_bytes,
-            keep_tags,
-            join_only,
-            charge,
-            limits,
-            pool,
-            track,
-        )
-    }
-
     /// Keeps others out for a few records in a row.
     #[inline]
     pub(super) fn hold(&self) -> Held<'_> {
@@ -284,7 +251,7 @@ pub(super) struct Held<'a> {
 }
 
 impl Held<'_> {
-    /// See [`Accumulator::append`].
+    /// Encodes a record into the open batch. With `join_only` no new batch is begun.
     #[inline(always)]
     #[expect(
         clippy::too_many_arguments,

@@ -29,7 +29,7 @@ pub fn judge(code: ErrorCode, records: u32) -> Verdict {
         ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER
         | ErrorCode::UNKNOWN_PRODUCER_ID
         | ErrorCode::INVALID_PRODUCER_EPOCH => Verdict::Resequence,
-        ErrorCode::MESSAGE_TOO_LARGE if records > 1 => Verdict::Split,
+        ErrorCode::MESSAGE_TOO_LARGE | ErrorCode::RECORD_LIST_TOO_LARGE if records > 1 => Verdict::Split,
         code if code.invalidates_metadata() => Verdict::RetryElsewhere,
         code if code.is_retriable() => Verdict::Retry,
         _ => Verdict::Fail,
@@ -81,6 +81,12 @@ mod tests {
         assert_eq!(judge(ErrorCode::NOT_ENOUGH_REPLICAS, 1), Verdict::Retry);
         assert_eq!(judge(ErrorCode::MESSAGE_TOO_LARGE, 2), Verdict::Split);
         assert_eq!(judge(ErrorCode::MESSAGE_TOO_LARGE, 1), Verdict::Fail);
+        assert_eq!(
+            judge(ErrorCode::RECORD_LIST_TOO_LARGE, 2),
+            Verdict::Split,
+            "larger than the topic's segments"
+        );
+        assert_eq!(judge(ErrorCode::RECORD_LIST_TOO_LARGE, 1), Verdict::Fail);
         assert_eq!(judge(ErrorCode::TOPIC_AUTHORIZATION_FAILED, 1), Verdict::Fail);
         assert_eq!(judge(ErrorCode(999), 1), Verdict::Fail, "an unknown code can't be retried for ever");
     }

@@ -28,6 +28,7 @@ use crate::{
     broker::{
         connection::{Connection, Response},
         inflight::{InFlight, Payload, RequestTag},
+        throttle::FIRST_PRODUCE,
     },
     cluster::metadata::LeaderHint,
     error::{Error, ErrorKind},
@@ -55,7 +56,6 @@ pub struct Sender {
     identity_seen: Option<ProducerIdentity>,
     requests_in_flight: usize,
     next_expiry: Instant,
-    throttled_until: Option<Instant>,
     /// The last answer asked to hold back.
     was_throttled: bool,
     counters: Box<SenderCounters>,
@@ -74,7 +74,6 @@ struct Slot {
 #[derive(Debug, Default)]
 struct SenderCounters {
     collector: CollectorStatistics,
-    throttle: Window,
     retries: i64,
     /// Bytes and messages of the batches of each topic.
     topics: BTreeMap<Arc<str>, (Window, Window)>,
@@ -91,6 +90,8 @@ pub enum SenderOutput {
     LeaderHint(LeaderHint),
     /// A partition can't go on with this identity of the producer.
     RenewIdentity(ProducerIdentity),
+    /// The broker asks to be left alone for so long.
+    HoldBack(Duration),
     /// The producer can't go on.
     Fatal(Error),
     /// The broker asks to hold back for so many milliseconds, or no longer does.
@@ -148,7 +149,6 @@ impl Sender {
             identity_seen: None,
             requests_in_flight: 0,
             next_expiry: Instant::ZERO,
-            throttled_until: None,
             was_throttled: false,
             counters: Box::default(),
             outputs: VecDeque::new(),
@@ -291,9 +291,6 @@ impl Sender {
             }
             self.collect(slot);
         }
-        if self.throttled_until.is_some_and(|until| until <= now) {
-            self.throttled_until = None;
-        }
         if let Some(timeout) = self.shared.settings.message_timeout
             && self.next_expiry <= now
         {
@@ -308,12 +305,10 @@ impl Sender {
     /// When to call [`Sender::handle_timeout`] or [`Sender::pump`].
     pub fn poll_timeout(&self, connection: &Connection) -> Option<Instant> {
         let retry = self.retries.first().map(|(at, _)| *at);
-        let may_send = connection.is_ready()
-            && self.throttled_until.is_none()
+        let may_send = connection.may_send()
             && self.requests_in_flight < self.shared.settings.max_in_flight
             && connection.unsent_bytes() < ENOUGH_UNSENT_BYTES;
-        let linger =
-            if may_send { self.collector.deadline(self.requests_in_flight) } else { self.throttled_until };
+        let linger = may_send.then(|| self.collector.deadline(self.requests_in_flight)).flatten();
         let expiry = (self.requests_in_flight > 0 || self.wants_connection())
             .then_some(self.shared.settings.message_timeout)
             .flatten()
@@ -366,8 +361,7 @@ impl Sender {
     }
 
     fn send_due(&mut self, now: Instant, connection: &mut Connection) {
-        while connection.is_ready()
-            && self.throttled_until.is_none()
+        while connection.may_send()
             && self.requests_in_flight
                 < self.shared.settings.max_in_flight
                     + usize::from(self.shared.settings.mutation.is(Mutant::TooManyInFlight))
@@ -529,7 +523,6 @@ impl Sender {
             broker.collector.window = pace.window() as i64;
             broker.collector.spacing = i64::try_from(pace.distance().as_micros()).unwrap_or(i64::MAX);
         }
-        broker.throttle = counters.throttle.snapshot(reset);
         broker.tx_retries = counters.retries;
         for (topic, (sizes, counts)) in &mut counters.topics {
             let entry = statistics.topic(topic);
@@ -615,17 +608,13 @@ impl Sender {
         batches: Vec<ProduceBatch>,
         peer: &str,
     ) {
-        let throttle_millis = answer.throttle_time_ms.unsigned_abs();
+        let throttle_millis = u32::try_from(answer.throttle_time_ms).unwrap_or(0);
         if throttle_millis > 0 || self.was_throttled {
             self.was_throttled = throttle_millis > 0;
             self.outputs.push_back(SenderOutput::Throttled(throttle_millis));
         }
-        if version >= 6 && answer.throttle_time_ms > 0 {
-            // KIP-219: the broker answered at once and expects the client to hold back.
-            let wait = Duration::from_millis(answer.throttle_time_ms as u64);
-            self.counters.throttle.record(answer.throttle_time_ms as u64);
-            self.throttled_until =
-                Some(self.throttled_until.map_or(now + wait, |until| until.max(now + wait)));
+        if version >= FIRST_PRODUCE && throttle_millis > 0 {
+            self.outputs.push_back(SenderOutput::HoldBack(Duration::from_millis(throttle_millis.into())));
         }
         // Brokers answer in the order of the request; the search starts where the last one ended.
         let mut results = answer

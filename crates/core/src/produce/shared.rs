@@ -378,6 +378,7 @@ impl ProducerShared {
                 // told through a batch of one.
                 let mut track = None;
                 accumulator
+                    .hold()
                     .append(
                         waiting.since,
                         &record,
@@ -531,7 +532,7 @@ impl ProducerShared {
                 return Err(SendError::UnknownPartition { partition, count });
             };
             let settings = &self.settings;
-            let appended = accumulator.append(
+            let appended = accumulator.hold().append(
                 now,
                 record,
                 timestamp,

@@ -2,6 +2,7 @@
 //! is answered and when.
 
 mod collecting;
+mod throttling;
 
 use std::{
     collections::BTreeMap,
