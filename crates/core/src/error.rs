@@ -152,6 +152,13 @@ impl Error {
         self
     }
 
+    /// The sentence as the cause of another error, which has the partition and what happens next itself.
+    pub(crate) fn as_cause(&self) -> String {
+        let mut cause = self.clone();
+        (cause.context.topic, cause.context.partition, cause.context.next_attempt) = (None, None, None);
+        format!("last cause: {cause}")
+    }
+
     /// Names the peer.
     #[must_use]
     pub fn with_peer(mut self, peer: impl Into<String>) -> Self {

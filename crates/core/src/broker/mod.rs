@@ -299,6 +299,9 @@ impl BrokerCore {
                 ConnectionOutput::Close => self.outputs.push_back(BrokerOutput::CloseSocket),
                 ConnectionOutput::Up => {
                     changed = true;
+                    if let Some(sender) = &mut self.sender {
+                        sender.handle_up();
+                    }
                     if let Some(fetcher) = &mut self.fetcher {
                         fetcher.handle_connected(now);
                     }
@@ -310,6 +313,9 @@ impl BrokerCore {
                 }
                 ConnectionOutput::Down { error, lost } => {
                     changed = true;
+                    if let Some(sender) = &mut self.sender {
+                        sender.handle_down(&error);
+                    }
                     self.handle_lost(now, lost, &error);
                     self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Down(error)));
                 }

@@ -124,6 +124,8 @@ pub struct ClusterCore {
     /// When the first owner ran, and when the next snapshot is due.
     began: Option<Instant>,
     statistics_at: Option<Instant>,
+    /// Why no broker is connected.
+    last_down: Option<Error>,
     metadata_at: Option<Instant>,
     closing: bool,
 }
@@ -250,6 +252,7 @@ impl ClusterCore {
             fetch: consumer.map(FetchCoordinator::new),
             began: None,
             statistics_at: None,
+            last_down: None,
             metadata_at: None,
             closing: false,
         }
@@ -348,7 +351,7 @@ impl ClusterCore {
         }
         self.expire_waiting_requests(now);
         if let Some(producer) = &mut self.producer {
-            producer.handle_timeout(now);
+            producer.handle_timeout(now, self.last_down.as_ref());
         }
         self.admin.handle_timeout(now);
         if let Some(fetch) = &mut self.fetch {
@@ -529,6 +532,7 @@ impl ClusterCore {
     }
 
     fn handle_up(&mut self, from: BrokerKey) {
+        self.last_down = None;
         self.brokers.handle_up(from);
         self.send_waiting();
     }
@@ -545,6 +549,7 @@ impl ClusterCore {
 
     fn handle_down(&mut self, now: Instant, from: BrokerKey, error: Error) {
         let Some(loss) = self.brokers.handle_down(from, &self.metadata) else { return };
+        self.last_down = (!self.brokers.any_up()).then(|| error.clone());
         self.events.push(Event::Error(error.clone()));
         if loss.was_up {
             // Its partitions may have moved.

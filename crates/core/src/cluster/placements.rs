@@ -63,6 +63,7 @@ enum Placement {
 const TRIM_EVERY: Duration = Duration::from_secs(30);
 /// What stands in the error of records that never had a partition.
 const NO_PARTITIONS: &str = "the topic's partitions are not known yet";
+const NO_LEADER: &str = "the partition has no leader";
 
 impl Placements {
     /// A producer without topics.
@@ -126,8 +127,8 @@ impl Placements {
     }
 
     /// Fires what is due.
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
-        self.expire(now);
+    pub(super) fn handle_timeout(&mut self, now: Instant, unreachable: Option<&Error>) {
+        self.expire(now, unreachable);
         if self.trim_at <= now {
             self.trim_at = now + TRIM_EVERY;
             self.shared.pool.trim();
@@ -321,9 +322,9 @@ impl Placements {
 
     /// Fails all that no broker has.
     pub(super) fn fail_all(&mut self, kind: ErrorKind) {
-        self.fail_unassigned(Waiting::All, kind);
+        self.fail_unassigned(Waiting::All, kind, None);
         for (name, entry) in &self.topics {
-            self.fail_without_partition(name, entry, Instant::FAR_FUTURE, kind);
+            self.fail_without_partition(name, entry, Instant::FAR_FUTURE, kind, None);
         }
     }
 
@@ -338,7 +339,8 @@ impl Placements {
         self.shared.fail_all_waiting(&Error::new(ErrorKind::Closed, NO_PARTITIONS));
     }
 
-    fn expire(&mut self, now: Instant) {
+    /// Fails what waited for too long; `unreachable` says why no broker is connected, if none is.
+    fn expire(&mut self, now: Instant, unreachable: Option<&Error>) {
         let Some(timeout) = self.shared.settings.message_timeout else { return };
         if self.next_expiry > now {
             return;
@@ -346,26 +348,34 @@ impl Placements {
         self.next_expiry = now + (timeout / 20).clamp(Duration::from_millis(1), Duration::from_secs(1));
         let limit = now.earlier_by(timeout);
         for (name, entry) in &self.topics {
-            self.fail_without_partition(name, entry, limit, ErrorKind::MessageTimedOutInQueue);
+            self.fail_without_partition(name, entry, limit, ErrorKind::MessageTimedOutInQueue, unreachable);
         }
-        self.fail_unassigned(Waiting::Since(limit), ErrorKind::MessageTimedOutInQueue);
+        self.fail_unassigned(Waiting::Since(limit), ErrorKind::MessageTimedOutInQueue, unreachable);
     }
 
-    fn fail_unassigned(&mut self, which: Waiting, kind: ErrorKind) {
-        let which = if self.closing { Waiting::AllForGood } else { which };
-        let error = Error::new(kind, "the partition has no leader");
-        for placement in self.places.values_mut() {
-            if let Placement::Unassigned(partition) = placement {
-                partition.fail_waiting(&self.shared, which, &error);
-            }
-        }
-    }
-
-    fn fail_without_partition(&self, name: &Arc<str>, entry: &TopicEntry, limit: Instant, kind: ErrorKind) {
-        let error = Error::new(kind, NO_PARTITIONS);
+    fn fail_without_partition(
+        &self,
+        name: &Arc<str>,
+        entry: &TopicEntry,
+        limit: Instant,
+        kind: ErrorKind,
+        unreachable: Option<&Error>,
+    ) {
+        let error = Error::new(kind, with_cause(NO_PARTITIONS, unreachable));
         let failed =
             entry.topic.expire_waiting(limit).into_iter().map(|record| (record, error.clone())).collect();
         self.shared.fail_waiting(name, failed);
+    }
+
+    fn fail_unassigned(&mut self, which: Waiting, kind: ErrorKind, unreachable: Option<&Error>) {
+        let which = if self.closing { Waiting::AllForGood } else { which };
+        for placement in self.places.values_mut() {
+            if let Placement::Unassigned(partition) = placement {
+                partition.fail_waiting(&self.shared, which, |partition| {
+                    Error::new(kind, with_cause(NO_LEADER, partition.refusal().or(unreachable)))
+                });
+            }
+        }
     }
 
     /// The identity, if it is an idempotent producer with something to send.
@@ -381,6 +391,13 @@ impl Placements {
     }
 }
 
+fn with_cause(what: &str, cause: Option<&Error>) -> String {
+    match cause {
+        Some(cause) => format!("{what}; {}", cause.as_cause()),
+        None => what.to_owned(),
+    }
+}
+
 /// Hands a partition to the broker that leads it.
 fn give(
     key: BrokerKey,
@@ -392,7 +409,7 @@ fn give(
     if let Some(topic) = metadata.topics.get(partition.topic()) {
         if partition.set_topic_id(topic.id) && shared.settings.fail_of_old_topic {
             let detail = "the message was taken for the topic that was deleted";
-            partition.fail_waiting(shared, Waiting::All, &Error::new(ErrorKind::TopicRecreated, detail));
+            partition.fail_waiting(shared, Waiting::All, |_| Error::new(ErrorKind::TopicRecreated, detail));
         }
         if let Some(known) = topic.partitions.get(partition.partition() as usize) {
             partition.leader_epoch = known.leader_epoch;

@@ -60,6 +60,8 @@ pub struct PartitionProducer {
     confirmed: bool,
     /// Where the newest records that were acknowledged end in the log.
     last_end: Option<i64>,
+    /// Why the last batch that has to go again was not written.
+    refusal: Option<Box<Error>>,
     mutation: Mutation,
 }
 
@@ -118,6 +120,7 @@ impl PartitionProducer {
             gap: None,
             confirmed: false,
             last_end: None,
+            refusal: None,
             mutation: Mutation::NONE,
         }
     }
@@ -225,6 +228,16 @@ impl PartitionProducer {
         self.retries.insert(at, batch);
     }
 
+    /// A batch was not written and has to go again.
+    pub fn note_refusal(&mut self, error: &Error) {
+        self.refusal = Some(Box::new(error.clone()));
+    }
+
+    /// Why the last batch that has to go again was not written.
+    pub fn refusal(&self) -> Option<&Error> {
+        self.refusal.as_deref()
+    }
+
     /// The order of the oldest batch that waits to be sent again.
     pub fn oldest_retry(&self) -> Option<u64> {
         self.retries.front().map(|batch| batch.order)
@@ -240,6 +253,7 @@ impl PartitionProducer {
     /// The broker has written a batch of the current identity, and so all that came before it.
     pub fn confirm(&mut self, order: u64) {
         self.confirmed = true;
+        self.refusal = None;
         if self.gap.is_some_and(|gap| gap < order) {
             self.gap = None;
         }
@@ -278,9 +292,14 @@ impl PartitionProducer {
         remaining.since().map(|since| (since, remaining.full.is_some()))
     }
 
-    /// Reports records that wait as failed. Answers how many bytes were charged for those that were never sent; `None` if
+    /// Reports records that wait as failed, with what `error` makes of it where there are any. Answers how many bytes were charged for those that were never sent; `None` if
     /// nothing waited.
-    pub fn fail_waiting(&mut self, shared: &ProducerShared, which: Waiting, error: &Error) -> Option<u64> {
+    pub fn fail_waiting(
+        &mut self,
+        shared: &ProducerShared,
+        which: Waiting,
+        error: impl FnOnce(&Self) -> Error,
+    ) -> Option<u64> {
         let mut retries = Vec::new();
         let mut open = Vec::new();
         match which {
@@ -304,7 +323,7 @@ impl PartitionProducer {
             self.note_gap(last.order);
         }
         let (topic, partition) = (Arc::clone(self.topic()), self.partition());
-        let error = error.clone().with_partition(&*topic, partition);
+        let error = error(self).with_partition(&*topic, partition);
         let mut unsent_bytes = 0;
         for batch in retries {
             unsent_bytes += if batch.is_new { batch.charged_bytes } else { 0 };

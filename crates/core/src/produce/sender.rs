@@ -55,6 +55,8 @@ pub struct Sender {
     /// The identity at the last look.
     identity_seen: Option<ProducerIdentity>,
     requests_in_flight: usize,
+    /// Why there is no connection.
+    unreachable: Option<Error>,
     next_expiry: Instant,
     /// The last answer asked to hold back.
     was_throttled: bool,
@@ -148,6 +150,7 @@ impl Sender {
             without_identity: Vec::new(),
             identity_seen: None,
             requests_in_flight: 0,
+            unreachable: None,
             next_expiry: Instant::ZERO,
             was_throttled: false,
             counters: Box::default(),
@@ -268,6 +271,16 @@ impl Sender {
         for batch in std::mem::take(&mut frame.batches) {
             self.finish(batch, Ok(delivered), PersistenceStatus::PossiblyPersisted);
         }
+    }
+
+    /// The connection is ready.
+    pub fn handle_up(&mut self) {
+        self.unreachable = None;
+    }
+
+    /// The connection failed, or could not be made.
+    pub fn handle_down(&mut self, error: &Error) {
+        self.unreachable = Some(error.clone());
     }
 
     /// A request was lost with its connection; `sent` if any of its bytes may have left.
@@ -775,6 +788,9 @@ impl Sender {
         if self.shared.settings.mutation.is(Mutant::DropRetry) {
             return;
         }
+        if let Some(entry) = &mut self.slots[slot] {
+            entry.partition.note_refusal(error);
+        }
         if let Some(entry) = &mut self.slots[slot]
             && entry.partition.retry_at.is_none()
         {
@@ -957,7 +973,17 @@ impl Sender {
     }
 
     fn expire(&mut self, limit: Instant, connection: &mut Connection) {
-        self.fail_all_waiting(Waiting::Since(limit), ErrorKind::MessageTimedOutInQueue);
+        self.take_hints();
+        for slot in 0..self.slots.len() {
+            let (unreachable, waits) = (self.unreachable.as_ref(), self.without_identity.contains(&slot));
+            let Some(entry) = &mut self.slots[slot] else { continue };
+            let error = |partition: &PartitionProducer| {
+                let detail = why_not_sent(partition, unreachable, waits, connection);
+                Error::new(ErrorKind::MessageTimedOutInQueue, detail)
+            };
+            let unsent_bytes = entry.partition.fail_waiting(&self.shared, Waiting::Since(limit), error);
+            self.forget_waiting(slot, unsent_bytes);
+        }
         self.report_in_flight(connection, ErrorKind::MessageTimedOutInFlight, |batch| batch.since < limit);
     }
 
@@ -973,7 +999,13 @@ impl Sender {
     /// Fails what waits in a partition.
     fn fail_waiting(&mut self, slot: usize, which: Waiting, error: &Error) {
         let Some(entry) = &mut self.slots[slot] else { return };
-        if let Some(unsent_bytes) = entry.partition.fail_waiting(&self.shared, which, error) {
+        let unsent_bytes = entry.partition.fail_waiting(&self.shared, which, |_| error.clone());
+        self.forget_waiting(slot, unsent_bytes);
+    }
+
+    /// So many bytes of a partition, if any, don't wait any more.
+    fn forget_waiting(&mut self, slot: usize, unsent_bytes: Option<u64>) {
+        if let Some(unsent_bytes) = unsent_bytes {
             self.ready.subtract_bytes(unsent_bytes);
             self.collector.remove(slot);
             self.collect(slot);
@@ -987,6 +1019,7 @@ impl Sender {
         kind: ErrorKind,
         which: impl Fn(&ReadyBatch) -> bool,
     ) {
+        let peer = connection.name();
         for request in connection.in_flight_mut().iter_mut() {
             if request.tag != RequestTag::Produce {
                 continue;
@@ -999,11 +1032,34 @@ impl Sender {
                 let Some(entry) = &mut self.slots[batch.slot] else { continue };
                 batch.reported = !self.shared.settings.mutation.is(Mutant::ReportTwice);
                 let (topic, partition) = (entry.partition.topic(), entry.partition.partition());
-                let error = Error::new(kind, "").with_partition(&**topic, partition);
+                let refusal =
+                    entry.partition.refusal().map(|error| format!("; before, {}", error.as_cause()));
+                let detail = format!("{peer} did not answer yet{}", refusal.unwrap_or_default());
+                let error = Error::new(kind, detail).with_partition(&**topic, partition);
                 let status = PersistenceStatus::PossiblyPersisted;
                 self.shared.report(batch.batch.report_early(topic, partition, Err(error), status));
             }
         }
+    }
+}
+
+/// What kept a partition's records from being sent, as far as it is known.
+fn why_not_sent(
+    partition: &PartitionProducer,
+    unreachable: Option<&Error>,
+    waits_for_identity: bool,
+    connection: &Connection,
+) -> String {
+    let peer = connection.name();
+    match (unreachable, partition.refusal()) {
+        (Some(error), _) if !connection.is_ready() => error.as_cause(),
+        (_, Some(error)) => error.as_cause(),
+        _ if !connection.is_ready() => format!("there is no connection to {peer} yet"),
+        _ if waits_for_identity => {
+            "the cluster gave no producer id yet, which enable.idempotence needs".to_owned()
+        }
+        _ if !connection.may_send() => format!("{peer} asked to be left alone for longer"),
+        _ => format!("{peer} did not answer what was sent to it before"),
     }
 }
 

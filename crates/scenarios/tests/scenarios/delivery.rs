@@ -236,6 +236,7 @@ fn records_that_never_left_time_out_as_not_persisted(backend: &Backend) {
     assert!((290..10_000).contains(&took.as_millis()), "{took:?}");
     assert_eq!(error.kind(), ErrorKind::MessageTimedOutInQueue);
     assert!(error.to_string().contains("message.timeout.ms"), "{error}");
+    assert!(error.to_string().contains("127.0.0.1:1/bootstrap: connection failed"), "{error}");
     assert!(eventually(|| producer.in_queue() == 0 && reports.len() >= 50));
     assert!(reports.all().iter().all(|report| report.status == NotPersisted));
     producer.flush(PATIENCE).unwrap();
@@ -256,6 +257,10 @@ fn records_in_flight_time_out_as_possibly_persisted(backend: &Backend) {
         let error = report.error.expect("timed out");
         assert_eq!((error.kind(), report.status), (ErrorKind::MessageTimedOutInFlight, PossiblyPersisted));
         assert!(error.to_string().contains(&topic), "{error}");
+        assert!(
+            error.to_string().contains("127.0.0.1:") && error.to_string().contains("did not answer yet"),
+            "{error}"
+        );
     }
 }
 

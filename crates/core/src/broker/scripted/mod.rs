@@ -3,6 +3,7 @@
 
 mod collecting;
 mod throttling;
+mod timing_out;
 
 use std::{
     collections::BTreeMap,
