@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use ottla::{Admin, Consumer, ConsumerEvent, ErrorCode, ErrorKind, NewTopic, Offset, Record, Records};
+use ottla::{
+    Admin, Consumer, ConsumerEvent, ErrorCode, ErrorKind, NewTopic, Offset, PersistenceStatus, Record,
+    Records,
+};
 use ottla_embedded_broker::{BrokerId, Fault, FaultAction};
 use ottla_protocol::api::ApiKey;
 use ottla_scenarios::{Backend, PATIENCE, eventually};
@@ -11,6 +14,7 @@ ottla_scenarios::run_on_all!(
     a_topic_that_was_made_anew_is_an_error_and_no_old_offset_is_used,
     a_topic_that_was_made_anew_is_read_from_its_beginning_if_so_configured,
     a_producer_goes_on_with_a_topic_that_was_made_anew,
+    what_was_taken_for_a_topic_that_is_made_anew_fails_and_what_comes_later_is_written,
     a_seek_does_not_wait_for_the_fetch_under_way,
     a_partition_that_is_added_later_is_read_as_soon_as_it_is_there,
 );
@@ -95,6 +99,42 @@ fn a_producer_goes_on_with_a_topic_that_was_made_anew(backend: &Backend) {
     assert_eq!(backend.values(&topic, 0), new);
     let sequence = backend.batches(&topic, 0)[0].header.base_sequence;
     assert_eq!(sequence, 0, "nothing of this producer was in the new topic's log");
+}
+
+fn what_was_taken_for_a_topic_that_is_made_anew_fails_and_what_comes_later_is_written(backend: &Backend) {
+    let topic = backend.topic(1);
+    let properties = [("topic.metadata.refresh.interval.ms", "300"), ("broker.linger.ms", "100000")];
+    let (producer, reports) = backend.producer_with_reports(&properties);
+    let send = |numbers: std::ops::Range<u64>| {
+        for n in numbers {
+            producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
+        }
+    };
+    send(0..20);
+    producer.flush(PATIENCE).unwrap();
+    send(20..40);
+    make_anew(backend, &topic);
+    assert!(eventually(|| reports.len() == 40), "{} of 40 reports came", reports.len());
+    send(40..60);
+    producer.flush(PATIENCE).unwrap();
+    reports.assert_one_each(60);
+    for report in reports.all() {
+        let (written_to_old, written_to_new) = (report.opaque < 20, report.opaque >= 40);
+        if written_to_old || written_to_new {
+            let offset = report.opaque as i64 % 40;
+            assert_eq!((report.error, report.offset), (None, Some(offset)), "message {}", report.opaque);
+            continue;
+        }
+        let error = report.error.expect("it was taken for the old topic");
+        assert_eq!(
+            (error.kind(), report.status),
+            (ErrorKind::TopicRecreated, PersistenceStatus::NotPersisted)
+        );
+        assert!(error.to_string().contains(&topic), "{error}");
+    }
+    let new: Vec<String> = (40..60).map(|n| n.to_string()).collect();
+    assert_eq!(backend.values(&topic, 0), new);
+    assert_eq!(backend.batches(&topic, 0)[0].header.base_sequence, 0);
 }
 
 fn a_topic_that_was_made_anew_is_noticed_by_brokers_that_fetch_by_name(backend: &Backend) {
