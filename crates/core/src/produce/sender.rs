@@ -714,6 +714,9 @@ impl Sender {
         if self.shared.settings.mutation.is(Mutant::AcknowledgeRefused) && verdict == Verdict::Retry {
             verdict = Verdict::Delivered;
         }
+        if verdict == Verdict::Duplicate && batch.batch.attempts == 0 && !batch.batch.possibly_persisted {
+            return self.refuse_duplicate(batch, code, peer);
+        }
         if self.shared.settings.mutation.is(Mutant::WrongOffset) {
             delivered.base_offset = delivered.base_offset.map(|offset| offset + 1);
         }
@@ -765,6 +768,19 @@ impl Sender {
                 self.fail(batch, error);
             }
         }
+    }
+
+    /// The broker has seen the batch before, it says, which can't be: what it has under these numbers is not this batch.
+    fn refuse_duplicate(&mut self, mut batch: ProduceBatch, code: ErrorCode, peer: &str) {
+        let detail =
+            format!("it calls a batch a duplicate ({}) that was sent for the first time", code.name());
+        let mut error = Error::new(ErrorKind::BadResponse, detail).with_peer(peer).with_api("Produce");
+        if let Some(entry) = &self.slots[batch.slot] {
+            error = error.with_partition(&**entry.partition.topic(), entry.partition.partition());
+        }
+        self.outputs.push_back(SenderOutput::Odd(error.clone()));
+        batch.batch.possibly_persisted = true;
+        self.fail(batch, error);
     }
 
     fn handle_lost_batch(&mut self, now: Instant, mut batch: ProduceBatch, sent: bool, error: &Error) {

@@ -2,6 +2,7 @@
 //! is answered and when.
 
 mod collecting;
+mod misbehaving;
 mod throttling;
 mod timing_out;
 
@@ -126,6 +127,7 @@ struct Script {
     parked: BTreeMap<i32, PartitionProducer>,
     mail: Vec<ToCluster>,
     next_offset: i64,
+    connects: usize,
 }
 
 impl Script {
@@ -174,6 +176,7 @@ impl Script {
             parked,
             mail: Vec::new(),
             next_offset: 0,
+            connects: 0,
         }
     }
 
@@ -276,6 +279,16 @@ impl Script {
         self.settle();
     }
 
+    /// Why the connection was dropped.
+    fn down(&mut self) -> Error {
+        let mail = std::mem::take(&mut self.mail);
+        let error = mail.into_iter().find_map(|mail| match mail {
+            ToCluster::Down(error) => Some(error),
+            _ => None,
+        });
+        error.expect("the connection was dropped")
+    }
+
     fn statuses(&self) -> Vec<PersistenceStatus> {
         self.reports.0.lock().iter().map(|(_, _, status, _)| *status).collect()
     }
@@ -331,6 +344,7 @@ impl Script {
                 self.core.handle_resolved(self.now, Ok(vec![address]));
             }
             BrokerOutput::Connect(_) if self.is_up => {
+                self.connects += 1;
                 self.is_connected = true;
                 self.core.handle_connected(self.now);
             }
@@ -341,6 +355,12 @@ impl Script {
             }
             BrokerOutput::ToCluster(ToCluster::ReleasedProducer(producer)) => {
                 self.parked.insert(producer.partition(), *producer);
+            }
+            BrokerOutput::ToCluster(ToCluster::RenewIdentity(used)) => {
+                if self.shared.identity.get() == Some(used) {
+                    self.shared.identity.set(ProducerIdentity { epoch: used.epoch + 1, ..used });
+                }
+                self.core.handle_mail(self.now, ToBroker::Look);
             }
             BrokerOutput::ToCluster(mail) => self.mail.push(mail),
             BrokerOutput::Done => {}

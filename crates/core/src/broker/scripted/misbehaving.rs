@@ -1,0 +1,175 @@
+//! A broker that breaks the protocol, or contradicts itself: it is found out and named, nothing is written twice or reported
+//! falsely, and nobody goes round faster than the back-off.
+//!
+//! | what the broker does | test |
+//! |---|---|
+//! | a wrong correlation id | `an_answer_with_a_wrong_number_ends_the_connection_and_the_batch_goes_again` |
+//! | the same answer twice | `an_answer_that_comes_twice_ends_the_connection_and_is_reported_once`, `an_answer_that_comes_twice_is_not_taken_for_the_next_requests` |
+//! | sequences that were never sent | `a_first_batch_that_is_called_a_duplicate_is_not_reported_as_written`, `a_batch_that_was_sent_before_may_be_a_duplicate`, `a_broker_that_never_finds_the_sequence_right_is_asked_no_faster_than_the_back_off` |
+//! | offsets that go backwards | [`an_offset_that_goes_backwards_is_told_and_the_records_are_reported_once`](crate::produce) |
+//! | older epochs | [`an_older_leader_epoch_does_not_replace_a_newer_one`](crate::cluster::metadata) |
+//! | a leader that does not exist, hosts that are empty, port 0 | the scripted cluster's tests |
+//! | garbage, again and again | `a_broker_that_answers_garbage_for_ever_is_asked_no_faster_than_the_back_off` |
+
+use ottla_protocol::error_code::ErrorCode;
+
+use super::{Request, Script, at, millis};
+use crate::{
+    error::ErrorKind,
+    mail::ToCluster,
+    produce::{collector::Linger, report::PersistenceStatus, shared::ProducerSettings},
+};
+
+fn settings() -> ProducerSettings {
+    ProducerSettings {
+        linger: Linger::Broker(millis(5)),
+        message_timeout: None,
+        retry_backoff: millis(100),
+        retry_backoff_max: millis(100),
+        ..ProducerSettings::default()
+    }
+}
+
+fn script() -> Script {
+    let mut script = Script::new(2, settings());
+    script.run_until(at(100));
+    script
+}
+
+fn sent(script: &mut Script, partition: i32, value: &str) -> Request {
+    script.send(partition, value);
+    script.run_for(millis(5));
+    script.request()
+}
+
+#[test]
+fn an_answer_with_a_wrong_number_ends_the_connection_and_the_batch_goes_again() {
+    for difference in [1, -1, i32::MAX] {
+        let mut script = script();
+        let mut request = sent(&mut script, 0, "x");
+        request.correlation_id = request.correlation_id.wrapping_add(difference);
+        script.accept(&request);
+        let error = script.down();
+        assert_eq!(error.kind(), ErrorKind::BadResponse);
+        assert!(
+            error.to_string().contains("broker:9092/1: Produce: ")
+                && error.to_string().contains("correlation id")
+        );
+        assert!(script.statuses().is_empty(), "what it answered counts for nothing");
+        let lost_at = script.now;
+        script.run_for(millis(500));
+        let again = script.request();
+        assert!(again.written_at >= lost_at + millis(80), "after the back-off");
+        script.accept(&again);
+        assert_eq!((again.values(), script.statuses()), (vec!["x"], vec![PersistenceStatus::Persisted]));
+    }
+}
+
+#[test]
+fn an_answer_that_comes_twice_ends_the_connection_and_is_reported_once() {
+    let mut script = script();
+    let request = sent(&mut script, 0, "x");
+    script.accept(&request);
+    script.accept(&request);
+    let error = script.down();
+    assert!(error.to_string().contains("an answer to nothing that was asked"), "{error}");
+    script.run_for(millis(1000));
+    script.assert_silent();
+    assert_eq!(script.statuses(), [PersistenceStatus::Persisted]);
+}
+
+#[test]
+fn an_answer_that_comes_twice_is_not_taken_for_the_next_requests() {
+    let mut script = script();
+    let first = sent(&mut script, 0, "first");
+    let second = sent(&mut script, 1, "second");
+    script.accept(&first);
+    script.accept(&first);
+    assert!(script.down().to_string().contains("correlation id"));
+    assert_eq!(script.reported_messages(), 1, "of the second one nothing was said");
+    script.run_for(millis(500));
+    let again = script.request();
+    assert_eq!(again.values(), second.values());
+    script.accept(&again);
+    assert_eq!(script.statuses(), [PersistenceStatus::Persisted; 2]);
+}
+
+#[test]
+fn a_first_batch_that_is_called_a_duplicate_is_not_reported_as_written() {
+    let mut script = script();
+    let request = sent(&mut script, 0, "x");
+    script.answer(&request, 0, |_| ErrorCode::DUPLICATE_SEQUENCE_NUMBER);
+    assert_eq!(script.statuses(), [PersistenceStatus::PossiblyPersisted]);
+    let error = &script.errors()[0];
+    assert!(
+        error.to_string().contains("t [0]") && error.to_string().contains("sent for the first time"),
+        "{error}"
+    );
+    assert!(
+        script
+            .mail
+            .iter()
+            .any(|mail| matches!(mail, ToCluster::Odd(odd) if odd.kind() == ErrorKind::BadResponse))
+    );
+    // What comes next has numbers that the broker can't have seen.
+    let next = sent(&mut script, 0, "y");
+    script.accept(&next);
+    assert_eq!(script.shared.identity.get().map(|identity| identity.epoch), Some(1));
+    assert_eq!(script.statuses()[1], PersistenceStatus::Persisted);
+}
+
+#[test]
+fn a_batch_that_was_sent_before_may_be_a_duplicate() {
+    let mut script = script();
+    sent(&mut script, 0, "x");
+    script.disconnect();
+    script.run_for(millis(500));
+    let again = script.request();
+    script.answer(&again, 0, |_| ErrorCode::DUPLICATE_SEQUENCE_NUMBER);
+    assert_eq!(script.statuses(), [PersistenceStatus::Persisted]);
+    assert!(script.errors().is_empty());
+}
+
+#[test]
+fn a_broker_that_never_finds_the_sequence_right_is_asked_no_faster_than_the_back_off() {
+    for code in [
+        ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode::UNKNOWN_PRODUCER_ID,
+        ErrorCode::INVALID_PRODUCER_EPOCH,
+    ] {
+        let mut script = script();
+        script.send(0, "x");
+        let mut requests = 0;
+        while script.now < at(10_100) {
+            script.run_for(millis(5));
+            for request in std::mem::take(&mut script.requests) {
+                requests += 1;
+                script.answer(&request, 0, |_| code);
+            }
+        }
+        assert!((50..=125).contains(&requests), "{code:?}: {requests} in 10 s, with a back-off of 100 ms");
+        assert!(script.statuses().is_empty(), "its time is not over");
+    }
+}
+
+#[test]
+fn a_broker_that_answers_garbage_for_ever_is_asked_no_faster_than_the_back_off() {
+    let mut script = script();
+    script.send(0, "x");
+    let (mut requests, connects) = (0, script.connects);
+    while script.now < at(10_100) {
+        script.run_for(millis(5));
+        for request in std::mem::take(&mut script.requests) {
+            requests += 1;
+            script.respond(&request, |_, out| out.extend([0xff; 40]));
+        }
+    }
+    let connects = script.connects - connects;
+    assert!(
+        (20..=125).contains(&connects) && (20..=125).contains(&requests),
+        "{connects} connections, {requests} requests"
+    );
+    assert!(script.statuses().is_empty());
+    let error = script.down();
+    assert_eq!(error.kind(), ErrorKind::BadResponse);
+}
