@@ -7,12 +7,13 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    broker, consume, consumer_perf_test, metadata, offsets, produce, producer_perf_test, properties, topics,
+    broker, consume, consumer_perf_test, metadata, offsets, produce, producer_perf_test, properties,
+    rdkafka_performance, topics,
 };
 
 /// Kafka from the command line: measure, produce, consume, look, and a cluster of its own
 ///
-/// Called as kafka-producer-perf-test or kafka-consumer-perf-test it is that tool.
+/// Called as kafka-producer-perf-test, kafka-consumer-perf-test or rdkafka_performance it is that tool.
 #[derive(Parser, Debug)]
 #[command(
     name = "ottla",
@@ -43,6 +44,8 @@ enum Command {
     Metadata(metadata::MetadataOptions),
     Broker(broker::BrokerOptions),
     Properties(properties::PropertiesOptions),
+    #[command(name = "rdkafka_performance")]
+    RdkafkaPerformance(rdkafka_performance::RdkafkaPerformanceOptions),
 }
 
 /// Runs the command that the arguments name, the first being the program.
@@ -54,6 +57,13 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         .to_string();
     if let Some(command) = tool(&program) {
         arguments.insert(1, command.into());
+    }
+    // Its flags are not ours to read: the C program takes them as they stand.
+    if program == rdkafka_performance::NAME {
+        return rdkafka_performance::run(arguments);
+    }
+    if arguments.get(1).is_some_and(|command| command == rdkafka_performance::NAME) {
+        return rdkafka_performance::run(arguments.split_off(1));
     }
     if arguments.len() == 3 && arguments[1] == "-X" && arguments[2] == "list" {
         arguments.splice(1.., ["properties".into()]);
@@ -68,6 +78,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         Command::Metadata(options) => metadata::run(&options),
         Command::Broker(options) => broker::run(&options),
         Command::Properties(options) => properties::run(&options),
+        Command::RdkafkaPerformance(options) => return rdkafka_performance::run(options.flags),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -8,4 +8,5 @@ pub mod offsets;
 pub mod produce;
 pub mod producer_perf_test;
 pub mod properties;
+pub mod rdkafka_performance;
 pub mod topics;
