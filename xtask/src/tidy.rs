@@ -40,7 +40,11 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ("ottla-sim", &["ottla-embedded-broker", "ottla-core", "ottla-protocol"]),
     ("ottla-scenarios", &["ottla", "ottla-core", "ottla-protocol", "ottla-embedded-broker", "ottla-sim"]),
     ("ottla-capi", &["ottla", "ottla-embedded-broker"]),
-    ("ottla-cli", &["ottla", "ottla-core", "ottla-protocol", "ottla-embedded-broker"]),
+    ("ottla-rdkafka-performance", &["ottla-capi"]),
+    (
+        "ottla-cli",
+        &["ottla", "ottla-core", "ottla-protocol", "ottla-embedded-broker", "ottla-rdkafka-performance"],
+    ),
     ("xtask", &[]),
 ];
 
