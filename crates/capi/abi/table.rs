@@ -108,14 +108,12 @@ pub fn not_yet() -> String {
         }
         let mut parameters = Vec::new();
         let mut errstr = false;
-        let mut rk_and_queue = (false, false);
+        let is_call = ["*rkqu", "*options", "*rk,"].iter().all(|one| function.prototype.contains(one));
         for parameter in function.parameters() {
             let last = parameter
                 .rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_')
                 .find(|word| !word.is_empty())
                 .unwrap_or("");
-            rk_and_queue.0 |= parameter.starts_with("rd_kafka_t *rk");
-            rk_and_queue.1 |= parameter.starts_with("rd_kafka_queue_t *rkqu");
             errstr |= last == "errstr_size";
             let kind = if parameter.contains(['*', '(']) {
                 "*mut c_void"
@@ -133,7 +131,7 @@ pub fn not_yet() -> String {
             let (is_void, all) = (function.return_type() == "void", &function.prototype);
             let used = match last {
                 "errstr" | "errstr_size" if all.contains("errstr_size") => last.to_owned(),
-                "rk" | "rkqu" if is_void && all.contains("*rkqu") && all.contains("*rk,") => last.to_owned(),
+                "rk" | "options" | "rkqu" if is_void && is_call => last.to_owned(),
                 _ => format!("_a{}", parameters.len()),
             };
             parameters.push(format!("{used}: {kind}"));
@@ -144,7 +142,7 @@ pub fn not_yet() -> String {
             String::new()
         };
         let (answer, body) = match function.return_type() {
-            "void" if rk_and_queue == (true, true) => ("", format!("not_yet_event(\"{name}\", rk, rkqu);")),
+            "void" if is_call => ("", format!("not_yet_event(\"{name}\", rk, options, rkqu);")),
             "void" => ("", format!("let _ = \"{name}\";")),
             "rd_kafka_resp_err_t" => (" -> i32", format!("{said}NOT_IMPLEMENTED")),
             "rd_kafka_error_t *" => (" -> *mut c_void", format!("{said}not_yet_error(\"{name}\")")),

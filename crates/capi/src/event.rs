@@ -6,7 +6,8 @@ use std::{
 };
 
 use crate::{
-    boundary::{guarded_local, put_text},
+    admin::{self, Answer, Failure},
+    boundary::{Opaque, guarded_local, put_text},
     client::Client,
     codes::code,
     list::{self, List},
@@ -26,6 +27,9 @@ pub struct Event {
     /// The one message of a fetch event was shown.
     is_shown: bool,
     log: Option<(c_int, &'static CStr)>,
+    /// What an administrative call found out, and the pointer that it was given.
+    answer: Option<Answer>,
+    opaque: Opaque,
 }
 
 impl Event {
@@ -40,6 +44,8 @@ impl Event {
             is_fatal: false,
             is_shown: false,
             log: None,
+            answer: None,
+            opaque: Opaque(ptr::null_mut()),
         };
         match &op {
             Op::Error { code, text, is_fatal } => {
@@ -79,7 +85,23 @@ impl Event {
             is_fatal: false,
             is_shown: false,
             log: None,
+            answer: None,
+            opaque: Opaque(ptr::null_mut()),
         }
+    }
+
+    /// The end of an administrative call.
+    pub(crate) fn of_answer(kind: c_int, opaque: Opaque, outcome: Result<Answer, Failure>) -> Self {
+        let (answer, code, text) = match outcome {
+            Ok(answer) => (Some(answer), code::NO_ERROR, String::new()),
+            Err(failure) => (None, failure.code, failure.text),
+        };
+        Self { kind, answer, opaque, ..Self::of_error(code, text) }
+    }
+
+    /// What an administrative call found out.
+    pub(crate) const fn answer(&self) -> Option<&Answer> {
+        self.answer.as_ref()
     }
 
     fn next(&mut self) -> *const rd_kafka_message_t {
@@ -112,7 +134,7 @@ pub unsafe extern "C" fn rd_kafka_event_name(event: *const Event) -> *const c_ch
         event_type::LOG => c"Log",
         event_type::ERROR => c"Error",
         event_type::STATS => c"Stats",
-        _ => c"?unknown?",
+        kind => admin::event_name(kind).unwrap_or(c"?unknown?"),
     };
     name.as_ptr()
 }
@@ -201,8 +223,9 @@ pub unsafe extern "C" fn rd_kafka_event_error_is_fatal(event: *const Event) -> c
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rd_kafka_event_opaque(_: *const Event) -> *mut c_void {
-    ptr::null_mut()
+pub unsafe extern "C" fn rd_kafka_event_opaque(event: *const Event) -> *mut c_void {
+    // SAFETY: NULL or an event, says the caller.
+    unsafe { event.as_ref() }.map_or(ptr::null_mut(), |event| event.opaque.0)
 }
 
 /// See the header.

@@ -10,7 +10,7 @@
 //!  queue ───── queues, their forwarding and who serves them;  event: what is in them
 //!  consume ──► message: consumed messages in slabs;  legacy: the older consumer;  list, headers
 //!  background ─ the thread of background_event_cb;  log: where log lines go
-//!  metadata, admin, mock
+//!  metadata, admin (uuid), mock
 //!  variadic, not_yet ── functions that Rust can't write, and functions that are not there yet
 //! ```
 //!
@@ -18,6 +18,7 @@
 //! there yet are made of it. This is one of two crates that may say `unsafe`.
 #![allow(clippy::missing_safety_doc, reason = "the headers say what each function demands of its caller")]
 
+mod admin;
 mod arena;
 mod background;
 mod boundary;
@@ -40,4 +41,5 @@ mod queue;
 mod report;
 mod topic;
 mod types;
+mod uuid;
 mod variadic;

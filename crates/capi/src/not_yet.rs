@@ -4,12 +4,10 @@
 use std::ffi::{c_char, c_void};
 
 use crate::{
+    admin,
     boundary::put_text,
-    client::Client,
     codes::code,
     error::{ErrorObject, fail},
-    event::Event,
-    queue::{Op, Queue},
 };
 
 const NOT_IMPLEMENTED: i32 = code::_NOT_IMPLEMENTED;
@@ -32,11 +30,9 @@ fn not_yet_minus_one() -> i32 {
 }
 
 /// A request whose answer would be an event gets an event that says so.
-fn not_yet_event(name: &str, rk: *mut c_void, queue: *mut c_void) {
-    // SAFETY: the interface says that these are a client and a queue, or NULL.
-    if let (Some(_), Some(queue)) = unsafe { (Client::of(rk.cast()), Queue::of(queue.cast())) } {
-        queue.push(Op::Event(Box::new(Event::of_error(NOT_IMPLEMENTED, sentence(name)))));
-    }
+fn not_yet_event(name: &str, rk: *mut c_void, options: *mut c_void, queue: *mut c_void) {
+    // SAFETY: the interface says that these are a client, options and a queue, or NULL.
+    unsafe { admin::not_yet(name, sentence(name), rk.cast(), options.cast(), queue.cast()) };
 }
 
 include!(concat!(env!("OUT_DIR"), "/not_yet.rs"));

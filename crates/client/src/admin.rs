@@ -10,16 +10,16 @@ use std::{
 
 use ottla_core::{
     admin::{
-        AdminCall,
+        AdminCall, How,
         describe::{ClusterDescription, WhichTopics, describe},
-        topics::{NewTopic, TopicResults, create_partitions, create_topics, delete_topics},
+        topics::{NewPartitions, NewTopic, TopicResults, create_partitions, create_topics, delete_topics},
     },
     cluster::command::Command,
     completion::{Completion, Waiting, completion},
     config::ClientView,
     error::{Error, ErrorKind, Result},
     event::{Event, EventQueue},
-    fetch::offsets::{ListedOffset, OffsetSpec},
+    fetch::offsets::{ListedOffset, OffsetQuery, OffsetSpec},
 };
 
 use crate::{
@@ -37,6 +37,34 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Admin {
     inner: Arc<Inner>,
+}
+
+/// How a call is made, for the calls with `_with` behind their name. These leave it to the broker to judge names and
+/// numbers, so that each topic has its own error; only what can't be asked at all is an error at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AdminOptions {
+    /// How long to try, in all.
+    pub timeout: Duration,
+    /// How long the broker may take for what is wanted; without it, as long as the request.
+    pub operation_timeout: Option<Duration>,
+    /// Only say whether it could be done.
+    pub validate_only: bool,
+    /// The broker that is asked, in place of the one that the call would go to.
+    pub broker: Option<i32>,
+    /// The last offset is the one up to which transactions are decided.
+    pub read_committed: bool,
+}
+
+impl AdminOptions {
+    /// Tries this long, and does nothing special.
+    pub const fn new(timeout: Duration) -> Self {
+        Self { timeout, operation_timeout: None, validate_only: false, broker: None, read_committed: false }
+    }
+
+    const fn how(&self) -> How {
+        How { broker: self.broker, operation_timeout: self.operation_timeout }
+    }
 }
 
 #[derive(Debug)]
@@ -127,8 +155,71 @@ impl Admin {
             }
         }
         check_unique(topics.iter().map(|(name, _)| *name))?;
-        let topics = topics.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+        let topics = topics.iter().map(|(name, count)| NewPartitions::new(*name, *count)).collect();
         Ok(self.call(move |done| create_partitions(topics, false, timeout, done)))
+    }
+
+    /// Creates topics. See [`AdminOptions`].
+    pub fn create_topics_with(
+        &self,
+        topics: &[NewTopic],
+        options: &AdminOptions,
+    ) -> Result<impl Future<Output = Result<TopicResults>> + Send + use<>> {
+        check_unique(topics.iter().map(|topic| &*topic.name))?;
+        let (topics, options) = (topics.to_vec(), *options);
+        Ok(self.call(move |done| {
+            create_topics(topics, options.validate_only, options.timeout, done).done(options.how())
+        }))
+    }
+
+    /// Deletes topics. See [`AdminOptions`].
+    pub fn delete_topics_with(
+        &self,
+        topics: &[&str],
+        options: &AdminOptions,
+    ) -> Result<impl Future<Output = Result<TopicResults>> + Send + use<>> {
+        check_unique(topics.iter().copied())?;
+        let (names, options) = (topics.iter().map(ToString::to_string).collect(), *options);
+        Ok(self.call(move |done| delete_topics(names, options.timeout, done).done(options.how())))
+    }
+
+    /// Gives topics more partitions. See [`AdminOptions`].
+    pub fn create_partitions_with(
+        &self,
+        topics: &[NewPartitions],
+        options: &AdminOptions,
+    ) -> Result<impl Future<Output = Result<TopicResults>> + Send + use<>> {
+        check_unique(topics.iter().map(|topic| &*topic.topic))?;
+        let (topics, options) = (topics.to_vec(), *options);
+        Ok(self.call(move |done| {
+            create_partitions(topics, options.validate_only, options.timeout, done).done(options.how())
+        }))
+    }
+
+    /// The cluster with topics. See [`Admin::metadata`] and [`AdminOptions`].
+    pub fn metadata_with(
+        &self,
+        topics: Option<&[&str]>,
+        options: &AdminOptions,
+    ) -> impl Future<Output = Result<Result<ClusterDescription>>> + Send + use<> {
+        let which = match topics {
+            None => WhichTopics::All,
+            Some([]) => WhichTopics::None,
+            Some(names) => WhichTopics::These(names.iter().map(ToString::to_string).collect()),
+        };
+        let options = *options;
+        self.call(move |done| describe(which, options.timeout, done).done(options.how()))
+    }
+
+    /// Asks the partitions' leaders for offsets. See [`Admin::list_offsets`] and [`AdminOptions`].
+    pub fn list_offsets_with(
+        &self,
+        questions: &[(&str, i32, OffsetSpec)],
+        options: &AdminOptions,
+    ) -> Result<impl Future<Output = Result<Vec<Result<ListedOffset>>>> + Send + use<>> {
+        let query = offset_query(questions, options.timeout)?;
+        let query = OffsetQuery { read_committed: options.read_committed, ..query };
+        Ok(self.call(move |done| AdminCall::list_offsets(query, done)))
     }
 
     /// The names of all topics that may be seen.

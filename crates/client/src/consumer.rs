@@ -521,7 +521,7 @@ pub(crate) fn offset_query(questions: &[(&str, i32, OffsetSpec)], timeout: Durat
         }
         Ok((Arc::from(*topic), *partition, *spec))
     });
-    Ok(OffsetQuery { questions: questions.collect::<Result<_>>()?, timeout })
+    Ok(OffsetQuery { questions: questions.collect::<Result<_>>()?, timeout, read_committed: false })
 }
 
 fn check_partition(topic: &str, partition: i32) -> Result<()> {

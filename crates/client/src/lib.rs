@@ -24,7 +24,7 @@ mod producer;
 mod start;
 mod wait;
 
-pub use admin::Admin;
+pub use admin::{Admin, AdminOptions};
 /// Shared bytes, for [`Record::shared_value`].
 pub use bytes::Bytes;
 pub use config::{Config, check_config};
@@ -33,7 +33,7 @@ pub use ottla_core::config::table as properties;
 pub use ottla_core::{
     admin::{
         describe::{BrokerDescription, ClusterDescription, PartitionDescription, TopicDescription},
-        topics::{NewTopic, TopicResults},
+        topics::{NewPartitions, NewTopic, TopicResults},
     },
     config::{ConfigError, ConfigErrorKind, Profile, RawConfig},
     error::{Culprit, Error, ErrorContext, ErrorKind, Result},

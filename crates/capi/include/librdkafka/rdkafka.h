@@ -1108,27 +1108,27 @@ int32_t rd_kafka_message_leader_epoch(const rd_kafka_message_t *rkmessage);
 RD_EXPORT
 int16_t rd_kafka_message_delivery_count(const rd_kafka_message_t *rkmessage);
 
-/** The base64str of the uuid. Not there yet. */
+/** The UUID as Kafka writes it: base64 for URLs, 22 letters. The text lives as long as the UUID. */
 RD_EXPORT
 const char *rd_kafka_Uuid_base64str(const rd_kafka_Uuid_t *uuid);
 
-/** The least significant bits of the uuid. Not there yet. */
+/** The second half. */
 RD_EXPORT
 int64_t rd_kafka_Uuid_least_significant_bits(const rd_kafka_Uuid_t *uuid);
 
-/** The most significant bits of the uuid. Not there yet. */
+/** The first half. */
 RD_EXPORT
 int64_t rd_kafka_Uuid_most_significant_bits(const rd_kafka_Uuid_t *uuid);
 
-/** A new uuid. Not there yet. */
+/** A UUID of two halves. */
 RD_EXPORT
 rd_kafka_Uuid_t *rd_kafka_Uuid_new(int64_t most_significant_bits, int64_t least_significant_bits);
 
-/** The copy of the uuid. Not there yet. */
+/** A copy of a UUID. */
 RD_EXPORT
 rd_kafka_Uuid_t *rd_kafka_Uuid_copy(const rd_kafka_Uuid_t *uuid);
 
-/** Frees the uuid. Not there yet. */
+/** Frees a UUID. */
 RD_EXPORT
 void rd_kafka_Uuid_destroy(rd_kafka_Uuid_t *uuid);
 
@@ -1804,19 +1804,19 @@ rd_kafka_resp_err_t rd_kafka_metadata(rd_kafka_t *rk, int all_topics, rd_kafka_t
 RD_EXPORT
 void rd_kafka_metadata_destroy(const struct rd_kafka_metadata *metadata);
 
-/** The id of the node. Not there yet. */
+/** The broker's id. */
 RD_EXPORT
 int rd_kafka_Node_id(const rd_kafka_Node_t *node);
 
-/** The host of the node. Not there yet. */
+/** The broker's host; empty if only a partition named it. */
 RD_EXPORT
 const char *rd_kafka_Node_host(const rd_kafka_Node_t *node);
 
-/** The port of the node. Not there yet. */
+/** The broker's port. */
 RD_EXPORT
 uint16_t rd_kafka_Node_port(const rd_kafka_Node_t *node);
 
-/** The rack of the node. Not there yet. */
+/** The broker's rack, or NULL. */
 RD_EXPORT
 const char *rd_kafka_Node_rack(const rd_kafka_Node_t *node);
 
@@ -1932,7 +1932,7 @@ const char *rd_kafka_event_error_string(rd_kafka_event_t *rkev);
 RD_EXPORT
 int rd_kafka_event_error_is_fatal(rd_kafka_event_t *rkev);
 
-/** The pointer that came with the request that this is the answer to. */
+/** The pointer that came with the administrative call that this is the answer to, else NULL. */
 RD_EXPORT
 void *rd_kafka_event_opaque(rd_kafka_event_t *rkev);
 
@@ -1956,15 +1956,15 @@ rd_kafka_topic_partition_list_t *rd_kafka_event_topic_partition_list(rd_kafka_ev
 RD_EXPORT
 rd_kafka_topic_partition_t *rd_kafka_event_topic_partition(rd_kafka_event_t *rkev);
 
-/** The result of CreateTopics that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of CreateTopics that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_CreateTopics_result_t *rd_kafka_event_CreateTopics_result(rd_kafka_event_t *rkev);
 
-/** The result of DeleteTopics that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of DeleteTopics that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_DeleteTopics_result_t *rd_kafka_event_DeleteTopics_result(rd_kafka_event_t *rkev);
 
-/** The result of CreatePartitions that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of CreatePartitions that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_CreatePartitions_result_t *rd_kafka_event_CreatePartitions_result(rd_kafka_event_t *rkev);
 
@@ -1992,11 +1992,11 @@ const rd_kafka_ListConsumerGroups_result_t *rd_kafka_event_ListConsumerGroups_re
 RD_EXPORT
 const rd_kafka_DescribeConsumerGroups_result_t *rd_kafka_event_DescribeConsumerGroups_result(rd_kafka_event_t *rkev);
 
-/** The result of DescribeTopics that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of DescribeTopics that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_DescribeTopics_result_t *rd_kafka_event_DescribeTopics_result(rd_kafka_event_t *rkev);
 
-/** The result of DescribeCluster that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of DescribeCluster that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_DescribeCluster_result_t *rd_kafka_event_DescribeCluster_result(rd_kafka_event_t *rkev);
 
@@ -2028,7 +2028,7 @@ const rd_kafka_ListConsumerGroupOffsets_result_t *rd_kafka_event_ListConsumerGro
 RD_EXPORT
 const rd_kafka_AlterConsumerGroupOffsets_result_t *rd_kafka_event_AlterConsumerGroupOffsets_result(rd_kafka_event_t *rkev);
 
-/** The result of ListOffsets that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of ListOffsets that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_ListOffsets_result_t *rd_kafka_event_ListOffsets_result(rd_kafka_event_t *rkev);
 
@@ -2108,15 +2108,15 @@ rd_kafka_resp_err_t rd_kafka_interceptor_add_on_thread_exit(rd_kafka_t *rk, cons
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_broker_state_change(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_broker_state_change_t *on_broker_state_change, void *ic_opaque);
 
-/** The error in the result of topic; they live as long as the event. Not there yet. */
+/** What became of a topic. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_topic_result_error(const rd_kafka_topic_result_t *topicres);
 
-/** The error string in the result of topic; they live as long as the event. Not there yet. */
+/** The same in words, or NULL if it went well. */
 RD_EXPORT
 const char *rd_kafka_topic_result_error_string(const rd_kafka_topic_result_t *topicres);
 
-/** The name in the result of topic; they live as long as the event. Not there yet. */
+/** The name of the topic. */
 RD_EXPORT
 const char *rd_kafka_topic_result_name(const rd_kafka_topic_result_t *topicres);
 
@@ -2140,27 +2140,27 @@ const rd_kafka_topic_partition_t *rd_kafka_topic_partition_result_partition(cons
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_topic_partition_result_error(const rd_kafka_topic_partition_result_t *partition_result);
 
-/** A new admin options. Not there yet. */
+/** Options for calls of this kind, RD_KAFKA_ADMIN_OP_ANY for every kind. NULL if there is no such kind or no client. */
 RD_EXPORT
 rd_kafka_AdminOptions_t *rd_kafka_AdminOptions_new(rd_kafka_t *rk, rd_kafka_admin_op_t for_api);
 
-/** Frees the admin options. Not there yet. */
+/** Frees options. Calls that were made with them do not need them any more. */
 RD_EXPORT
 void rd_kafka_AdminOptions_destroy(rd_kafka_AdminOptions_t *options);
 
-/** Sets the request timeout of a request, or says why it can not be set. Not there yet. */
+/** How long the call tries in all, in milliseconds: 0 to 3600000; socket.timeout.ms if not set. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_AdminOptions_set_request_timeout(rd_kafka_AdminOptions_t *options, int timeout_ms, char *errstr, size_t errstr_size);
 
-/** Sets the operation timeout of a request, or says why it can not be set. Not there yet. */
+/** How long the broker may take for what is wanted, in milliseconds: -1 to 3600000, -1 as long as the request. For creating and deleting topics, creating partitions, deleting records, electing leaders. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_AdminOptions_set_operation_timeout(rd_kafka_AdminOptions_t *options, int timeout_ms, char *errstr, size_t errstr_size);
 
-/** Sets the validate only of a request, or says why it can not be set. Not there yet. */
+/** 1: the broker only says whether it could be done. For creating topics and partitions and altering configurations. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_AdminOptions_set_validate_only(rd_kafka_AdminOptions_t *options, int true_or_false, char *errstr, size_t errstr_size);
 
-/** Sets the broker of a request, or says why it can not be set. Not there yet. */
+/** The broker that is asked, in place of the one that the call would go to. The call ends with RD_KAFKA_RESP_ERR__TIMED_OUT if there is none of this id. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_AdminOptions_set_broker(rd_kafka_AdminOptions_t *options, int32_t broker_id, char *errstr, size_t errstr_size);
 
@@ -2168,7 +2168,7 @@ rd_kafka_resp_err_t rd_kafka_AdminOptions_set_broker(rd_kafka_AdminOptions_t *op
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_AdminOptions_set_require_stable_offsets(rd_kafka_AdminOptions_t *options, int true_or_false);
 
-/** Sets the include authorized operations of a request, or says why it can not be set. Not there yet. */
+/** 1 asks for what the application may do with the topic, cluster or group. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_AdminOptions_set_include_authorized_operations(rd_kafka_AdminOptions_t *options, int true_or_false);
 
@@ -2180,83 +2180,83 @@ rd_kafka_error_t *rd_kafka_AdminOptions_set_match_consumer_group_states(rd_kafka
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_AdminOptions_set_match_consumer_group_types(rd_kafka_AdminOptions_t *options, const rd_kafka_consumer_group_type_t *consumer_group_types, size_t consumer_group_types_cnt);
 
-/** Sets the isolation level of a request, or says why it can not be set. Not there yet. */
+/** For listing offsets: with RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED the last offset is the one up to which transactions are decided. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_AdminOptions_set_isolation_level(rd_kafka_AdminOptions_t *options, rd_kafka_IsolationLevel_t value);
 
-/** Sets the opaque of a request, or says why it can not be set. Not there yet. */
+/** The pointer that rd_kafka_event_opaque() answers for the result. */
 RD_EXPORT
 void rd_kafka_AdminOptions_set_opaque(rd_kafka_AdminOptions_t *options, void *ev_opaque);
 
-/** A new new topic. Not there yet. */
+/** A topic to be created; -1 leaves the number of partitions or of replicas to the broker. NULL, with the reason in errstr, if a number is out of range or there is no name. */
 RD_EXPORT
 rd_kafka_NewTopic_t *rd_kafka_NewTopic_new(const char *topic, int num_partitions, int replication_factor, char *errstr, size_t errstr_size);
 
-/** Frees the new topic. Not there yet. */
+/** Frees a topic to be created. */
 RD_EXPORT
 void rd_kafka_NewTopic_destroy(rd_kafka_NewTopic_t *new_topic);
 
-/** Frees each new topic of an array; the array itself stays the caller's. Not there yet. */
+/** Frees the topics of an array; the array itself stays the caller's. */
 RD_EXPORT
 void rd_kafka_NewTopic_destroy_array(rd_kafka_NewTopic_t **new_topics, size_t new_topic_cnt);
 
-/** Set replica assignment of the new topic. Not there yet. */
+/** The brokers that hold a partition, first the preferred leader. The topic has -1 replicas, and partitions are assigned in order from 0 on, all of them. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_NewTopic_set_replica_assignment(rd_kafka_NewTopic_t *new_topic, int32_t partition, int32_t *broker_ids, size_t broker_id_cnt, char *errstr, size_t errstr_size);
 
-/** Set config of the new topic. Not there yet. */
+/** Sets a property of the topic; the broker checks it. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_NewTopic_set_config(rd_kafka_NewTopic_t *new_topic, const char *name, const char *value);
 
-/** Asks for create topics; the result comes as an event to rkqu. Not there yet. */
+/** Creates topics. An RD_KAFKA_EVENT_CREATETOPICS_RESULT comes to rkqu, or to the main queue if that is NULL: with an error if the call failed as a whole, else with a result for each topic. No topics, or one twice, is RD_KAFKA_RESP_ERR__INVALID_ARG. */
 RD_EXPORT
 void rd_kafka_CreateTopics(rd_kafka_t *rk, rd_kafka_NewTopic_t **new_topics, size_t new_topic_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The topics in the result of CreateTopics; they live as long as the event. Not there yet. */
+/** The result for each topic, in the order of the call. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_topic_result_t **rd_kafka_CreateTopics_result_topics(const rd_kafka_CreateTopics_result_t *result, size_t *cntp);
 
-/** A new delete topic. Not there yet. */
+/** A topic to be deleted. */
 RD_EXPORT
 rd_kafka_DeleteTopic_t *rd_kafka_DeleteTopic_new(const char *topic);
 
-/** Frees the delete topic. Not there yet. */
+/** Frees a topic to be deleted. */
 RD_EXPORT
 void rd_kafka_DeleteTopic_destroy(rd_kafka_DeleteTopic_t *del_topic);
 
-/** Frees each delete topic of an array; the array itself stays the caller's. Not there yet. */
+/** Frees the topics of an array; the array itself stays the caller's. */
 RD_EXPORT
 void rd_kafka_DeleteTopic_destroy_array(rd_kafka_DeleteTopic_t **del_topics, size_t del_topic_cnt);
 
-/** Asks for delete topics; the result comes as an event to rkqu. Not there yet. */
+/** Deletes topics; the result is an RD_KAFKA_EVENT_DELETETOPICS_RESULT. See rd_kafka_CreateTopics(). */
 RD_EXPORT
 void rd_kafka_DeleteTopics(rd_kafka_t *rk, rd_kafka_DeleteTopic_t **del_topics, size_t del_topic_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The topics in the result of DeleteTopics; they live as long as the event. Not there yet. */
+/** The result for each topic, in the order of the call. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_topic_result_t **rd_kafka_DeleteTopics_result_topics(const rd_kafka_DeleteTopics_result_t *result, size_t *cntp);
 
-/** A new new partitions. Not there yet. */
+/** A topic that is to have so many partitions in all. NULL, with the reason in errstr, if that is not in 1 .. 100000 or there is no name. */
 RD_EXPORT
 rd_kafka_NewPartitions_t *rd_kafka_NewPartitions_new(const char *topic, size_t new_total_cnt, char *errstr, size_t errstr_size);
 
-/** Frees the new partitions. Not there yet. */
+/** Frees new partitions. */
 RD_EXPORT
 void rd_kafka_NewPartitions_destroy(rd_kafka_NewPartitions_t *new_parts);
 
-/** Frees each new partitions of an array; the array itself stays the caller's. Not there yet. */
+/** Frees the new partitions of an array; the array itself stays the caller's. */
 RD_EXPORT
 void rd_kafka_NewPartitions_destroy_array(rd_kafka_NewPartitions_t **new_parts, size_t new_parts_cnt);
 
-/** Set replica assignment of the new partitions. Not there yet. */
+/** The brokers that hold a new partition, first the preferred leader. The first new one is 0; they are assigned in order, all of them. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_NewPartitions_set_replica_assignment(rd_kafka_NewPartitions_t *new_parts, int32_t new_partition_idx, int32_t *broker_ids, size_t broker_id_cnt, char *errstr, size_t errstr_size);
 
-/** Asks for create partitions; the result comes as an event to rkqu. Not there yet. */
+/** Gives topics more partitions; the result is an RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT. See rd_kafka_CreateTopics(). */
 RD_EXPORT
 void rd_kafka_CreatePartitions(rd_kafka_t *rk, rd_kafka_NewPartitions_t **new_parts, size_t new_parts_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The topics in the result of CreatePartitions; they live as long as the event. Not there yet. */
+/** The result for each topic, in the order of the call. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_topic_result_t **rd_kafka_CreatePartitions_result_topics(const rd_kafka_CreatePartitions_result_t *result, size_t *cntp);
 
@@ -2388,39 +2388,39 @@ void rd_kafka_DeleteRecords(rd_kafka_t *rk, rd_kafka_DeleteRecords_t **del_recor
 RD_EXPORT
 const rd_kafka_topic_partition_list_t *rd_kafka_DeleteRecords_result_offsets(const rd_kafka_DeleteRecords_result_t *result);
 
-/** The of topic names of the topic collection. Not there yet. */
+/** Topics to be described. */
 RD_EXPORT
 rd_kafka_TopicCollection_t *rd_kafka_TopicCollection_of_topic_names(const char **topics, size_t topics_cnt);
 
-/** Frees the topic collection. Not there yet. */
+/** Frees topics to be described. */
 RD_EXPORT
 void rd_kafka_TopicCollection_destroy(rd_kafka_TopicCollection_t *topics);
 
-/** Asks for describe topics; the result comes as an event to rkqu. Not there yet. */
+/** Describes topics; the result is an RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT. No topics, or one twice, is RD_KAFKA_RESP_ERR__INVALID_ARG. */
 RD_EXPORT
 void rd_kafka_DescribeTopics(rd_kafka_t *rk, const rd_kafka_TopicCollection_t *topics, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The topics in the result of DescribeTopics; they live as long as the event. Not there yet. */
+/** The topics in the order of the call. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_TopicDescription_t **rd_kafka_DescribeTopics_result_topics(const rd_kafka_DescribeTopics_result_t *result, size_t *cntp);
 
-/** The partitions of the topic description. Not there yet. */
+/** The topic's partitions by number. */
 RD_EXPORT
 const rd_kafka_TopicPartitionInfo_t **rd_kafka_TopicDescription_partitions(const rd_kafka_TopicDescription_t *topicdesc, size_t *cntp);
 
-/** The partition of the topic partition info. Not there yet. */
+/** The partition's number. */
 RD_EXPORT
 int rd_kafka_TopicPartitionInfo_partition(const rd_kafka_TopicPartitionInfo_t *partition);
 
-/** The leader of the topic partition info. Not there yet. */
+/** The broker that leads the partition, or NULL. */
 RD_EXPORT
 const rd_kafka_Node_t *rd_kafka_TopicPartitionInfo_leader(const rd_kafka_TopicPartitionInfo_t *partition);
 
-/** The isr of the topic partition info. Not there yet. */
+/** The replicas in sync. */
 RD_EXPORT
 const rd_kafka_Node_t **rd_kafka_TopicPartitionInfo_isr(const rd_kafka_TopicPartitionInfo_t *partition, size_t *cntp);
 
-/** The replicas of the topic partition info. Not there yet. */
+/** The replicas, first the preferred leader. */
 RD_EXPORT
 const rd_kafka_Node_t **rd_kafka_TopicPartitionInfo_replicas(const rd_kafka_TopicPartitionInfo_t *partition, size_t *cntp);
 
@@ -2428,27 +2428,27 @@ const rd_kafka_Node_t **rd_kafka_TopicPartitionInfo_replicas(const rd_kafka_Topi
 RD_EXPORT
 const rd_kafka_AclOperation_t *rd_kafka_TopicDescription_authorized_operations(const rd_kafka_TopicDescription_t *topicdesc, size_t *cntp);
 
-/** The name of the topic description. Not there yet. */
+/** The topic's name. */
 RD_EXPORT
 const char *rd_kafka_TopicDescription_name(const rd_kafka_TopicDescription_t *topicdesc);
 
-/** The topic id of the topic description. Not there yet. */
+/** The topic's id; all zeros if the broker knows no ids. */
 RD_EXPORT
 const rd_kafka_Uuid_t *rd_kafka_TopicDescription_topic_id(const rd_kafka_TopicDescription_t *topicdesc);
 
-/** The is internal of the topic description. Not there yet. */
+/** 1 for the cluster's own topics. */
 RD_EXPORT
 int rd_kafka_TopicDescription_is_internal(const rd_kafka_TopicDescription_t *topicdesc);
 
-/** The error of the topic description. Not there yet. */
+/** Why nothing is known of the topic, or NULL. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_TopicDescription_error(const rd_kafka_TopicDescription_t *topicdesc);
 
-/** Asks for describe cluster; the result comes as an event to rkqu. Not there yet. */
+/** Asks for the cluster's id, controller and brokers; the result is an RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT. */
 RD_EXPORT
 void rd_kafka_DescribeCluster(rd_kafka_t *rk, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The nodes in the result of DescribeCluster; they live as long as the event. Not there yet. */
+/** The brokers by id. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_Node_t **rd_kafka_DescribeCluster_result_nodes(const rd_kafka_DescribeCluster_result_t *result, size_t *cntp);
 
@@ -2456,11 +2456,11 @@ const rd_kafka_Node_t **rd_kafka_DescribeCluster_result_nodes(const rd_kafka_Des
 RD_EXPORT
 const rd_kafka_AclOperation_t *rd_kafka_DescribeCluster_result_authorized_operations(const rd_kafka_DescribeCluster_result_t *result, size_t *cntp);
 
-/** The controller in the result of DescribeCluster; they live as long as the event. Not there yet. */
+/** The broker that takes administrative requests, or NULL. */
 RD_EXPORT
 const rd_kafka_Node_t *rd_kafka_DescribeCluster_result_controller(const rd_kafka_DescribeCluster_result_t *result);
 
-/** The cluster id in the result of DescribeCluster; they live as long as the event. Not there yet. */
+/** The cluster's id. */
 RD_EXPORT
 const char *rd_kafka_DescribeCluster_result_cluster_id(const rd_kafka_DescribeCluster_result_t *result);
 
@@ -2648,19 +2648,19 @@ void rd_kafka_DeleteConsumerGroupOffsets(rd_kafka_t *rk, rd_kafka_DeleteConsumer
 RD_EXPORT
 const rd_kafka_group_result_t **rd_kafka_DeleteConsumerGroupOffsets_result_groups(const rd_kafka_DeleteConsumerGroupOffsets_result_t *result, size_t *cntp);
 
-/** The topic partition of the list offsets result info. Not there yet. */
+/** The partition with the offset, the leader epoch, or what went wrong with it. */
 RD_EXPORT
 const rd_kafka_topic_partition_t *rd_kafka_ListOffsetsResultInfo_topic_partition(const rd_kafka_ListOffsetsResultInfo_t *result_info);
 
-/** The timestamp of the list offsets result info. Not there yet. */
+/** The timestamp of the record that was asked for by time, else -1. */
 RD_EXPORT
 int64_t rd_kafka_ListOffsetsResultInfo_timestamp(const rd_kafka_ListOffsetsResultInfo_t *result_info);
 
-/** The infos in the result of ListOffsets; they live as long as the event. Not there yet. */
+/** The answer for each partition, in the order of the call. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_ListOffsetsResultInfo_t **rd_kafka_ListOffsets_result_infos(const rd_kafka_ListOffsets_result_t *result, size_t *cntp);
 
-/** Asks for list offsets; the result comes as an event to rkqu. Not there yet. */
+/** Asks the leaders of partitions for offsets: each element's offset is one of RD_KAFKA_OFFSET_SPEC_* or a timestamp in milliseconds. The result is an RD_KAFKA_EVENT_LISTOFFSETS_RESULT. An empty list, or a partition twice, is RD_KAFKA_RESP_ERR__INVALID_ARG. */
 RD_EXPORT
 void rd_kafka_ListOffsets(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *topic_partitions, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 

@@ -41,8 +41,17 @@ use crate::{
 pub struct AdminCall(Call);
 
 enum Call {
-    Operation(Box<dyn Operation>, Duration),
+    Operation { operation: Box<dyn Operation>, timeout: Duration, how: How },
     ListOffsets(OffsetQuery, Completion<OffsetAnswers>),
+}
+
+/// What a call may say besides what it wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct How {
+    /// The broker that is asked, in place of the one that the call would go to.
+    pub broker: Option<i32>,
+    /// How long the broker may take for what is wanted; without it, as long as the request.
+    pub operation_timeout: Option<Duration>,
 }
 
 /// The calls under way.
@@ -68,6 +77,7 @@ pub enum AdminOutput {
 
 struct Running {
     operation: Box<dyn Operation>,
+    how: How,
     deadline: Instant,
     state: State,
     last_error: Option<Error>,
@@ -112,7 +122,16 @@ pub(crate) enum Verdict {
 
 impl AdminCall {
     pub(crate) fn operation(operation: impl Operation + 'static, timeout: Duration) -> Self {
-        Self(Call::Operation(Box::new(operation), timeout))
+        Self(Call::Operation { operation: Box::new(operation), timeout, how: How::default() })
+    }
+
+    /// The same call, made this way. Questions about offsets go to the partitions' leaders in any case.
+    #[must_use]
+    pub fn done(mut self, wanted: How) -> Self {
+        if let Call::Operation { how, .. } = &mut self.0 {
+            *how = wanted;
+        }
+        self
     }
 
     /// Offsets of partitions, asked from their leaders.
@@ -142,9 +161,10 @@ impl AdminCalls {
     /// Begins a call.
     pub(crate) fn start(&mut self, now: Instant, call: AdminCall) {
         match call.0 {
-            Call::Operation(operation, timeout) => {
+            Call::Operation { operation, timeout, how } => {
                 let running = Running {
                     operation,
+                    how,
                     deadline: now + timeout,
                     state: State::Due,
                     last_error: None,
@@ -171,13 +191,13 @@ impl AdminCalls {
                 api: operation.api(),
                 versions: operation.api().versions(),
                 timeout,
-                encode: operation.encode(timeout),
+                encode: operation.encode(call.how.operation_timeout.unwrap_or(timeout)),
             };
-            if operation.route() == Route::Controller && !metadata.nodes.contains_key(&metadata.controller_id)
-            {
+            let route = call.how.broker.map_or_else(|| operation.route(), Route::Node);
+            if route == Route::Controller && !metadata.nodes.contains_key(&metadata.controller_id) {
                 self.outputs.push_back(AdminOutput::RefreshMetadata);
             }
-            self.outputs.push_back(AdminOutput::Request(number * 2, operation.route(), request));
+            self.outputs.push_back(AdminOutput::Request(number * 2, route, request));
         }
         self.offsets.advance(now, metadata);
         while let Some((number, leader, request)) = self.offsets.poll_request() {
@@ -297,7 +317,7 @@ pub(crate) fn undecodable(error: &ottla_protocol::primitive::DecodeError) -> Err
 impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Operation(operation, _) => operation.api().name(),
+            Self::Operation { operation, .. } => operation.api().name(),
             Self::ListOffsets(..) => "ListOffsets",
         })
     }
@@ -480,6 +500,38 @@ mod tests {
     }
 
     #[test]
+    fn a_call_can_be_made_to_a_broker_of_ones_own_choice_with_a_time_of_its_own() {
+        let mut calls = calls();
+        let (done, waiting) = completion();
+        let how = How { broker: Some(2), operation_timeout: Some(Duration::from_secs(3)) };
+        let topics = vec![NewTopic::new("a", 1, 1)];
+        calls.start(START, create_topics(topics, true, Duration::from_secs(9), done).done(how));
+        let sent = requests(&mut calls, START, 5);
+        assert_eq!(sent[0].1, Route::Node(2));
+        let asked = CreateTopicsRequest::decode(&mut Reader::new(&sent[0].2), 5).unwrap();
+        assert_eq!((asked.timeout_ms, asked.validate_only), (3000, true));
+        drop(waiting);
+    }
+
+    #[test]
+    fn offsets_that_are_asked_with_different_isolation_go_into_different_requests() {
+        let mut calls = calls();
+        let mut waiting = Vec::new();
+        for read_committed in [false, true] {
+            let (done, answers) = completion();
+            let questions = vec![(Arc::from("t"), 0, OffsetSpec::Latest)];
+            let query = OffsetQuery { questions, timeout: Duration::from_secs(5), read_committed };
+            calls.start(START, AdminCall::list_offsets(query, done));
+            waiting.push(answers);
+        }
+        let sent = requests(&mut calls, START, 7);
+        let isolation = sent.iter().map(|(_, _, bytes)| {
+            ListOffsetsRequest::decode(&mut Reader::new(bytes), 7).unwrap().isolation_level
+        });
+        assert_eq!(isolation.collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
     fn offsets_take_one_request_per_leader_and_question_and_come_back_in_order() {
         let mut calls = calls();
         let (done, waiting) = completion();
@@ -493,6 +545,7 @@ mod tests {
                 question(7, OffsetSpec::Latest),
             ],
             timeout: Duration::from_secs(5),
+            read_committed: false,
         };
         calls.start(START, AdminCall::list_offsets(query, done));
         let sent = requests(&mut calls, START, 7);
@@ -526,6 +579,7 @@ mod tests {
         let query = OffsetQuery {
             questions: vec![(Arc::from("t"), 0, OffsetSpec::Latest)],
             timeout: Duration::from_secs(5),
+            read_committed: false,
         };
         calls.start(START, AdminCall::list_offsets(query, done));
         let mut now = START;

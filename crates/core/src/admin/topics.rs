@@ -64,6 +64,24 @@ impl NewTopic {
     }
 }
 
+/// A topic that is to get more partitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewPartitions {
+    /// The topic.
+    pub topic: String,
+    /// How many partitions there are to be in all.
+    pub count: i32,
+    /// Which brokers hold the new ones, first the preferred leader: all of them, or none for the broker's choice.
+    pub assignments: Vec<Vec<i32>>,
+}
+
+impl NewPartitions {
+    /// So many partitions in all, on brokers of the broker's choice.
+    pub fn new(topic: impl Into<String>, count: i32) -> Self {
+        Self { topic: topic.into(), count, assignments: Vec::new() }
+    }
+}
+
 /// What became of each topic, in the order in which they were named.
 pub type TopicResults = Vec<(String, Result<(), Error>)>;
 
@@ -84,14 +102,14 @@ pub fn delete_topics(names: Vec<String>, timeout: Duration, done: Completion<Top
     AdminCall::operation(TopicOperation { kind: Kind::Delete, outcomes: Outcomes::new(names), done }, timeout)
 }
 
-/// Gives topics more partitions: `(name, how many there are to be)`.
+/// Gives topics more partitions.
 pub fn create_partitions(
-    topics: Vec<(String, i32)>,
+    topics: Vec<NewPartitions>,
     validate_only: bool,
     timeout: Duration,
     done: Completion<TopicResults>,
 ) -> AdminCall {
-    let names = topics.iter().map(|(name, _)| name.clone()).collect();
+    let names = topics.iter().map(|topic| topic.topic.clone()).collect();
     let kind = Kind::CreatePartitions { topics, validate_only };
     AdminCall::operation(TopicOperation { kind, outcomes: Outcomes::new(names), done }, timeout)
 }
@@ -105,7 +123,7 @@ struct TopicOperation {
 enum Kind {
     Create { topics: Vec<NewTopic>, validate_only: bool },
     Delete,
-    CreatePartitions { topics: Vec<(String, i32)>, validate_only: bool },
+    CreatePartitions { topics: Vec<NewPartitions>, validate_only: bool },
 }
 
 /// What is known of each topic's fate.
@@ -198,8 +216,16 @@ impl Operation for TopicOperation {
                 })
             }
             Kind::CreatePartitions { topics, validate_only } => {
-                let topics = topics.iter().filter(|(name, _)| lacking(name)).map(|(name, count)| {
-                    create_partitions::request::Topic { name: name.clone(), count: *count, assignments: None }
+                let topics = topics.iter().filter(|topic| lacking(&topic.topic)).map(|topic| {
+                    let assignment = |brokers: &Vec<i32>| create_partitions::request::Assignment {
+                        broker_ids: brokers.clone(),
+                    };
+                    let assignments: Vec<_> = topic.assignments.iter().map(assignment).collect();
+                    create_partitions::request::Topic {
+                        name: topic.topic.clone(),
+                        count: topic.count,
+                        assignments: (!assignments.is_empty()).then_some(assignments),
+                    }
                 });
                 let request = CreatePartitionsRequest {
                     topics: topics.collect(),

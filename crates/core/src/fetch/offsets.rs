@@ -51,6 +51,8 @@ pub struct OffsetQuery {
     pub questions: Vec<(Arc<str>, i32, OffsetSpec)>,
     /// How long to try.
     pub timeout: Duration,
+    /// The last offset is the one up to which transactions are decided.
+    pub read_committed: bool,
 }
 
 /// The answers, in the order of the questions.
@@ -101,6 +103,7 @@ struct Lookup {
     topic: Arc<str>,
     partition: i32,
     spec: OffsetSpec,
+    isolation_level: i8,
     since: Instant,
     deadline: Option<Instant>,
     state: LookupState,
@@ -165,6 +168,7 @@ impl OffsetLookups {
             let id = self.start(now, topic, *partition, *spec, Some(now + query.timeout));
             if let Some(lookup) = self.lookups.get_mut(&id) {
                 lookup.query = Some((number, index));
+                lookup.isolation_level = lookup.isolation_level.max(query.read_committed.into());
             }
         }
         let missing = query.questions.len();
@@ -192,6 +196,7 @@ impl OffsetLookups {
             topic: Arc::clone(topic),
             partition,
             spec,
+            isolation_level: self.isolation_level,
             since: now,
             deadline,
             state: LookupState::Due,
@@ -218,7 +223,7 @@ impl OffsetLookups {
         if !std::mem::take(&mut self.dirty) {
             return;
         }
-        let mut by_leader: BTreeMap<(i32, OffsetKindOrder), Vec<LookupId>> = BTreeMap::new();
+        let mut by_leader: BTreeMap<(i32, OffsetKindOrder, i8), Vec<LookupId>> = BTreeMap::new();
         let mut unknown = Vec::new();
         for (id, lookup) in &mut self.lookups {
             if lookup.state != LookupState::Due {
@@ -226,7 +231,10 @@ impl OffsetLookups {
             }
             match metadata.leader(&lookup.topic, lookup.partition) {
                 // A request may name a partition only once: different questions go into different requests.
-                Some((leader, _)) => by_leader.entry((leader, lookup.spec.order())).or_default().push(*id),
+                Some((leader, _)) => {
+                    let key = (leader, lookup.spec.order(), lookup.isolation_level);
+                    by_leader.entry(key).or_default().push(*id);
+                }
                 None => unknown.push(*id),
             }
         }
@@ -241,7 +249,7 @@ impl OffsetLookups {
                 self.wants_metadata = true;
             }
         }
-        for ((leader, _), ids) in by_leader {
+        for ((leader, ..), ids) in by_leader {
             for ids in self.without_repetition(ids) {
                 self.ask(now, metadata, leader, ids);
             }
@@ -414,13 +422,14 @@ impl OffsetLookups {
                 ..WantedPartition::default()
             });
         }
-        let lowest_version = match ids.first().and_then(|id| self.lookups.get(id)).map(|lookup| lookup.spec) {
+        let first = ids.first().and_then(|id| self.lookups.get(id));
+        let isolation_level = first.map_or(self.isolation_level, |lookup| lookup.isolation_level);
+        let lowest_version = match first.map(|lookup| lookup.spec) {
             // Before version 1 a timestamp meant the segment, not the record.
             Some(OffsetSpec::Timestamp(_)) => 1,
             Some(OffsetSpec::MaxTimestamp) => 7,
             _ => 0,
         };
-        let isolation_level = self.isolation_level;
         let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
         let encode = Box::new(move |version, out: &mut Vec<u8>| {
             let topics = topics.iter().map(|(name, partitions)| WantedTopic {

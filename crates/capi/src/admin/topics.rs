@@ -1,0 +1,475 @@
+//! Creating and deleting topics, and giving them more partitions.
+
+use std::{
+    ffi::{CString, c_char, c_int},
+    ptr,
+};
+
+use ottla::{Error, TopicResults};
+
+use super::{
+    AdminOptions, Answer, Failure, Listed, Outcome, call, code_in_result, common_failure, destroy, each,
+    error_text, objects,
+};
+use crate::{
+    boundary::{Handle, Tag, guarded_local, handle, put_text, text},
+    client::Client,
+    codes::code,
+    event::Event,
+    queue::{Queue, c_text},
+};
+
+/// `RD_KAFKA_EVENT_CREATETOPICS_RESULT`.
+pub(super) const CREATED: c_int = 100;
+/// `RD_KAFKA_EVENT_DELETETOPICS_RESULT`.
+pub(super) const DELETED: c_int = 101;
+/// `RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT`.
+pub(super) const EXTENDED: c_int = 102;
+
+/// The most partitions and brokers that can be named.
+const MOST_PARTITIONS: c_int = 100_000;
+const MOST_BROKERS: usize = 10_000;
+
+/// `rd_kafka_NewTopic_t`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct NewTopic {
+    tag: Tag,
+    topic: ottla::NewTopic,
+}
+
+/// `rd_kafka_DeleteTopic_t`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct DeleteTopic {
+    tag: Tag,
+    name: String,
+}
+
+/// `rd_kafka_NewPartitions_t`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct NewPartitions {
+    tag: Tag,
+    partitions: ottla::NewPartitions,
+}
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for NewTopic {
+    const KIND: u32 = 0x6f74_4102;
+}
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for DeleteTopic {
+    const KIND: u32 = 0x6f74_4103;
+}
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for NewPartitions {
+    const KIND: u32 = 0x6f74_4104;
+}
+
+/// `rd_kafka_topic_result_t`.
+#[derive(Debug)]
+pub struct TopicResult {
+    name: CString,
+    code: c_int,
+    error: CString,
+}
+
+impl TopicResult {
+    fn new(name: &str, error: Option<&Error>) -> Self {
+        let code = error.map_or(code::NO_ERROR, code_in_result);
+        Self { name: c_text(name), code, error: error_text(error) }
+    }
+}
+
+fn outcome(results: Result<TopicResults, Error>) -> Outcome {
+    let results = results.map_err(|error| Failure::of(&error))?;
+    match common_failure(results.iter().map(|(_, result)| result.as_ref().err())) {
+        Some(failure) => Err(failure),
+        None => {
+            let result =
+                |(name, result): &(String, Result<(), Error>)| TopicResult::new(name, result.as_ref().err());
+            Ok(Answer::Topics(Listed::new(results.iter().map(result))))
+        }
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_NewTopic_new(
+    topic: *const c_char,
+    num_partitions: c_int,
+    replication_factor: c_int,
+    errstr: *mut c_char,
+    errstr_size: usize,
+) -> *mut NewTopic {
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: a text or NULL, and a buffer of that size or NULL, says the caller.
+        unsafe {
+            let refuse = |reason: &str| {
+                put_text(errstr, errstr_size, reason);
+                ptr::null_mut()
+            };
+            let Some(name) = text(topic).filter(|name| !name.is_empty()) else {
+                return refuse("a topic has a name");
+            };
+            if !(-1..=MOST_PARTITIONS).contains(&num_partitions) {
+                return refuse("num_partitions must be in 1 .. 100000, or -1 for the broker's default");
+            }
+            let factor = i16::try_from(replication_factor).unwrap_or(i16::MIN);
+            if !(-1..=MOST_BROKERS as i16).contains(&factor) {
+                return refuse("replication_factor must be in 1 .. 10000, or -1 for the broker's default");
+            }
+            let topic = ottla::NewTopic::new(name, num_partitions, factor);
+            Box::into_raw(Box::new(NewTopic { tag: Tag::of::<NewTopic>(), topic }))
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_NewTopic_destroy(new_topic: *mut NewTopic) {
+    // SAFETY: NULL or a new topic, says the caller, who gives it up.
+    unsafe { destroy(new_topic, |topic| topic.tag.clear()) };
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_NewTopic_destroy_array(new_topics: *const *mut NewTopic, count: usize) {
+    // SAFETY: NULL or an array of that size, says the caller.
+    unsafe { each(new_topics, count, |topic| rd_kafka_NewTopic_destroy(topic)) };
+}
+
+/// Brokers of a partition, of which the first is the preferred leader.
+///
+/// # Safety
+///
+/// An array of that size or NULL.
+unsafe fn brokers(ids: *const i32, count: usize) -> Result<Vec<i32>, String> {
+    if ids.is_null() || count == 0 {
+        return Err("a partition has at least one replica".to_owned());
+    }
+    if count > MOST_BROKERS {
+        return Err(format!("{count} replicas; at most {MOST_BROKERS} can be named"));
+    }
+    // SAFETY: as the caller says.
+    Ok(unsafe { std::slice::from_raw_parts(ids, count) }.to_vec())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_NewTopic_set_replica_assignment(
+    new_topic: *mut NewTopic,
+    partition: i32,
+    broker_ids: *const i32,
+    broker_id_cnt: usize,
+    errstr: *mut c_char,
+    errstr_size: usize,
+) -> c_int {
+    guarded_local(code::_FATAL, || {
+        // SAFETY: NULL or a new topic that one thread uses, an array and a buffer of those sizes, says the caller.
+        unsafe {
+            let refuse = |reason: &str| {
+                put_text(errstr, errstr_size, reason);
+                code::_INVALID_ARG
+            };
+            if handle(new_topic.cast_const()).is_none() {
+                return refuse("this is no new topic");
+            }
+            let topic = &mut (*new_topic).topic;
+            if topic.replication_factor != -1 {
+                return refuse("where replicas are assigned, the replication factor is -1");
+            }
+            let next = i32::try_from(topic.assignments.len()).unwrap_or(i32::MAX);
+            if partition != next || topic.partitions >= 0 && partition >= topic.partitions {
+                return refuse(&format!(
+                    "replicas are assigned to partition after partition: {next} comes next, not {partition}"
+                ));
+            }
+            match brokers(broker_ids, broker_id_cnt) {
+                Err(reason) => refuse(&reason),
+                Ok(brokers) => {
+                    topic.assignments.insert(partition, brokers);
+                    code::NO_ERROR
+                }
+            }
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_NewTopic_set_config(
+    new_topic: *mut NewTopic,
+    name: *const c_char,
+    value: *const c_char,
+) -> c_int {
+    guarded_local(code::_FATAL, || {
+        // SAFETY: NULL or a new topic that one thread uses, and texts or NULL, says the caller.
+        unsafe {
+            match (handle(new_topic.cast_const()), text(name), text(value)) {
+                (Some(_), Some(name), Some(value)) if !name.is_empty() => {
+                    (*new_topic).topic.configs.push((name.into_owned(), value.into_owned()));
+                    code::NO_ERROR
+                }
+                _ => code::_INVALID_ARG,
+            }
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_CreateTopics(
+    rk: *const Client,
+    new_topics: *const *const NewTopic,
+    new_topic_cnt: usize,
+    options: *const AdminOptions,
+    rkqu: *const Queue,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        call(rk, options, rkqu, CREATED, |admin, options| {
+            let topics = objects(new_topics, new_topic_cnt, "topics to create")?;
+            for NewTopic { topic, .. } in &topics {
+                let (assigned, wanted) = (topic.assignments.len(), usize::try_from(topic.partitions));
+                if assigned > 0 && wanted.is_ok_and(|wanted| wanted != assigned) {
+                    return Err(Failure::misuse(format!(
+                        "{}: replicas of {assigned} partitions are assigned, but there are to be {}",
+                        topic.name, topic.partitions
+                    )));
+                }
+            }
+            let topics: Vec<_> = topics.iter().map(|topic| topic.topic.clone()).collect();
+            let asked = admin.create_topics_with(&topics, options);
+            let asked = asked.map_err(|error| Failure::of(&error))?;
+            Ok(async move { outcome(asked.await) })
+        });
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_DeleteTopic_new(topic: *const c_char) -> *mut DeleteTopic {
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: a text or NULL, says the caller.
+        unsafe { text(topic) }.map_or(ptr::null_mut(), |name| {
+            let name = name.into_owned();
+            Box::into_raw(Box::new(DeleteTopic { tag: Tag::of::<DeleteTopic>(), name }))
+        })
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_DeleteTopic_destroy(del_topic: *mut DeleteTopic) {
+    // SAFETY: NULL or a topic to delete, says the caller, who gives it up.
+    unsafe { destroy(del_topic, |topic| topic.tag.clear()) };
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_DeleteTopic_destroy_array(
+    del_topics: *const *mut DeleteTopic,
+    count: usize,
+) {
+    // SAFETY: NULL or an array of that size, says the caller.
+    unsafe { each(del_topics, count, |topic| rd_kafka_DeleteTopic_destroy(topic)) };
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_DeleteTopics(
+    rk: *const Client,
+    del_topics: *const *const DeleteTopic,
+    del_topic_cnt: usize,
+    options: *const AdminOptions,
+    rkqu: *const Queue,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        call(rk, options, rkqu, DELETED, |admin, options| {
+            let topics = objects(del_topics, del_topic_cnt, "topics to delete")?;
+            let names: Vec<&str> = topics.iter().map(|topic| topic.name.as_str()).collect();
+            let asked = admin.delete_topics_with(&names, options);
+            let asked = asked.map_err(|error| Failure::of(&error))?;
+            Ok(async move { outcome(asked.await) })
+        });
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_NewPartitions_new(
+    topic: *const c_char,
+    new_total_cnt: usize,
+    errstr: *mut c_char,
+    errstr_size: usize,
+) -> *mut NewPartitions {
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: a text or NULL, and a buffer of that size or NULL, says the caller.
+        unsafe {
+            let count = c_int::try_from(new_total_cnt).unwrap_or(c_int::MAX);
+            match text(topic) {
+                Some(name) if !name.is_empty() && (1..=MOST_PARTITIONS).contains(&count) => {
+                    let partitions = ottla::NewPartitions::new(name, count);
+                    Box::into_raw(Box::new(NewPartitions { tag: Tag::of::<NewPartitions>(), partitions }))
+                }
+                _ => {
+                    put_text(errstr, errstr_size, "a topic with a name and 1 .. 100000 partitions is needed");
+                    ptr::null_mut()
+                }
+            }
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_NewPartitions_destroy(new_parts: *mut NewPartitions) {
+    // SAFETY: NULL or new partitions, says the caller, who gives them up.
+    unsafe { destroy(new_parts, |partitions| partitions.tag.clear()) };
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_NewPartitions_destroy_array(
+    new_parts: *const *mut NewPartitions,
+    count: usize,
+) {
+    // SAFETY: NULL or an array of that size, says the caller.
+    unsafe { each(new_parts, count, |partitions| rd_kafka_NewPartitions_destroy(partitions)) };
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_NewPartitions_set_replica_assignment(
+    new_parts: *mut NewPartitions,
+    new_partition_idx: i32,
+    broker_ids: *const i32,
+    broker_id_cnt: usize,
+    errstr: *mut c_char,
+    errstr_size: usize,
+) -> c_int {
+    guarded_local(code::_FATAL, || {
+        // SAFETY: NULL or new partitions that one thread uses, an array and a buffer of those sizes, says the caller.
+        unsafe {
+            let refuse = |reason: &str| {
+                put_text(errstr, errstr_size, reason);
+                code::_INVALID_ARG
+            };
+            if handle(new_parts.cast_const()).is_none() {
+                return refuse("these are no new partitions");
+            }
+            let partitions = &mut (*new_parts).partitions;
+            let next = i32::try_from(partitions.assignments.len()).unwrap_or(i32::MAX);
+            if new_partition_idx != next || next >= partitions.count {
+                return refuse(&format!(
+                    "replicas are assigned to one new partition after the other: {next} comes next, not \
+                     {new_partition_idx}"
+                ));
+            }
+            match brokers(broker_ids, broker_id_cnt) {
+                Err(reason) => refuse(&reason),
+                Ok(brokers) => {
+                    partitions.assignments.push(brokers);
+                    code::NO_ERROR
+                }
+            }
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_CreatePartitions(
+    rk: *const Client,
+    new_parts: *const *const NewPartitions,
+    new_parts_cnt: usize,
+    options: *const AdminOptions,
+    rkqu: *const Queue,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        call(rk, options, rkqu, EXTENDED, |admin, options| {
+            let topics = objects(new_parts, new_parts_cnt, "topics that get more partitions")?;
+            let topics: Vec<_> = topics.iter().map(|topic| topic.partitions.clone()).collect();
+            let asked = admin.create_partitions_with(&topics, options);
+            let asked = asked.map_err(|error| Failure::of(&error))?;
+            Ok(async move { outcome(asked.await) })
+        });
+    }
+}
+
+/// The topics of a result.
+///
+/// # Safety
+///
+/// NULL or an event, and a writable place or NULL.
+unsafe fn topics_of(event: *const Event, kind: c_int, cntp: *mut usize) -> *const *const TopicResult {
+    // SAFETY: as the caller says.
+    unsafe {
+        let answer = event.as_ref().filter(|event| event.kind == kind).and_then(Event::answer);
+        let topics = match answer {
+            Some(Answer::Topics(topics)) => Some(topics),
+            _ => None,
+        };
+        Listed::show(topics, cntp)
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_CreateTopics_result_topics(
+    result: *const Event,
+    cntp: *mut usize,
+) -> *const *const TopicResult {
+    // SAFETY: as the caller says.
+    unsafe { topics_of(result, CREATED, cntp) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_DeleteTopics_result_topics(
+    result: *const Event,
+    cntp: *mut usize,
+) -> *const *const TopicResult {
+    // SAFETY: as the caller says.
+    unsafe { topics_of(result, DELETED, cntp) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_CreatePartitions_result_topics(
+    result: *const Event,
+    cntp: *mut usize,
+) -> *const *const TopicResult {
+    // SAFETY: as the caller says.
+    unsafe { topics_of(result, EXTENDED, cntp) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_result_error(topicres: *const TopicResult) -> c_int {
+    // SAFETY: NULL or a result, says the caller.
+    unsafe { topicres.as_ref() }.map_or(code::_INVALID_ARG, |result| result.code)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_result_error_string(topicres: *const TopicResult) -> *const c_char {
+    // SAFETY: NULL or a result, says the caller.
+    match unsafe { topicres.as_ref() } {
+        Some(result) if result.code != code::NO_ERROR => result.error.as_ptr(),
+        _ => ptr::null(),
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_result_name(topicres: *const TopicResult) -> *const c_char {
+    // SAFETY: NULL or a result, says the caller.
+    unsafe { topicres.as_ref() }.map_or(ptr::null(), |result| result.name.as_ptr())
+}

@@ -1,0 +1,106 @@
+//! `rd_kafka_Uuid_t`.
+
+use std::{
+    ffi::{CString, c_char},
+    ptr,
+};
+
+use crate::boundary::guarded_local;
+
+/// A UUID, and its text: base64 for URLs, without padding.
+#[derive(Clone, Debug)]
+pub struct Uuid {
+    most: i64,
+    least: i64,
+    text: CString,
+}
+
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+impl Uuid {
+    pub(crate) fn new(most: i64, least: i64) -> Self {
+        let number = u128::from(most.cast_unsigned()) << 64 | u128::from(least.cast_unsigned());
+        // 128 bits are 21 letters of 6 bits and one of the last 2.
+        let letter = |at: u32| {
+            let bits = if at < 21 { number >> (122 - 6 * at) } else { number << 4 };
+            LETTERS[(bits & 63) as usize]
+        };
+        let text = CString::new((0..22).map(letter).collect::<Vec<u8>>()).unwrap_or_default();
+        Self { most, least, text }
+    }
+
+    /// A UUID out of its text.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        if text.len() != 22 {
+            return None;
+        }
+        let mut number = 0u128;
+        for (at, letter) in text.bytes().enumerate() {
+            let bits = LETTERS.iter().position(|known| *known == letter)? as u128;
+            number = if at < 21 { number << 6 | bits } else { number << 2 | bits >> 4 };
+        }
+        Some(Self::new(((number >> 64) as u64).cast_signed(), (number as u64).cast_signed()))
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rd_kafka_Uuid_new(most: i64, least: i64) -> *mut Uuid {
+    guarded_local(ptr::null_mut(), || Box::into_raw(Box::new(Uuid::new(most, least))))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_Uuid_copy(uuid: *const Uuid) -> *mut Uuid {
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: NULL or a UUID, says the caller.
+        unsafe { uuid.as_ref() }.map_or(ptr::null_mut(), |uuid| Box::into_raw(Box::new(uuid.clone())))
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_Uuid_destroy(uuid: *mut Uuid) {
+    guarded_local((), || {
+        if !uuid.is_null() {
+            // SAFETY: UUIDs come from `Box::into_raw`, and the caller gives this one up.
+            drop(unsafe { Box::from_raw(uuid) });
+        }
+    });
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_Uuid_base64str(uuid: *const Uuid) -> *const c_char {
+    // SAFETY: NULL or a UUID, says the caller.
+    unsafe { uuid.as_ref() }.map_or(ptr::null(), |uuid| uuid.text.as_ptr())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_Uuid_most_significant_bits(uuid: *const Uuid) -> i64 {
+    // SAFETY: NULL or a UUID, says the caller.
+    unsafe { uuid.as_ref() }.map_or(0, |uuid| uuid.most)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_Uuid_least_significant_bits(uuid: *const Uuid) -> i64 {
+    // SAFETY: NULL or a UUID, says the caller.
+    unsafe { uuid.as_ref() }.map_or(0, |uuid| uuid.least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_is_the_same_after_its_text() {
+        for (most, least) in [(0, 0), (-1, -1), (1, 2), (i64::MIN, i64::MAX), (0x0123_4567_89ab_cdef, -77)] {
+            let uuid = Uuid::new(most, least);
+            let again = Uuid::parse(uuid.text.to_str().unwrap()).unwrap();
+            assert_eq!((again.most, again.least), (most, least));
+        }
+        assert_eq!(Uuid::new(0, 1).text.to_str().unwrap(), "AAAAAAAAAAAAAAAAAAAAAQ");
+    }
+}
