@@ -130,12 +130,14 @@ fn steady(job: &Job) {
         if batch.error().is_some() {
             failed.fetch_add(batch.len() as u64, Relaxed);
         }
-        let sent = batch.iter().map(|report| report.opaque).filter(|sent| *sent > 0);
-        let took: Vec<u64> = sent.map(|sent| now - sent).collect();
+        let took = || {
+            let sent = batch.iter().map(|report| report.opaque).filter(|sent| *sent > 0);
+            sent.map(|sent| now - sent)
+        };
         if elsewhere.as_ref().is_some_and(|partitions| partitions.contains(&batch.partition())) {
-            noted_quick.lock().expect("nobody panicked").extend(&took);
+            noted_quick.lock().expect("nobody panicked").extend(took());
         }
-        noted.lock().expect("nobody panicked").extend(took);
+        noted.lock().expect("nobody panicked").extend(took());
     };
     let own = [("compression.codec", job.text("codec")), ("acks", job.text("acks"))];
     let producer =

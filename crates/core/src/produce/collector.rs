@@ -5,9 +5,9 @@
 //! at once. With `broker.linger.ms=auto` the broker's own pace decides ([`adaptive`](super::adaptive)). Whatever is due goes out
 //! together, oldest first. Where a topic has a linger of its own, its partitions are due by that one.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
-use super::adaptive::Adaptive;
+use super::{adaptive::Adaptive, due_queue::DueQueue};
 use crate::machine::{Instant, earliest};
 
 /// How long records wait for company.
@@ -43,9 +43,9 @@ pub struct Collector {
     adaptive: Adaptive,
     max_partitions: usize,
     /// By when their linger is over.
-    open: BTreeSet<(Instant, usize)>,
-    full: BTreeSet<(Instant, usize)>,
-    /// By slot: where it is in the sets.
+    open: DueQueue,
+    full: DueQueue,
+    /// By slot: where it is in the queues.
     members: Vec<Option<Member>>,
     /// Everything whose linger is over up to here is due.
     due_until: Option<Instant>,
@@ -67,8 +67,8 @@ impl Collector {
             linger,
             adaptive: Adaptive::new(max_in_flight),
             max_partitions: max_partitions.unwrap_or(usize::MAX),
-            open: BTreeSet::new(),
-            full: BTreeSet::new(),
+            open: DueQueue::default(),
+            full: DueQueue::default(),
             members: Vec::new(),
             due_until: None,
             has_longer: false,
@@ -100,13 +100,13 @@ impl Collector {
             self.remove(slot);
         }
         self.members[slot] = Some(member);
-        self.set_of(member).insert((member.due, slot));
+        self.queue_of(member).insert(member.due, slot);
     }
 
     /// The partition has nothing to send, or left.
     pub fn remove(&mut self, slot: usize) {
         if let Some(member) = self.members.get_mut(slot).and_then(Option::take) {
-            self.set_of(member).remove(&(member.due, slot));
+            self.queue_of(member).remove(member.due, slot);
         }
         if self.is_empty() {
             self.due_until = None;
@@ -141,7 +141,7 @@ impl Collector {
             }
             _ => {
                 // What came after the owner looked at the clock goes along: it was counted, and would wait for a linger of its own.
-                let newest = self.open.last().map_or(now, |(due, _)| now.max(*due));
+                let newest = self.open.last().map_or(now, |(due, _)| now.max(due));
                 self.due_until = Some(self.due_until.map_or(newest, |until| until.max(newest)));
             }
         }
@@ -163,12 +163,12 @@ impl Collector {
     /// When the collector has to be asked again, if nothing happens before. While so many requests are in flight, that may be
     /// when one is answered and not before.
     pub fn deadline(&self, in_flight: usize) -> Option<Instant> {
-        let first = self.open.first().map(|(due, _)| *due);
+        let first = self.open.first().map(|(due, _)| due);
         let linger = match self.linger {
             Linger::Broker(_) | Linger::Partition(_) => first,
             Linger::Auto => first.and_then(|since| Some(since.max(self.adaptive.send_at(in_flight)?))),
         };
-        let full = self.full.first().and_then(|(_, slot)| Some(self.members[*slot]?.since));
+        let full = self.full.first().and_then(|(_, slot)| Some(self.members[slot]?.since));
         earliest(full, linger)
     }
 
@@ -203,7 +203,7 @@ impl Collector {
         }
     }
 
-    fn set_of(&mut self, member: Member) -> &mut BTreeSet<(Instant, usize)> {
+    fn queue_of(&mut self, member: Member) -> &mut DueQueue {
         if member.full { &mut self.full } else { &mut self.open }
     }
 }

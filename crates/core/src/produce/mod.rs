@@ -9,8 +9,7 @@
 //! ```
 //!
 //! Read [`record`], [`shared`], [`partitioner`], [`accumulator`], [`ready`], [`batch`], [`partition`], [`producer_id`],
-//! [`collector`],
-//! [`request`], [`sender`], [`ack`], [`report`].
+//! [`collector`] (its order is in `due_queue`), [`request`], [`sender`], [`ack`], [`report`].
 
 pub mod accumulator;
 pub mod ack;
@@ -18,6 +17,7 @@ pub mod adaptive;
 pub mod batch;
 pub mod budget;
 pub mod collector;
+mod due_queue;
 pub mod partition;
 pub mod partitioner;
 pub mod producer_id;

@@ -68,33 +68,22 @@ pub struct RequestHead<'a> {
     pub message_sets: SealOptions,
 }
 
-/// A partition's batch before it is put into a request.
-#[derive(Debug)]
-pub struct Entry<'a> {
-    /// The topic's name.
-    pub topic: &'a str,
-    /// The partition.
-    pub partition: i32,
-    /// The batch and where it belongs.
-    pub batch: ProduceBatch,
-}
-
 const COPIED_UP_TO: usize = 1024;
 
 impl ProduceFrame {
-    /// Builds a frame behind `scratch`, which holds room for the length and the request header. Entries of one topic
-    /// must be neighbours. A name or a length that can't be encoded gives the batches back.
+    /// Builds a frame behind `scratch`, which holds room for the length and the request header. `places` are the topic
+    /// and the partition of each batch, those of one topic next to one another. A name or a length that can't be
+    /// encoded gives the batches back.
     pub fn build(
         scratch: Vec<u8>,
         head: RequestHead<'_>,
-        entries: Vec<Entry<'_>>,
+        places: &[(&str, i32)],
+        batches: Vec<ProduceBatch>,
     ) -> Result<Box<Self>, Box<(Vec<ProduceBatch>, EncodeError)>> {
-        let places: Vec<(&str, i32)> = entries.iter().map(|entry| (entry.topic, entry.partition)).collect();
-        let batches: Vec<ProduceBatch> = entries.into_iter().map(|entry| entry.batch).collect();
         let partitions = batches.len();
         let mut frame =
             Self { partitions, scratch, parts: Vec::with_capacity(batches.len() + 1), len: 0, batches };
-        match frame.encode(head, &places) {
+        match frame.encode(head, places) {
             Ok(()) => Ok(Box::new(frame)),
             Err(error) => Err(Box::new((frame.batches, error))),
         }

@@ -1,13 +1,20 @@
 //! The sending half of a broker's owner: the partitions that it leads, its collector, and what is in flight.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     sync::Arc,
     time::Duration,
 };
 
 use ottla_protocol::{
-    api::ApiKey, compress::Compression, error_code::ErrorCode, generated::produce::ProduceResponseView,
+    api::ApiKey,
+    compress::Compression,
+    error_code::ErrorCode,
+    generated::produce::{
+        ProduceResponseView,
+        response::{PartitionResponseView, ResponseView},
+    },
+    uuid::Uuid,
 };
 
 use super::{
@@ -19,7 +26,7 @@ use super::{
     producer_id::ProducerIdentity,
     ready::{Ready, ReadyList},
     report::{Delivered, PersistenceStatus},
-    request::{Entry, ProduceBatch, ProduceFrame, RequestHead, decode_answer},
+    request::{ProduceBatch, ProduceFrame, RequestHead, decode_answer},
     shared::ProducerShared,
     topic::ProducerTopic,
 };
@@ -501,19 +508,21 @@ impl Sender {
 
     fn count_request(&mut self, reason: SendReason, batches: &[ProduceBatch]) {
         let (mut messages, mut bytes) = (0, 0);
-        for batch in batches {
-            let sealed = &batch.batch.sealed;
-            messages += sealed.record_count() as usize;
-            bytes += sealed.len();
-            let Some(entry) = &self.slots[batch.slot] else { continue };
-            let topic = entry.partition.topic();
-            let topics = &mut self.counters.topics;
+        let topic_of =
+            |batch: &ProduceBatch| self.slots[batch.slot].as_ref().map(|entry| entry.partition.topic());
+        let topics = &mut self.counters.topics;
+        // Neighbours are mostly of one topic, which is looked up once then.
+        for of_topic in batches.chunk_by(|a, b| topic_of(a) == topic_of(b)) {
+            let Some(topic) = topic_of(&of_topic[0]) else { continue };
             if !topics.contains_key(topic) {
                 topics.insert(Arc::clone(topic), Default::default());
             }
-            if let Some((sizes, counts)) = topics.get_mut(topic) {
-                sizes.record(sealed.len() as u64);
-                counts.record(u64::from(sealed.record_count()));
+            let Some((sizes, counts)) = topics.get_mut(topic) else { continue };
+            for ProduceBatch { batch, .. } in of_topic {
+                messages += batch.sealed.record_count() as usize;
+                bytes += batch.sealed.len();
+                sizes.record(batch.sealed.len() as u64);
+                counts.record(u64::from(batch.sealed.record_count()));
             }
         }
         self.counters.collector.count_send(reason, batches.len(), messages, bytes);
@@ -562,28 +571,18 @@ impl Sender {
         version: i16,
         mut batches: Vec<ProduceBatch>,
     ) {
-        let slots = &self.slots;
-        let partition_of = |batch: &ProduceBatch| slots[batch.slot].as_ref().map(|entry| &entry.partition);
-        batches.sort_by(|a, b| {
-            partition_of(a)
-                .map(|p| (p.topic(), p.partition()))
-                .cmp(&partition_of(b).map(|p| (p.topic(), p.partition())))
-        });
-        let entries = batches
-            .into_iter()
-            .filter_map(|batch| {
-                let partition = slots[batch.slot].as_ref().map(|entry| &entry.partition)?;
-                Some(Entry { topic: partition.topic(), partition: partition.partition(), batch })
-            })
-            .collect();
+        self.group_by_topic(&mut batches);
         let settings = &self.shared.settings;
-        let mut entries: Vec<Entry<'_>> = entries;
-        if settings.mutation.is(Mutant::SwapBatches) && entries.len() > 1 {
-            let (first, last) = (entries[0].partition, entries[entries.len() - 1].partition);
-            entries[0].partition = last;
-            if let Some(entry) = entries.last_mut() {
-                entry.partition = first;
-            }
+        let place_of = |batch: &ProduceBatch| {
+            self.slots[batch.slot]
+                .as_ref()
+                .map_or(("", -1), |entry| (&**entry.partition.topic(), entry.partition.partition()))
+        };
+        let mut places: Vec<(&str, i32)> = batches.iter().map(place_of).collect();
+        if let (true, [(_, first), .., (_, last)]) =
+            (settings.mutation.is(Mutant::SwapBatches), &mut places[..])
+        {
+            std::mem::swap(first, last);
         }
         let head = RequestHead {
             version,
@@ -595,7 +594,7 @@ impl Sender {
         let expects_answer = settings.acks != 0;
         let built =
             connection.send_produce(now, version, expects_answer, settings.answer_timeout, |scratch| {
-                ProduceFrame::build(scratch, head, entries)
+                ProduceFrame::build(scratch, head, &places, batches)
             });
         match built {
             Ok(()) => {
@@ -610,6 +609,21 @@ impl Sender {
                 }
             }
         }
+    }
+
+    /// Puts batches of one topic next to one another, as a request has them; else they stay as they are, oldest first.
+    fn group_by_topic(&self, batches: &mut Vec<ProduceBatch>) {
+        let topic_of =
+            |batch: &ProduceBatch| self.slots[batch.slot].as_ref().map(|entry| entry.partition.topic());
+        let first = batches.first().and_then(topic_of);
+        if batches.iter().all(|batch| topic_of(batch) == first) {
+            return;
+        }
+        // Batches are large: their numbers are sorted in their place.
+        let mut order: Vec<usize> = (0..batches.len()).collect();
+        order.sort_by_key(|index| topic_of(&batches[*index]));
+        let mut old: Vec<Option<ProduceBatch>> = std::mem::take(batches).into_iter().map(Some).collect();
+        batches.extend(order.into_iter().filter_map(|index| old[index].take()));
     }
 
     pub(super) fn handle_answer(
@@ -629,34 +643,32 @@ impl Sender {
         if version >= FIRST_PRODUCE && throttle_millis > 0 {
             self.outputs.push_back(SenderOutput::HoldBack(Duration::from_millis(throttle_millis.into())));
         }
-        // Brokers answer in the order of the request; the search starts where the last one ended.
-        let mut results = answer
+        let results: Vec<(&ResponseView<'_>, &PartitionResponseView<'_>)> = answer
             .responses
             .iter()
             .flat_map(|topic| topic.partition_responses.iter().map(move |partition| (topic, partition)))
-            .peekable();
-        let answered: usize = answer.responses.iter().map(|topic| topic.partition_responses.len()).sum();
+            .collect();
+        let answered = results.len();
+        // Where the broker answers in the order of the request, as the embedded one does, nothing has to be searched for.
+        let mut in_order = results.iter().copied().peekable();
+        let mut by_place: Option<HashMap<_, _>> = None;
         let mut unanswered = Vec::new();
         for batch in batches {
             let Some(entry) = self.slots[batch.slot].as_ref() else { continue };
             let (name, index) = (entry.partition.topic(), entry.partition.partition());
-            let is_ours = |(topic, partition): &(&_, &_)| {
-                let topic: &ottla_protocol::generated::produce::response::ResponseView<'_> = topic;
-                let partition: &ottla_protocol::generated::produce::response::PartitionResponseView<'_> =
-                    partition;
+            let is_ours = |(topic, partition): &(&ResponseView<'_>, &PartitionResponseView<'_>)| {
                 partition.index == index
                     && if version >= 13 { topic.topic_id == batch.topic_id } else { *topic.name == **name }
             };
-            let found = match results.next_if(|result| is_ours(result)) {
-                Some(found) => Some(found),
-                None => answer
-                    .responses
-                    .iter()
-                    .flat_map(|topic| {
-                        topic.partition_responses.iter().map(move |partition| (topic, partition))
-                    })
-                    .find(|result| is_ours(result)),
-            };
+            let found = in_order.next_if(|result| is_ours(result)).or_else(|| {
+                let by_place = by_place.get_or_insert_with(|| {
+                    // Of two answers for a partition the first one counts.
+                    let entries = results.iter().rev().map(|result| (place(result, version), *result));
+                    entries.collect()
+                });
+                let (name, id) = if version >= 13 { ("", batch.topic_id) } else { (&**name, Uuid::ZERO) };
+                by_place.get(&(name, id, index)).copied()
+            });
             match found {
                 Some((_, partition)) => {
                     let delivered = Delivered {
@@ -1077,6 +1089,15 @@ fn why_not_sent(
         _ if !connection.may_send() => format!("{peer} asked to be left alone for longer"),
         _ => format!("{peer} did not answer what was sent to it before"),
     }
+}
+
+/// What tells an answer's partitions apart: names up to version 12, ids from 13 on.
+fn place<'a>(
+    (topic, partition): &(&ResponseView<'a>, &PartitionResponseView<'_>),
+    version: i16,
+) -> (&'a str, Uuid, i32) {
+    let (name, id) = if version >= 13 { ("", topic.topic_id) } else { (topic.name, Uuid::ZERO) };
+    (name, id, partition.index)
 }
 
 fn expiry_interval(timeout: Duration) -> Duration {

@@ -120,7 +120,7 @@ fn a_request_that_can_not_take_all_takes_the_oldest() {
     }
     script.run_until(at(120));
     let requests: Vec<_> = std::mem::take(&mut script.requests).iter().map(Request::partitions).collect();
-    assert_eq!(requests, [[0, 2], [1, 3]], "the two oldest, then the others; each sorted");
+    assert_eq!(requests, [[2, 0], [3, 1]], "the two oldest, then the others");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn what_may_not_go_yet_stays_collected_and_goes_together_with_what_came_after_it
     script.assert_silent();
     script.accept(&first);
     let second = script.request();
-    assert_eq!((second.written_at, second.partitions()), (at(195), vec![1, 2, 3]), "nobody lingers again");
+    assert_eq!((second.written_at, second.partitions()), (at(195), vec![3, 1, 2]), "nobody lingers again");
     script.accept(&second);
     assert_eq!(script.statuses(), [PersistenceStatus::Persisted; 4]);
 }
@@ -160,7 +160,7 @@ fn a_throttled_broker_is_left_alone_and_then_gets_all_in_one_request() {
     script.run_until(at(619));
     script.assert_silent();
     script.run_until(at(620));
-    assert_eq!(script.request().partitions(), [1, 2, 3]);
+    assert_eq!(script.request().partitions(), [3, 1, 2]);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn what_was_collected_for_a_broker_that_is_away_goes_in_one_request_when_it_is_b
     script.is_up = true;
     script.run_until(at(13_000));
     let request = script.request();
-    assert_eq!(request.partitions(), [0, 1, 2]);
+    assert_eq!(request.partitions(), [2, 0, 1]);
     script.accept(&request);
     assert_eq!(script.reported_messages(), 3);
 }
@@ -326,6 +326,23 @@ fn a_partition_that_is_refused_again_and_again_does_not_slow_the_others() {
 }
 
 #[test]
+fn a_broker_may_answer_partitions_in_another_order_than_they_were_asked_for() {
+    let mut script = Script::new(4, settings(20));
+    script.answers_backwards = true;
+    (0..4).for_each(|partition| script.send(partition, "x"));
+    script.run_until(at(2000));
+    let request = script.request();
+    script.answer(&request, 0, |partition| match partition {
+        2 => ErrorCode::INVALID_RECORD,
+        _ => ErrorCode::NONE,
+    });
+    let reports = script.reports.0.lock();
+    let failed: Vec<i32> =
+        reports.iter().filter(|(_, error, ..)| error.is_some()).map(|(partition, ..)| *partition).collect();
+    assert_eq!((reports.len(), failed), (4, vec![2]));
+}
+
+#[test]
 fn a_topic_with_a_linger_of_its_own_wakes_a_broker_that_would_sleep_for_longer() {
     let mut script = Script::new(3, settings(500));
     script.run_until(at(100));
@@ -336,5 +353,5 @@ fn a_topic_with_a_linger_of_its_own_wakes_a_broker_that_would_sleep_for_longer()
     script.send(1, "by the topic's");
     script.run_until(at(200));
     let request = script.request();
-    assert_eq!((request.written_at, request.partitions()), (at(115), vec![0, 1]));
+    assert_eq!((request.written_at, request.partitions()), (at(115), vec![1, 0]));
 }

@@ -119,6 +119,8 @@ struct Script {
     woken: Arc<Flag>,
     /// The broker can be reached.
     is_up: bool,
+    /// Partitions are answered in another order than they were asked for.
+    answers_backwards: bool,
     is_connected: bool,
     written: Vec<u8>,
     /// What was written and not looked at yet.
@@ -170,6 +172,7 @@ impl Script {
             core,
             woken,
             is_up: true,
+            answers_backwards: false,
             is_connected: false,
             written: Vec::new(),
             requests: Vec::new(),
@@ -250,6 +253,9 @@ impl Script {
                 base_offset,
                 ..Default::default()
             });
+        }
+        if self.answers_backwards {
+            partition_responses.reverse();
         }
         let topic = TopicResponse { name: TOPIC.into(), partition_responses, ..Default::default() };
         let answer =
