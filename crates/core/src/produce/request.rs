@@ -69,6 +69,8 @@ pub struct RequestHead<'a> {
 }
 
 const COPIED_UP_TO: usize = 1024;
+/// What stands before and behind a batch: a partition's number, a length, no tagged fields.
+const PLACE_BYTES: usize = 12;
 
 impl ProduceFrame {
     /// Builds a frame behind `scratch`, which holds room for the length and the request header. `places` are the topic
@@ -92,6 +94,8 @@ impl ProduceFrame {
     fn encode(&mut self, head: RequestHead<'_>, places: &[(&str, i32)]) -> Result<(), EncodeError> {
         let Self { scratch, parts, batches, .. } = self;
         let flexible = head.version >= 9;
+        let copied = batches.iter().map(|batch| batch.batch.sealed.len()).filter(|len| *len <= COPIED_UP_TO);
+        scratch.reserve(copied.sum::<usize>() + batches.len() * PLACE_BYTES + 128);
         let mut out = Writer::new(scratch, flexible);
         if head.version >= 3 {
             out.at("transactional_id").nullable_string(head.transactional_id)?;

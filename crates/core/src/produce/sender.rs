@@ -46,6 +46,9 @@ use crate::{
     wake::WakeHandle,
 };
 
+/// For how many batches of a request room is made beforehand.
+const MOST_EXPECTED: usize = 4096;
+
 /// The sending half of one broker.
 #[derive(Debug)]
 pub struct Sender {
@@ -429,12 +432,13 @@ impl Sender {
         let oversized = settings.mutation.is(Mutant::OversizedRequest);
         let max_request_bytes = if oversized { usize::MAX } else { settings.max_request_bytes };
         let (idempotent, identity) = (settings.idempotence, self.shared.identity.get());
-        let mut collected: Vec<ProduceBatch> = Vec::new();
+        let expected = self.collector.len().min(MOST_EXPECTED);
+        let mut collected: Vec<ProduceBatch> = Vec::with_capacity(expected);
         let mut bytes = 0;
         let mut failed = Vec::new();
         // A partition is in a request once: of two batches a broker takes the last one only, and answers one. What more
         // it has goes with the next request, so it comes back into the collector behind this one.
-        let mut taken = Vec::new();
+        let mut taken = Vec::with_capacity(expected);
         while let Some((slot, open_too)) = self.collector.peek_due() {
             if bytes >= max_request_bytes {
                 break;

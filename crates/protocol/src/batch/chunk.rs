@@ -295,14 +295,14 @@ impl ChunkChain {
     }
 
     fn clear(&mut self) {
-        self.close_last();
         self.full_len = 0;
         self.summed = None;
+        let last = std::mem::replace(&mut self.last, Chunk::none());
         let chunks = self.full.drain(..).filter_map(|segment| match segment {
             Segment::Chunk(chunk) => Some(chunk),
             Segment::External(_) => None,
         });
-        self.pool.give_back(chunks);
+        self.pool.give_back(chunks.chain(Some(last).filter(|last| !last.bytes.is_empty())));
     }
 }
 
