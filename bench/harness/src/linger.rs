@@ -19,7 +19,7 @@ const HELP: &str = "\
 cargo xtask bench linger [OPTIONS]
 
   --seconds N         how long each run counts, after a warm-up of 3 s (default 60; the sweeps over partitions and
-                      loads at most 15)
+                      loads at most 10)
   --only NAME,...     only these clients (ottla-partition, ottla-broker, ottla-auto, librdkafka, franz-go)
   --work NAME,...     only this work (see the report; `partitions` and `loads` are the sweeps)
   --against NAME      only `kafka` or only `embedded`
@@ -164,7 +164,7 @@ const WORK: [Work; 6] = [
 const PARTITIONS: [usize; 4] = [10, 100, 1000, 10_000];
 
 /// How long the runs of the sweeps count at most.
-const SWEEP_SECONDS: u64 = 15;
+const SWEEP_SECONDS: u64 = 10;
 
 /// `auto` beside fixed lingers, over 24 partitions.
 const LOADS: [u64; 5] = [100, 1_000, 10_000, 100_000, 1_000_000];
