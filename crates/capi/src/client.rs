@@ -34,6 +34,7 @@ use crate::{
     log::Log,
     message::Held,
     mock::MockCluster,
+    offsets::Offsets,
     queue::{self, Op, Queue, c_text, wants},
     report::Reports,
     topic::Topic,
@@ -61,6 +62,7 @@ pub struct Client {
     is_closed: AtomicBool,
     has_fatal: AtomicBool,
     fatal: Mutex<Option<(c_int, String)>>,
+    offsets: Offsets,
     log: Log,
     background: OnceLock<Background>,
     /// The cluster of `test.mock.num.brokers`.
@@ -115,6 +117,7 @@ impl Client {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}#{kind}-{number}", raw.get("client.id").unwrap_or("rdkafka"));
         let log_level = raw.get("log_level").ok().and_then(|level| level.parse().ok()).unwrap_or(6);
+        let offsets = Offsets::new(|name| raw.get(name).ok().map(str::to_owned));
         let has_log_queue = raw.get("log.queue").is_ok_and(|value| value == "true");
         let client = Arc::new_cyclic(|me: &Weak<Self>| {
             let queue = || {
@@ -148,6 +151,7 @@ impl Client {
                 is_closed: AtomicBool::new(false),
                 has_fatal: AtomicBool::new(false),
                 fatal: Mutex::new(None),
+                offsets,
                 log: Log::new(log_level, conf.callbacks.log, has_log_queue.then(queue)),
                 background: OnceLock::new(),
                 mock: Mutex::new(mock),
@@ -321,6 +325,10 @@ impl Client {
         self.background.get()
     }
 
+    pub(crate) const fn offsets(&self) -> &Offsets {
+        &self.offsets
+    }
+
     pub(crate) const fn logging(&self) -> &Log {
         &self.log
     }
@@ -429,6 +437,7 @@ impl Client {
             },
             Op::Log { level, facility, text } => self.write_log(level, facility, &text),
             Op::Stats(json) => self.serve_stats(json),
+            Op::Committed(committed) => self.serve_committed(&committed),
             Op::Throttle(throttle) => {
                 if let Some(callback) = callbacks.throttle {
                     let node = throttle.node_id.unwrap_or(-1);

@@ -4,12 +4,13 @@ use std::{
     ffi::{c_char, c_int, c_void},
     ptr,
     sync::Arc,
+    time::Duration,
 };
 
 use ottla::{Consumer, Offset, OffsetSpec};
 
 use crate::{
-    boundary::{guarded, guarded_local, handle, text},
+    boundary::{guarded, handle, text},
     client::Client,
     codes::code,
     conf::ConsumeCb,
@@ -49,7 +50,7 @@ fn places(elements: &[rd_kafka_topic_partition_t]) -> Option<Vec<(String, i32, O
 /// # Safety
 ///
 /// NULL or a client of this library.
-unsafe fn consumer_of<'a>(rk: *const Client) -> Result<(&'a Client, &'a Consumer), c_int> {
+pub(crate) unsafe fn consumer_of<'a>(rk: *const Client) -> Result<(&'a Client, &'a Consumer), c_int> {
     // SAFETY: as the caller says.
     let client = unsafe { Client::of(rk) }.ok_or(code::_INVALID_ARG)?;
     if client.is_producer() {
@@ -57,6 +58,9 @@ unsafe fn consumer_of<'a>(rk: *const Client) -> Result<(&'a Client, &'a Consumer
     }
     Ok((client, client.consumer().ok_or(code::_ALL_BROKERS_DOWN)?))
 }
+
+/// How long closing waits for a commit.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Client {
     /// Partitions with a queue of their own go there again after they were assigned anew.
@@ -92,6 +96,7 @@ pub unsafe extern "C" fn rd_kafka_assign(rk: *const Client, partitions: *const L
             (Err(code), _) => return code,
         };
         let Some(places) = places(list.map_or(&[], List::elements)) else { return code::_INVALID_ARG };
+        client.leave_partitions(consumer);
         match consumer.assign(&places) {
             Ok(()) => {
                 client.route_again(consumer);
@@ -146,10 +151,15 @@ pub unsafe extern "C" fn rd_kafka_incremental_unassign(
         ErrorObject::answer(match unsafe { (consumer_of(rk), partitions.as_ref()) } {
             (Err(code), _) => Err(ErrorObject::new(code, "this is no consumer")),
             (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
-            (Ok((_, consumer)), Some(list)) => {
+            (Ok((client, consumer)), Some(list)) => {
                 let pairs: Vec<_> =
                     list.elements().iter().map(|e| (e.name().to_owned(), e.partition)).collect();
-                consumer.incremental_unassign(&pairs).map_err(|error| ErrorObject::from(&error))
+                client.commit_at_once(consumer);
+                let result = consumer.incremental_unassign(&pairs).map_err(|error| ErrorObject::from(&error));
+                if result.is_ok() {
+                    pairs.iter().for_each(|(topic, partition)| client.offsets().forget(topic, *partition));
+                }
+                result
             }
         })
     })
@@ -218,7 +228,9 @@ pub unsafe extern "C" fn rd_kafka_consumer_close(rk: *const Client) -> c_int {
         // SAFETY: NULL or a client, says the caller.
         match unsafe { consumer_of(rk) } {
             Ok((client, consumer)) => {
-                // There is no group to leave: what is left is to stop fetching.
+                // There is no group to leave: what is left is to commit and to stop fetching.
+                client.commit_before_leaving(consumer, CLOSE_TIMEOUT);
+                client.offsets().forget_all();
                 let _ = consumer.assign(&[] as &[(&str, i32, Offset)]);
                 client.set_closed();
                 code::NO_ERROR
@@ -307,14 +319,24 @@ pub unsafe extern "C" fn rd_kafka_seek(
         // SAFETY: NULL or a topic, says the caller.
         let Some(topic) = (unsafe { handle::<Topic>(rkt) }) else { return code::_INVALID_ARG };
         let Some(consumer) = topic.client().consumer() else { return code::_STATE };
-        seek(consumer, topic.name(), partition, offset, timeout_ms)
+        seek(topic.client(), consumer, topic.name(), partition, offset, timeout_ms)
     })
 }
 
-fn seek(consumer: &Consumer, topic: &str, partition: i32, offset: i64, timeout_ms: c_int) -> c_int {
+fn seek(
+    client: &Client,
+    consumer: &Consumer,
+    topic: &str,
+    partition: i32,
+    offset: i64,
+    timeout_ms: c_int,
+) -> c_int {
     let Some(from) = place(offset) else { return code::_INVALID_ARG };
     match consumer.seek(topic, partition, from, queue::timeout(timeout_ms)) {
-        Ok(_) => code::NO_ERROR,
+        Ok(_) => {
+            client.offsets().forget(topic, partition);
+            code::NO_ERROR
+        }
         Err(error) => code_of(&error),
     }
 }
@@ -331,10 +353,10 @@ pub unsafe extern "C" fn rd_kafka_seek_partitions(
         ErrorObject::answer(match unsafe { (consumer_of(rk), partitions.as_mut()) } {
             (Err(code), _) => Err(ErrorObject::new(code, "this is no consumer")),
             (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
-            (Ok((_, consumer)), Some(list)) => {
+            (Ok((client, consumer)), Some(list)) => {
                 for element in list.elements_mut() {
                     element.err =
-                        seek(consumer, element.name(), element.partition, element.offset, timeout_ms);
+                        seek(client, consumer, element.name(), element.partition, element.offset, timeout_ms);
                 }
                 Ok(())
             }
@@ -419,7 +441,9 @@ pub unsafe extern "C" fn rd_kafka_consume_stop(rkt: *const Topic, partition: i32
         let Some(topic) = (unsafe { handle::<Topic>(rkt) }) else { return fail(code::_INVALID_ARG) };
         let client = topic.client();
         let Some(consumer) = client.consumer() else { return fail(code::_INVALID_ARG) };
+        client.commit_at_once(consumer);
         let result = consumer.incremental_unassign(&[(topic.name(), partition)]);
+        client.offsets().forget(topic.name(), partition);
         let queue = client.partition_queues().lock().remove(&(topic.name().to_owned(), partition));
         if let Some(queue) = queue {
             queue.forward(None);
@@ -747,10 +771,4 @@ pub unsafe extern "C" fn rd_kafka_offsets_for_times(
 pub extern "C" fn rd_kafka_assignment_lost(_: *const Client) -> c_int {
     // Without a group nobody takes an assignment away.
     0
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_message_leader_epoch(_: *const rd_kafka_message_t) -> i32 {
-    guarded_local(-1, || -1)
 }

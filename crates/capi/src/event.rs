@@ -51,6 +51,11 @@ impl Event {
             Op::Error { code, text, is_fatal } => {
                 (event.code, event.text, event.is_fatal) = (*code, c_text(text), *is_fatal);
             }
+            Op::Committed(committed) => {
+                event.opaque = committed.opaque;
+                event.code = committed.code;
+                event.text = crate::error::describe(committed.code).to_owned();
+            }
             Op::Log { level, facility, text } => {
                 (event.log, event.text) = (Some((*level, *facility)), c_text(text))
             }
@@ -134,6 +139,8 @@ pub unsafe extern "C" fn rd_kafka_event_name(event: *const Event) -> *const c_ch
         event_type::LOG => c"Log",
         event_type::ERROR => c"Error",
         event_type::STATS => c"Stats",
+        event_type::REBALANCE => c"Rebalance",
+        event_type::OFFSET_COMMIT => c"OffsetCommit",
         kind => admin::event_name(kind).unwrap_or(c"?unknown?"),
     };
     name.as_ptr()
@@ -265,8 +272,12 @@ pub unsafe extern "C" fn rd_kafka_event_stats(event: *const Event) -> *const c_c
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn rd_kafka_event_topic_partition_list(_: *const Event) -> *mut List {
-    ptr::null_mut()
+pub unsafe extern "C" fn rd_kafka_event_topic_partition_list(event: *const Event) -> *mut List {
+    // SAFETY: NULL or an event, says the caller.
+    match unsafe { event.as_ref() }.and_then(|event| event.op.as_ref()) {
+        Some(Op::Committed(committed)) => committed.list.as_ptr(),
+        _ => ptr::null_mut(),
+    }
 }
 
 /// See the header.

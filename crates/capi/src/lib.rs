@@ -8,7 +8,7 @@
 //!  topic ───── rd_kafka_topic_t
 //!  produce ──► report: a message on its way and its report;  arena: the memory of both
 //!  queue ───── queues, their forwarding and who serves them;  event: what is in them
-//!  consume ──► message: consumed messages in slabs;  legacy: the older consumer;  list, headers
+//!  consume ──► message: consumed messages in slabs;  offsets: stored and committed;  list, headers
 //!  background ─ the thread of background_event_cb;  log: where log lines go
 //!  metadata, admin (uuid), mock
 //!  variadic, not_yet ── functions that Rust can't write, and functions that are not there yet
@@ -36,9 +36,11 @@ mod metadata;
 mod misc;
 mod mock;
 mod not_yet;
+mod offsets;
 mod produce;
 mod queue;
 mod report;
+mod task;
 mod topic;
 mod types;
 mod uuid;

@@ -44,12 +44,28 @@ impl Element {
         unsafe { CStr::from_ptr(self.topic) }.to_str().unwrap_or("")
     }
 
-    fn leader_epoch(&self) -> i32 {
+    pub(crate) fn leader_epoch(&self) -> i32 {
         // SAFETY: NULL or what the library hung there.
         unsafe { self.private.cast::<Private>().as_ref() }.map_or(-1, |private| private.leader_epoch)
     }
 
-    fn set_leader_epoch(&mut self, leader_epoch: i32) {
+    /// What is committed along, as text.
+    pub(crate) fn metadata_text(&self) -> String {
+        // SAFETY: NULL, or so many bytes.
+        let bytes = unsafe { crate::boundary::bytes(self.metadata, self.metadata_size) };
+        String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned()
+    }
+
+    /// Replaces what is committed along.
+    pub(crate) fn set_metadata(&mut self, bytes: &[u8]) {
+        // SAFETY: NULL or from `malloc`.
+        unsafe { libc::free(self.metadata) };
+        let is_empty = bytes.is_empty();
+        self.metadata = if is_empty { ptr::null_mut() } else { malloc_text(bytes).cast() };
+        self.metadata_size = if self.metadata.is_null() { 0 } else { bytes.len() };
+    }
+
+    pub(crate) fn set_leader_epoch(&mut self, leader_epoch: i32) {
         // SAFETY: NULL or what the library hung there.
         match unsafe { self.private.cast::<Private>().as_mut() } {
             Some(private) => private.leader_epoch = leader_epoch,
@@ -182,6 +198,56 @@ impl List {
         self.elements_mut()[place].clear();
         self.elements_mut().copy_within(place + 1..count, place);
         self.cnt -= 1;
+    }
+}
+
+/// A list that belongs to the library.
+#[derive(Debug)]
+pub(crate) struct Listed(*mut List);
+
+// SAFETY: whoever has it has the only pointer.
+unsafe impl Send for Listed {}
+
+impl Default for Listed {
+    fn default() -> Self {
+        Self(List::with_capacity(0))
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has the list.
+        unsafe { rd_kafka_topic_partition_list_destroy(self.0) };
+    }
+}
+
+impl Listed {
+    pub(crate) const fn as_ptr(&self) -> *mut List {
+        self.0
+    }
+
+    pub(crate) fn add(&mut self, topic: &str, partition: i32, offset: i64, err: c_int) {
+        // SAFETY: NULL, for want of memory, or a list that nobody else has.
+        unsafe {
+            if let Some(list) = self.0.as_mut()
+                && let Some(element) = list.add(topic.as_bytes(), partition).as_mut()
+            {
+                (element.offset, element.err) = (offset, err);
+            }
+        }
+    }
+
+    /// Writes the codes of its elements to the same partitions of another list.
+    pub(crate) fn copy_codes(&self, to: &mut List) {
+        // SAFETY: NULL, or a list that nobody else has.
+        let told = unsafe { self.0.as_ref() }.map_or(&[][..], List::elements);
+        for element in to.elements_mut() {
+            if let Some(told) =
+                told.iter().find(|told| told.partition == element.partition && told.name() == element.name())
+            {
+                element.err = told.err;
+            }
+        }
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Held {
     header_count: u32,
     /// Of a produced message: microseconds, the time of the call and later what passed until the report.
     pub(crate) latency: i64,
+    /// Of a consumed message; -1 if unknown.
+    pub(crate) leader_epoch: i32,
     pub(crate) timestamp_kind: u8,
     pub(crate) status: u8,
     /// The payload is to be freed with the message.
@@ -105,6 +107,7 @@ impl Held {
             encoded_headers_len: 0,
             header_count: 0,
             latency: -1,
+            leader_epoch: -1,
             timestamp_kind: TIMESTAMP_CREATE_TIME,
             status: 0,
             frees_payload: false,
@@ -139,6 +142,7 @@ impl Held {
             encoded_headers_len: headers.bytes().len() as u32,
             header_count: headers.len() as u32,
             latency: -1,
+            leader_epoch: message.leader_epoch(),
             timestamp_kind: match timestamp {
                 ..0 => 0,
                 _ if message.is_log_append_time() => TIMESTAMP_LOG_APPEND_TIME,
@@ -281,6 +285,7 @@ pub(crate) fn error_message(
         encoded_headers_len: 0,
         header_count: 0,
         latency: -1,
+        leader_epoch: -1,
         timestamp_kind: 0,
         status: 0,
         frees_payload: false,
@@ -444,4 +449,11 @@ pub unsafe extern "C" fn rd_kafka_message_set_headers(
             }
         }
     });
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_message_leader_epoch(message: *const rd_kafka_message_t) -> i32 {
+    // SAFETY: NULL or a message of this library, says the caller.
+    guarded_local(-1, || unsafe { Held::of(message) }.map_or(-1, |held| held.leader_epoch))
 }

@@ -26,6 +26,7 @@ use crate::{
     error::code_of,
     event::Event,
     message::{SLAB, Slab, error_message},
+    offsets::Committed,
     report::Delivery,
     topic::Topic,
     types::{OFFSET_INVALID, event_type, rd_kafka_message_t},
@@ -58,6 +59,8 @@ pub(crate) enum Op {
     Log { level: c_int, facility: &'static CStr, text: String },
     /// Statistics, as JSON.
     Stats(CString),
+    /// The outcome of a commit.
+    Committed(Box<Committed>),
     /// A broker asked to hold back, or no longer does.
     Throttle(Throttle),
     /// Something that only events can tell.
@@ -316,6 +319,25 @@ impl Queue {
         }
     }
 
+    /// Waits for a signal, or for the next commit to be due; false if the time is over before.
+    fn wait_or_commit(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        client: &Client,
+        consumer: &Consumer,
+        until: Option<Instant>,
+    ) -> bool {
+        match client.offsets().due() {
+            Some(due) if until.is_none_or(|until| due < until) => {
+                if !self.wait(state, Some(due)) {
+                    MutexGuard::unlocked(state, || client.commit_if_due(consumer));
+                }
+                true
+            }
+            _ => self.wait(state, until),
+        }
+    }
+
     /// Waits until something happens that was not known at `seen`; answers what is known then.
     pub(crate) fn wait_signal(self: &Arc<Self>, seen: u64, until: Option<Instant>) -> u64 {
         let queue = self.end();
@@ -407,7 +429,10 @@ impl Queue {
             if queue.pull(&mut state, consumer) {
                 continue;
             }
-            if count > 0 && !all || std::mem::take(&mut state.is_yielded) || !queue.wait(&mut state, until) {
+            if count > 0 && !all || std::mem::take(&mut state.is_yielded) {
+                break;
+            }
+            if !queue.wait_or_commit(&mut state, client, consumer, until) {
                 break;
             }
         }
@@ -538,7 +563,8 @@ impl Queue {
                 continue;
             }
             if !queue.pull(&mut state, consumer)
-                && (std::mem::take(&mut state.is_yielded) || !queue.wait(&mut state, until))
+                && (std::mem::take(&mut state.is_yielded)
+                    || !queue.wait_or_commit(&mut state, client, consumer, until))
             {
                 return false;
             }
@@ -654,6 +680,7 @@ impl Fetched {
             let slab = Slab::new(&fetched, &topic, |each| count = walk.run(SLAB, |message| each(message)));
             let current = Current { slab, next: 0, before };
             if count > 0 {
+                client.offsets().note_consumed(fetched.topic(), fetched.partition());
                 self.current = Some(current);
                 return true;
             }
@@ -832,6 +859,7 @@ pub(crate) const fn event_type_of(op: &Op) -> c_int {
         Op::Error { .. } => event_type::ERROR,
         Op::Log { .. } => event_type::LOG,
         Op::Stats(_) => event_type::STATS,
+        Op::Committed(_) => event_type::OFFSET_COMMIT,
         // It comes by its callback only.
         Op::Throttle(_) => 0,
         Op::Event(event) => event.kind,

@@ -165,6 +165,10 @@ pub mod event_type {
     pub const LOG: i32 = 4;
     /// Errors.
     pub const ERROR: i32 = 8;
+    /// Rebalances.
+    pub const REBALANCE: i32 = 16;
+    /// Outcomes of commits.
+    pub const OFFSET_COMMIT: i32 = 32;
     /// Statistics.
     pub const STATS: i32 = 64;
 }

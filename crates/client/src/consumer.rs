@@ -22,6 +22,7 @@ use ottla_core::{
         partition::PrefetchLimits,
         position::Offset,
         shared::{ConsumerSettings, ConsumerShared},
+        stored::{CommitAnswer, CommittedAnswer, GroupCall, GroupCallKind, GroupOffset},
     },
     stats::Statistics,
 };
@@ -322,6 +323,37 @@ impl Consumer {
         let (done, waiting) = completion();
         self.command(FetchCommand::ListOffsets(query, done));
         Ok(async move { waiting.await.ok_or_else(closed) })
+    }
+
+    /// Commits offsets for the group of `group.id`, as no member of it: the group must have no members.
+    pub fn commit(&self, offsets: &[GroupOffset], timeout: Duration) -> CommitAnswer {
+        // The client itself gives up after `timeout`; the answer then needs a moment to come here.
+        wait_for(self.commit_async(offsets, timeout), timeout + Duration::from_secs(1))
+            .unwrap_or_else(|| Err(Error::new(ErrorKind::TimedOut, "no answer from the I/O threads")))
+    }
+
+    /// Commits offsets; it is on its way when this returns, whether the answer is waited for or not.
+    pub fn commit_async(
+        &self,
+        offsets: &[GroupOffset],
+        timeout: Duration,
+    ) -> impl Future<Output = CommitAnswer> + Send + use<> {
+        let (done, waiting) = completion();
+        let kind = GroupCallKind::Commit(offsets.to_vec(), done);
+        self.command(FetchCommand::Group(GroupCall { timeout, kind }));
+        async move { waiting.await.unwrap_or_else(|| Err(closed())) }
+    }
+
+    /// What is committed for the group of `group.id`.
+    pub fn committed(&self, partitions: &[(&str, i32)], timeout: Duration) -> CommittedAnswer {
+        let (done, waiting) = completion();
+        let partitions = partitions.iter().map(|(topic, partition)| (Arc::from(*topic), *partition));
+        let kind = GroupCallKind::Committed(partitions.collect(), done);
+        self.command(FetchCommand::Group(GroupCall { timeout, kind }));
+        match wait_for(waiting, timeout + Duration::from_secs(1)) {
+            Some(answer) => answer.unwrap_or_else(|| Err(closed())),
+            None => Err(Error::new(ErrorKind::TimedOut, "no answer from the I/O threads")),
+        }
     }
 
     /// True once it is closed: nothing will come any more.

@@ -42,6 +42,7 @@ pub use ottla_core::{
         deliver::{ConsumerEvent, FetchedRecords, Message, MessageRef, PieceWalk, Records},
         offsets::{ListedOffset, OffsetSpec},
         position::Offset,
+        stored::{CommitAnswer, CommittedAnswer, GroupOffset},
     },
     produce::{
         partitioner::{PartitionChoice, Partitioner},

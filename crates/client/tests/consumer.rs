@@ -10,8 +10,12 @@ use std::{
 };
 
 use futures_core::Stream;
-use ottla::{Config, Consumer, ConsumerEvent, Culprit, ErrorKind, Offset, OffsetSpec, Producer, Record};
-use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+use ottla::{
+    Config, Consumer, ConsumerEvent, Culprit, ErrorCode, ErrorKind, GroupOffset, Offset, OffsetSpec,
+    Producer, Record,
+};
+use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster, Fault, FaultAction};
+use ottla_protocol::api::ApiKey;
 
 const SECONDS: Duration = Duration::from_secs(10);
 
@@ -141,6 +145,35 @@ fn a_committed_offset_needs_a_group() {
     assert_eq!((error.kind(), error.culprit()), (ErrorKind::InvalidArgument, Culprit::Application));
     assert!(error.to_string().contains("set group.id"), "{error}");
     assert_eq!(consumer.assignment(), []);
+}
+
+#[test]
+fn committed_offsets_are_told_and_gone_on_from_also_when_the_coordinator_refuses_at_first() {
+    let world = World::start("t", 2).set("group.id", "readers");
+    world.produce("t", 2, 0, 100);
+    let refused = FaultAction::Error(ErrorCode::NOT_COORDINATOR);
+    world.cluster.control(|control| control.inject(Fault::new(refused).api(ApiKey::OffsetCommit).times(1)));
+    let consumer = world.consumer();
+    let offset = |partition, offset| GroupOffset {
+        topic: "t".into(),
+        partition,
+        offset,
+        leader_epoch: -1,
+        metadata: "so far".to_owned(),
+    };
+    let results = consumer.commit(&[offset(0, 7), offset(9, 1)], SECONDS).unwrap();
+    assert_eq!(results[0], Ok(()));
+    assert_eq!(
+        results[1].as_ref().unwrap_err().kind(),
+        ErrorKind::Broker(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
+    );
+    let committed = consumer.committed(&[("t", 0), ("t", 1)], SECONDS).unwrap();
+    assert_eq!(committed, [Ok(Some(offset(0, 7))), Ok(None)]);
+    consumer.assign(&[("t", 0, Offset::Stored)]).unwrap();
+    assert_eq!(consumer.next(SECONDS).unwrap().unwrap().offset(), 7);
+    let nobodys = World::start("t", 1);
+    let error = nobodys.consumer().commit(&[offset(0, 1)], SECONDS).unwrap_err();
+    assert!(error.to_string().contains("group.id"), "{error}");
 }
 
 #[test]

@@ -1548,15 +1548,15 @@ ssize_t rd_kafka_consume_batch_queue(rd_kafka_queue_t *rkqu, int timeout_ms, rd_
 RD_EXPORT
 int rd_kafka_consume_callback_queue(rd_kafka_queue_t *rkqu, int timeout_ms, void (*consume_cb)(rd_kafka_message_t *rkmessage, void *commit_opaque), void *commit_opaque);
 
-/** Offset store. Not there yet. */
+/** Stores offset + 1 of a partition, to be committed later. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_offset_store(rd_kafka_topic_t *rkt, int32_t partition, int64_t offset);
 
-/** Stores offsets to be committed later; each element tells its error. Not there yet. */
+/** Stores offsets to be committed later; each element tells its error. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_offsets_store(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *offsets);
 
-/** Offset store message. Not there yet. */
+/** Stores the offset behind a message, to be committed later. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_offset_store_message(rd_kafka_message_t *rkmessage);
 
@@ -1612,19 +1612,19 @@ rd_kafka_resp_err_t rd_kafka_assignment(rd_kafka_t *rk, rd_kafka_topic_partition
 RD_EXPORT
 int rd_kafka_assignment_lost(rd_kafka_t *rk);
 
-/** Commit. Not there yet. */
+/** Commit. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_commit(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, int async);
 
-/** Commit message. Not there yet. */
+/** Commit message. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_commit_message(rd_kafka_t *rk, const rd_kafka_message_t *rkmessage, int async);
 
-/** Commit queue. Not there yet. */
+/** Commit queue. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_commit_queue(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, rd_kafka_queue_t *rkqu, void (*cb)(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *offsets, void *commit_opaque), void *commit_opaque);
 
-/** Committed. Not there yet. */
+/** Committed. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_committed(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions, int timeout_ms);
 

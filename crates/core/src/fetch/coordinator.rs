@@ -181,6 +181,10 @@ impl FetchCoordinator {
         match command {
             FetchCommand::Start(starts) => starts.into_iter().for_each(|start| self.start(now, start)),
             FetchCommand::Stop(handles) => handles.iter().for_each(|handle| self.stop(handle)),
+            FetchCommand::Group(call) => match &mut self.stored {
+                Some(stored) => stored.call(now, call),
+                None => call.kind.fail(Error::new(ErrorKind::InvalidArgument, "`group.id` is not set")),
+            },
             FetchCommand::ListOffsets(query, completion) => self.lookups.start_query(now, &query, completion),
         }
     }
@@ -346,8 +350,11 @@ impl FetchCoordinator {
             let number = number * ASKERS + LOOKUPS;
             self.outputs.push_back(FetchCoordinatorOutput::Request(number, Route::Node(leader), request));
         }
-        while let Some((number, route, request)) = self.stored.as_mut().and_then(StoredOffsets::poll_request)
+        while let Some((number, route, request)) =
+            self.stored.as_mut().and_then(|stored| stored.poll_request(now))
         {
+            // A consumer without partitions has not asked yet where the nodes are.
+            wants_metadata |= matches!(route, Route::Node(node) if !metadata.nodes.contains_key(&node));
             let number = number * ASKERS + STORED;
             self.outputs.push_back(FetchCoordinatorOutput::Request(number, route, request));
         }

@@ -377,6 +377,12 @@ impl<'a> MessageRef<'a> {
         self.batch.header.is_log_append_time()
     }
 
+    /// The leader epoch with which it was written; -1 if its format has none.
+    #[inline]
+    pub const fn leader_epoch(&self) -> i32 {
+        self.batch.header.partition_leader_epoch
+    }
+
     /// The key.
     #[inline]
     pub const fn key(&self) -> Option<&'a [u8]> {

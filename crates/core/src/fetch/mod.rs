@@ -30,7 +30,7 @@ pub mod queue;
 pub mod request;
 pub mod session;
 pub mod shared;
-mod stored;
+pub mod stored;
 
 #[cfg(test)]
 mod scripted;
@@ -41,6 +41,7 @@ use self::{
     offsets::{OffsetAnswers, OffsetQuery},
     partition::{PartitionConsumer, PartitionHandle},
     position::Offset,
+    stored::GroupCall,
 };
 use crate::{completion::Completion, error::Error};
 
@@ -53,6 +54,8 @@ pub enum FetchCommand {
     Stop(Vec<Arc<PartitionHandle>>),
     /// Ask the leaders for offsets.
     ListOffsets(OffsetQuery, Completion<OffsetAnswers>),
+    /// Ask the group's coordinator.
+    Group(GroupCall),
 }
 
 /// Where to start with a partition.

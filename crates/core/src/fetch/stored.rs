@@ -1,4 +1,7 @@
-//! Offsets that were committed for a group, as the group's coordinator knows them.
+//! Offsets that are committed for a group, asked from and told to the group's coordinator.
+//!
+//! Questions for positions are gathered; calls of the application ([`GroupCall`]) go one after the other, so that a commit
+//! that is tried again never overtakes a later one.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -11,6 +14,7 @@ use ottla_protocol::{
     error_code::ErrorCode,
     generated::{
         find_coordinator::{FindCoordinatorRequest, FindCoordinatorResponse},
+        offset_commit::{OffsetCommitRequest, OffsetCommitResponse, request as commit},
         offset_fetch::{
             OffsetFetchRequest, OffsetFetchResponse,
             request::{Group, GroupTopic, OffsetFetchTopic},
@@ -22,8 +26,9 @@ use ottla_protocol::{
 use crate::{
     broker::connection::Response,
     cluster::{Route, RoutedRequest},
+    completion::Completion,
     error::{Error, ErrorKind},
-    machine::Instant,
+    machine::{Instant, earliest},
 };
 
 /// A committed offset.
@@ -33,6 +38,54 @@ pub(crate) struct StoredOffset {
     pub(crate) offset: i64,
     /// The leader epoch of the record before it; -1 if unknown.
     pub(crate) leader_epoch: i32,
+}
+
+/// An offset to be committed, or one that was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupOffset {
+    /// The topic.
+    pub topic: Arc<str>,
+    /// The partition.
+    pub partition: i32,
+    /// The next record to read.
+    pub offset: i64,
+    /// The leader epoch of the record before it; -1 if unknown.
+    pub leader_epoch: i32,
+    /// What the application says along with it.
+    pub metadata: String,
+}
+
+/// What became of each offset that was to be committed.
+pub type CommitAnswer = Result<Vec<Result<(), Error>>, Error>;
+/// What is committed for each partition; `None` where nothing is.
+pub type CommittedAnswer = Result<Vec<Result<Option<GroupOffset>, Error>>, Error>;
+
+/// Something that the application wants of the group's coordinator.
+#[derive(Debug)]
+pub struct GroupCall {
+    /// How long it may take in all.
+    pub timeout: Duration,
+    /// What.
+    pub kind: GroupCallKind,
+}
+
+/// What an application wants of the group's coordinator.
+#[derive(Debug)]
+pub enum GroupCallKind {
+    /// Commit these offsets, as no member of the group.
+    Commit(Vec<GroupOffset>, Completion<CommitAnswer>),
+    /// Tell what is committed for these partitions.
+    Committed(Vec<(Arc<str>, i32)>, Completion<CommittedAnswer>),
+}
+
+impl GroupCallKind {
+    /// Ends the call with an error.
+    pub(crate) fn fail(self, error: Error) {
+        match self {
+            Self::Commit(_, done) => done.complete(Err(error.with_api("OffsetCommit"))),
+            Self::Committed(_, done) => done.complete(Err(error.with_api("OffsetFetch"))),
+        }
+    }
 }
 
 /// Names a question.
@@ -54,6 +107,10 @@ pub(crate) struct StoredOffsets {
     next_id: StoredId,
     next_request: u64,
     finished: VecDeque<(StoredId, Result<Option<StoredOffset>, Error>)>,
+    /// Calls that are not sent, with the time when they fail.
+    calls: VecDeque<(Instant, GroupCallKind)>,
+    /// A call is on its way.
+    is_calling: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +124,7 @@ enum Coordinator {
 enum Asked {
     Coordinator,
     Offsets(Vec<(StoredId, (Arc<str>, i32))>),
+    Call(Instant, GroupCallKind),
 }
 
 /// What an answer says of one partition: code, offset, leader epoch.
@@ -92,6 +150,8 @@ impl StoredOffsets {
             next_id: 0,
             next_request: 0,
             finished: VecDeque::new(),
+            calls: VecDeque::new(),
+            is_calling: false,
         }
     }
 
@@ -103,6 +163,11 @@ impl StoredOffsets {
         id
     }
 
+    /// Does what the application wants as soon as it can be done.
+    pub(crate) fn call(&mut self, now: Instant, call: GroupCall) {
+        self.calls.push_back((now + call.timeout, call.kind));
+    }
+
     /// Nobody wants to know any more.
     pub(crate) fn cancel(&mut self, id: StoredId) {
         self.wanted.remove(&id);
@@ -112,11 +177,13 @@ impl StoredOffsets {
     pub(crate) fn close(&mut self) {
         self.wanted.clear();
         self.asked.clear();
+        self.calls.clear();
     }
 
     /// The next request: its number, where to, and what to send.
-    pub(crate) fn poll_request(&mut self) -> Option<(u64, Route, RoutedRequest)> {
-        if self.wanted.is_empty() || self.resting_until.is_some() {
+    pub(crate) fn poll_request(&mut self, now: Instant) -> Option<(u64, Route, RoutedRequest)> {
+        let can_call = !self.calls.is_empty() && !self.is_calling;
+        if self.wanted.is_empty() && !can_call || self.resting_until.is_some() {
             return None;
         }
         let (route, asked, request) = match self.coordinator {
@@ -124,6 +191,16 @@ impl StoredOffsets {
             Coordinator::Unknown => {
                 self.coordinator = Coordinator::Finding;
                 (Route::Any, Asked::Coordinator, self.find_coordinator())
+            }
+            Coordinator::Known(node) if can_call => {
+                let (deadline, kind) = self.calls.pop_front()?;
+                self.is_calling = true;
+                let mut request = match &kind {
+                    GroupCallKind::Commit(offsets, _) => self.commit_offsets(offsets),
+                    GroupCallKind::Committed(partitions, _) => self.fetch_offsets(partitions.iter()),
+                };
+                request.timeout = request.timeout.min(deadline.saturating_since(now));
+                (Route::Node(node), Asked::Call(deadline, kind), request)
             }
             Coordinator::Known(node) => {
                 let mut questions: Vec<_> = std::mem::take(&mut self.wanted).into_iter().collect();
@@ -134,7 +211,7 @@ impl StoredOffsets {
                     move |(_, key)| last.replace(key.clone()).as_ref() == Some(key)
                 });
                 self.wanted = repeated.collect();
-                let request = self.fetch_offsets(&questions);
+                let request = self.fetch_offsets(questions.iter().map(|(_, key)| key));
                 (Route::Node(node), Asked::Offsets(questions), request)
             }
         };
@@ -149,6 +226,14 @@ impl StoredOffsets {
         match self.asked.remove(&request) {
             Some(Asked::Coordinator) => self.handle_coordinator(now, result),
             Some(Asked::Offsets(questions)) => self.handle_offsets(now, questions, result),
+            Some(Asked::Call(deadline, GroupCallKind::Commit(offsets, done))) => {
+                self.is_calling = false;
+                self.handle_commit(now, deadline, offsets, done, result);
+            }
+            Some(Asked::Call(deadline, GroupCallKind::Committed(partitions, done))) => {
+                self.is_calling = false;
+                self.handle_committed(now, deadline, partitions, done, result);
+            }
             None => {}
         }
     }
@@ -163,11 +248,18 @@ impl StoredOffsets {
         if self.resting_until.is_some_and(|until| until <= now) {
             self.resting_until = None;
         }
+        let (late, waiting): (VecDeque<_>, VecDeque<_>) =
+            std::mem::take(&mut self.calls).into_iter().partition(|(deadline, _)| *deadline <= now);
+        self.calls = waiting;
+        for (_, kind) in late {
+            kind.fail(Error::new(ErrorKind::TimedOut, "the group's coordinator was not reached in time"));
+        }
     }
 
     /// When to call [`StoredOffsets::handle_timeout`].
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.resting_until.filter(|_| !self.wanted.is_empty())
+        let resting = self.resting_until.filter(|_| !self.wanted.is_empty() || !self.calls.is_empty());
+        earliest(resting, self.calls.iter().map(|(deadline, _)| *deadline).min())
     }
 
     fn find_coordinator(&self) -> RoutedRequest {
@@ -185,9 +277,9 @@ impl StoredOffsets {
         RoutedRequest { api, versions: api.versions(), timeout: self.timeout, encode }
     }
 
-    fn fetch_offsets(&self, questions: &[(StoredId, (Arc<str>, i32))]) -> RoutedRequest {
+    fn fetch_offsets<'a>(&self, questions: impl Iterator<Item = &'a (Arc<str>, i32)>) -> RoutedRequest {
         let mut topics: BTreeMap<Arc<str>, Vec<i32>> = BTreeMap::new();
-        for (_, (topic, partition)) in questions {
+        for (topic, partition) in questions {
             topics.entry(Arc::clone(topic)).or_default().push(*partition);
         }
         let (group_id, require_stable) = (self.group.clone(), self.require_stable);
@@ -295,8 +387,146 @@ impl StoredOffsets {
     fn fail_wanted(&mut self, error: &Error) {
         let failed = std::mem::take(&mut self.wanted).into_keys();
         self.finished.extend(failed.map(|id| (id, Err(error.clone()))));
+        self.calls.drain(..).for_each(|(_, kind)| kind.fail(error.clone()));
+    }
+
+    fn commit_offsets(&self, offsets: &[GroupOffset]) -> RoutedRequest {
+        let mut topics: BTreeMap<Arc<str>, Vec<commit::Partition>> = BTreeMap::new();
+        for offset in offsets {
+            topics.entry(Arc::clone(&offset.topic)).or_default().push(commit::Partition {
+                partition_index: offset.partition,
+                committed_offset: offset.offset,
+                committed_leader_epoch: offset.leader_epoch,
+                committed_metadata: Some(offset.metadata.clone()),
+                ..commit::Partition::default()
+            });
+        }
+        let group_id = self.group.clone();
+        let encode = Box::new(move |version, out: &mut Vec<u8>| {
+            let topics = topics.iter().map(|(name, partitions)| commit::Topic {
+                name: name.to_string(),
+                partitions: partitions.clone(),
+                ..commit::Topic::default()
+            });
+            let request = OffsetCommitRequest {
+                group_id: group_id.clone(),
+                topics: topics.collect(),
+                ..OffsetCommitRequest::default()
+            };
+            request.encode(version, out)
+        });
+        let api = ApiKey::OffsetCommit;
+        RoutedRequest { api, versions: FIRST_COMMIT..=LAST_WITH_NAMES, timeout: self.timeout, encode }
+    }
+
+    fn handle_commit(
+        &mut self,
+        now: Instant,
+        deadline: Instant,
+        offsets: Vec<GroupOffset>,
+        done: Completion<CommitAnswer>,
+        result: Result<Response, Error>,
+    ) {
+        let answer = result.and_then(|response| {
+            OffsetCommitResponse::decode(&mut Reader::new(response.body()), response.request.version)
+                .map_err(|error| bad_response("OffsetCommit", error.to_string()))
+        });
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return self.try_again(now, deadline, GroupCallKind::Commit(offsets, done), error),
+        };
+        let told: BTreeMap<(&str, i32), ErrorCode> = answer
+            .topics
+            .iter()
+            .flat_map(|topic| {
+                let name = &*topic.name;
+                topic.partitions.iter().map(move |told| ((name, told.partition_index), told.error_code))
+            })
+            .collect();
+        if let Some(code) = told.values().copied().find(|code| is_coordinators(*code)) {
+            let error = Error::broker(code, None);
+            return self.try_again(now, deadline, GroupCallKind::Commit(offsets, done), error);
+        }
+        let results = offsets.iter().map(|offset| match told.get(&(&*offset.topic, offset.partition)) {
+            Some(&ErrorCode::NONE) => Ok(()),
+            Some(&code) => Err(Error::broker(code, None)
+                .with_api("OffsetCommit")
+                .with_partition(&*offset.topic, offset.partition)),
+            None => Err(bad_response("OffsetCommit", "the answer leaves the partition out".to_owned())),
+        });
+        done.complete(Ok(results.collect()));
+    }
+
+    fn handle_committed(
+        &mut self,
+        now: Instant,
+        deadline: Instant,
+        partitions: Vec<(Arc<str>, i32)>,
+        done: Completion<CommittedAnswer>,
+        result: Result<Response, Error>,
+    ) {
+        let answer = result.and_then(|response| {
+            OffsetFetchResponse::decode(&mut Reader::new(response.body()), response.request.version)
+                .map_err(|error| bad_response("OffsetFetch", error.to_string()))
+        });
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                return self.try_again(now, deadline, GroupCallKind::Committed(partitions, done), error);
+            }
+        };
+        let code = answer.groups.first().map_or(answer.error_code, |group| group.error_code);
+        let told = told_offsets(&answer);
+        let of_coordinator =
+            told.values().map(|told| told.0).chain([code]).find(|code| is_coordinators(*code));
+        if let Some(code) = of_coordinator {
+            let error = Error::broker(code, None);
+            return self.try_again(now, deadline, GroupCallKind::Committed(partitions, done), error);
+        }
+        if code.is_error() {
+            return done.complete(Err(Error::broker(code, None).with_api("OffsetFetch")));
+        }
+        let metadata = told_metadata(&answer);
+        let results = partitions.iter().map(|(topic, partition)| match told.get(&(&**topic, *partition)) {
+            Some((ErrorCode::NONE, offset, leader_epoch)) => Ok((*offset >= 0).then(|| GroupOffset {
+                topic: Arc::clone(topic),
+                partition: *partition,
+                offset: *offset,
+                leader_epoch: *leader_epoch,
+                metadata: metadata.get(&(&**topic, *partition)).map_or_else(String::new, |m| (*m).to_owned()),
+            })),
+            Some((code, ..)) => {
+                Err(Error::broker(*code, None).with_api("OffsetFetch").with_partition(&**topic, *partition))
+            }
+            None => Err(bad_response("OffsetFetch", "the answer leaves the partition out".to_owned())),
+        });
+        done.complete(Ok(results.collect()));
+    }
+
+    /// A call that failed for the coordinator's sake comes first when a coordinator is known, unless its time is over.
+    fn try_again(&mut self, now: Instant, deadline: Instant, kind: GroupCallKind, error: Error) {
+        if is_final(&error) || error.kind() == ErrorKind::BadResponse || deadline <= now {
+            return kind.fail(error);
+        }
+        self.calls.push_front((deadline, kind));
+        self.find_another(now);
     }
 }
+
+/// Whether an error says that another coordinator is to be asked, or the same one later.
+fn is_coordinators(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::COORDINATOR_LOAD_IN_PROGRESS
+            | ErrorCode::COORDINATOR_NOT_AVAILABLE
+            | ErrorCode::NOT_COORDINATOR
+            | ErrorCode::REQUEST_TIMED_OUT
+            | ErrorCode::UNSTABLE_OFFSET_COMMIT
+    )
+}
+
+/// Earlier ones have a time for each offset, or go to ZooKeeper.
+const FIRST_COMMIT: i16 = 2;
 
 /// Version 0 asked ZooKeeper.
 const FIRST_IN_KAFKA: i16 = 1;
@@ -320,6 +550,19 @@ fn told_offsets(answer: &OffsetFetchResponse) -> BTreeMap<(&str, i32), Told> {
         })
     });
     old.chain(new).collect()
+}
+
+/// What was said along with offsets, by topic and partition.
+fn told_metadata(answer: &OffsetFetchResponse) -> BTreeMap<(&str, i32), &str> {
+    let old = answer.topics.iter().flat_map(|topic| {
+        let told = topic.partitions.iter().map(|told| (told.partition_index, &told.metadata));
+        told.map(|(partition, metadata)| ((&*topic.name, partition), metadata))
+    });
+    let new = answer.groups.iter().flat_map(|group| &group.topics).flat_map(|topic| {
+        let told = topic.partitions.iter().map(|told| (told.partition_index, &told.metadata));
+        told.map(|(partition, metadata)| ((&*topic.name, partition), metadata))
+    });
+    old.chain(new).filter_map(|(key, metadata)| Some((key, metadata.as_deref()?))).collect()
 }
 
 fn is_final(error: &Error) -> bool {

@@ -495,20 +495,17 @@ pub(super) const ROWS: &[Property] = &[
         .consumer()
         .boolean("true")
         .high()
-        .accepted(GROUPS)
-        .doc("Commit the stored offsets from time to time."),
+        .doc("Commit the stored offsets from time to time, in the C library."),
     Property::global("auto.commit.interval.ms")
         .consumer()
         .integer(0, 86400000, "5000")
         .medium()
-        .accepted(GROUPS)
-        .doc("How often stored offsets are committed; 0 switches it off."),
+        .doc("How often stored offsets are committed; 0 switches it off, in the C library."),
     Property::global("enable.auto.offset.store")
         .consumer()
         .boolean("true")
         .high()
-        .accepted(GROUPS)
-        .doc("Store the offset of a message as the next to commit as soon as the application gets it."),
+        .doc("Store the offset of a message as the next to commit as soon as the application gets it, in the C library."),
     Property::global("queued.min.messages")
         .consumer()
         .integer(1, 10000000, "100000")

@@ -1,0 +1,535 @@
+//! What a consumer has read so far, as it is kept for the next one: stored in the client first, committed to the group from
+//! time to time or when the application says so.
+//!
+//! With `enable.auto.offset.store` the stored offset of a partition is its position, from the first message on that the
+//! application got. Commits by themselves go along with the application's polls: there is no thread for them.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{c_int, c_void},
+    ptr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use ottla::{CommitAnswer, Consumer, GroupOffset};
+use parking_lot::Mutex;
+
+use crate::{
+    boundary::{Opaque, guarded, handle},
+    client::Client,
+    codes::code,
+    conf::ListCb,
+    consume::consumer_of,
+    error::{ErrorObject, code_of},
+    list::{List, Listed},
+    message::Held,
+    queue::{self, Op, Queue, topic_of, wants},
+    task,
+    topic::Topic,
+    types::{OFFSET_INVALID, event_type, rd_kafka_message_t, rd_kafka_topic_partition_t},
+};
+
+/// The offsets that are kept for the next one who reads.
+#[derive(Debug)]
+pub(crate) struct Offsets {
+    /// `enable.auto.offset.store`.
+    by_position: bool,
+    /// `auto.commit.interval.ms`, if offsets are committed by themselves.
+    interval: Option<Duration>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    partitions: BTreeMap<(String, i32), Kept>,
+    next_commit: Option<Instant>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Kept {
+    /// The application got a message: the position counts.
+    is_consumed: bool,
+    /// What the application stored itself: offset, leader epoch, metadata.
+    stored: Option<(i64, i32, String)>,
+    /// What was committed last.
+    committed: Option<i64>,
+}
+
+/// The outcome of a commit, for the application.
+#[derive(Debug)]
+pub(crate) struct Committed {
+    pub(crate) code: c_int,
+    pub(crate) list: Listed,
+    pub(crate) callback: Option<ListCb>,
+    pub(crate) opaque: Opaque,
+}
+
+/// Where the outcome of a commit goes, and how it is told there.
+type Told = (Arc<Queue>, Option<ListCb>, Opaque);
+
+/// How long a commit goes on trying.
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(60);
+
+impl Offsets {
+    /// Without a group nothing is committed by itself.
+    pub(crate) fn new(client: impl Fn(&str) -> Option<String>) -> Self {
+        let is_true = |name| client(name).is_some_and(|value| value == "true");
+        let millis = client("auto.commit.interval.ms").and_then(|value| value.parse().ok()).unwrap_or(0);
+        let has_group = client("group.id").is_some_and(|group| !group.is_empty());
+        let commits = has_group && is_true("enable.auto.commit") && millis > 0;
+        Self {
+            by_position: is_true("enable.auto.offset.store"),
+            interval: commits.then(|| Duration::from_millis(millis)),
+            state: Mutex::new(State { partitions: BTreeMap::new(), next_commit: None }),
+        }
+    }
+
+    /// The application gets messages of a partition.
+    pub(crate) fn note_consumed(&self, topic: &str, partition: i32) {
+        let mut state = self.state.lock();
+        if let Some(interval) = self.interval
+            && state.next_commit.is_none()
+        {
+            state.next_commit = Some(Instant::now() + interval);
+        }
+        if !self.by_position {
+            return;
+        }
+        let kept = state.partitions.entry((topic.to_owned(), partition)).or_default();
+        kept.is_consumed = true;
+        kept.stored = None;
+    }
+
+    /// The application stores an offset.
+    fn store(&self, topic: &str, partition: i32, place: (i64, i32, String)) {
+        let mut state = self.state.lock();
+        if let Some(interval) = self.interval
+            && state.next_commit.is_none()
+        {
+            state.next_commit = Some(Instant::now() + interval);
+        }
+        let kept = state.partitions.entry((topic.to_owned(), partition)).or_default();
+        (kept.is_consumed, kept.stored) = (false, Some(place));
+    }
+
+    /// What is stored of a partition.
+    fn stored(&self, consumer: &Consumer, topic: &str, partition: i32) -> Option<(i64, i32, String)> {
+        let kept = self.state.lock().partitions.get(&(topic.to_owned(), partition)).cloned()?;
+        match kept.stored {
+            Some(stored) => Some(stored),
+            None if kept.is_consumed => Some((consumer.position(topic, partition)?, -1, String::new())),
+            None => None,
+        }
+    }
+
+    /// Partitions are read from elsewhere, or no more: what was stored of them means nothing.
+    pub(crate) fn forget(&self, topic: &str, partition: i32) {
+        self.state.lock().partitions.remove(&(topic.to_owned(), partition));
+    }
+
+    /// The same of all.
+    pub(crate) fn forget_all(&self) {
+        self.state.lock().partitions.clear();
+    }
+
+    /// What is stored and not committed.
+    fn uncommitted(&self, consumer: &Consumer) -> Vec<GroupOffset> {
+        let names: Vec<_> = self.state.lock().partitions.keys().cloned().collect();
+        let mut offsets = Vec::new();
+        for (topic, partition) in names {
+            let Some((offset, leader_epoch, metadata)) = self.stored(consumer, &topic, partition) else {
+                continue;
+            };
+            let state = self.state.lock();
+            let known = state.partitions.get(&(topic.clone(), partition)).and_then(|kept| kept.committed);
+            if offset >= 0 && known != Some(offset) {
+                offsets.push(GroupOffset { topic: topic.into(), partition, offset, leader_epoch, metadata });
+            }
+        }
+        offsets
+    }
+
+    /// Remembers what need not be committed again.
+    fn note_committed(&self, offsets: &[GroupOffset], answer: &CommitAnswer) {
+        let Ok(results) = answer else { return };
+        let mut state = self.state.lock();
+        for (offset, result) in offsets.iter().zip(results) {
+            if result.is_ok()
+                && let Some(kept) = state.partitions.get_mut(&(offset.topic.to_string(), offset.partition))
+            {
+                kept.committed = Some(offset.offset);
+            }
+        }
+    }
+
+    /// When the next commit is due.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.interval.and(self.state.lock().next_commit)
+    }
+}
+
+impl Client {
+    /// Commits what is due.
+    pub(crate) fn commit_if_due(&self, consumer: &Consumer) {
+        let Some(due) = self.offsets().due() else { return };
+        let now = Instant::now();
+        if due > now {
+            return;
+        }
+        // The next message sets it again.
+        self.offsets().state.lock().next_commit = None;
+        self.commit_stored(consumer);
+    }
+
+    /// Commits what is stored, without waiting.
+    fn commit_stored(&self, consumer: &Consumer) {
+        let offsets = self.offsets().uncommitted(consumer);
+        if !offsets.is_empty() {
+            self.commit_later(consumer, offsets, None);
+        }
+    }
+
+    /// Commits what is stored because its partitions go, and waits for it as long as `timeout`.
+    pub(crate) fn commit_before_leaving(&self, consumer: &Consumer, timeout: Duration) {
+        if self.offsets().interval.is_some() {
+            let offsets = self.offsets().uncommitted(consumer);
+            if !offsets.is_empty() {
+                let answer = consumer.commit(&offsets, timeout);
+                self.tell_committed(&offsets, &answer, None);
+            }
+        }
+    }
+
+    /// Commits what is stored, if that is done by itself, without waiting for what is due.
+    pub(crate) fn commit_at_once(&self, consumer: &Consumer) {
+        if self.offsets().interval.is_some() {
+            self.commit_stored(consumer);
+        }
+    }
+
+    /// Partitions are about to be taken away or assigned anew.
+    pub(crate) fn leave_partitions(&self, consumer: &Consumer) {
+        self.commit_at_once(consumer);
+        self.offsets().forget_all();
+    }
+
+    /// Sends a commit; its outcome becomes an entry of a queue or of the consumer's.
+    fn commit_later(&self, consumer: &Consumer, offsets: Vec<GroupOffset>, to: Option<Told>) {
+        let answer = consumer.commit_async(&offsets, COMMIT_TIMEOUT);
+        let me = self.weak();
+        task::spawn(async move {
+            let answer = answer.await;
+            if let Some(client) = me.upgrade() {
+                client.tell_committed(&offsets, &answer, to);
+            }
+        });
+    }
+
+    fn tell_committed(&self, offsets: &[GroupOffset], answer: &CommitAnswer, to: Option<Told>) {
+        self.offsets().note_committed(offsets, answer);
+        let (code, list) = outcome(offsets, answer);
+        self.push_committed(code, list, to);
+    }
+
+    /// Tells of a commit, if the application wants to hear of it.
+    fn push_committed(&self, code: c_int, list: Listed, to: Option<Told>) {
+        let conf = self.conf();
+        let own = conf.callbacks.offset_commit;
+        let is_wanted = own.is_some() || wants(conf.events, event_type::OFFSET_COMMIT);
+        let own =
+            self.consumer_queue().filter(|_| is_wanted).map(|queue| (Arc::clone(queue), own, conf.opaque));
+        if let Some((queue, callback, opaque)) = to.or(own) {
+            queue.push(Op::Committed(Box::new(Committed { code, list, callback, opaque })));
+        }
+    }
+
+    /// Calls the callback of a commit.
+    pub(crate) fn serve_committed(&self, committed: &Committed) {
+        if let Some(callback) = committed.callback {
+            // SAFETY: the application's function, with a list that lives until it returns.
+            unsafe { callback(self, committed.code, committed.list.as_ptr(), committed.opaque.0) };
+        }
+    }
+}
+
+/// A commit's code, and its offsets with the code of each.
+fn outcome(offsets: &[GroupOffset], answer: &CommitAnswer) -> (c_int, Listed) {
+    let mut list = Listed::default();
+    let (mut failed, mut last) = (0, code::NO_ERROR);
+    for (place, offset) in offsets.iter().enumerate() {
+        let code = match answer {
+            Ok(results) => match &results[place] {
+                Ok(()) => code::NO_ERROR,
+                Err(error) => code_of(error),
+            },
+            Err(error) => code_of(error),
+        };
+        if code != code::NO_ERROR {
+            (failed, last) = (failed + 1, code);
+        }
+        list.add(&offset.topic, offset.partition, offset.offset, code);
+    }
+    let code = match answer {
+        Err(error) => code_of(error),
+        Ok(_) if failed == offsets.len() => last,
+        Ok(_) => code::NO_ERROR,
+    };
+    (code, list)
+}
+
+/// An element as an offset to be committed; `None` where there is none.
+fn group_offset(element: &rd_kafka_topic_partition_t) -> Option<GroupOffset> {
+    (element.offset >= 0).then(|| GroupOffset {
+        topic: element.name().into(),
+        partition: element.partition,
+        offset: element.offset,
+        leader_epoch: element.leader_epoch(),
+        metadata: element.metadata_text(),
+    })
+}
+
+/// Commits a list, or what is stored.
+///
+/// # Safety
+///
+/// NULL or a client, and NULL or a list that nobody else uses now.
+unsafe fn commit(rk: *const Client, list: *mut List, is_async: bool) -> c_int {
+    // SAFETY: as the caller says.
+    let ((client, consumer), list) = match unsafe { (consumer_of(rk), list.as_mut()) } {
+        (Ok(both), list) => (both, list),
+        (Err(code), _) => return code,
+    };
+    if client.property("group.id").is_none_or(|group| group.is_empty()) {
+        return code::_UNKNOWN_GROUP;
+    }
+    let offsets: Vec<GroupOffset> = match &list {
+        Some(list) => list.elements().iter().filter_map(group_offset).collect(),
+        None => client.offsets().uncommitted(consumer),
+    };
+    if is_async {
+        if offsets.is_empty() {
+            client.push_committed(code::_NO_OFFSET, Listed::default(), None);
+        } else {
+            client.commit_later(consumer, offsets, None);
+        }
+        return code::NO_ERROR;
+    }
+    if offsets.is_empty() {
+        return code::_NO_OFFSET;
+    }
+    let answer = consumer.commit(&offsets, COMMIT_TIMEOUT);
+    client.offsets().note_committed(&offsets, &answer);
+    let (code, told) = outcome(&offsets, &answer);
+    if let Some(list) = list {
+        told.copy_codes(list);
+    }
+    code
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_commit(rk: *const Client, offsets: *const List, is_async: c_int) -> c_int {
+    // SAFETY: NULL or a client and a list that nobody else uses now, says the caller. The interface lets the elements'
+    // errors be written.
+    guarded(code::_FATAL, || unsafe { commit(rk, offsets.cast_mut(), is_async != 0) })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_commit_message(
+    rk: *const Client,
+    message: *const rd_kafka_message_t,
+    is_async: c_int,
+) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: NULL or a message, says the caller.
+        let Some(message) = (unsafe { message.as_ref() }) else { return code::_INVALID_ARG };
+        if message.err != code::NO_ERROR {
+            return code::_INVALID_ARG;
+        }
+        let Some(topic) = topic_of(message) else { return code::_INVALID_ARG };
+        let mut list = Listed::default();
+        list.add(topic.name(), message.partition, message.offset + 1, code::NO_ERROR);
+        // SAFETY: NULL or a client, says the caller; the list is ours.
+        unsafe { commit(rk, list.as_ptr(), is_async != 0) }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_commit_queue(
+    rk: *const Client,
+    offsets: *const List,
+    rkqu: *const Queue,
+    cb: Option<ListCb>,
+    commit_opaque: *mut c_void,
+) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: NULL or a client, a list and a queue, says the caller.
+        let ((client, consumer), list, to) =
+            match unsafe { (consumer_of(rk), offsets.as_ref(), Queue::of(rkqu)) } {
+                (Ok(both), list, to) => (both, list, to),
+                (Err(code), ..) => return code,
+            };
+        if client.property("group.id").is_none_or(|group| group.is_empty()) {
+            return code::_UNKNOWN_GROUP;
+        }
+        let opaque = Opaque(commit_opaque);
+        let offsets: Vec<GroupOffset> = match list {
+            Some(list) => list.elements().iter().filter_map(group_offset).collect(),
+            None => client.offsets().uncommitted(consumer),
+        };
+        match to {
+            Some(to) if offsets.is_empty() => {
+                client.push_committed(code::_NO_OFFSET, Listed::default(), Some((to, cb, opaque)));
+            }
+            Some(to) => client.commit_later(consumer, offsets, Some((to, cb, opaque))),
+            None => {
+                let (code, list) = if offsets.is_empty() {
+                    (code::_NO_OFFSET, Listed::default())
+                } else {
+                    let answer = consumer.commit(&offsets, COMMIT_TIMEOUT);
+                    client.offsets().note_committed(&offsets, &answer);
+                    outcome(&offsets, &answer)
+                };
+                client.serve_committed(&Committed { code, list, callback: cb, opaque });
+                return code;
+            }
+        }
+        code::NO_ERROR
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_committed(
+    rk: *const Client,
+    partitions: *mut List,
+    timeout_ms: c_int,
+) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: NULL or a client and a list that nobody else uses now, says the caller.
+        let ((client, consumer), list) = match unsafe { (consumer_of(rk), partitions.as_mut()) } {
+            (Ok(both), Some(list)) => (both, list),
+            (Err(code), _) => return code,
+            _ => return code::_INVALID_ARG,
+        };
+        if client.property("group.id").is_none_or(|group| group.is_empty()) {
+            return code::_UNKNOWN_GROUP;
+        }
+        let questions: Vec<_> =
+            list.elements().iter().map(|element| (element.name().to_owned(), element.partition)).collect();
+        let questions: Vec<_> =
+            questions.iter().map(|(topic, partition)| (topic.as_str(), *partition)).collect();
+        let answers = match consumer.committed(&questions, queue::timeout(timeout_ms)) {
+            Ok(answers) => answers,
+            Err(error) => return code_of(&error),
+        };
+        for (element, answer) in list.elements_mut().iter_mut().zip(&answers) {
+            element.set_metadata(b"");
+            (element.offset, element.err) = match answer {
+                Ok(Some(known)) => {
+                    element.set_metadata(known.metadata.as_bytes());
+                    element.set_leader_epoch(known.leader_epoch);
+                    (known.offset, code::NO_ERROR)
+                }
+                Ok(None) => (OFFSET_INVALID, code::NO_ERROR),
+                Err(error) => (OFFSET_INVALID, code_of(error)),
+            };
+        }
+        code::NO_ERROR
+    })
+}
+
+/// Stores an offset of a partition that is read.
+fn store(
+    client: &Client,
+    consumer: &Consumer,
+    topic: &str,
+    partition: i32,
+    place: (i64, i32, String),
+) -> c_int {
+    if partition < 0 {
+        return code::_UNKNOWN_PARTITION;
+    }
+    if !consumer.assignment().iter().any(|(name, number)| name == topic && *number == partition) {
+        return code::_STATE;
+    }
+    client.offsets().store(topic, partition, place);
+    code::NO_ERROR
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_offset_store(rkt: *const Topic, partition: i32, offset: i64) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: NULL or a topic, says the caller.
+        let Some(topic) = (unsafe { handle::<Topic>(rkt) }) else { return code::_INVALID_ARG };
+        let client = topic.client();
+        let Some(consumer) = client.consumer() else { return code::_INVALID_ARG };
+        store(client, consumer, topic.name(), partition, (offset.saturating_add(1), -1, String::new()))
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_offsets_store(rk: *const Client, offsets: *mut List) -> c_int {
+    guarded(code::_FATAL, || {
+        // SAFETY: NULL or a client and a list that nobody else uses now, says the caller.
+        let ((client, consumer), list) = match unsafe { (consumer_of(rk), offsets.as_mut()) } {
+            (Ok(both), Some(list)) => (both, list),
+            (Err(code), _) => return code,
+            _ => return code::_INVALID_ARG,
+        };
+        if client.offsets().by_position {
+            return code::_INVALID_ARG;
+        }
+        let mut stored = 0;
+        let mut last = code::NO_ERROR;
+        for element in list.elements_mut() {
+            let place = (element.offset, element.leader_epoch(), element.metadata_text());
+            element.err = store(client, consumer, element.name(), element.partition, place);
+            match element.err {
+                code::NO_ERROR => stored += 1,
+                code => last = code,
+            }
+        }
+        if stored == 0 { last } else { code::NO_ERROR }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_offset_store_message(
+    message: *const rd_kafka_message_t,
+) -> *mut ErrorObject {
+    guarded(ptr::null_mut(), || {
+        // SAFETY: NULL or a message of this library, says the caller.
+        let message = unsafe { message.as_ref() };
+        let Some(message) = message.filter(|message| message.err == code::NO_ERROR) else {
+            let text = "an error is no message whose offset could be stored";
+            return ErrorObject::answer(Err(ErrorObject::new(code::_INVALID_ARG, text)));
+        };
+        let Some(topic) = topic_of(message) else {
+            return ErrorObject::answer(Err(ErrorObject::new(
+                code::_INVALID_ARG,
+                "the message has no topic",
+            )));
+        };
+        let client = topic.client();
+        let Some(consumer) = client.consumer() else {
+            return ErrorObject::answer(Err(ErrorObject::new(code::_INVALID_ARG, "this is no consumer")));
+        };
+        // SAFETY: it was just looked at.
+        let epoch = unsafe { Held::of(message) }.map_or(-1, |held| held.leader_epoch);
+        let place = (message.offset + 1, epoch, String::new());
+        ErrorObject::answer(match store(client, consumer, topic.name(), message.partition, place) {
+            code::NO_ERROR => Ok(()),
+            code => {
+                let text = format!("{} [{}] is not assigned", topic.name(), message.partition);
+                Err(ErrorObject::new(code, text))
+            }
+        })
+    })
+}
