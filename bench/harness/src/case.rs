@@ -37,7 +37,29 @@ pub struct Case {
     pub messages: u64,
     /// Partition 0, 1, 2, ... in turn, in place of the client's own partitioner.
     pub round_robin: bool,
+    /// The calls of the C interface that are measured; only the C program does these cases, and it does no others.
+    pub calls: Option<Calls>,
 }
+
+/// A way to use the C interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Calls {
+    /// What `peer.c` knows it by.
+    pub mode: &'static str,
+    pub what: &'static str,
+    pub reports: bool,
+    pub threads: usize,
+}
+
+const SINGLE: Calls =
+    Calls { mode: "single", what: "rd_kafka_produce with F_COPY", reports: true, threads: 1 };
+const BATCH: Calls =
+    Calls { mode: "batch", what: "rd_kafka_produce_batch, 100 at a time", reports: true, threads: 1 };
+const CONSUMING: [Calls; 3] = [
+    Calls { mode: "callback", what: "rd_kafka_consume_callback_queue", reports: true, threads: 1 },
+    Calls { mode: "batch", what: "rd_kafka_consume_batch_queue, 1000 at a time", reports: true, threads: 1 },
+    Calls { mode: "poll", what: "rd_kafka_consumer_poll", reports: true, threads: 1 },
+];
 
 impl Case {
     /// A line for people.
@@ -53,16 +75,32 @@ impl Case {
             }
         };
         let Self { messages, size, codec, acks, partitions, .. } = self;
+        let calls = match &self.calls {
+            None => String::new(),
+            Some(Calls { what, reports, threads, .. }) => {
+                let reports = match (self.kind, reports) {
+                    (Kind::Consume, _) => "",
+                    (_, true) => ", delivery callback",
+                    (_, false) => ", no reports",
+                };
+                let threads = if *threads > 1 { format!(", {threads} threads") } else { String::new() };
+                format!(" (C: {what}{reports}{threads})")
+            }
+        };
         let spread = if self.round_robin { "round robin over" } else { "over" };
         match self.kind {
             Kind::Produce => format!(
-                "produce {messages} x {size} B, {codec}, acks={acks}, {spread} {partitions} partitions, to {against}"
+                "produce {messages} x {size} B, {codec}, acks={acks}, {spread} {partitions} partitions, to {against}{calls}"
             ),
             Kind::Consume => {
-                format!("consume {messages} x {size} B, {codec}, {partitions} partitions, from {against}")
+                format!(
+                    "consume {messages} x {size} B, {codec}, {partitions} partitions, from {against}{calls}"
+                )
             }
             Kind::Latency => {
-                format!("{messages} messages of {size} B one at a time, acks={acks}, linger 0, to {against}")
+                format!(
+                    "{messages} messages of {size} B one at a time, acks={acks}, linger 0, to {against}{calls}"
+                )
             }
         }
     }
@@ -86,6 +124,7 @@ pub fn all() -> Vec<Case> {
         replicas: 1,
         messages: 5_000_000,
         round_robin: false,
+        calls: None,
     };
     let kafka = Against::Kafka { brokers: 3 };
     for (against, end) in [(Against::Discard, "discard"), (kafka, "kafka")] {
@@ -128,5 +167,27 @@ pub fn all() -> Vec<Case> {
         let (name, against) = (format!("published-{codec}"), Against::Kafka { brokers: 2 });
         cases.push(Case { name, against, codec, messages: 500_000, ..base.clone() });
     }
+    cases.extend(of_the_c_interface(&base));
+    cases
+}
+
+/// The C program's: the same work by different calls, to the library that it is linked to.
+fn of_the_c_interface(base: &Case) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut add = |name: &str, calls: Calls, case: Case| {
+        cases.push(Case { name: format!("c-{name}"), calls: Some(calls), ..case });
+    };
+    add("produce", SINGLE, base.clone());
+    add("produce-no-reports", Calls { reports: false, ..SINGLE }, base.clone());
+    add("produce-4-threads", Calls { threads: 4, ..SINGLE }, base.clone());
+    add("produce-1000-partitions", SINGLE, Case { partitions: 1000, round_robin: true, ..base.clone() });
+    add("produce-batch", BATCH, base.clone());
+    add("produce-batch-no-reports", Calls { reports: false, ..BATCH }, base.clone());
+    for calls in CONSUMING {
+        let (kind, against) = (Kind::Consume, Against::Embedded);
+        add(&format!("consume-{}", calls.mode), calls, Case { kind, against, ..base.clone() });
+    }
+    let latency = Case { kind: Kind::Latency, against: Against::Embedded, messages: 20_000, ..base.clone() };
+    add("latency", SINGLE, latency);
     cases
 }

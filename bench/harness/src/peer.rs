@@ -12,7 +12,7 @@ use crate::{
     Result,
     case::{Case, Kind},
     folder, machine, measure, ping,
-    server::Server,
+    server::{self, Server},
 };
 
 /// A client, or one way of using a client.
@@ -35,8 +35,17 @@ enum Made {
     Cargo(&'static str),
     Go,
     Java,
+    /// `peers/c/peer.c`, linked to Ottla's C library.
+    COfOttla,
     /// The harness itself.
     Here,
+}
+
+impl Made {
+    /// These do the cases of the C interface, and no others.
+    fn is_the_c_program(self) -> bool {
+        matches!(self, Self::COfOttla | Self::Cargo("peer-c-librdkafka"))
+    }
 }
 
 const ALL: &[Kind] = &[Kind::Produce, Kind::Consume, Kind::Latency];
@@ -47,7 +56,7 @@ const LINGER_0: &[&str] = &["--set", "linger.ms=0"];
 const LARGE_BATCHES: &[&str] = &["--set", "batch.size=1000000"];
 
 /// All of them. Ottla first, then by age.
-pub const PEERS: [Peer; 11] = [
+pub const PEERS: [Peer; 13] = [
     Peer {
         name: "ottla",
         what: "Ottla, the Rust API",
@@ -139,6 +148,24 @@ pub const PEERS: [Peer; 11] = [
         one_at_a_time: &["--set", "linger_ms=0"],
     },
     Peer {
+        name: "ottla-c",
+        what: "a C program linked to Ottla's librdkafka.a",
+        made: Made::COfOttla,
+        kinds: ALL,
+        producing: &[],
+        consuming: &[],
+        one_at_a_time: LINGER_0,
+    },
+    Peer {
+        name: "librdkafka-c",
+        what: "the same C program linked to librdkafka",
+        made: Made::Cargo("peer-c-librdkafka"),
+        kinds: ALL,
+        producing: &[],
+        consuming: &[],
+        one_at_a_time: LINGER_0,
+    },
+    Peer {
         name: "tcp",
         what: "no Kafka at all: as many bytes to and fro over one TCP connection, the floor of the latency case",
         made: Made::Here,
@@ -165,7 +192,7 @@ pub struct Outcome {
 
 impl Peer {
     pub fn does(&self, case: &Case) -> bool {
-        self.kinds.contains(&case.kind)
+        self.kinds.contains(&case.kind) && self.made.is_the_c_program() == case.calls.is_some()
     }
 
     /// Does the work of the case once.
@@ -223,6 +250,10 @@ impl Peer {
         command.args(["--size", &case.size.to_string(), "--codec", case.codec, "--acks", case.acks]);
         command.arg("--payloads").arg(payloads(case.size)?);
         command.args(["--spread", if case.round_robin { "round-robin" } else { "own" }]);
+        if let (Some(calls), true) = (&case.calls, self.made.is_the_c_program()) {
+            command.args(["--mode", calls.mode, "--threads", &calls.threads.to_string()]);
+            command.args(["--reports", if calls.reports { "yes" } else { "no" }]);
+        }
         command.args(match case.kind {
             Kind::Produce => self.producing,
             Kind::Consume => self.consuming,
@@ -242,6 +273,7 @@ impl Peer {
                 java.arg("-cp").arg(class_path).arg("Peer");
                 java
             }
+            Made::COfOttla => Command::new(target().join("peer-c-ottla")),
             Made::Here => return Err("the harness does this itself".into()),
         })
     }
@@ -287,6 +319,7 @@ pub fn build(wanted: &[&'static Peer]) -> Result<Vec<&'static Peer>> {
             Made::Cargo(package) => cargo(&[package]),
             Made::Go => go(),
             Made::Java => java(),
+            Made::COfOttla => c_of_ottla(),
             Made::Here => Ok(()),
         };
         if let Err(error) = answer {
@@ -306,6 +339,7 @@ pub fn built(wanted: &[&'static Peer]) -> Vec<&'static Peer> {
         Made::Cargo(package) => target().join("release").join(package).exists(),
         Made::Go => target().join("franz-go").exists(),
         Made::Java => target().join("java/Peer.class").exists(),
+        Made::COfOttla => target().join("peer-c-ottla").exists(),
         Made::Here => true,
     };
     wanted.iter().copied().filter(there).collect()
@@ -324,6 +358,17 @@ fn go() -> Result<()> {
     let mut build = Command::new("go");
     build.args(["build", "-trimpath", "-o"]).arg(target().join("franz-go")).arg(".");
     succeed(build.current_dir(folder().join("peers/franz-go")))
+}
+
+/// Ottla's C library, as it is released, and the program linked to it: statically, as its twin is linked to librdkafka.
+fn c_of_ottla() -> Result<()> {
+    server::build_package("ottla-capi")?;
+    let mut compile = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    compile.args(["-O2", "-DPEER_MAIN", "-o"]).arg(target().join("peer-c-ottla"));
+    compile.arg(folder().join("peers/c/peer.c")).arg("-I").arg(folder().join("../crates/capi/include"));
+    compile.arg(server::own_target().join("release/librdkafka.a"));
+    compile.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"]);
+    succeed(&mut compile)
 }
 
 fn java() -> Result<()> {

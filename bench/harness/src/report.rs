@@ -132,6 +132,7 @@ fn page(measured: &Measured<'_>, files: &[(String, Value)]) -> String {
         ("Producing", "produce-"),
         ("Partitions: 2 and 1000, in turn", "partitions-"),
         ("Consuming", "consume-"),
+        ("The C interface: one program, linked to Ottla and to librdkafka", "c-"),
         (
             "librdkafka's published measurement: 500,000 x 100 B, two real brokers, two partitions",
             "published-",
@@ -209,6 +210,8 @@ fn latency(out: &mut String, measured: &Measured<'_>) {
 fn targets(out: &mut String, measured: &Measured<'_>) {
     let ours = |case: &str, figure: &str| measured.median(case, "ottla", figure);
     let ratio = |case: &str, peer: &str| Some(ours(case, CPU)? / measured.median(case, peer, CPU)?);
+    let c = |case: &str| measured.median(case, "ottla-c", CPU);
+    let c_ratio = |case: &str| Some(c(case)? / measured.median(case, "librdkafka-c", CPU)?);
     let best = |case: &str| {
         let peers = PEERS.iter().map(|peer| peer.name).filter(|name| !name.starts_with("ottla"));
         let figures = peers.filter_map(|peer| measured.median(case, peer, CPU));
@@ -241,6 +244,15 @@ fn targets(out: &mut String, measured: &Measured<'_>) {
             (|| Some(ours("latency", LATENCY)? / measured.median("latency", "tcp", LATENCY)?))(),
         ),
         ("peak resident memory while producing 5 million messages, MiB", 64.0, ours(produce, MEMORY)),
+        ("C: rd_kafka_produce, F_COPY, delivery callback: CPU ns per message", 130.0, c("c-produce")),
+        ("the same, of librdkafka's", 1.0 / 3.0, c_ratio("c-produce")),
+        ("C: rd_kafka_produce_batch: CPU ns per message", 100.0, c("c-produce-batch")),
+        ("C: consumption by callback: CPU ns per message", 90.0, c("c-consume-callback")),
+        ("the same, of librdkafka's", 1.0 / 3.0, c_ratio("c-consume-callback")),
+        ("C: consumption in batches: CPU ns per message", 90.0, c("c-consume-batch")),
+        ("the same, of librdkafka's", 1.0 / 3.0, c_ratio("c-consume-batch")),
+        ("C: rd_kafka_consumer_poll: CPU ns per message", 120.0, c("c-consume-poll")),
+        ("the same, of librdkafka's", 0.25, c_ratio("c-consume-poll")),
         ("1000 partitions in turn, CPU: of 2 partitions'", 1.5, partitions()),
     ];
     out.push_str("\n## What it must reach\n\n| what | at most | measured | |\n|---|---:|---:|---|\n");

@@ -151,6 +151,14 @@ pub fn build() -> Result<()> {
     if status.success() { Ok(()) } else { Err("the embedded broker can't be built".into()) }
 }
 
+/// Builds a package of ours, with the settings of its release.
+pub fn build_package(package: &str) -> Result<()> {
+    let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.args(["build", "--quiet", "--release", "--package", package]);
+    let status = build.current_dir(repository()).env("CARGO_TARGET_DIR", own_target()).status()?;
+    if status.success() { Ok(()) } else { Err(format!("{package} can't be built").into()) }
+}
+
 /// `cargo xtask kafka`.
 pub fn kafka(data: &std::path::Path, args: &[&str]) -> Result<String> {
     let mut xtask = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -175,6 +183,6 @@ fn repository() -> PathBuf {
 }
 
 /// The two workspaces don't share a target folder, which would build everything twice over.
-fn own_target() -> PathBuf {
+pub fn own_target() -> PathBuf {
     env::var_os("OTTLA_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from)
 }
