@@ -65,6 +65,32 @@ pub(crate) fn guarded<R>(otherwise: R, call: impl FnOnce() -> R) -> R {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or(otherwise)
 }
 
+/// The same for a call with a handle: a panic is a bug of the library, after which the client can't go on. The
+/// application gets its text as a fatal error.
+#[inline]
+pub(crate) fn guarded_for<R>(handle: impl Blamed, otherwise: R, call: impl FnOnce() -> R) -> R {
+    if FORKED.load(Ordering::Relaxed) {
+        return otherwise;
+    }
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(answer) => answer,
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+            let told = || handle.blame(&format!("a bug of the library, please report it: {text}"));
+            // Whoever panics while being told of a panic is told nothing more.
+            let _ = catch_unwind(AssertUnwindSafe(told));
+            otherwise
+        }
+    }
+}
+
+/// What a call was about when it panicked.
+pub(crate) trait Blamed: Copy {
+    /// Ends the client.
+    fn blame(self, text: &str);
+}
+
 /// The same for calls that only read memory of the process: they work in a forked child, too.
 #[inline]
 pub(crate) fn guarded_local<R>(otherwise: R, call: impl FnOnce() -> R) -> R {
@@ -154,3 +180,43 @@ pub(crate) struct Opaque(pub(crate) *mut c_void);
 unsafe impl Send for Opaque {}
 // SAFETY: as above.
 unsafe impl Sync for Opaque {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        client::{Client, rd_kafka_destroy, rd_kafka_new},
+        codes::code,
+        event::{
+            rd_kafka_event_destroy, rd_kafka_event_error, rd_kafka_event_error_is_fatal,
+            rd_kafka_event_error_string,
+        },
+        queue::{rd_kafka_queue_destroy, rd_kafka_queue_get_main, rd_kafka_queue_poll},
+    };
+
+    #[test]
+    fn a_panic_inside_a_call_is_a_fatal_error_of_its_client_and_of_no_other() {
+        // SAFETY: handles and texts as the header demands.
+        unsafe {
+            let new = || rd_kafka_new(0, std::ptr::null_mut(), std::ptr::null_mut(), 0);
+            let (broken, other) = (new(), new());
+            assert_eq!(guarded_for(broken, -1, || -> i32 { panic!("the {} is odd", "number") }), -1);
+            assert!(Client::of(other).unwrap().fatal().is_none());
+            let (is, text) = Client::of(broken).unwrap().fatal().unwrap();
+            assert_eq!(is, code::_FAIL);
+            assert!(text.contains("the number is odd"), "{text}");
+            let queue = rd_kafka_queue_get_main(broken);
+            let event = rd_kafka_queue_poll(queue, 1000);
+            assert_eq!(
+                (rd_kafka_event_error(event), rd_kafka_event_error_is_fatal(event)),
+                (code::_FATAL, 1)
+            );
+            let text = CStr::from_ptr(rd_kafka_event_error_string(event)).to_str().unwrap();
+            assert!(text.contains("the number is odd"), "{text}");
+            rd_kafka_event_destroy(event);
+            rd_kafka_queue_destroy(queue);
+            rd_kafka_destroy(broken);
+            rd_kafka_destroy(other);
+        }
+    }
+}

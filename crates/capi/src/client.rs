@@ -25,8 +25,8 @@ use parking_lot::Mutex;
 use crate::{
     background::Background,
     boundary::{
-        Handle, Opaque, Tag, guarded, guarded_local, handle, is_forked, malloc_text, put_text, text,
-        watch_forks,
+        Blamed, Handle, Opaque, Tag, guarded_for, guarded_local, handle, is_forked, malloc_text, put_text,
+        text, watch_forks,
     },
     codes::code,
     conf::{Conf, TopicConf},
@@ -490,6 +490,8 @@ impl Client {
     }
 
     fn flush(&self, timeout_ms: c_int) -> c_int {
+        // A callback may destroy the client.
+        let _held = self.me.upgrade();
         let producers = self.producers();
         let mut flushes: Vec<_> = producers.iter().map(|producer| Box::pin(producer.flush_async())).collect();
         let by_events = wants(self.conf.events, event_type::DR);
@@ -541,6 +543,33 @@ impl Client {
         drop(topics);
         let mock = self.mock.lock().take();
         drop(mock);
+    }
+}
+
+impl Blamed for *const Client {
+    fn blame(self, text: &str) {
+        // SAFETY: the call that panicked got the handle from the application.
+        if let Some(client) = unsafe { Client::of(self) } {
+            client.set_fatal(code::_FAIL, text);
+        }
+    }
+}
+
+impl Blamed for *const Topic {
+    fn blame(self, text: &str) {
+        // SAFETY: as for a client.
+        if let Some(topic) = unsafe { handle::<Topic>(self) } {
+            topic.client().set_fatal(code::_FAIL, text);
+        }
+    }
+}
+
+impl Blamed for *const Queue {
+    fn blame(self, text: &str) {
+        // SAFETY: as for a client.
+        if let Some(client) = unsafe { Queue::of(self) }.and_then(|queue| queue.client()) {
+            client.set_fatal(code::_FAIL, text);
+        }
     }
 }
 
@@ -639,7 +668,7 @@ pub unsafe extern "C" fn rd_kafka_new(
     errstr: *mut c_char,
     errstr_size: usize,
 ) -> *const Client {
-    guarded(ptr::null(), || {
+    guarded_local(ptr::null(), || {
         watch_forks();
         // SAFETY: a configuration or NULL, and a buffer of that size, says the caller.
         unsafe {
@@ -688,7 +717,7 @@ pub unsafe extern "C" fn rd_kafka_destroy(rk: *const Client) {
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_destroy_flags(rk: *const Client, _flags: c_int) {
-    guarded((), || {
+    guarded_for(rk, (), || {
         // SAFETY: NULL or a client, says the caller, who gives its reference up.
         unsafe {
             let Some(client) = Client::of(rk) else { return };
@@ -748,16 +777,22 @@ pub unsafe extern "C" fn rd_kafka_conf(rk: *const Client) -> *const Conf {
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_poll(rk: *const Client, timeout_ms: c_int) -> c_int {
-    guarded(0, || {
+    guarded_for(rk, 0, || {
         // SAFETY: NULL or a client, says the caller.
-        unsafe { Client::of(rk) }.map_or(0, |client| client.main.serve(client, timeout_ms))
+        unsafe { Client::of(rk) }.map_or(0, |client| {
+            // A callback may destroy the client.
+            let held = client.me.upgrade();
+            let served = client.main.serve(client, timeout_ms);
+            drop(held);
+            served
+        })
     })
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_flush(rk: *const Client, timeout_ms: c_int) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client, says the caller.
         match unsafe { Client::of(rk) } {
             Some(client) if !client.is_consumer => client.flush(timeout_ms),
@@ -770,7 +805,7 @@ pub unsafe extern "C" fn rd_kafka_flush(rk: *const Client, timeout_ms: c_int) ->
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_purge(rk: *const Client, flags: c_int) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client, says the caller.
         let Some(client) = (unsafe { Client::of(rk) }) else { return code::_INVALID_ARG };
         if client.is_consumer {
@@ -793,7 +828,7 @@ pub unsafe extern "C" fn rd_kafka_purge(rk: *const Client, flags: c_int) -> c_in
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_outq_len(rk: *const Client) -> c_int {
-    guarded(0, || {
+    guarded_for(rk, 0, || {
         // SAFETY: NULL or a client, says the caller.
         let Some(client) = (unsafe { Client::of(rk) }) else { return 0 };
         c_int::try_from(client.out_queue_len() + client.main.len_without_reports()).unwrap_or(c_int::MAX)
@@ -803,7 +838,7 @@ pub unsafe extern "C" fn rd_kafka_outq_len(rk: *const Client) -> c_int {
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_brokers_add(rk: *const Client, brokerlist: *const c_char) -> c_int {
-    guarded(0, || {
+    guarded_for(rk, 0, || {
         // SAFETY: NULL or a client, and a text, says the caller.
         let (Some(client), Some(list)) = (unsafe { (Client::of(rk), text(brokerlist)) }) else { return 0 };
         let mut raw = client.raw.lock();

@@ -10,7 +10,7 @@ use std::{
 use ottla::{Consumer, Offset, OffsetSpec};
 
 use crate::{
-    boundary::{guarded, handle, text},
+    boundary::{guarded, guarded_for, handle, text},
     client::Client,
     codes::code,
     conf::ConsumeCb,
@@ -89,7 +89,7 @@ impl Client {
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_assign(rk: *const Client, partitions: *const List) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client and a list, says the caller.
         let ((client, consumer), list) = match unsafe { (consumer_of(rk), partitions.as_ref()) } {
             (Ok(both), list) => (both, list),
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn rd_kafka_incremental_assign(
     rk: *const Client,
     partitions: *const List,
 ) -> *mut ErrorObject {
-    guarded(ptr::null_mut(), || {
+    guarded_for(rk, ptr::null_mut(), || {
         // SAFETY: NULL or a client and a list, says the caller.
         ErrorObject::answer(match unsafe { (consumer_of(rk), partitions.as_ref()) } {
             (Err(code), _) => Err(ErrorObject::new(code, "this is no consumer")),
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn rd_kafka_incremental_unassign(
     rk: *const Client,
     partitions: *const List,
 ) -> *mut ErrorObject {
-    guarded(ptr::null_mut(), || {
+    guarded_for(rk, ptr::null_mut(), || {
         // SAFETY: NULL or a client and a list, says the caller.
         ErrorObject::answer(match unsafe { (consumer_of(rk), partitions.as_ref()) } {
             (Err(code), _) => Err(ErrorObject::new(code, "this is no consumer")),
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn rd_kafka_incremental_unassign(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_assignment(rk: *const Client, partitions: *mut *mut List) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client and a writable place, says the caller.
         unsafe {
             let (_, consumer) = match consumer_of(rk) {
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn rd_kafka_consumer_poll(
     rk: *const Client,
     timeout_ms: c_int,
 ) -> *mut rd_kafka_message_t {
-    guarded(ptr::null_mut(), || {
+    guarded_for(rk, ptr::null_mut(), || {
         // SAFETY: NULL or a client, says the caller.
         let Some(client) = (unsafe { Client::of(rk) }) else { return ptr::null_mut() };
         let Some(queue) = client.consumer_queue() else { return ptr::null_mut() };
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn rd_kafka_consumer_poll(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_poll_set_consumer(rk: *const Client) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client, says the caller.
         let Some(client) = (unsafe { Client::of(rk) }) else { return code::_INVALID_ARG };
         match client.consumer_queue() {
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn rd_kafka_poll_set_consumer(rk: *const Client) -> c_int 
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_consumer_close(rk: *const Client) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client, says the caller.
         match unsafe { consumer_of(rk) } {
             Ok((client, consumer)) => {
@@ -292,7 +292,7 @@ pub unsafe extern "C" fn rd_kafka_resume_partitions(rk: *const Client, partition
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_position(rk: *const Client, partitions: *mut List) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client and a list that nobody else uses now, says the caller.
         let ((_, consumer), list) = match unsafe { (consumer_of(rk), partitions.as_mut()) } {
             (Ok(both), Some(list)) => (both, list),
@@ -315,7 +315,7 @@ pub unsafe extern "C" fn rd_kafka_seek(
     offset: i64,
     timeout_ms: c_int,
 ) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rkt, code::_FATAL, || {
         // SAFETY: NULL or a topic, says the caller.
         let Some(topic) = (unsafe { handle::<Topic>(rkt) }) else { return code::_INVALID_ARG };
         let Some(consumer) = topic.client().consumer() else { return code::_STATE };
@@ -348,7 +348,7 @@ pub unsafe extern "C" fn rd_kafka_seek_partitions(
     partitions: *mut List,
     timeout_ms: c_int,
 ) -> *mut ErrorObject {
-    guarded(ptr::null_mut(), || {
+    guarded_for(rk, ptr::null_mut(), || {
         // SAFETY: NULL or a client and a list that nobody else uses now, says the caller.
         ErrorObject::answer(match unsafe { (consumer_of(rk), partitions.as_mut()) } {
             (Err(code), _) => Err(ErrorObject::new(code, "this is no consumer")),
@@ -371,7 +371,7 @@ pub unsafe extern "C" fn rd_kafka_queue_get_partition(
     topic: *const c_char,
     partition: i32,
 ) -> *const Queue {
-    guarded(ptr::null(), || {
+    guarded_for(rk, ptr::null(), || {
         // SAFETY: NULL or a client and a text, says the caller.
         let (both, topic) = unsafe { (consumer_of(rk), text(topic)) };
         let (Ok((client, consumer)), Some(topic)) = (both, topic) else { return ptr::null() };
@@ -436,7 +436,7 @@ pub unsafe extern "C" fn rd_kafka_consume_start_queue(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_consume_stop(rkt: *const Topic, partition: i32) -> c_int {
-    guarded(-1, || {
+    guarded_for(rkt, -1, || {
         // SAFETY: NULL or a topic, says the caller.
         let Some(topic) = (unsafe { handle::<Topic>(rkt) }) else { return fail(code::_INVALID_ARG) };
         let client = topic.client();
@@ -480,7 +480,7 @@ pub unsafe extern "C" fn rd_kafka_consume(
     partition: i32,
     timeout_ms: c_int,
 ) -> *mut rd_kafka_message_t {
-    guarded(ptr::null_mut(), || {
+    guarded_for(rkt, ptr::null_mut(), || {
         // SAFETY: NULL or a topic, says the caller.
         match unsafe { started(rkt, partition) } {
             Some((topic, queue)) => one(&queue, topic.client(), timeout_ms),
@@ -525,7 +525,7 @@ pub unsafe extern "C" fn rd_kafka_consume_batch(
     rkmessages: *mut *mut rd_kafka_message_t,
     rkmessages_size: usize,
 ) -> isize {
-    guarded(-1, || {
+    guarded_for(rkt, -1, || {
         // SAFETY: NULL or a topic, and an array of that size, says the caller.
         unsafe {
             match started(rkt, partition) {
@@ -547,6 +547,8 @@ fn callback(
     opaque: *mut c_void,
 ) -> c_int {
     let Some(consume_cb) = consume_cb else { return fail(code::_INVALID_ARG) };
+    // The callback may destroy the client.
+    let _held = client.weak().upgrade();
     let most =
         client.property("consume.callback.max.messages").and_then(|most| most.parse().ok()).unwrap_or(0);
     let mut until = queue::deadline(timeout_ms);
@@ -558,7 +560,7 @@ fn callback(
             rd_kafka_message_destroy(message);
         }
         count += 1;
-        if count == most || queue::take_yield() {
+        if count == most || queue::take_yield() || client.is_closing() {
             break;
         }
         if count == 1 {
@@ -577,7 +579,7 @@ pub unsafe extern "C" fn rd_kafka_consume_callback(
     consume_cb: Option<ConsumeCb>,
     opaque: *mut c_void,
 ) -> c_int {
-    guarded(-1, || {
+    guarded_for(rkt, -1, || {
         // SAFETY: NULL or a topic, says the caller.
         match unsafe { started(rkt, partition) } {
             Some((topic, queue)) => callback(&queue, topic.client(), timeout_ms, consume_cb, opaque),
@@ -592,7 +594,7 @@ pub unsafe extern "C" fn rd_kafka_consume_queue(
     rkqu: *const Queue,
     timeout_ms: c_int,
 ) -> *mut rd_kafka_message_t {
-    guarded(ptr::null_mut(), || {
+    guarded_for(rkqu, ptr::null_mut(), || {
         // SAFETY: NULL or a queue, says the caller.
         let queue = unsafe { Queue::of(rkqu) };
         match queue.and_then(|queue| Some((queue.client()?, queue))) {
@@ -610,7 +612,7 @@ pub unsafe extern "C" fn rd_kafka_consume_batch_queue(
     rkmessages: *mut *mut rd_kafka_message_t,
     rkmessages_size: usize,
 ) -> isize {
-    guarded(-1, || {
+    guarded_for(rkqu, -1, || {
         // SAFETY: NULL or a queue, and an array of that size, says the caller.
         unsafe {
             let queue = Queue::of(rkqu);
@@ -630,7 +632,7 @@ pub unsafe extern "C" fn rd_kafka_consume_callback_queue(
     consume_cb: Option<ConsumeCb>,
     opaque: *mut c_void,
 ) -> c_int {
-    guarded(-1, || {
+    guarded_for(rkqu, -1, || {
         // SAFETY: NULL or a queue, says the caller.
         let queue = unsafe { Queue::of(rkqu) };
         match queue.and_then(|queue| Some((queue.client()?, queue))) {
@@ -650,7 +652,7 @@ pub unsafe extern "C" fn rd_kafka_query_watermark_offsets(
     high: *mut i64,
     timeout_ms: c_int,
 ) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client, a text and writable places, says the caller.
         unsafe {
             let (Some(client), Some(topic)) = (Client::of(rk), text(topic)) else {
@@ -687,7 +689,7 @@ pub unsafe extern "C" fn rd_kafka_get_watermark_offsets(
     low: *mut i64,
     high: *mut i64,
 ) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client, a text and writable places, says the caller.
         unsafe {
             let (both, Some(topic)) = (consumer_of(rk), text(topic)) else { return code::_INVALID_ARG };
@@ -718,7 +720,7 @@ pub unsafe extern "C" fn rd_kafka_offsets_for_times(
     offsets: *mut List,
     timeout_ms: c_int,
 ) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client and a list that nobody else uses now, says the caller.
         let (Some(client), Some(list)) = (unsafe { (Client::of(rk), offsets.as_mut()) }) else {
             return code::_INVALID_ARG;

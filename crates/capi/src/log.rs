@@ -12,7 +12,7 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
-    boundary::{guarded, guarded_local},
+    boundary::{guarded_for, guarded_local},
     client::{Client, rd_kafka_name},
     codes::code,
     conf::LogCb,
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn rd_kafka_set_logger(rk: *const Client, func: Option<Log
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_set_log_queue(rk: *const Client, rkqu: *const Queue) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client and a queue, says the caller.
         let (Some(client), to) = (unsafe { (Client::of(rk), Queue::of(rkqu)) }) else {
             return code::_INVALID_ARG;

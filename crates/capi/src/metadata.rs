@@ -8,7 +8,7 @@ use std::{
 use ottla::ClusterDescription;
 
 use crate::{
-    boundary::{guarded, guarded_local, handle, malloc_text},
+    boundary::{guarded_for, guarded_local, handle, malloc_text},
     client::Client,
     codes::code,
     error::code_of,
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn rd_kafka_metadata(
     metadatap: *mut *const Metadata,
     timeout_ms: c_int,
 ) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client, a topic and a writable place, says the caller.
         unsafe {
             let Some(client) = Client::of(rk) else { return code::_INVALID_ARG };
@@ -223,7 +223,7 @@ unsafe fn cluster(rk: *const Client, timeout_ms: c_int) -> Option<ClusterDescrip
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_clusterid(rk: *const Client, timeout_ms: c_int) -> *mut c_char {
-    guarded(ptr::null_mut(), || {
+    guarded_for(rk, ptr::null_mut(), || {
         // SAFETY: as the caller says.
         let id = unsafe { cluster(rk, timeout_ms) }.and_then(|cluster| cluster.cluster_id);
         id.map_or(ptr::null_mut(), |id| malloc_text(id.as_bytes()))
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn rd_kafka_clusterid(rk: *const Client, timeout_ms: c_int
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_controllerid(rk: *const Client, timeout_ms: c_int) -> i32 {
-    guarded(-1, || {
+    guarded_for(rk, -1, || {
         // SAFETY: as the caller says.
         unsafe { cluster(rk, timeout_ms) }.and_then(|cluster| cluster.controller_id).unwrap_or(-1)
     })
@@ -249,7 +249,7 @@ pub extern "C" fn rd_kafka_memberid(_: *const Client) -> *mut c_char {
 /// Subscriptions are not there yet, so there is never one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_subscription(rk: *const Client, topics: *mut *mut List) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client and a writable place, says the caller.
         unsafe {
             if Client::of(rk).is_none_or(Client::is_producer) || topics.is_null() {

@@ -16,7 +16,7 @@ use ottla::{CommitAnswer, Consumer, GroupOffset};
 use parking_lot::Mutex;
 
 use crate::{
-    boundary::{Opaque, guarded, handle},
+    boundary::{Opaque, guarded, guarded_for, handle},
     client::Client,
     codes::code,
     conf::ListCb,
@@ -332,7 +332,7 @@ unsafe fn commit(rk: *const Client, list: *mut List, is_async: bool) -> c_int {
 pub unsafe extern "C" fn rd_kafka_commit(rk: *const Client, offsets: *const List, is_async: c_int) -> c_int {
     // SAFETY: NULL or a client and a list that nobody else uses now, says the caller. The interface lets the elements'
     // errors be written.
-    guarded(code::_FATAL, || unsafe { commit(rk, offsets.cast_mut(), is_async != 0) })
+    guarded_for(rk, code::_FATAL, || unsafe { commit(rk, offsets.cast_mut(), is_async != 0) })
 }
 
 /// See the header.
@@ -342,7 +342,7 @@ pub unsafe extern "C" fn rd_kafka_commit_message(
     message: *const rd_kafka_message_t,
     is_async: c_int,
 ) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a message, says the caller.
         let Some(message) = (unsafe { message.as_ref() }) else { return code::_INVALID_ARG };
         if message.err != code::NO_ERROR {
@@ -365,7 +365,7 @@ pub unsafe extern "C" fn rd_kafka_commit_queue(
     cb: Option<ListCb>,
     commit_opaque: *mut c_void,
 ) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client, a list and a queue, says the caller.
         let ((client, consumer), list, to) =
             match unsafe { (consumer_of(rk), offsets.as_ref(), Queue::of(rkqu)) } {
@@ -408,7 +408,7 @@ pub unsafe extern "C" fn rd_kafka_committed(
     partitions: *mut List,
     timeout_ms: c_int,
 ) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client and a list that nobody else uses now, says the caller.
         let ((client, consumer), list) = match unsafe { (consumer_of(rk), partitions.as_mut()) } {
             (Ok(both), Some(list)) => (both, list),
@@ -463,7 +463,7 @@ fn store(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_offset_store(rkt: *const Topic, partition: i32, offset: i64) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rkt, code::_FATAL, || {
         // SAFETY: NULL or a topic, says the caller.
         let Some(topic) = (unsafe { handle::<Topic>(rkt) }) else { return code::_INVALID_ARG };
         let client = topic.client();
@@ -475,7 +475,7 @@ pub unsafe extern "C" fn rd_kafka_offset_store(rkt: *const Topic, partition: i32
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_offsets_store(rk: *const Client, offsets: *mut List) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client and a list that nobody else uses now, says the caller.
         let ((client, consumer), list) = match unsafe { (consumer_of(rk), offsets.as_mut()) } {
             (Ok(both), Some(list)) => (both, list),

@@ -14,7 +14,7 @@ use ottla::{Record, SendError};
 
 use crate::{
     arena,
-    boundary::{bytes, guarded, handle},
+    boundary::{bytes, guarded, guarded_for, handle},
     client::Client,
     codes::code,
     error::{ErrorObject, code_of_send, describe, fail, set_last},
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn rd_kafka_produce(
     keylen: usize,
     msg_opaque: *mut c_void,
 ) -> c_int {
-    guarded(-1, || {
+    guarded_for(rkt, -1, || {
         // SAFETY: NULL or a topic, says the caller.
         let Some(topic) = (unsafe { handle(rkt) }) else { return fail(code::_INVALID_ARG) };
         let message = Message {
@@ -232,7 +232,7 @@ pub unsafe extern "C" fn rd_kafka_produce_batch(
     rkmessages: *mut rd_kafka_message_t,
     message_cnt: c_int,
 ) -> c_int {
-    guarded(0, || {
+    guarded_for(rkt, 0, || {
         // SAFETY: NULL or a topic, says the caller.
         let topic = unsafe { handle(rkt) };
         let count = usize::try_from(message_cnt).unwrap_or(0);
@@ -356,7 +356,7 @@ pub unsafe extern "C" fn rd_kafka_produceva(
     vus: *const rd_kafka_vu_t,
     cnt: usize,
 ) -> *mut ErrorObject {
-    guarded(std::ptr::null_mut(), || {
+    guarded_for(rk, std::ptr::null_mut(), || {
         let arguments = if vus.is_null() {
             &[]
         } else {

@@ -20,7 +20,7 @@ use ottla::{Consumer, ConsumerEvent, PieceWalk, Throttle};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::{
-    boundary::{Handle, Opaque, Tag, guarded, guarded_local, handle},
+    boundary::{Handle, Opaque, Tag, guarded_for, guarded_local, handle},
     client::Client,
     codes::code,
     error::code_of,
@@ -363,7 +363,7 @@ impl Queue {
                 self.end().push_front(rest);
                 break;
             }
-            if take_yield() {
+            if take_yield() || client.is_closing() {
                 break;
             }
         }
@@ -392,6 +392,8 @@ impl Queue {
         let queue = self.end();
         let consumer = client.consumer();
         let mut count = 0;
+        // A callback may destroy the client.
+        let mut held = None;
         let mut state = queue.state.lock();
         while count < into.len() {
             if let Some(op) = state.ops.pop_front() {
@@ -402,11 +404,14 @@ impl Queue {
                     }
                     op => {
                         drop(state);
+                        if held.is_none() {
+                            held = client.weak().upgrade();
+                        }
                         if let Some(rest) = client.serve(op) {
                             queue.push_front(rest);
                             return count;
                         }
-                        if take_yield() {
+                        if take_yield() || client.is_closing() {
                             return count;
                         }
                         state = queue.state.lock();
@@ -716,7 +721,7 @@ pub(crate) fn raw(queue: Option<Arc<Queue>>) -> *const Queue {
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_queue_new(rk: *const Client) -> *const Queue {
-    guarded(ptr::null(), || {
+    guarded_for(rk, ptr::null(), || {
         // SAFETY: NULL or a client, says the caller.
         raw(unsafe { Client::of(rk) }.map(|client| {
             let queue = Queue::new();
@@ -743,23 +748,22 @@ pub unsafe extern "C" fn rd_kafka_queue_destroy(queue: *const Queue) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_queue_get_main(rk: *const Client) -> *const Queue {
     // SAFETY: NULL or a client, says the caller.
-    guarded(ptr::null(), || raw(unsafe { Client::of(rk) }.map(|client| Arc::clone(client.main()))))
+    guarded_for(rk, ptr::null(), || raw(unsafe { Client::of(rk) }.map(|client| Arc::clone(client.main()))))
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_queue_get_consumer(rk: *const Client) -> *const Queue {
     // SAFETY: NULL or a client, says the caller.
-    guarded(
-        ptr::null(),
-        || raw(unsafe { Client::of(rk) }.and_then(|client| client.consumer_queue().cloned())),
-    )
+    guarded_for(rk, ptr::null(), || {
+        raw(unsafe { Client::of(rk) }.and_then(|client| client.consumer_queue().cloned()))
+    })
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_queue_forward(src: *const Queue, dst: *const Queue) {
-    guarded((), || {
+    guarded_for(src, (), || {
         // SAFETY: NULL or queues, says the caller.
         unsafe {
             if let Some(src) = Queue::of(src) {
@@ -773,7 +777,7 @@ pub unsafe extern "C" fn rd_kafka_queue_forward(src: *const Queue, dst: *const Q
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_queue_length(queue: *const Queue) -> usize {
     // SAFETY: NULL or a queue, says the caller.
-    guarded(0, || unsafe { Queue::of(queue) }.map_or(0, |queue| queue.len()))
+    guarded_for(queue, 0, || unsafe { Queue::of(queue) }.map_or(0, |queue| queue.len()))
 }
 
 /// See the header.
@@ -784,7 +788,7 @@ pub unsafe extern "C" fn rd_kafka_queue_io_event_enable(
     payload: *const c_void,
     size: usize,
 ) {
-    guarded((), || {
+    guarded_for(queue, (), || {
         // SAFETY: NULL or a queue, and bytes, says the caller.
         unsafe {
             let Some(queue) = Queue::of(queue) else { return };
@@ -801,7 +805,7 @@ pub unsafe extern "C" fn rd_kafka_queue_cb_event_enable(
     event_cb: Option<NotifyCb>,
     opaque: *mut c_void,
 ) {
-    guarded((), || {
+    guarded_for(queue, (), || {
         // SAFETY: NULL or a queue, says the caller.
         if let Some(queue) = unsafe { Queue::of(queue) } {
             queue.end().state.lock().notify = event_cb.map(|callback| (callback, Opaque(opaque)));
@@ -812,7 +816,7 @@ pub unsafe extern "C" fn rd_kafka_queue_cb_event_enable(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_queue_yield(queue: *const Queue) {
-    guarded((), || {
+    guarded_for(queue, (), || {
         // SAFETY: NULL or a queue, says the caller.
         if let Some(queue) = unsafe { Queue::of(queue) } {
             queue.end().return_poll();
@@ -829,7 +833,7 @@ pub extern "C" fn rd_kafka_yield(_: *const Client) {
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_queue_poll(queue: *const Queue, timeout_ms: c_int) -> *mut Event {
-    guarded(ptr::null_mut(), || {
+    guarded_for(queue, ptr::null_mut(), || {
         // SAFETY: NULL or a queue, says the caller.
         let Some(queue) = (unsafe { Queue::of(queue) }) else { return ptr::null_mut() };
         let Some(client) = queue.client() else { return ptr::null_mut() };
@@ -840,7 +844,7 @@ pub unsafe extern "C" fn rd_kafka_queue_poll(queue: *const Queue, timeout_ms: c_
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_queue_poll_callback(queue: *const Queue, timeout_ms: c_int) -> c_int {
-    guarded(0, || {
+    guarded_for(queue, 0, || {
         // SAFETY: NULL or a queue, says the caller.
         let Some(queue) = (unsafe { Queue::of(queue) }) else { return 0 };
         queue.client().map_or(0, |client| queue.serve(&client, timeout_ms))

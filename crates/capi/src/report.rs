@@ -117,7 +117,7 @@ impl Delivery {
 
     /// Calls the application's callback for each message; false if it wants its poll to return before the end.
     pub(crate) fn serve_message_callback(&mut self, client: &Client, callback: DrMsgCb) -> bool {
-        self.serve(|held| {
+        self.serve(client, |held| {
             // SAFETY: the application's function, with a message that lives until it returns.
             unsafe { callback(client, (held as *const rd_kafka_message_t).cast(), client.conf().opaque.0) };
         })
@@ -125,7 +125,7 @@ impl Delivery {
 
     /// The same with the older callback.
     pub(crate) fn serve_callback(&mut self, client: &Client, callback: DrCb) -> bool {
-        self.serve(|held| {
+        self.serve(client, |held| {
             // SAFETY: the application's function, with a message that lives until it returns.
             unsafe {
                 let message = (*held).message;
@@ -135,13 +135,17 @@ impl Delivery {
         })
     }
 
-    fn serve(&mut self, mut each: impl FnMut(*mut Held)) -> bool {
+    fn serve(&mut self, client: &Client, mut each: impl FnMut(*mut Held)) -> bool {
         let mut giving_back = GivingBack { chunk: std::ptr::null_mut(), pieces: 0 };
         while let Some(held) = self.message(self.disposed) {
             each(held);
             self.disposed += 1;
             // SAFETY: the callback is over, and nobody else has the message.
             unsafe { giving_back.add(held) };
+            if client.is_closing() {
+                // The callback destroyed the client: the others are freed, and nobody is told.
+                return true;
+            }
             if queue::take_yield() {
                 return false;
             }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    boundary::{Handle, Tag, guarded, guarded_local, handle, text},
+    boundary::{Handle, Tag, guarded_for, guarded_local, handle, text},
     client::{Client, Producing},
     codes::code,
     conf::TopicConf,
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn rd_kafka_topic_new(
     topic: *const c_char,
     conf: *mut TopicConf,
 ) -> *const Topic {
-    guarded(ptr::null(), || {
+    guarded_for(rk, ptr::null(), || {
         // SAFETY: a client, a text and a configuration or NULL, says the caller.
         let (client, name, given) = unsafe { (Client::of(rk), text(topic), handle(conf.cast_const())) };
         let (Some(client), Some(name)) = (client, name) else {
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn rd_kafka_topic_opaque(rkt: *const Topic) -> *mut c_void
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_topic_partition_available(rkt: *const Topic, partition: i32) -> c_int {
-    guarded(0, || {
+    guarded_for(rkt, 0, || {
         // SAFETY: NULL or a topic, says the caller.
         let topic = unsafe { handle::<Topic>(rkt) };
         let count = topic.and_then(|topic| topic.producing().ok()?.partition_count());
