@@ -195,6 +195,23 @@ fn the_examples_produce_and_consume() {
 }
 
 #[test]
+fn the_admin_example_creates_describes_and_deletes() {
+    let (folder, cluster) = (folder("admin"), cluster(1));
+    let servers = cluster.bootstrap_servers();
+    let program = program(&folder, &Path::new(HERE).join("../../examples/c/admin.c"));
+    let admin = |arguments: &[&str]| {
+        let mut command = with_library(&folder, &program);
+        let output = command.arg(&servers).args(arguments).stdin(Stdio::null()).output().unwrap();
+        (String::from_utf8(output.stdout).unwrap(), output.status.success())
+    };
+    assert_eq!(admin(&["create", "news", "2", "1"]), ("news: created\n".into(), true));
+    assert_eq!(admin(&["create", "news", "2", "1"]), ("news: TOPIC_ALREADY_EXISTS\n".into(), false));
+    assert_eq!(admin(&["describe", "news"]), ("news [0]: 1 replicas\nnews [1]: 1 replicas\n".into(), true));
+    assert_eq!(admin(&["delete", "news"]), ("news: deleted\n".into(), true));
+    assert_eq!(admin(&["describe", "news"]), ("news: UNKNOWN_TOPIC_OR_PART\n".into(), false));
+}
+
+#[test]
 fn programs_in_c_pass() {
     let (folder, cluster) = (folder("programs"), cluster(4));
     for entry in fs::read_dir(here("tests/c")).unwrap() {

@@ -11,7 +11,11 @@ use std::{
 use ottla_core::{
     admin::{
         AdminCall, How,
+        configs::{
+            ConfigChanges, ConfigResource, ConfigResults, change_configs, describe_configs, replace_configs,
+        },
         describe::{ClusterDescription, WhichTopics, describe},
+        records::delete_records,
         topics::{NewPartitions, NewTopic, TopicResults, create_partitions, create_topics, delete_topics},
     },
     cluster::command::Command,
@@ -220,6 +224,89 @@ impl Admin {
         let query = offset_query(questions, options.timeout)?;
         let query = OffsetQuery { read_committed: options.read_committed, ..query };
         Ok(self.call(move |done| AdminCall::list_offsets(query, done)))
+    }
+
+    /// Deletes the records of partitions before an offset, -1 for all; the answers are the first offsets that are left.
+    pub fn delete_records(
+        &self,
+        partitions: &[(&str, i32, i64)],
+        timeout: Duration,
+    ) -> Result<Vec<Result<i64>>> {
+        wait(self.delete_records_with(partitions, &AdminOptions::new(timeout))?, timeout)
+    }
+
+    /// Deletes records. See [`Admin::delete_records`] and [`AdminOptions`]; the partitions' leaders are asked in any case.
+    pub fn delete_records_with(
+        &self,
+        partitions: &[(&str, i32, i64)],
+        options: &AdminOptions,
+    ) -> Result<impl Future<Output = Result<Vec<Result<i64>>>> + Send + use<>> {
+        for (topic, partition, before) in partitions {
+            if *partition < 0 || *before < -1 {
+                let reason =
+                    format!("offset {before}; a partition and an offset are at least 0, or -1 for its end");
+                return Err(Error::new(ErrorKind::InvalidArgument, reason).with_partition(*topic, *partition));
+            }
+        }
+        let options = *options;
+        let asked = partitions.iter().map(|(topic, partition, before)| {
+            let (topic, partition, before) = (Arc::from(*topic), *partition, *before);
+            self.call(move |done| {
+                delete_records(topic, partition, before, options.timeout, done).done(options.how())
+            })
+        });
+        let asked: Vec<Answer<Result<i64>>> = asked.collect();
+        Ok(async move {
+            let mut answers = Vec::with_capacity(asked.len());
+            for answer in asked {
+                answers.push(answer.await?);
+            }
+            Ok(answers)
+        })
+    }
+
+    /// Describes configurations. At most one of the resources is a broker: each answers only for itself.
+    pub fn describe_configs(&self, resources: &[ConfigResource], timeout: Duration) -> Result<ConfigResults> {
+        wait(self.describe_configs_with(resources, &AdminOptions::new(timeout)), timeout)
+    }
+
+    /// Describes configurations. See [`Admin::describe_configs`] and [`AdminOptions`].
+    pub fn describe_configs_with(
+        &self,
+        resources: &[ConfigResource],
+        options: &AdminOptions,
+    ) -> impl Future<Output = Result<ConfigResults>> + Send + use<> {
+        let (resources, options) = (resources.to_vec(), *options);
+        self.call(move |done| describe_configs(resources, options.timeout, done).done(options.how()))
+    }
+
+    /// Changes properties; those that are not named stay as they are (from Kafka 2.3 on).
+    pub fn change_configs(&self, changes: &ConfigChanges, timeout: Duration) -> Result<ConfigResults> {
+        wait(self.change_configs_with(changes, &AdminOptions::new(timeout)), timeout)
+    }
+
+    /// Changes properties. See [`Admin::change_configs`] and [`AdminOptions`].
+    pub fn change_configs_with(
+        &self,
+        changes: &ConfigChanges,
+        options: &AdminOptions,
+    ) -> impl Future<Output = Result<ConfigResults>> + Send + use<> {
+        let (changes, options) = (changes.clone(), *options);
+        self.call(move |done| {
+            change_configs(changes, options.validate_only, options.timeout, done).done(options.how())
+        })
+    }
+
+    /// Replaces whole configurations: what is not named goes back to its default. See [`AdminOptions`].
+    pub fn replace_configs_with(
+        &self,
+        changes: &ConfigChanges,
+        options: &AdminOptions,
+    ) -> impl Future<Output = Result<ConfigResults>> + Send + use<> {
+        let (changes, options) = (changes.clone(), *options);
+        self.call(move |done| {
+            replace_configs(changes, options.validate_only, options.timeout, done).done(options.how())
+        })
     }
 
     /// The names of all topics that may be seen.

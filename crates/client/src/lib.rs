@@ -32,6 +32,10 @@ pub use consumer::{Consumer, ConsumerBuilder, MessageStream};
 pub use ottla_core::config::table as properties;
 pub use ottla_core::{
     admin::{
+        configs::{
+            ConfigChange, ConfigChanges, ConfigEntry, ConfigOperation, ConfigResource, ConfigResults,
+            ConfigSynonym, ResourceKind,
+        },
         describe::{BrokerDescription, ClusterDescription, PartitionDescription, TopicDescription},
         topics::{NewPartitions, NewTopic, TopicResults},
     },

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use ottla::{Admin, Config, ErrorCode, ErrorKind, NewTopic, OffsetSpec, Producer, Record};
+use ottla::{
+    Admin, Config, ConfigChange, ConfigOperation, ConfigResource, ErrorCode, ErrorKind, NewTopic, OffsetSpec,
+    Producer, Record, ResourceKind,
+};
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
 const SECONDS: Duration = Duration::from_secs(10);
@@ -95,4 +98,47 @@ fn a_call_to_nobody_ends_in_time_and_says_why() {
     assert!(matches!(error.kind(), ErrorKind::AllBrokersDown | ErrorKind::TimedOut), "{error}");
     let results = admin.create_topics(&[NewTopic::new("t", 1, 1)], Duration::from_millis(500)).unwrap();
     assert!(results[0].1.is_err());
+}
+
+#[test]
+fn asking_about_a_topic_through_a_producer_does_not_create_it() {
+    let (_cluster, config, admin) = start();
+    let producer = Producer::new(&config).unwrap();
+    producer.send("sent", Record::new().value("v")).unwrap();
+    producer.flush(SECONDS).unwrap();
+    let through = producer.admin();
+    let offsets = through.list_offsets(&[("asked", 0, OffsetSpec::Latest)], SECONDS).unwrap();
+    assert_eq!(offsets[0].as_ref().unwrap_err().kind(), ErrorKind::UnknownTopic);
+    let left = through.delete_records(&[("asked", 0, 1)], SECONDS).unwrap();
+    assert_eq!(left[0].as_ref().unwrap_err().kind(), ErrorKind::UnknownTopic);
+    assert_eq!(admin.list_topics(SECONDS).unwrap(), ["sent"]);
+}
+
+#[test]
+fn configurations_are_described_and_changed_property_by_property() {
+    let (_cluster, _, admin) = start();
+    admin.create_topics(&[NewTopic::new("t", 1, 1).config("retention.ms", "1000")], SECONDS).unwrap();
+    let topic = |name: &str| ConfigResource { kind: ResourceKind::TOPIC, name: name.to_owned() };
+    let value = |property: &str| {
+        let described = admin.describe_configs(&[topic("t"), topic("nowhere")], SECONDS).unwrap();
+        let unknown = described[1].1.as_ref().unwrap_err();
+        assert_eq!(unknown.kind(), ErrorKind::Broker(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION), "{unknown}");
+        let entries = described[0].1.as_ref().unwrap();
+        let entry = entries.iter().find(|entry| entry.name == property).unwrap();
+        (entry.value.clone().unwrap(), entry.is_default)
+    };
+    assert_eq!(value("retention.ms"), ("1000".to_owned(), false));
+    let change = |name: &str, operation, value: Option<&str>| ConfigChange {
+        name: name.to_owned(),
+        operation,
+        value: value.map(str::to_owned),
+    };
+    let changes = vec![
+        change("retention.ms", ConfigOperation::Delete, None),
+        change("max.message.bytes", ConfigOperation::Set, Some("2000")),
+    ];
+    let changed = admin.change_configs(&vec![(topic("t"), changes)], SECONDS).unwrap();
+    assert_eq!(changed[0].1, Ok(Vec::new()));
+    assert!(value("retention.ms").1);
+    assert_eq!(value("max.message.bytes"), ("2000".to_owned(), false));
 }

@@ -42,7 +42,7 @@ use ottla_protocol::{
 const MS: Duration = Duration::from_millis(1);
 
 /// What Apache Kafka 4.3.1 says it serves, of the APIs that this cluster has.
-const KAFKA_4_3_1: [(i16, i16, i16); 26] = [
+const KAFKA_4_3_1: [(i16, i16, i16); 27] = [
     (0, 0, 13),
     (1, 4, 18),
     (2, 1, 11),
@@ -63,6 +63,7 @@ const KAFKA_4_3_1: [(i16, i16, i16); 26] = [
     (22, 0, 5),
     (23, 2, 4),
     (32, 1, 4),
+    (33, 0, 2),
     (37, 0, 3),
     (42, 0, 2),
     (44, 0, 1),
@@ -1270,4 +1271,44 @@ fn hostile_frames_never_panic_and_never_stop_the_cluster() {
     }
     let connection = world.open(1);
     assert_eq!(world.produce(connection, 0, Batch::of(1).build()).0, ErrorCode::NONE);
+}
+
+#[test]
+fn a_removed_broker_leaves_its_partitions_to_others_and_an_added_one_takes_its_share() {
+    let mut world = World::with_topic();
+    world.cluster.control().create_topic("spread", 6, 2).unwrap();
+    let removed = BrokerId(2);
+    assert!(world.cluster.control().remove_broker(removed));
+    assert!(!world.cluster.control().remove_broker(removed));
+    let mut control = world.cluster.control();
+    for partition in 0..6 {
+        let state = control.partition("spread", partition).unwrap();
+        assert_eq!((state.replicas.len(), state.in_sync.len()), (2, 2), "{state:?}");
+        assert!(!state.replicas.contains(&removed) && state.leader.is_some_and(|leader| leader != removed));
+    }
+    assert!(control.add_broker(BrokerId(0), "localhost", 9999));
+    assert!(!control.add_broker(BrokerId(0), "localhost", 9999) && !control.add_broker(BrokerId(-1), "a", 1));
+    let led = (0..6).filter(|p| control.partition("spread", *p).unwrap().leader == Some(BrokerId(0)));
+    assert_eq!(led.count(), 2);
+}
+
+#[test]
+fn a_broker_that_is_unlisted_or_unreachable_keeps_its_partitions() {
+    let mut world = World::with_topic();
+    world.cluster.control().create_topic("kept", 3, 1).unwrap();
+    let led = world.cluster.control().partition("kept", 1).unwrap().leader.unwrap();
+    let other = world.cluster.control().brokers().into_iter().find(|id| *id != led).unwrap();
+    world.cluster.control().set_reachable(led, false);
+    assert_eq!(world.cluster.open(world.now, led), None);
+    let connection = world.open(other.0);
+    let brokers =
+        |answer: &metadata::MetadataResponse| answer.brokers.iter().map(|b| b.node_id).collect::<Vec<_>>();
+    let answer = world.call(connection, 9, &MetadataRequest::default());
+    assert!(brokers(&answer).contains(&led.0));
+    world.cluster.control().set_reachable(led, true);
+    assert!(world.cluster.open(world.now, led).is_some());
+    world.cluster.control().set_listed(led, false);
+    let answer = world.call(connection, 9, &MetadataRequest::default());
+    assert!(!brokers(&answer).contains(&led.0));
+    assert_eq!(world.cluster.control().partition("kept", 1).unwrap().leader, Some(led));
 }

@@ -4,7 +4,7 @@ mod common;
 
 use std::{
     io::{ErrorKind, Read, Write},
-    net::{SocketAddr, TcpStream},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
     time::{Duration, Instant},
 };
 
@@ -256,4 +256,20 @@ fn within_seconds(seconds: u64, mut check: impl FnMut() -> bool) -> bool {
         std::thread::sleep(Duration::from_millis(5));
     }
     false
+}
+
+#[test]
+fn a_broker_that_is_added_listens_where_metadata_says_also_with_the_id_0() {
+    let cluster = EmbeddedCluster::start(ClusterOptions { brokers: 1, ..Default::default() }).unwrap();
+    assert!(cluster.add_broker(BrokerId(0)).unwrap());
+    assert!(!cluster.add_broker(BrokerId(0)).unwrap());
+    let answer = Client::connect(&cluster, 1).call(9, &MetadataRequest::default());
+    assert_eq!(answer.brokers.len(), 2);
+    let added = answer.brokers.iter().find(|broker| broker.node_id == 0).unwrap();
+    let port = u16::try_from(added.port).unwrap();
+    let answer = Client::to((Ipv4Addr::LOCALHOST, port).into()).call(9, &MetadataRequest::default());
+    assert_eq!(answer.brokers.len(), 2);
+    assert!(cluster.control(|control| control.remove_broker(BrokerId(0))));
+    let answer = Client::connect(&cluster, 1).call(9, &MetadataRequest::default());
+    assert_eq!(answer.brokers.len(), 1);
 }

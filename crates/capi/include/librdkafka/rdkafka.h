@@ -1968,19 +1968,19 @@ const rd_kafka_DeleteTopics_result_t *rd_kafka_event_DeleteTopics_result(rd_kafk
 RD_EXPORT
 const rd_kafka_CreatePartitions_result_t *rd_kafka_event_CreatePartitions_result(rd_kafka_event_t *rkev);
 
-/** The result of AlterConfigs that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of AlterConfigs that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_AlterConfigs_result_t *rd_kafka_event_AlterConfigs_result(rd_kafka_event_t *rkev);
 
-/** The result of IncrementalAlterConfigs that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of IncrementalAlterConfigs that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_IncrementalAlterConfigs_result_t *rd_kafka_event_IncrementalAlterConfigs_result(rd_kafka_event_t *rkev);
 
-/** The result of DescribeConfigs that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of DescribeConfigs that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_DescribeConfigs_result_t *rd_kafka_event_DescribeConfigs_result(rd_kafka_event_t *rkev);
 
-/** The result of DeleteRecords that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of DeleteRecords that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_DeleteRecords_result_t *rd_kafka_event_DeleteRecords_result(rd_kafka_event_t *rkev);
 
@@ -2260,39 +2260,39 @@ void rd_kafka_CreatePartitions(rd_kafka_t *rk, rd_kafka_NewPartitions_t **new_pa
 RD_EXPORT
 const rd_kafka_topic_result_t **rd_kafka_CreatePartitions_result_topics(const rd_kafka_CreatePartitions_result_t *result, size_t *cntp);
 
-/** The name of the config source. Not there yet. */
+/** The name of a source. */
 RD_EXPORT
 const char *rd_kafka_ConfigSource_name(rd_kafka_ConfigSource_t confsource);
 
-/** The name of the config entry. Not there yet. */
+/** The property's name. */
 RD_EXPORT
 const char *rd_kafka_ConfigEntry_name(const rd_kafka_ConfigEntry_t *entry);
 
-/** The value of the config entry. Not there yet. */
+/** The property's value; NULL for a secret. */
 RD_EXPORT
 const char *rd_kafka_ConfigEntry_value(const rd_kafka_ConfigEntry_t *entry);
 
-/** The source of the config entry. Not there yet. */
+/** Where the value comes from. */
 RD_EXPORT
 rd_kafka_ConfigSource_t rd_kafka_ConfigEntry_source(const rd_kafka_ConfigEntry_t *entry);
 
-/** The is read only of the config entry. Not there yet. */
+/** 1 if the property can not be changed. */
 RD_EXPORT
 int rd_kafka_ConfigEntry_is_read_only(const rd_kafka_ConfigEntry_t *entry);
 
-/** The is default of the config entry. Not there yet. */
+/** 1 if the value is the default. */
 RD_EXPORT
 int rd_kafka_ConfigEntry_is_default(const rd_kafka_ConfigEntry_t *entry);
 
-/** The is sensitive of the config entry. Not there yet. */
+/** 1 if the value is a secret. */
 RD_EXPORT
 int rd_kafka_ConfigEntry_is_sensitive(const rd_kafka_ConfigEntry_t *entry);
 
-/** The is synonym of the config entry. Not there yet. */
+/** 1 if this is one of rd_kafka_ConfigEntry_synonyms(). */
 RD_EXPORT
 int rd_kafka_ConfigEntry_is_synonym(const rd_kafka_ConfigEntry_t *entry);
 
-/** The synonyms of the config entry. Not there yet. */
+/** The places that the value could come from, the most important first. */
 RD_EXPORT
 const rd_kafka_ConfigEntry_t **rd_kafka_ConfigEntry_synonyms(const rd_kafka_ConfigEntry_t *entry, size_t *cntp);
 
@@ -2300,91 +2300,91 @@ const rd_kafka_ConfigEntry_t **rd_kafka_ConfigEntry_synonyms(const rd_kafka_Conf
 RD_EXPORT
 const char *rd_kafka_ResourcePatternType_name(rd_kafka_ResourcePatternType_t resource_pattern_type);
 
-/** The name of the resource type. Not there yet. */
+/** The name of a type of resource. */
 RD_EXPORT
 const char *rd_kafka_ResourceType_name(rd_kafka_ResourceType_t restype);
 
-/** A new config resource. Not there yet. */
+/** A topic, group or broker whose configuration is asked for or changed; a broker's name is its id. NULL if there is no such type or no name. */
 RD_EXPORT
 rd_kafka_ConfigResource_t *rd_kafka_ConfigResource_new(rd_kafka_ResourceType_t restype, const char *resname);
 
-/** Frees the config resource. Not there yet. */
+/** Frees a resource. */
 RD_EXPORT
 void rd_kafka_ConfigResource_destroy(rd_kafka_ConfigResource_t *config);
 
-/** Frees each config resource of an array; the array itself stays the caller's. Not there yet. */
+/** Frees the resources of an array; the array itself stays the caller's. */
 RD_EXPORT
 void rd_kafka_ConfigResource_destroy_array(rd_kafka_ConfigResource_t **config, size_t config_cnt);
 
-/** Set config of the config resource. Not there yet. */
+/** A property that is to have this value; for rd_kafka_AlterConfigs(). */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_ConfigResource_set_config(rd_kafka_ConfigResource_t *config, const char *name, const char *value);
 
-/** Add incremental config of the config resource. Not there yet. */
+/** A property that is to be set, deleted, appended to or subtracted from; for rd_kafka_IncrementalAlterConfigs(). The value is NULL only to delete. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_ConfigResource_add_incremental_config(rd_kafka_ConfigResource_t *config, const char *name, rd_kafka_AlterConfigOpType_t op_type, const char *value);
 
-/** The configs of the config resource. Not there yet. */
+/** The properties of a resource: those of a result, or those that the application wants changed. */
 RD_EXPORT
 const rd_kafka_ConfigEntry_t **rd_kafka_ConfigResource_configs(const rd_kafka_ConfigResource_t *config, size_t *cntp);
 
-/** The type of the config resource. Not there yet. */
+/** The resource's type. */
 RD_EXPORT
 rd_kafka_ResourceType_t rd_kafka_ConfigResource_type(const rd_kafka_ConfigResource_t *config);
 
-/** The name of the config resource. Not there yet. */
+/** The resource's name. */
 RD_EXPORT
 const char *rd_kafka_ConfigResource_name(const rd_kafka_ConfigResource_t *config);
 
-/** The error of the config resource. Not there yet. */
+/** What became of the resource. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_ConfigResource_error(const rd_kafka_ConfigResource_t *config);
 
-/** The error string of the config resource. Not there yet. */
+/** The same in words, or NULL if it went well. */
 RD_EXPORT
 const char *rd_kafka_ConfigResource_error_string(const rd_kafka_ConfigResource_t *config);
 
-/** Asks for alter configs; the result comes as an event to rkqu. Not there yet. */
+/** Replaces configurations: what is not named goes back to its default; the result is an RD_KAFKA_EVENT_ALTERCONFIGS_RESULT. See rd_kafka_DescribeConfigs(). */
 RD_EXPORT
 void rd_kafka_AlterConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t **configs, size_t config_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The resources in the result of AlterConfigs; they live as long as the event. Not there yet. */
+/** What became of each resource, in the order of the call. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_ConfigResource_t **rd_kafka_AlterConfigs_result_resources(const rd_kafka_AlterConfigs_result_t *result, size_t *cntp);
 
-/** Asks for incremental alter configs; the result comes as an event to rkqu. Not there yet. */
+/** Changes properties, the others stay as they are; the result is an RD_KAFKA_EVENT_INCREMENTALALTERCONFIGS_RESULT. See rd_kafka_DescribeConfigs(). */
 RD_EXPORT
 void rd_kafka_IncrementalAlterConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t **configs, size_t config_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The resources in the result of IncrementalAlterConfigs; they live as long as the event. Not there yet. */
+/** What became of each resource, in the order of the call. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_ConfigResource_t **rd_kafka_IncrementalAlterConfigs_result_resources(const rd_kafka_IncrementalAlterConfigs_result_t *result, size_t *cntp);
 
-/** Asks for describe configs; the result comes as an event to rkqu. Not there yet. */
+/** Describes configurations; the result is an RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT. No resources, one twice, or several brokers are RD_KAFKA_RESP_ERR__INVALID_ARG. */
 RD_EXPORT
 void rd_kafka_DescribeConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t **configs, size_t config_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The resources in the result of DescribeConfigs; they live as long as the event. Not there yet. */
+/** The resources with their properties, in the order of the call. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_ConfigResource_t **rd_kafka_DescribeConfigs_result_resources(const rd_kafka_DescribeConfigs_result_t *result, size_t *cntp);
 
-/** A new delete records. Not there yet. */
+/** Records to be deleted: those of each partition before the element's offset, RD_KAFKA_OFFSET_END for all. */
 RD_EXPORT
 rd_kafka_DeleteRecords_t *rd_kafka_DeleteRecords_new(const rd_kafka_topic_partition_list_t *before_offsets);
 
-/** Frees the delete records. Not there yet. */
+/** Frees records to be deleted. */
 RD_EXPORT
 void rd_kafka_DeleteRecords_destroy(rd_kafka_DeleteRecords_t *del_records);
 
-/** Frees each delete records of an array; the array itself stays the caller's. Not there yet. */
+/** Frees the elements of an array; the array itself stays the caller's. */
 RD_EXPORT
 void rd_kafka_DeleteRecords_destroy_array(rd_kafka_DeleteRecords_t **del_records, size_t del_record_cnt);
 
-/** Asks for delete records; the result comes as an event to rkqu. Not there yet. */
+/** Deletes the oldest records of partitions; the result is an RD_KAFKA_EVENT_DELETERECORDS_RESULT. One element is taken in a call. */
 RD_EXPORT
 void rd_kafka_DeleteRecords(rd_kafka_t *rk, rd_kafka_DeleteRecords_t **del_records, size_t del_record_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The offsets in the result of DeleteRecords; they live as long as the event. Not there yet. */
+/** The partitions with their first offsets now, or what went wrong. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_topic_partition_list_t *rd_kafka_DeleteRecords_result_offsets(const rd_kafka_DeleteRecords_result_t *result);
 

@@ -2,15 +2,17 @@
 //!
 //! ```text
 //!  here ───── a call on its way: a future of `ottla::Admin` that ends as an event;  options
-//!  topics ─── create, delete, more partitions;  offsets ── list offsets
-//!  cluster ── describe the cluster and its topics
+//!  topics ─── create, delete, more partitions;  offsets ── list offsets;  records ── delete them
+//!  cluster ── describe the cluster and its topics;  configs ── describe and change configurations
 //! ```
 //!
 //! What a call is told is copied before it returns. What an event shows lives as long as the event.
 
 mod cluster;
+mod configs;
 mod offsets;
 mod options;
+mod records;
 mod topics;
 
 use std::{
@@ -43,6 +45,8 @@ pub(crate) enum Answer {
     Offsets(Listed<offsets::ListedInfo>),
     Cluster(cluster::ClusterResult),
     Descriptions(cluster::TopicsResult),
+    Configs(Listed<configs::ConfigResource>),
+    Records(records::ShownList),
 }
 
 /// Why there is nothing to show.
@@ -347,4 +351,8 @@ results! {
     rd_kafka_event_ListOffsets_result: offsets::LISTED,
     rd_kafka_event_DescribeTopics_result: cluster::TOPICS,
     rd_kafka_event_DescribeCluster_result: cluster::CLUSTER,
+    rd_kafka_event_DescribeConfigs_result: configs::DESCRIBED,
+    rd_kafka_event_IncrementalAlterConfigs_result: configs::CHANGED,
+    rd_kafka_event_AlterConfigs_result: configs::REPLACED,
+    rd_kafka_event_DeleteRecords_result: records::DELETED,
 }

@@ -250,6 +250,169 @@ static void the_cluster_is_described(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
         rd_kafka_event_destroy(event);
 }
 
+/* The value of a property, and where it comes from. */
+static const char *value_of(const rd_kafka_ConfigResource_t *resource, const char *name,
+                            rd_kafka_ConfigSource_t *source) {
+        size_t cnt = 0, i;
+        const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(resource, &cnt);
+        for (i = 0; i < cnt; i++)
+                if (!strcmp(rd_kafka_ConfigEntry_name(entries[i]), name)) {
+                        if (source)
+                                *source = rd_kafka_ConfigEntry_source(entries[i]);
+                        CHECK(!rd_kafka_ConfigEntry_is_sensitive(entries[i]));
+                        return rd_kafka_ConfigEntry_value(entries[i]);
+                }
+        return "";
+}
+
+static rd_kafka_event_t *describe(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafka_ConfigResource_t *resource,
+                                  const rd_kafka_ConfigResource_t **described) {
+        const rd_kafka_ConfigResource_t **resources;
+        rd_kafka_event_t *event;
+        size_t cnt = 0;
+        rd_kafka_DescribeConfigs(rk, &resource, 1, NULL, queue);
+        event = next(queue, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, 0);
+        resources = rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event), &cnt);
+        CHECK(cnt == 1);
+        *described = resources[0];
+        return event;
+}
+
+static void configurations_are_changed(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
+        rd_kafka_ConfigResource_t *resources[2];
+        const rd_kafka_ConfigResource_t **changed, *described;
+        rd_kafka_ConfigSource_t source = RD_KAFKA_CONFIG_SOURCE_UNKNOWN_CONFIG;
+        rd_kafka_error_t *error;
+        rd_kafka_event_t *event;
+        size_t cnt = 0;
+        resources[0] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, "one");
+        event = describe(rk, queue, resources[0], &described);
+        CHECK(rd_kafka_ConfigResource_type(described) == RD_KAFKA_RESOURCE_TOPIC);
+        CHECK(!strcmp(rd_kafka_ConfigResource_name(described), "one") && !rd_kafka_ConfigResource_error(described));
+        CHECK(rd_kafka_ConfigResource_error_string(described) == NULL);
+        CHECK(!strcmp(value_of(described, "retention.ms", &source), "3600000"));
+        CHECK(source == RD_KAFKA_CONFIG_SOURCE_DYNAMIC_TOPIC_CONFIG);
+        CHECK(!strcmp(rd_kafka_ConfigSource_name(source), "DYNAMIC_TOPIC_CONFIG"));
+        CHECK(!strcmp(value_of(described, "cleanup.policy", &source), "delete"));
+        CHECK(source == RD_KAFKA_CONFIG_SOURCE_DEFAULT_CONFIG);
+        rd_kafka_event_destroy(event);
+
+        /* Property by property. */
+        error = rd_kafka_ConfigResource_add_incremental_config(resources[0], "cleanup.policy",
+                                                               RD_KAFKA_ALTER_CONFIG_OP_TYPE_APPEND, "compact");
+        CHECK(!error);
+        resources[1] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, "nobody");
+        CHECK(!rd_kafka_ConfigResource_add_incremental_config(resources[1], "retention.ms",
+                                                              RD_KAFKA_ALTER_CONFIG_OP_TYPE_DELETE, NULL));
+        rd_kafka_ConfigResource_configs(resources[1], &cnt);
+        CHECK(cnt == 1);
+        rd_kafka_IncrementalAlterConfigs(rk, resources, 2, NULL, queue);
+        rd_kafka_ConfigResource_destroy_array(resources, 2);
+        event = next(queue, RD_KAFKA_EVENT_INCREMENTALALTERCONFIGS_RESULT, 0);
+        changed = rd_kafka_IncrementalAlterConfigs_result_resources(
+            rd_kafka_event_IncrementalAlterConfigs_result(event), &cnt);
+        CHECK(cnt == 2 && rd_kafka_ConfigResource_error(changed[0]) == 0);
+        CHECK(rd_kafka_ConfigResource_error(changed[1]) == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+        CHECK(rd_kafka_ConfigResource_error_string(changed[1]) != NULL);
+        rd_kafka_event_destroy(event);
+
+        /* As a whole: what is not named is the default again. */
+        resources[0] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, "one");
+        event = describe(rk, queue, resources[0], &described);
+        CHECK(!strcmp(value_of(described, "cleanup.policy", NULL), "delete,compact"));
+        CHECK(!strcmp(value_of(described, "retention.ms", NULL), "3600000"));
+        rd_kafka_event_destroy(event);
+        CHECK(rd_kafka_ConfigResource_set_config(resources[0], "max.message.bytes", "5000") == 0);
+        rd_kafka_AlterConfigs(rk, resources, 1, NULL, queue);
+        event = next(queue, RD_KAFKA_EVENT_ALTERCONFIGS_RESULT, 0);
+        changed = rd_kafka_AlterConfigs_result_resources(rd_kafka_event_AlterConfigs_result(event), &cnt);
+        CHECK(cnt == 1 && rd_kafka_ConfigResource_error(changed[0]) == 0);
+        rd_kafka_event_destroy(event);
+        event = describe(rk, queue, resources[0], &described);
+        CHECK(!strcmp(value_of(described, "cleanup.policy", NULL), "delete"));
+        CHECK(!strcmp(value_of(described, "max.message.bytes", NULL), "5000"));
+        rd_kafka_event_destroy(event);
+        rd_kafka_ConfigResource_destroy(resources[0]);
+
+        /* A broker answers for itself. */
+        resources[0] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_BROKER, "2");
+        event = describe(rk, queue, resources[0], &described);
+        CHECK(!strcmp(value_of(described, "broker.id", NULL), "2"));
+        rd_kafka_event_destroy(event);
+
+        /* What makes no sense. */
+        resources[1] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_BROKER, "3");
+        rd_kafka_DescribeConfigs(rk, resources, 2, NULL, queue);
+        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_DescribeConfigs(rk, resources, 0, NULL, queue);
+        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_IncrementalAlterConfigs(rk, resources, 1, NULL, queue);
+        rd_kafka_event_destroy(
+            next(queue, RD_KAFKA_EVENT_INCREMENTALALTERCONFIGS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_ConfigResource_destroy(resources[1]);
+        resources[1] = resources[0];
+        rd_kafka_AlterConfigs(rk, resources, 2, NULL, queue);
+        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_ALTERCONFIGS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        CHECK(rd_kafka_ConfigResource_set_config(resources[0], NULL, "v") == RD_KAFKA_RESP_ERR__INVALID_ARG);
+        CHECK(rd_kafka_ConfigResource_set_config(resources[0], "n", NULL) == RD_KAFKA_RESP_ERR__INVALID_ARG);
+        CHECK(rd_kafka_ConfigResource_set_config(NULL, "n", "v") == RD_KAFKA_RESP_ERR__INVALID_ARG);
+        error = rd_kafka_ConfigResource_add_incremental_config(resources[0], "n", RD_KAFKA_ALTER_CONFIG_OP_TYPE_SET,
+                                                               NULL);
+        CHECK(rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__INVALID_ARG);
+        rd_kafka_error_destroy(error);
+        error = rd_kafka_ConfigResource_add_incremental_config(resources[0], "n", (rd_kafka_AlterConfigOpType_t)9, "v");
+        CHECK(rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__INVALID_ARG);
+        rd_kafka_error_destroy(error);
+        rd_kafka_ConfigResource_destroy(resources[0]);
+        CHECK(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, NULL) == NULL);
+        CHECK(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, "") == NULL);
+        CHECK(rd_kafka_ConfigResource_new((rd_kafka_ResourceType_t)77, "a") == NULL);
+        CHECK(rd_kafka_ConfigResource_configs(NULL, &cnt) == NULL && cnt == 0);
+        CHECK(rd_kafka_ConfigEntry_name(NULL) == NULL && rd_kafka_ConfigEntry_synonyms(NULL, NULL) == NULL);
+        CHECK(rd_kafka_ConfigSource_name((rd_kafka_ConfigSource_t)99) != NULL);
+        CHECK(!strcmp(rd_kafka_ResourceType_name(RD_KAFKA_RESOURCE_BROKER), "BROKER"));
+}
+
+static void records_are_deleted(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafka_mock_cluster_t *cluster) {
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(4);
+        const rd_kafka_topic_partition_list_t *left;
+        rd_kafka_DeleteRecords_t *records[2];
+        rd_kafka_event_t *event;
+        int64_t low, high;
+        rd_kafka_topic_partition_list_add(list, "one", 1)->offset = 2;
+        rd_kafka_topic_partition_list_add(list, "one", 0)->offset = RD_KAFKA_OFFSET_END;
+        rd_kafka_topic_partition_list_add(list, "one", 2)->offset = 50;
+        rd_kafka_topic_partition_list_add(list, "one", 99)->offset = 1;
+        rd_kafka_topic_partition_list_add(list, "nobody", 0)->offset = 1;
+        records[0] = rd_kafka_DeleteRecords_new(list);
+        /* The leader moved, and the client does not know it yet. */
+        CHECK(rd_kafka_mock_partition_set_leader(cluster, "one", 1, 3) == 0);
+        CHECK(rd_kafka_mock_partition_set_leader(cluster, "one", 1, 1) == 0);
+        rd_kafka_DeleteRecords(rk, records, 1, NULL, queue);
+        event = next(queue, RD_KAFKA_EVENT_DELETERECORDS_RESULT, 0);
+        left = rd_kafka_DeleteRecords_result_offsets(rd_kafka_event_DeleteRecords_result(event));
+        CHECK(left && left->cnt == 5);
+        CHECK(left->elems[0].offset == 2 && !left->elems[0].err && left->elems[0].partition == 1);
+        CHECK(left->elems[1].offset == 0 && !left->elems[1].err);
+        CHECK(left->elems[2].err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE);
+        CHECK(left->elems[3].err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+        CHECK(left->elems[4].err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART && !strcmp(left->elems[4].topic, "nobody"));
+        rd_kafka_event_destroy(event);
+        CHECK(rd_kafka_query_watermark_offsets(rk, "one", 1, &low, &high, 10000) == 0 && low == 2 && high == 3);
+        records[1] = records[0];
+        rd_kafka_DeleteRecords(rk, records, 2, NULL, queue);
+        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DELETERECORDS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_DeleteRecords_destroy(records[0]);
+        list->elems[0].offset = RD_KAFKA_OFFSET_BEGINNING;
+        records[0] = rd_kafka_DeleteRecords_new(list);
+        rd_kafka_DeleteRecords(rk, records, 1, NULL, queue);
+        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DELETERECORDS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_DeleteRecords_destroy_array(records, 1);
+        CHECK(rd_kafka_DeleteRecords_new(NULL) == NULL);
+        CHECK(rd_kafka_DeleteRecords_result_offsets(NULL) == NULL);
+        rd_kafka_topic_partition_list_destroy(list);
+}
+
 static void calls_that_make_no_sense(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
         rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(rk, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(2);
@@ -434,6 +597,8 @@ int main(void) {
         topics_come_and_go(rk, queue, cluster);
         offsets_are_listed(rk, queue);
         the_cluster_is_described(rk, queue);
+        configurations_are_changed(rk, queue);
+        records_are_deleted(rk, queue, cluster);
         calls_that_make_no_sense(rk, queue);
         CHECK(rd_kafka_queue_length(queue) == 0);
         rd_kafka_queue_destroy(queue);

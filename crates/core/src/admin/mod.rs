@@ -7,9 +7,11 @@
 //!
 //! A call is an operation: it knows its request, judges the answer, and may want to be sent again where a topic's answer
 //! says that the controller moved or that the broker was busy. [`topics`] has the operations on topics, [`describe`]
-//! those that only look.
+//! those that only look, [`configs`] those on configurations, [`records`] what only a partition's leader can do.
 
+pub mod configs;
 pub mod describe;
+pub mod records;
 pub mod topics;
 
 use std::{
@@ -19,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-use ottla_protocol::api::ApiKey;
+use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 
 use crate::{
     backoff::Backoff,
@@ -30,7 +32,9 @@ use crate::{
     },
     completion::Completion,
     error::{Error, ErrorKind},
-    fetch::offsets::{OffsetAnswers, OffsetLookups, OffsetQuery},
+    fetch::offsets::{
+        OffsetAnswers, OffsetLookups, OffsetQuery, TOPIC_PATIENCE, topic_error, unknown_partition,
+    },
     machine::{Instant, earliest},
     mail::EncodeBody,
     rng::Rng,
@@ -78,6 +82,7 @@ pub enum AdminOutput {
 struct Running {
     operation: Box<dyn Operation>,
     how: How,
+    since: Instant,
     deadline: Instant,
     state: State,
     last_error: Option<Error>,
@@ -93,6 +98,8 @@ const BAD_ANSWERS: u32 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Due,
+    /// To be asked once the partition's leader is known.
+    AfterMetadata,
     Asked,
     Later(Instant),
 }
@@ -103,6 +110,10 @@ pub(crate) trait Operation: Send {
     fn api(&self) -> ApiKey;
     /// Who is asked.
     fn route(&self) -> Route;
+    /// The partition whose leader is asked instead.
+    fn partition(&self) -> Option<(&Arc<str>, i32)> {
+        None
+    }
     /// What is sent; the broker may take `timeout`.
     fn encode(&self, timeout: Duration) -> EncodeBody;
     /// An answer came, in this version.
@@ -165,6 +176,7 @@ impl AdminCalls {
                 let running = Running {
                     operation,
                     how,
+                    since: now,
                     deadline: now + timeout,
                     state: State::Due,
                     last_error: None,
@@ -184,8 +196,14 @@ impl AdminCalls {
             if call.state != State::Due {
                 continue;
             }
-            call.state = State::Asked;
             let operation = &call.operation;
+            let leader = operation.partition().map(|(topic, partition)| metadata.leader(topic, partition));
+            if leader == Some(None) {
+                call.state = State::AfterMetadata;
+                self.outputs.push_back(AdminOutput::RefreshMetadata);
+                continue;
+            }
+            call.state = State::Asked;
             let timeout = self.request_timeout.min(call.deadline - now);
             let request = RoutedRequest {
                 api: operation.api(),
@@ -193,7 +211,8 @@ impl AdminCalls {
                 timeout,
                 encode: operation.encode(call.how.operation_timeout.unwrap_or(timeout)),
             };
-            let route = call.how.broker.map_or_else(|| operation.route(), Route::Node);
+            let leader = leader.flatten().map(|(leader, _)| leader);
+            let route = leader.or(call.how.broker).map_or_else(|| operation.route(), Route::Node);
             if route == Route::Controller && !metadata.nodes.contains_key(&metadata.controller_id) {
                 self.outputs.push_back(AdminOutput::RefreshMetadata);
             }
@@ -216,6 +235,7 @@ impl AdminCalls {
     /// The topics whose leaders are needed.
     pub(crate) fn wanted_topics(&self, names: &mut BTreeSet<Arc<str>>) {
         self.offsets.wanted_topics(names);
+        names.extend(self.calls.values().filter_map(|call| Some(Arc::clone(call.operation.partition()?.0))));
     }
 
     /// New metadata came; true if some leader is unknown.
@@ -225,7 +245,35 @@ impl AdminCalls {
         metadata: &Metadata,
         errors: &[TopicError],
     ) -> bool {
-        self.offsets.handle_metadata(now, metadata, errors)
+        let mut incomplete = self.offsets.handle_metadata(now, metadata, errors);
+        let mut failed = Vec::new();
+        for (number, call) in &mut self.calls {
+            let Some((topic, partition)) = call.operation.partition() else { continue };
+            if call.state != State::AfterMetadata {
+                continue;
+            }
+            let count = metadata.topics.get(topic).map_or(0, |topic| topic.partitions.len());
+            if metadata.leader(topic, partition).is_some() {
+                call.state = State::Due;
+            } else if let Some(error) = errors.iter().find(|error| error.name == *topic) {
+                let is_unknown = error.code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+                let is_new = now - call.since < TOPIC_PATIENCE;
+                if if is_unknown { is_new } else { error.code.is_retriable() } {
+                    call.last_error = Some(topic_error(error));
+                    incomplete = true;
+                } else {
+                    failed.push((*number, topic_error(error)));
+                }
+            } else if count > 0 && !(0..count).contains(&usize::try_from(partition).unwrap_or(usize::MAX)) {
+                failed.push((*number, unknown_partition(topic, partition, count)));
+            } else {
+                incomplete = true;
+            }
+        }
+        for (number, error) in failed {
+            self.finish(number, Some(error));
+        }
+        incomplete
     }
 
     /// An answer to a request, or why there is none.
@@ -332,9 +380,9 @@ impl fmt::Debug for Running {
 #[cfg(test)]
 mod tests {
     use ottla_protocol::{
-        error_code::ErrorCode,
         generated::{
             create_topics::{CreateTopicsRequest, CreateTopicsResponse, response::Topic},
+            delete_records::{DeleteRecordsResponse, response as deleted},
             list_offsets::{
                 ListOffsetsRequest, ListOffsetsResponse,
                 response::{Partition as ListedPartition, Topic as ListedTopic},
@@ -511,6 +559,40 @@ mod tests {
         let asked = CreateTopicsRequest::decode(&mut Reader::new(&sent[0].2), 5).unwrap();
         assert_eq!((asked.timeout_ms, asked.validate_only), (3000, true));
         drop(waiting);
+    }
+
+    fn deleted(error_code: ErrorCode, low_watermark: i64) -> Result<Response, Error> {
+        let partitions = vec![deleted::Partition { partition_index: 1, low_watermark, error_code }];
+        let topics = vec![deleted::Topic { name: "t".into(), partitions }];
+        let mut body = Vec::new();
+        DeleteRecordsResponse { topics, ..DeleteRecordsResponse::default() }.encode(2, &mut body).unwrap();
+        response(ApiKey::DeleteRecords, 2, body)
+    }
+
+    #[test]
+    fn records_are_deleted_at_the_partitions_leader_also_after_it_moved() {
+        let mut calls = calls();
+        let (done, waiting) = completion();
+        calls.start(START, records::delete_records(Arc::from("t"), 1, 7, Duration::from_secs(9), done));
+        let sent = requests(&mut calls, START, 2);
+        assert_eq!(sent[0].1, Route::Node(2));
+        answer(&mut calls, START, sent[0].0, deleted(ErrorCode::NOT_LEADER_OR_FOLLOWER, -1));
+        let later = START + Duration::from_secs(1);
+        calls.handle_timeout(later);
+        let sent = requests(&mut calls, later, 2);
+        assert_eq!(sent.len(), 1);
+        answer(&mut calls, later, sent[0].0, deleted(ErrorCode::NONE, 7));
+        assert_eq!(waiting.try_take().unwrap().unwrap(), 7);
+    }
+
+    #[test]
+    fn records_of_a_partition_that_does_not_exist_are_not_asked_for_until_the_deadline() {
+        let mut calls = calls();
+        let (done, waiting) = completion();
+        calls.start(START, records::delete_records(Arc::from("t"), 3, 7, Duration::from_secs(9), done));
+        assert!(requests(&mut calls, START, 2).is_empty());
+        assert!(!calls.handle_metadata(START, &metadata(), &[]));
+        assert_eq!(waiting.try_take().unwrap().unwrap_err().kind(), ErrorKind::UnknownPartition);
     }
 
     #[test]

@@ -611,10 +611,15 @@ impl ClusterCore {
         if let Some(fetch) = &self.fetch {
             fetch.wanted_topics(&mut names);
         }
-        self.admin.wanted_topics(&mut names);
+        let mut asked_about = BTreeSet::new();
+        self.admin.wanted_topics(&mut asked_about);
+        // Asking about a topic must not create it.
+        let is_only_asked =
+            |name: &Arc<str>| !names.contains(name) && !self.metadata.topics.contains_key(name);
+        let auto_create = self.settings.auto_create_topics && !asked_about.iter().any(is_only_asked);
+        names.append(&mut asked_about);
         self.refresh.under_way = true;
         self.refresh.failing_since.get_or_insert(now);
-        let auto_create = self.settings.auto_create_topics;
         let encode: EncodeBody = Box::new(move |version, out| {
             // Before version 1 an empty list meant all topics.
             let topics = names

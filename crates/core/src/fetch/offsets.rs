@@ -126,7 +126,7 @@ enum LookupState {
 
 /// How long a topic may be unknown to the brokers before a call that asks about it fails: it may have been created just
 /// now.
-const TOPIC_PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const TOPIC_PATIENCE: Duration = Duration::from_secs(1);
 /// The wire's names for the first and the last offset, and for the record with the highest timestamp.
 const EARLIEST: i64 = -2;
 const LATEST: i64 = -1;

@@ -15,6 +15,8 @@ use crate::{
     options::BrokerId,
 };
 
+#[path = "33_alter_configs.rs"]
+pub(crate) mod alter_configs;
 #[path = "18_api_versions.rs"]
 pub(crate) mod api_versions;
 pub(crate) mod configs;
@@ -71,7 +73,7 @@ pub(crate) mod produce;
 pub(crate) mod sync_group;
 
 /// What is served, in the versions that Apache Kafka 4.3.1 advertises.
-pub(crate) const SERVED: [(ApiKey, i16, i16); 26] = [
+pub(crate) const SERVED: [(ApiKey, i16, i16); 27] = [
     (ApiKey::Produce, 0, 13),
     (ApiKey::Fetch, 4, 18),
     (ApiKey::ListOffsets, 1, 11),
@@ -92,6 +94,7 @@ pub(crate) const SERVED: [(ApiKey, i16, i16); 26] = [
     (ApiKey::InitProducerId, 0, 5),
     (ApiKey::OffsetForLeaderEpoch, 2, 4),
     (ApiKey::DescribeConfigs, 1, 4),
+    (ApiKey::AlterConfigs, 0, 2),
     (ApiKey::CreatePartitions, 0, 3),
     (ApiKey::DeleteGroups, 0, 2),
     (ApiKey::IncrementalAlterConfigs, 0, 1),
@@ -157,6 +160,7 @@ impl Cluster {
             ApiKey::InitProducerId => self.respond(request, body, Self::init_producer_id)?,
             ApiKey::OffsetForLeaderEpoch => self.respond(request, body, Self::offset_for_leader_epoch)?,
             ApiKey::DescribeConfigs => self.respond(request, body, Self::describe_configs)?,
+            ApiKey::AlterConfigs => self.respond(request, body, Self::alter_configs_api)?,
             ApiKey::CreatePartitions => self.respond(request, body, Self::create_partitions_api)?,
             ApiKey::IncrementalAlterConfigs => {
                 self.respond(request, body, Self::incremental_alter_configs)?

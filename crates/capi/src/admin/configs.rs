@@ -1,0 +1,509 @@
+//! Configurations of topics, brokers and groups.
+
+use std::{
+    ffi::{CStr, CString, c_char, c_int},
+    ptr,
+};
+
+use ottla::{ConfigChange, ConfigOperation, ConfigResults, Error, ResourceKind};
+
+use super::{
+    AdminOptions, Answer, Failure, Listed, Outcome, call, code_in_result, common_failure, destroy, each,
+    error_text, objects,
+};
+use crate::{
+    boundary::{Handle, Tag, guarded_local, handle, text},
+    client::Client,
+    codes::code,
+    error::ErrorObject,
+    event::Event,
+    queue::{Queue, c_text},
+};
+
+/// `RD_KAFKA_EVENT_ALTERCONFIGS_RESULT`.
+pub(super) const REPLACED: c_int = 103;
+/// `RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT`.
+pub(super) const DESCRIBED: c_int = 104;
+/// `RD_KAFKA_EVENT_INCREMENTALALTERCONFIGS_RESULT`.
+pub(super) const CHANGED: c_int = 1 << 17;
+
+/// `RD_KAFKA_RESOURCE_GROUP`, whose number in the protocol is another one.
+const GROUP: c_int = 3;
+/// `RD_KAFKA_RESOURCE_BROKER`.
+const BROKER: c_int = 4;
+const RESOURCE_TYPES: [&CStr; 6] = [c"UNKNOWN", c"ANY", c"TOPIC", c"GROUP", c"BROKER", c"TRANSACTIONAL_ID"];
+const SOURCES: [&CStr; 9] = [
+    c"UNKNOWN_CONFIG",
+    c"DYNAMIC_TOPIC_CONFIG",
+    c"DYNAMIC_BROKER_CONFIG",
+    c"DYNAMIC_DEFAULT_BROKER_CONFIG",
+    c"STATIC_BROKER_CONFIG",
+    c"DEFAULT_CONFIG",
+    c"UNKNOWN_CONFIG",
+    c"UNKNOWN_CONFIG",
+    c"GROUP_CONFIG",
+];
+
+/// `rd_kafka_ConfigResource_t`: of the application, with what it wants, or of a result, with what there is.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ConfigResource {
+    tag: Tag,
+    kind: c_int,
+    name: CString,
+    changes: Vec<ConfigChange>,
+    entries: Listed<ConfigEntry>,
+    code: c_int,
+    error: CString,
+}
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for ConfigResource {
+    const KIND: u32 = 0x6f74_4106;
+}
+
+/// `rd_kafka_ConfigEntry_t`.
+#[derive(Debug)]
+pub struct ConfigEntry {
+    name: CString,
+    value: Option<CString>,
+    source: c_int,
+    is_read_only: bool,
+    is_default: bool,
+    is_sensitive: bool,
+    is_synonym: bool,
+    synonyms: Listed<ConfigEntry>,
+}
+
+impl ConfigEntry {
+    fn new(entry: &ottla::ConfigEntry) -> Self {
+        let synonyms = entry.synonyms.iter().map(|synonym| Self {
+            is_synonym: true,
+            source: source(synonym.source),
+            ..Self::plain(&synonym.name, synonym.value.as_deref())
+        });
+        Self {
+            source: source(entry.source),
+            is_read_only: entry.is_read_only,
+            is_default: entry.is_default,
+            is_sensitive: entry.is_sensitive,
+            synonyms: Listed::new(synonyms),
+            ..Self::plain(&entry.name, entry.value.as_deref())
+        }
+    }
+
+    fn plain(name: &str, value: Option<&str>) -> Self {
+        Self {
+            name: c_text(name),
+            value: value.map(c_text),
+            source: 0,
+            is_read_only: false,
+            is_default: false,
+            is_sensitive: false,
+            is_synonym: false,
+            synonyms: Listed::new([]),
+        }
+    }
+}
+
+/// A source that the interface has no number for is an unknown one.
+fn source(number: i8) -> c_int {
+    match c_int::from(number) {
+        known @ (1..=5 | 8) => known,
+        _ => 0,
+    }
+}
+
+impl ConfigResource {
+    fn new(kind: c_int, name: &str) -> Self {
+        Self {
+            tag: Tag::of::<Self>(),
+            kind,
+            name: c_text(name),
+            changes: Vec::new(),
+            entries: Listed::new([]),
+            code: code::NO_ERROR,
+            error: CString::default(),
+        }
+    }
+
+    fn add(&mut self, name: &str, operation: ConfigOperation, value: Option<&str>) {
+        let change = ConfigChange { name: name.to_owned(), operation, value: value.map(str::to_owned) };
+        self.changes.push(change);
+        let entry = |change: &ConfigChange| ConfigEntry::plain(&change.name, change.value.as_deref());
+        self.entries = Listed::new(self.changes.iter().map(entry));
+    }
+
+    /// The resource as the protocol names it.
+    fn wanted(&self) -> ottla::ConfigResource {
+        let kind = match self.kind {
+            GROUP => ResourceKind::GROUP,
+            kind => ResourceKind(i8::try_from(kind).unwrap_or(0)),
+        };
+        ottla::ConfigResource { kind, name: self.name.to_string_lossy().into_owned() }
+    }
+
+    fn of_result(resource: &ottla::ConfigResource, result: &Result<Vec<ottla::ConfigEntry>, Error>) -> Self {
+        let kind = if resource.kind == ResourceKind::GROUP { GROUP } else { c_int::from(resource.kind.0) };
+        let new = Self::new(kind, &resource.name);
+        match result {
+            Ok(entries) => Self { entries: Listed::new(entries.iter().map(ConfigEntry::new)), ..new },
+            Err(error) => Self { code: code_in_result(error), error: error_text(Some(error)), ..new },
+        }
+    }
+}
+
+fn outcome(results: Result<ConfigResults, Error>) -> Outcome {
+    let results = results.map_err(|error| Failure::of(&error))?;
+    match common_failure(results.iter().map(|(_, result)| result.as_ref().err())) {
+        Some(failure) => Err(failure),
+        None => {
+            let result = |(resource, result): &(_, _)| ConfigResource::of_result(resource, result);
+            Ok(Answer::Configs(Listed::new(results.iter().map(result))))
+        }
+    }
+}
+
+/// The application's resources, each of which may be named once, and at most one of which is a broker.
+///
+/// # Safety
+///
+/// NULL or an array of that size.
+unsafe fn resources<'a>(
+    configs: *const *const ConfigResource,
+    count: usize,
+) -> Result<Vec<&'a ConfigResource>, Failure> {
+    // SAFETY: as the caller says.
+    let resources = unsafe { objects(configs, count, "configurations")? };
+    let mut seen = std::collections::BTreeSet::new();
+    for resource in &resources {
+        if !seen.insert((resource.kind, &resource.name)) {
+            return Err(Failure::misuse(format!("{:?} is named twice", resource.name)));
+        }
+    }
+    if resources.iter().filter(|resource| resource.kind == BROKER).count() > 1 {
+        return Err(Failure::misuse("a broker answers for itself only: name one broker in a call"));
+    }
+    Ok(resources)
+}
+
+fn changes(resources: &[&ConfigResource]) -> ottla::ConfigChanges {
+    resources.iter().map(|resource| (resource.wanted(), resource.changes.clone())).collect()
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigResource_new(
+    restype: c_int,
+    resname: *const c_char,
+) -> *mut ConfigResource {
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: a text or NULL, says the caller.
+        match unsafe { text(resname) } {
+            Some(name) if !name.is_empty() && (2..6).contains(&restype) => {
+                Box::into_raw(Box::new(ConfigResource::new(restype, &name)))
+            }
+            _ => ptr::null_mut(),
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigResource_destroy(config: *mut ConfigResource) {
+    // SAFETY: NULL or a resource, says the caller, who gives it up.
+    unsafe { destroy(config, |config| config.tag.clear()) };
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigResource_destroy_array(
+    config: *const *mut ConfigResource,
+    count: usize,
+) {
+    // SAFETY: NULL or an array of that size, says the caller.
+    unsafe { each(config, count, |config| rd_kafka_ConfigResource_destroy(config)) };
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigResource_set_config(
+    config: *mut ConfigResource,
+    name: *const c_char,
+    value: *const c_char,
+) -> c_int {
+    guarded_local(code::_FATAL, || {
+        // SAFETY: NULL or a resource that one thread uses, and texts or NULL, says the caller.
+        unsafe {
+            match (handle(config.cast_const()), text(name), text(value)) {
+                (Some(_), Some(name), Some(value)) if !name.is_empty() => {
+                    (*config).add(&name, ConfigOperation::Set, Some(&value));
+                    code::NO_ERROR
+                }
+                _ => code::_INVALID_ARG,
+            }
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigResource_add_incremental_config(
+    config: *mut ConfigResource,
+    name: *const c_char,
+    op_type: c_int,
+    value: *const c_char,
+) -> *mut ErrorObject {
+    let refuse = |reason: &str| ErrorObject::new(code::_INVALID_ARG, reason).into_raw();
+    guarded_local(ptr::null_mut(), || {
+        // SAFETY: NULL or a resource that one thread uses, and texts or NULL, says the caller.
+        unsafe {
+            if handle(config.cast_const()).is_none() {
+                return refuse("this is no resource");
+            }
+            let Some(name) = text(name).filter(|name| !name.is_empty()) else {
+                return refuse("a property has a name");
+            };
+            let operation = match op_type {
+                0 => ConfigOperation::Set,
+                1 => ConfigOperation::Delete,
+                2 => ConfigOperation::Append,
+                3 => ConfigOperation::Subtract,
+                _ => return refuse("there is no such operation"),
+            };
+            let value = text(value);
+            if value.is_none() && operation != ConfigOperation::Delete {
+                return refuse("a value is needed for everything but to delete");
+            }
+            (*config).add(&name, operation, value.as_deref());
+            ptr::null_mut()
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigResource_configs(
+    config: *const ConfigResource,
+    cntp: *mut usize,
+) -> *const *const ConfigEntry {
+    // SAFETY: NULL or a resource, and a writable place or NULL, says the caller.
+    unsafe { Listed::show(handle(config).map(|config| &config.entries), cntp) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigResource_type(config: *const ConfigResource) -> c_int {
+    // SAFETY: NULL or a resource, says the caller.
+    unsafe { handle(config) }.map_or(0, |config| config.kind)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigResource_name(config: *const ConfigResource) -> *const c_char {
+    // SAFETY: NULL or a resource, says the caller.
+    unsafe { handle(config) }.map_or(ptr::null(), |config| config.name.as_ptr())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigResource_error(config: *const ConfigResource) -> c_int {
+    // SAFETY: NULL or a resource, says the caller.
+    unsafe { handle(config) }.map_or(code::_INVALID_ARG, |config| config.code)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigResource_error_string(
+    config: *const ConfigResource,
+) -> *const c_char {
+    // SAFETY: NULL or a resource, says the caller.
+    match unsafe { handle(config) } {
+        Some(config) if config.code != code::NO_ERROR => config.error.as_ptr(),
+        _ => ptr::null(),
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigEntry_name(entry: *const ConfigEntry) -> *const c_char {
+    // SAFETY: NULL or an entry, says the caller.
+    unsafe { entry.as_ref() }.map_or(ptr::null(), |entry| entry.name.as_ptr())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigEntry_value(entry: *const ConfigEntry) -> *const c_char {
+    // SAFETY: NULL or an entry, says the caller.
+    let value = unsafe { entry.as_ref() }.and_then(|entry| entry.value.as_ref());
+    value.map_or(ptr::null(), |value| value.as_ptr())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigEntry_source(entry: *const ConfigEntry) -> c_int {
+    // SAFETY: NULL or an entry, says the caller.
+    unsafe { entry.as_ref() }.map_or(0, |entry| entry.source)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigEntry_is_read_only(entry: *const ConfigEntry) -> c_int {
+    // SAFETY: NULL or an entry, says the caller.
+    unsafe { entry.as_ref() }.map_or(0, |entry| entry.is_read_only.into())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigEntry_is_default(entry: *const ConfigEntry) -> c_int {
+    // SAFETY: NULL or an entry, says the caller.
+    unsafe { entry.as_ref() }.map_or(0, |entry| entry.is_default.into())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigEntry_is_sensitive(entry: *const ConfigEntry) -> c_int {
+    // SAFETY: NULL or an entry, says the caller.
+    unsafe { entry.as_ref() }.map_or(0, |entry| entry.is_sensitive.into())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigEntry_is_synonym(entry: *const ConfigEntry) -> c_int {
+    // SAFETY: NULL or an entry, says the caller.
+    unsafe { entry.as_ref() }.map_or(0, |entry| entry.is_synonym.into())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_ConfigEntry_synonyms(
+    entry: *const ConfigEntry,
+    cntp: *mut usize,
+) -> *const *const ConfigEntry {
+    // SAFETY: NULL or an entry, and a writable place or NULL, says the caller.
+    unsafe { Listed::show(entry.as_ref().map(|entry| &entry.synonyms), cntp) }
+}
+
+fn name_of(names: &[&'static CStr], number: c_int) -> *const c_char {
+    let name = usize::try_from(number).ok().and_then(|number| names.get(number));
+    name.map_or(c"UNSUPPORTED".as_ptr(), |name| name.as_ptr())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rd_kafka_ConfigSource_name(confsource: c_int) -> *const c_char {
+    name_of(&SOURCES, confsource)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rd_kafka_ResourceType_name(restype: c_int) -> *const c_char {
+    name_of(&RESOURCE_TYPES, restype)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_DescribeConfigs(
+    rk: *const Client,
+    configs: *const *const ConfigResource,
+    config_cnt: usize,
+    options: *const AdminOptions,
+    rkqu: *const Queue,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        call(rk, options, rkqu, DESCRIBED, |admin, options| {
+            let resources = resources(configs, config_cnt)?;
+            let wanted: Vec<_> = resources.iter().map(|resource| resource.wanted()).collect();
+            let asked = admin.describe_configs_with(&wanted, options);
+            Ok(async move { outcome(asked.await) })
+        });
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_IncrementalAlterConfigs(
+    rk: *const Client,
+    configs: *const *const ConfigResource,
+    config_cnt: usize,
+    options: *const AdminOptions,
+    rkqu: *const Queue,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        call(rk, options, rkqu, CHANGED, |admin, options| {
+            let resources = resources(configs, config_cnt)?;
+            if let Some(empty) = resources.iter().find(|resource| resource.changes.is_empty()) {
+                return Err(Failure::misuse(format!("nothing is to be changed of {:?}", empty.name)));
+            }
+            let asked = admin.change_configs_with(&changes(&resources), options);
+            Ok(async move { outcome(asked.await) })
+        });
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_AlterConfigs(
+    rk: *const Client,
+    configs: *const *const ConfigResource,
+    config_cnt: usize,
+    options: *const AdminOptions,
+    rkqu: *const Queue,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        call(rk, options, rkqu, REPLACED, |admin, options| {
+            let resources = resources(configs, config_cnt)?;
+            let asked = admin.replace_configs_with(&changes(&resources), options);
+            Ok(async move { outcome(asked.await) })
+        });
+    }
+}
+
+/// The resources of a result.
+///
+/// # Safety
+///
+/// NULL or an event, and a writable place or NULL.
+unsafe fn resources_of(event: *const Event, kind: c_int, cntp: *mut usize) -> *const *const ConfigResource {
+    // SAFETY: as the caller says.
+    unsafe {
+        let resources = match event.as_ref().filter(|event| event.kind == kind).and_then(Event::answer) {
+            Some(Answer::Configs(resources)) => Some(resources),
+            _ => None,
+        };
+        Listed::show(resources, cntp)
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_DescribeConfigs_result_resources(
+    result: *const Event,
+    cntp: *mut usize,
+) -> *const *const ConfigResource {
+    // SAFETY: as the caller says.
+    unsafe { resources_of(result, DESCRIBED, cntp) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_IncrementalAlterConfigs_result_resources(
+    result: *const Event,
+    cntp: *mut usize,
+) -> *const *const ConfigResource {
+    // SAFETY: as the caller says.
+    unsafe { resources_of(result, CHANGED, cntp) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_AlterConfigs_result_resources(
+    result: *const Event,
+    cntp: *mut usize,
+) -> *const *const ConfigResource {
+    // SAFETY: as the caller says.
+    unsafe { resources_of(result, REPLACED, cntp) }
+}
