@@ -4,7 +4,7 @@
 //! call too; `make install` is this command under another name.
 
 use std::{
-    fs,
+    env, fs,
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::{Command, ExitCode},
@@ -26,11 +26,14 @@ cargo xtask install [OPTIONS]
   --profile NAME       release (the default) or dev
 
 Builds librdkafka.so.1 and librdkafka.a and lays them out with their symbolic links, include/librdkafka/*.h, rdkafka.pc,
-rdkafka-static.pc and the files for cmake's find_package(RdKafka), whose target is RdKafka::rdkafka.
+rdkafka-static.pc and the files for cmake's find_package(RdKafka), whose target is RdKafka::rdkafka. Where there is a C++
+compiler, librdkafka++ comes along: its libraries, rdkafkacpp.h, rdkafka++.pc, and the target RdKafka::rdkafka++.
 ";
 
 /// The version of the interface, which programs ask pkg-config and cmake for.
 const VERSION: &str = "2.15.0";
+/// Where librdkafka++ comes from.
+const CPP: &str = "crates/capi/cpp";
 const HEADERS: [&str; 2] = ["rdkafka.h", "rdkafka_mock.h"];
 /// What the static library needs of the system.
 const SYSTEM_LIBRARIES: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
@@ -113,9 +116,47 @@ pub fn install(layout: &Layout, profile: &str) -> Result<Vec<PathBuf>> {
     }
     tree.write(&lib.join("pkgconfig/rdkafka.pc"), &pkg_config(layout, Linking::Shared))?;
     tree.write(&lib.join("pkgconfig/rdkafka-static.pc"), &pkg_config(layout, Linking::Static))?;
+    let compiler = env::var("CXX").unwrap_or_else(|_| "c++".into());
+    if shell::installed(&compiler) || Path::new(&compiler).is_file() {
+        let folder = built.join("librdkafka++");
+        plus_plus(&compiler, &built, &folder)?;
+        tree.copy(&folder.join("librdkafka++.so.1"), &lib.join("librdkafka++.so.1"), 0o755)?;
+        tree.link("librdkafka++.so.1", &lib.join("librdkafka++.so"))?;
+        tree.copy(&folder.join("librdkafka++.a"), &lib.join("librdkafka++.a"), 0o644)?;
+        tree.copy(&root().join(CPP).join("rdkafkacpp.h"), &include.join("rdkafkacpp.h"), 0o644)?;
+        tree.write(&lib.join("pkgconfig/rdkafka++.pc"), &pkg_config(layout, Linking::SharedPlusPlus))?;
+        tree.write(&lib.join("pkgconfig/rdkafka++-static.pc"), &pkg_config(layout, Linking::StaticPlusPlus))?;
+    } else {
+        println!(
+            "LEFT OUT: librdkafka++, because there is no C++ compiler (`{compiler}`; CXX names another)"
+        );
+    }
     tree.write(&lib.join("cmake/RdKafka/RdKafkaConfig.cmake"), &cmake_config(layout))?;
     tree.write(&lib.join("cmake/RdKafka/RdKafkaConfigVersion.cmake"), &cmake_version())?;
     Ok(tree.files)
+}
+
+/// Compiles librdkafka++ into a folder, on the C library that was built.
+fn plus_plus(compiler: &str, built: &Path, folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    let (object, source) = (folder.join("rdkafkacpp.o"), root().join(CPP).join("rdkafkacpp.cpp"));
+    let mut compile = Command::new(compiler);
+    compile.args(["-std=c++11", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-c", "-o"]);
+    compile.arg(&object).arg(source).arg("-I").arg(root().join("crates/capi/include"));
+    let mut link = Command::new(compiler);
+    link.args(["-shared", "-Wl,-soname,librdkafka++.so.1", "-Wl,-z,defs", "-o"]);
+    link.arg(folder.join("librdkafka++.so.1")).arg(&object).arg(built.join("librdkafka.so"));
+    let archive = folder.join("librdkafka++.a");
+    let _ = fs::remove_file(&archive);
+    let mut ar = Command::new("ar");
+    ar.arg("rcs").arg(archive).arg(&object);
+    for mut command in [compile, link, ar] {
+        let done = shell::run(&mut command, Duration::from_secs(600), true)?;
+        if !done.success {
+            return Err(format!("librdkafka++ can't be built ({})", done.ending).into());
+        }
+    }
+    Ok(())
 }
 
 /// What is being laid out.
@@ -163,6 +204,8 @@ impl Tree<'_> {
 enum Linking {
     Shared,
     Static,
+    SharedPlusPlus,
+    StaticPlusPlus,
 }
 
 fn pkg_config(layout: &Layout, linking: Linking) -> String {
@@ -173,6 +216,16 @@ fn pkg_config(layout: &Layout, linking: Linking) -> String {
             "librdkafka-static",
             "Kafka client library, linked into the program",
             format!("Libs: ${{libdir}}/librdkafka.a {SYSTEM_LIBRARIES}"),
+        ),
+        Linking::SharedPlusPlus => (
+            "librdkafka++",
+            "Kafka client library for C++",
+            "Libs: -L${libdir} -lrdkafka++ -lrdkafka".to_owned(),
+        ),
+        Linking::StaticPlusPlus => (
+            "librdkafka++-static",
+            "Kafka client library for C++, linked into the program",
+            format!("Libs: ${{libdir}}/librdkafka++.a ${{libdir}}/librdkafka.a -lstdc++ {SYSTEM_LIBRARIES}"),
         ),
     };
     let private = if linking == Linking::Shared {
@@ -203,6 +256,14 @@ if(NOT TARGET RdKafka::rdkafka)
     IMPORTED_LOCATION "{libdir}/librdkafka.a"
     INTERFACE_INCLUDE_DIRECTORIES "{include}"
     INTERFACE_LINK_LIBRARIES "{system}")
+  if(EXISTS "{libdir}/librdkafka++.so.1")
+    add_library(RdKafka::rdkafka++ SHARED IMPORTED)
+    set_target_properties(RdKafka::rdkafka++ PROPERTIES
+      IMPORTED_LOCATION "{libdir}/librdkafka++.so.1"
+      IMPORTED_SONAME "librdkafka++.so.1"
+      INTERFACE_INCLUDE_DIRECTORIES "{include}"
+      INTERFACE_LINK_LIBRARIES "RdKafka::rdkafka")
+  endif()
 endif()
 set(RdKafka_VERSION "{VERSION}")
 set(RdKafka_INCLUDE_DIR "{include}")

@@ -1,0 +1,58 @@
+# librdkafka++: source compatible and binary compatible. Classes and vtables are those of the facts, the examples run when
+# built through pkg-config, and what was built against Debian's header and library runs with ours.
+. "$(dirname "$0")/../support.bash"
+: "${OTTLA_PREFIX:?where the library is installed}"
+embedded_brokers --partitions 2
+export PKG_CONFIG_PATH=$OTTLA_PREFIX/lib/pkgconfig
+
+for standard in c++98 c++11 c++17; do
+  echo '#include <librdkafka/rdkafkacpp.h>' | c++ -std=$standard -Wall -Wextra -pedantic -Werror -Wno-long-long -fsyntax-only \
+    -I "$OTTLA_PREFIX/include" -x c++ - || fail "the header is no $standard"
+done
+
+# The compiler says what it made of the classes.
+cp "$OTTLA_PREFIX/include/librdkafka/rdkafkacpp.h" "$work/layout.h"
+(cd "$work" && c++ -fdump-lang-class -fsyntax-only -x c++ layout.h)
+layout() {
+  awk '/^Class /{ on = $2 ~ /^RdKafka::/ } /^Vtable for /{ on = $3 ~ /^RdKafka::/ } /^VTT for /{ on = 0 } on && NF' |
+    sed -E 's/\(0x[0-9a-fx]*\)/(0x)/g; s/ +$//'
+}
+layout < "$work"/*.class | grep -v '^$' | LC_ALL=C sort > "$work/ours"
+layout < tests/golden/cxx-layout.txt | LC_ALL=C sort > "$work/facts"
+diff "$work/facts" "$work/ours" > "$work/difference" || fail "the classes are laid out otherwise: $(head -20 "$work/difference")"
+equal "classes and vtables, lines that are the same" "$(wc -l < "$work/facts")" "$(wc -l < "$work/ours")"
+
+built() {
+  local into=$work/$1 program
+  shift
+  mkdir -p "$into"
+  for program in producer consumer; do
+    c++ -Wall -Wextra -o "$into/$program" "examples/cpp/$program.cpp" "$@"
+  done
+}
+run() {
+  "$OTTLA" topics -b "$OTTLA_BOOTSTRAP" create "$1" --partitions 2 > "$work/topics" 2>&1 || fail "$(cat "$work/topics")"
+  equal "$1: producer" "100 delivered, 0 failed, 0 left" "$("$work/$2/producer" "$OTTLA_BOOTSTRAP" "$1" 100)"
+  "$work/$2/consumer" "$OTTLA_BOOTSTRAP" "$1" > "$work/$1.out"
+  equal "$1: lines" 103 "$(wc -l < "$work/$1.out")"
+}
+same() { cmp "$work/$1.out" "$work/$2.out" || fail "$1 and $2 say different things: $(diff "$work/$1.out" "$work/$2.out" | head -5)"; echo "$1 says what $2 says"; }
+
+built shared $(pkg-config --cflags --libs rdkafka++)
+LD_LIBRARY_PATH=$OTTLA_PREFIX/lib run xx-shared shared
+grep -q '^xx 0 0 0: message 0 number=0$' "$work/xx-shared.out" || fail "$(head -3 "$work/xx-shared.out")"
+built static $(pkg-config --cflags --libs rdkafka++-static)
+run xx-static static
+same xx-static xx-shared
+
+if original librdkafka1 librdkafka-dev librdkafka++1; then
+  lib=$ORIGINAL/usr/lib/x86_64-linux-gnu
+  built original -isystem "$ORIGINAL/usr/include" -L "$lib" -lrdkafka++ -lrdkafka
+  LD_LIBRARY_PATH=$lib run xx-original original
+  same xx-original xx-shared
+  LD_LIBRARY_PATH=$OTTLA_PREFIX/lib run xx-exchanged original
+  same xx-exchanged xx-shared
+  symbols() { nm -DC --defined-only "$1" | cut -c20- | grep '^RdKafka::' | grep -v 'Impl\|trampoline\|std::' | LC_ALL=C sort -u; }
+  equal "symbols of the original that are missing" "" \
+    "$(LC_ALL=C comm -23 <(symbols "$lib/librdkafka++.so.1") <(symbols "$OTTLA_PREFIX/lib/librdkafka++.so.1"))"
+fi
