@@ -62,8 +62,13 @@ pub struct PartitionProducer {
     last_end: Option<i64>,
     /// Why the last batch that has to go again was not written.
     refusal: Option<Box<Error>>,
+    /// How often it went to another leader with something to send again since a leader took something.
+    moves: u32,
     mutation: Mutation,
 }
+
+/// So many new leaders in a row get what the last one refused without a back-off.
+const QUICK_MOVES: u32 = 2;
 
 /// What was sent of a partition.
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,6 +126,7 @@ impl PartitionProducer {
             confirmed: false,
             last_end: None,
             refusal: None,
+            moves: 0,
             mutation: Mutation::NONE,
         }
     }
@@ -233,6 +239,16 @@ impl PartitionProducer {
         self.refusal = Some(Box::new(error.clone()));
     }
 
+    /// It goes to another leader. The first ones need not wait for the back-off that the last leader's refusal began; but
+    /// brokers that send it to and fro would do so for ever.
+    pub fn leave(&mut self) {
+        self.leaving = false;
+        self.moves = self.moves.saturating_add(u32::from(self.retry_at.is_some()));
+        if self.moves <= QUICK_MOVES {
+            self.retry_at = None;
+        }
+    }
+
     /// Why the last batch that has to go again was not written.
     pub fn refusal(&self) -> Option<&Error> {
         self.refusal.as_deref()
@@ -254,6 +270,7 @@ impl PartitionProducer {
     pub fn confirm(&mut self, order: u64) {
         self.confirmed = true;
         self.refusal = None;
+        self.moves = 0;
         if self.gap.is_some_and(|gap| gap < order) {
             self.gap = None;
         }

@@ -181,6 +181,7 @@ impl Sender {
         let backoff = Backoff::new(settings.retry_backoff, settings.retry_backoff_max);
         let mut partition = partition;
         partition.mutate(settings.mutation);
+        self.retries.extend(partition.retry_at.map(|at| (at, slot)));
         let topic = self.shared.topic(partition.topic()).0;
         self.slots[slot] = Some(Slot { topic, partition, backoff });
         self.collect(slot);
@@ -994,12 +995,12 @@ impl Sender {
         let leaves =
             self.slots[slot].as_ref().is_some_and(|e| e.partition.leaving && e.partition.in_flight == 0);
         if leaves && let Some(mut entry) = self.slots[slot].take() {
-            if let Some(at) = entry.partition.retry_at.take() {
+            if let Some(at) = entry.partition.retry_at {
                 self.retries.remove(&(at, slot));
             }
             self.collector.remove(slot);
             self.free.push(slot);
-            entry.partition.leaving = false;
+            entry.partition.leave();
             self.outputs.push_back(SenderOutput::Released(Box::new(entry.partition)));
         }
     }

@@ -9,6 +9,7 @@
 //! | offsets that go backwards | [`an_offset_that_goes_backwards_is_told_and_the_records_are_reported_once`](crate::produce) |
 //! | older epochs | [`an_older_leader_epoch_does_not_replace_a_newer_one`](crate::cluster::metadata) |
 //! | a leader that does not exist, hosts that are empty, port 0 | the scripted cluster's tests |
+//! | a new leader with a newer epoch, again and again | `a_batch_that_is_sent_to_and_fro_between_leaders_is_sent_no_faster_than_the_back_off` |
 //! | garbage, again and again | `a_broker_that_answers_garbage_for_ever_is_asked_no_faster_than_the_back_off` |
 
 use ottla_protocol::error_code::ErrorCode;
@@ -150,6 +151,28 @@ fn a_broker_that_never_finds_the_sequence_right_is_asked_no_faster_than_the_back
         assert!((50..=125).contains(&requests), "{code:?}: {requests} in 10 s, with a back-off of 100 ms");
         assert!(script.statuses().is_empty(), "its time is not over");
     }
+}
+
+#[test]
+fn a_batch_that_is_sent_to_and_fro_between_leaders_is_sent_no_faster_than_the_back_off() {
+    let mut script = script();
+    script.send(0, "x");
+    let mut sent_at = Vec::new();
+    while script.now < at(10_100) {
+        script.run_for(millis(1));
+        for request in std::mem::take(&mut script.requests) {
+            sent_at.push(script.now);
+            script.answer(&request, 0, |_| ErrorCode::NOT_LEADER_OR_FOLLOWER);
+            // Each leader names the other one, with a newer epoch every time. This broker plays both.
+            script.release(0);
+            script.adopt_all();
+        }
+    }
+    assert!((50..=125).contains(&sent_at.len()), "{} in 10 s, with a back-off of 100 ms", sent_at.len());
+    assert!(sent_at[1] - sent_at[0] < millis(10), "to the first new leader it goes at once");
+    let last = script.request_after_back_off();
+    script.accept(&last);
+    assert_eq!(script.statuses(), [PersistenceStatus::Persisted]);
 }
 
 #[test]

@@ -230,6 +230,11 @@ impl Script {
         requests.remove(0)
     }
 
+    fn request_after_back_off(&mut self) -> Request {
+        self.run_for(millis(200));
+        self.request()
+    }
+
     fn assert_silent(&self) {
         let written: Vec<_> = self.requests.iter().map(|r| (r.api, r.batches.clone())).collect();
         assert!(written.is_empty(), "nothing is written, but {written:?}");
