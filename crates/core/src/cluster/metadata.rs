@@ -148,6 +148,8 @@ pub struct Applied {
     pub recreated: Vec<RecreatedTopic>,
     /// It describes a topic that there was before the one that is known: whoever answered is behind.
     pub outdated: bool,
+    /// What in it can't be, in words.
+    pub contradiction: Option<String>,
 }
 
 /// A topic that was deleted and made anew under its old name.
@@ -238,7 +240,7 @@ impl Metadata {
             })
             .collect();
         let old_nodes = if nodes.is_empty() { None } else { Some(std::mem::replace(&mut self.nodes, nodes)) };
-        let mut applied = Applied::default();
+        let mut applied = Applied { contradiction: contradiction(answer), ..Applied::default() };
         for topic in &answer.topics {
             let Some(name) = topic.name.as_deref() else { continue };
             let name: Arc<str> = Arc::from(name);
@@ -329,6 +331,35 @@ impl Metadata {
     }
 }
 
+/// What in an answer can't be: nodes whose address is none, leaders that it does not list.
+fn contradiction(answer: &MetadataResponse) -> Option<String> {
+    let mut brokers = answer.brokers.iter();
+    if let Some(broker) = brokers.find(|broker| Node::new(&broker.host, broker.port, None).is_none()) {
+        return Some(format!(
+            "it lists node {} at `{}:{}`, which is no address",
+            broker.node_id, broker.host, broker.port
+        ));
+    }
+    let listed: BTreeSet<i32> = answer.brokers.iter().map(|broker| broker.node_id).collect();
+    let partitions = answer
+        .topics
+        .iter()
+        .flat_map(|topic| topic.partitions.iter().map(move |partition| (topic, partition)));
+    let mut strangers = partitions.filter(|(_, partition)| {
+        partition.error_code == ErrorCode::NONE
+            && partition.leader_id >= 0
+            && !listed.contains(&partition.leader_id)
+    });
+    let (topic, partition) = strangers.next()?;
+    let others = strangers.count();
+    let others = if others > 0 { format!(" and of {others} other partitions") } else { String::new() };
+    let (topic, index) = (topic.name.as_deref().unwrap_or_default(), partition.partition_index);
+    Some(format!(
+        "it names node {} as the leader of {topic} [{index}]{others}, and lists no such node",
+        partition.leader_id
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use ottla_protocol::generated::metadata::response::{Broker, Partition};
@@ -395,6 +426,8 @@ mod tests {
 
     fn topic_answer(id: u8, leader_epoch: i32, partitions: usize) -> MetadataResponse {
         let mut answer = answer(1, leader_epoch);
+        // Without those that have no address.
+        answer.brokers.truncate(2);
         answer.topics[0].topic_id = Uuid([id; 16]);
         let partition = answer.topics[0].partitions[0].clone();
         answer.topics[0].partitions = (0..partitions)

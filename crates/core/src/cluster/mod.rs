@@ -14,6 +14,8 @@ mod brokers;
 pub mod command;
 pub mod metadata;
 mod placements;
+#[cfg(test)]
+mod scripted;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -126,6 +128,8 @@ pub struct ClusterCore {
     statistics_at: Option<Instant>,
     /// Why no broker is connected.
     last_down: Option<Error>,
+    /// What in the last metadata can't be.
+    contradiction: Option<String>,
     metadata_at: Option<Instant>,
     closing: bool,
 }
@@ -253,6 +257,7 @@ impl ClusterCore {
             began: None,
             statistics_at: None,
             last_down: None,
+            contradiction: None,
             metadata_at: None,
             closing: false,
         }
@@ -531,6 +536,20 @@ impl ClusterCore {
         }
     }
 
+    /// Tells what in the metadata can't be, once for as long as it stays so.
+    fn tell_contradiction(&mut self, from: BrokerKey, contradiction: Option<String>) {
+        if contradiction != self.contradiction
+            && let Some(detail) = &contradiction
+        {
+            let mut error = Error::new(ErrorKind::BadResponse, detail).with_api("Metadata");
+            if let Some(peer) = self.brokers.address(from) {
+                error = error.with_peer(peer);
+            }
+            self.events.push(Event::Error(error));
+        }
+        self.contradiction = contradiction;
+    }
+
     fn handle_up(&mut self, from: BrokerKey) {
         self.last_down = None;
         self.brokers.handle_up(from);
@@ -669,7 +688,8 @@ impl ClusterCore {
         }
         self.refresh.failing_since = None;
         self.brokers.trust_all();
-        let Applied { errors, recreated, outdated } = self.metadata.apply(&answer);
+        let Applied { errors, recreated, outdated, contradiction } = self.metadata.apply(&answer);
+        self.tell_contradiction(from, contradiction);
         self.brokers.adopt_nodes(from, &self.metadata);
         let mut incomplete = outdated;
         for topic in recreated {

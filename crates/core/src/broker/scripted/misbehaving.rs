@@ -8,7 +8,7 @@
 //! | sequences that were never sent | `a_first_batch_that_is_called_a_duplicate_is_not_reported_as_written`, `a_batch_that_was_sent_before_may_be_a_duplicate`, `a_broker_that_never_finds_the_sequence_right_is_asked_no_faster_than_the_back_off` |
 //! | offsets that go backwards | [`an_offset_that_goes_backwards_is_told_and_the_records_are_reported_once`](crate::produce) |
 //! | older epochs | [`an_older_leader_epoch_does_not_replace_a_newer_one`](crate::cluster::metadata) |
-//! | a leader that does not exist, hosts that are empty, port 0 | the scripted cluster's tests |
+//! | a leader that does not exist, hosts that are empty, port 0 | those of the scripted cluster, in [`crate::cluster`] |
 //! | a new leader with a newer epoch, again and again | `a_batch_that_is_sent_to_and_fro_between_leaders_is_sent_no_faster_than_the_back_off` |
 //! | garbage, again and again | `a_broker_that_answers_garbage_for_ever_is_asked_no_faster_than_the_back_off` |
 

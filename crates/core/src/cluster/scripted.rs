@@ -1,0 +1,240 @@
+//! The cluster's owner in virtual time, against brokers that a test plays: what it asks is answered with metadata that can't
+//! be true.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use ottla_protocol::{
+    api::ApiKey,
+    generated::metadata::{
+        MetadataResponse,
+        response::{Broker, Partition, Topic},
+    },
+};
+
+use super::{
+    ClusterCore, ClusterOutput, ClusterSettings,
+    command::{Command, CommandQueue},
+};
+use crate::{
+    broker::{
+        connection::Response,
+        frame::Frame,
+        inflight::{InFlight, Payload, RequestTag},
+    },
+    error::{Error, ErrorKind},
+    event::{Event, EventQueue},
+    machine::Instant,
+    mail::{BrokerKey, ToBroker, ToCluster},
+    produce::{
+        partitioner::Partitioner,
+        record::Record,
+        report::{DeliveryBatch, DeliverySink},
+        shared::{ProducerSettings, ProducerShared},
+    },
+    rng::Rng,
+    sync::Mutex,
+    wake::WakeHandle,
+};
+
+const VERSION: i16 = 8;
+
+fn at(millis: u64) -> Instant {
+    Instant::from_nanos(millis * 1_000_000)
+}
+
+#[derive(Default)]
+struct Reports(Mutex<Vec<Error>>);
+
+impl DeliverySink for Reports {
+    fn deliver(&self, batch: DeliveryBatch) {
+        self.0.lock().extend(batch.error().cloned());
+    }
+}
+
+/// The cluster's owner of a producer that wants to send to `t`, and a bootstrap server that answers at once.
+struct Script {
+    now: Instant,
+    core: ClusterCore,
+    events: Arc<EventQueue>,
+    reports: Arc<Reports>,
+    answer: MetadataResponse,
+    /// Where the owners connect to.
+    addresses: BTreeMap<BrokerKey, (String, u16)>,
+    metadata_requests: usize,
+}
+
+impl Script {
+    fn new(answer: MetadataResponse) -> Self {
+        let reports = Arc::new(Reports::default());
+        let settings = ProducerSettings {
+            idempotence: false,
+            message_timeout: Some(Duration::from_secs(30)),
+            ..ProducerSettings::default()
+        };
+        let sink = Arc::clone(&reports) as Arc<dyn DeliverySink>;
+        let shared = Arc::new(ProducerShared::new(settings, Partitioner::default(), sink, Rng::from_seed(1)));
+        let commands = Arc::new(CommandQueue::new(WakeHandle::noop()));
+        let events = Arc::new(EventQueue::default());
+        let settings = ClusterSettings { bootstrap: vec![("seed".into(), 9092)], ..Default::default() };
+        let (queue, told) = (Arc::clone(&commands), Arc::clone(&events));
+        let core =
+            ClusterCore::new(settings, Some(Arc::clone(&shared)), None, queue, told, Rng::from_seed(2));
+        let mut script = Self {
+            now: at(1),
+            core,
+            events,
+            reports,
+            answer,
+            addresses: BTreeMap::new(),
+            metadata_requests: 0,
+        };
+        let topic = shared.topic("t").0;
+        shared.send(&topic, script.now, 0, &Record::new().value("x"), None).expect("there is room");
+        commands.push(Command::Topic(topic));
+        script.core.handle_wake(script.now);
+        script.settle();
+        script
+    }
+
+    fn run_for(&mut self, time: Duration) {
+        let until = self.now + time;
+        let mut turns = 0;
+        while let Some(next) = self.core.poll_timeout().filter(|next| *next <= until) {
+            turns = if next > self.now { 0 } else { turns + 1 };
+            assert!(turns < 100, "it wants to run again and again without time passing");
+            self.now = self.now.max(next);
+            self.core.handle_timeout(self.now);
+            self.settle();
+        }
+        self.now = until;
+    }
+
+    fn settle(&mut self) {
+        while let Some(output) = self.core.poll_output() {
+            match output {
+                ClusterOutput::StartBroker { key, host, port, .. } => {
+                    self.addresses.insert(key, (host, port));
+                    self.core.handle_mail(self.now, key, ToCluster::Up);
+                }
+                ClusterOutput::ToBroker(key, ToBroker::Request(request)) => {
+                    assert_eq!(request.api, ApiKey::Metadata);
+                    self.metadata_requests += 1;
+                    let mut bytes = Vec::new();
+                    self.answer.encode(VERSION, &mut bytes).expect("it can be encoded");
+                    let request_then = InFlight {
+                        correlation_id: 1,
+                        api: request.api,
+                        version: VERSION,
+                        tag: RequestTag::Cluster(request.token),
+                        payload: Payload::Bytes(Vec::new()),
+                        expects_answer: true,
+                        queued_at: self.now,
+                        written_at: self.now,
+                        timeout: request.timeout,
+                    };
+                    let frame = Frame { len: bytes.len(), bytes };
+                    let result = Ok(Response { request: request_then, frame, body: 0 });
+                    let answer = ToCluster::Answer { token: request.token, result };
+                    self.core.handle_mail(self.now, key, answer);
+                }
+                ClusterOutput::ToBroker(..) | ClusterOutput::Done => {}
+            }
+        }
+    }
+
+    /// The sentences of the error events so far.
+    fn told(&self) -> Vec<String> {
+        let events = std::iter::from_fn(|| self.events.pop());
+        let errors = events.filter_map(|event| match event {
+            Event::Error(error) => Some(error),
+            _ => None,
+        });
+        errors
+            .inspect(|error| assert_eq!(error.kind(), ErrorKind::BadResponse))
+            .map(|error| error.to_string())
+            .collect()
+    }
+}
+
+fn metadata(brokers: &[(i32, &str, i32)], leader_id: i32) -> MetadataResponse {
+    let brokers = brokers.iter().map(|(node_id, host, port)| Broker {
+        node_id: *node_id,
+        host: (*host).into(),
+        port: *port,
+        ..Broker::default()
+    });
+    let partition = Partition { leader_id, leader_epoch: 3, ..Partition::default() };
+    let topic = Topic { name: Some("t".into()), partitions: vec![partition], ..Topic::default() };
+    MetadataResponse { brokers: brokers.collect(), topics: vec![topic], ..MetadataResponse::default() }
+}
+
+/// Nobody leads the partition as far as the client can know: it goes on asking, says once what is wrong, and lets the record
+/// time out.
+fn assert_waits(script: &mut Script, told: &str) {
+    script.run_for(Duration::from_secs(20));
+    let asked = script.metadata_requests;
+    assert!((15..=40).contains(&asked), "{asked} in 20 s, with a back-off from 100 ms to 1 s");
+    assert_eq!(
+        script.told(),
+        [format!("seed:9092: Metadata: the peer's answer breaks Kafka's protocol ({told})")]
+    );
+    assert!(
+        script.addresses.values().all(|(host, port)| !host.is_empty() && *port > 0),
+        "{:?}",
+        script.addresses
+    );
+    script.run_for(Duration::from_secs(15));
+    let errors = script.reports.0.lock();
+    assert!(
+        matches!(&errors[..], [error] if error.kind() == ErrorKind::MessageTimedOutInQueue
+        && error.to_string().contains("the partition has no leader")),
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn a_leader_that_is_no_broker_is_told_once_and_waited_for() {
+    let mut script = Script::new(metadata(&[(1, "seed", 9092)], 99));
+    assert_waits(&mut script, "it names node 99 as the leader of t [0], and lists no such node");
+    assert_eq!(script.addresses.len(), 1);
+}
+
+#[test]
+fn a_leader_without_a_host_is_told_once_and_waited_for() {
+    let mut script = Script::new(metadata(&[(1, "seed", 9092), (2, "", 9092)], 2));
+    assert_waits(&mut script, "it lists node 2 at `:9092`, which is no address");
+}
+
+#[test]
+fn a_leader_at_port_0_or_beyond_all_ports_is_told_once_and_waited_for() {
+    for port in [0, -1, 65_536, i32::MAX] {
+        let mut script = Script::new(metadata(&[(1, "seed", 9092), (2, "two", port)], 2));
+        assert_waits(&mut script, &format!("it lists node 2 at `two:{port}`, which is no address"));
+    }
+}
+
+#[test]
+fn when_the_metadata_are_right_again_the_partition_is_led_and_new_nonsense_is_told_again() {
+    let mut script = Script::new(metadata(&[(1, "seed", 9092)], 99));
+    script.run_for(Duration::from_secs(2));
+    assert_eq!(script.told().len(), 1);
+    script.answer = metadata(&[(1, "seed", 9092), (2, "two", 9092)], 2);
+    script.run_for(Duration::from_secs(2));
+    assert!(script.addresses.values().any(|(host, port)| (&**host, *port) == ("two", 9092)));
+    let asked = script.metadata_requests;
+    script.run_for(Duration::from_secs(20));
+    assert_eq!(script.metadata_requests, asked, "nothing is missing any more");
+    assert!(script.told().is_empty() && script.reports.0.lock().is_empty());
+}
+
+#[test]
+fn metadata_with_an_older_epoch_do_not_take_a_partition_from_its_leader() {
+    let mut script = Script::new(metadata(&[(1, "seed", 9092), (2, "two", 9092)], 2));
+    assert_eq!(script.core.metadata().leader("t", 0), Some((2, 3)));
+    let mut older = metadata(&[(1, "seed", 9092), (2, "two", 9092)], 1);
+    older.topics[0].partitions[0].leader_epoch = 2;
+    script.answer = older;
+    script.run_for(Duration::from_secs(301));
+    assert_eq!(script.metadata_requests, 2, "the refresh of every 300 s");
+    assert_eq!(script.core.metadata().leader("t", 0), Some((2, 3)));
+}
