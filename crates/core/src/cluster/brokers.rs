@@ -1,6 +1,6 @@
 //! The brokers that there is an owner for, the mail to them, and whom to try while nobody is connected.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{ClusterOutput, Route, metadata::Metadata};
 use crate::{
@@ -17,6 +17,8 @@ pub(crate) struct Brokers {
     by_node: BTreeMap<i32, BrokerKey>,
     /// Second connections to nodes that are fetched from, for what must not wait behind a fetch.
     lookups: BTreeMap<i32, BrokerKey>,
+    /// The nodes that are fetched from.
+    fetched_from: BTreeSet<i32>,
     /// False if the bootstrap servers are not gone back to once nodes are known (`metadata.recovery.strategy`).
     recovers: bool,
     next_key: u32,
@@ -36,6 +38,8 @@ struct BrokerEntry {
     host: String,
     port: u16,
     up: bool,
+    /// The last attempt to connect failed, or the connection did.
+    failed: bool,
     /// Not asked by chance any more: it belongs to what was given up for the bootstrap servers.
     given_up: bool,
 }
@@ -58,6 +62,7 @@ impl Brokers {
             entries: BTreeMap::new(),
             by_node: BTreeMap::new(),
             lookups: BTreeMap::new(),
+            fetched_from: BTreeSet::new(),
             recovers,
             next_key: 0,
             bootstrap: BTreeMap::new(),
@@ -85,14 +90,39 @@ impl Brokers {
         let node = match route {
             Route::Any => {
                 let up: Vec<BrokerKey> = self.up().collect();
-                let pick = self.rng.below(up.len() as u64) as usize;
-                return up.get(pick).copied();
+                let idle: Vec<BrokerKey> =
+                    up.iter().copied().filter(|key| self.fetched_node(*key).is_none()).collect();
+                let choice = if idle.is_empty() { &up } else { &idle };
+                let pick = self.rng.below(choice.len() as u64) as usize;
+                let key = choice.get(pick).copied()?;
+                return self.fetched_node(key).and_then(|node| self.past_fetch(node, metadata)).or(Some(key));
             }
             Route::Controller => metadata.controller_id,
             Route::Node(node) => node,
             Route::SecondToNode(node) => return self.second_to(node, metadata),
         };
-        if metadata.nodes.contains_key(&node) { self.of_node(node, metadata) } else { None }
+        if !metadata.nodes.contains_key(&node) {
+            return None;
+        }
+        let past_fetch =
+            if self.fetched_from.contains(&node) { self.past_fetch(node, metadata) } else { None };
+        past_fetch.or_else(|| self.of_node(node, metadata))
+    }
+
+    /// The nodes that are fetched from: what is asked of them would wait behind a fetch.
+    pub(super) fn set_fetched_from(&mut self, nodes: BTreeSet<i32>) {
+        self.fetched_from = nodes;
+    }
+
+    /// The node that this is the connection to, if it is fetched from.
+    fn fetched_node(&self, key: BrokerKey) -> Option<i32> {
+        self.fetched_from.iter().copied().find(|node| self.by_node.get(node) == Some(&key))
+    }
+
+    /// The second connection to a node, unless it failed: then waiting behind a fetch is better.
+    fn past_fetch(&mut self, node: i32, metadata: &Metadata) -> Option<BrokerKey> {
+        let known = self.lookups.get(&node).and_then(|key| self.entries.get(key));
+        if known.is_some_and(|entry| entry.failed) { None } else { self.second_to(node, metadata) }
     }
 
     /// The owner of a node's connection, started if there is none yet.
@@ -121,6 +151,7 @@ impl Brokers {
     pub(super) fn handle_up(&mut self, from: BrokerKey) {
         if let Some(entry) = self.entries.get_mut(&from) {
             entry.up = true;
+            entry.failed = false;
         }
         self.candidate = None;
         self.failures_since_up = 0;
@@ -157,6 +188,7 @@ impl Brokers {
     pub(super) fn handle_down(&mut self, from: BrokerKey, metadata: &Metadata) -> Option<Loss> {
         let entry = self.entries.get_mut(&from)?;
         let was_up = std::mem::replace(&mut entry.up, false);
+        entry.failed = true;
         self.failures_since_up += 1;
         let all_down = !was_up
             && self.failures_since_up >= self.candidates(metadata)
@@ -300,7 +332,8 @@ impl Brokers {
     fn start(&mut self, host: String, port: u16, node_id: Option<i32>) -> BrokerKey {
         let key = BrokerKey(self.next_key);
         self.next_key += 1;
-        self.entries.insert(key, BrokerEntry { host: host.clone(), port, up: false, given_up: false });
+        self.entries
+            .insert(key, BrokerEntry { host: host.clone(), port, up: false, failed: false, given_up: false });
         let rng = self.rng.fork();
         self.outputs.push_back(ClusterOutput::StartBroker { key, host, port, node_id, rng });
         if self.closing {

@@ -558,6 +558,7 @@ impl ClusterCore {
 
     /// Sends the requests that waited for a broker, as far as there is one now.
     fn send_waiting(&mut self) {
+        self.note_fetched_from();
         for (deadline, route, request, purpose) in std::mem::take(&mut self.requests.waiting) {
             match self.brokers.target(route, &self.metadata) {
                 Some(key) => self.send(key, request, purpose),
@@ -757,6 +758,7 @@ impl ClusterCore {
 
     /// Sends a request to where it may go, as soon as somebody there is up.
     fn route(&mut self, now: Instant, route: Route, request: RoutedRequest, purpose: Purpose) {
+        self.note_fetched_from();
         match self.brokers.target(route, &self.metadata) {
             Some(key) => self.send(key, request, purpose),
             None => {
@@ -768,6 +770,12 @@ impl ClusterCore {
                 self.requests.waiting.push_back((deadline, route, request, purpose));
                 self.brokers.find(&self.metadata);
             }
+        }
+    }
+
+    fn note_fetched_from(&mut self) {
+        if let Some(fetch) = &self.fetch {
+            self.brokers.set_fetched_from(fetch.nodes());
         }
     }
 

@@ -373,6 +373,15 @@ impl FetchCoordinator {
         self.outputs.pop_front()
     }
 
+    /// The nodes that partitions are fetched from.
+    pub fn nodes(&self) -> BTreeSet<i32> {
+        let place = |entry: &Entry| match entry.place {
+            Place::At(node) => Some(node),
+            _ => None,
+        };
+        self.entries.values().filter_map(place).collect()
+    }
+
     /// The topics whose leaders are needed.
     pub fn wanted_topics(&self, names: &mut BTreeSet<Arc<str>>) {
         names.extend(self.entries.keys().map(|(topic, _)| Arc::clone(topic)));

@@ -16,6 +16,7 @@ ottla_scenarios::run_on_all!(
     a_producer_goes_on_with_a_topic_that_was_made_anew,
     what_was_taken_for_a_topic_that_is_made_anew_fails_and_what_comes_later_is_written,
     a_seek_does_not_wait_for_the_fetch_under_way,
+    metadata_do_not_wait_for_the_fetch_under_way,
     a_partition_that_is_added_later_is_read_as_soon_as_it_is_there,
 );
 
@@ -188,6 +189,36 @@ fn a_seek_does_not_wait_for_the_fetch_under_way(backend: &Backend) {
         assert_eq!(consumer.watermarks(&topic, 1, PATIENCE).unwrap(), (0, 0));
         assert!(began.elapsed() < Duration::from_secs(8), "watermarks took {:?}", began.elapsed());
     }
+}
+
+fn metadata_do_not_wait_for_the_fetch_under_way(backend: &Backend) {
+    let (topic, other) = (backend.topic(3), backend.topic(3));
+    write(backend, &other, 0..20);
+    let consumer = consumer(backend, &[("fetch.wait.max.ms", "20000")]);
+    let ends: Vec<_> = (0..3).map(|partition| (&*topic, partition, Offset::End)).collect();
+    consumer.assign(&ends).unwrap();
+    let known = || (0..3).all(|partition| consumer.position(&topic, partition).is_some());
+    assert!(eventually(|| {
+        consumer.poll(Duration::from_millis(50)).unwrap();
+        known()
+    }));
+    // By now a fetch waits at each broker.
+    std::thread::sleep(Duration::from_millis(200));
+    let began = Instant::now();
+    let described = consumer.admin().metadata(Some(&[&other]), PATIENCE).unwrap();
+    assert_eq!(described.topics.len(), 1);
+    assert!(
+        began.elapsed() < Duration::from_secs(8),
+        "a question of the application took {:?}",
+        began.elapsed()
+    );
+    let began = Instant::now();
+    assert_eq!(consumer.watermarks(&other, 0, PATIENCE).unwrap(), (0, 20));
+    assert!(
+        began.elapsed() < Duration::from_secs(8),
+        "a topic that is new to the client took {:?}",
+        began.elapsed()
+    );
 }
 
 fn a_partition_that_is_added_later_is_read_as_soon_as_it_is_there(backend: &Backend) {
