@@ -201,9 +201,9 @@ fields! { PARTITION: PartitionStatistics {
     "query_offset" Gauge "The offset that is being asked for: always -1001, a partition is fetched only once it is known." |p| Value::Number(p.query_offset);
     "next_offset" Gauge "The offset to fetch next." |p| Value::Number(p.next_offset);
     "app_offset" Gauge "The offset after the last message that was handed out." |p| Value::Number(p.app_offset);
-    "stored_offset" Gauge "The offset to commit. No value yet, always -1001: there are no consumer groups yet." |p| Value::Number(p.stored_offset);
+    "stored_offset" Gauge "The offset to commit. No value yet, always -1001." |p| Value::Number(p.stored_offset);
     "stored_leader_epoch" Gauge "Its leader epoch. No value yet, always -1." |p| Value::Number(p.stored_leader_epoch);
-    "committed_offset" Gauge "The committed offset. No value yet, always -1001: there are no consumer groups yet." |p| Value::Number(p.committed_offset);
+    "committed_offset" Gauge "The committed offset. No value yet, always -1001." |p| Value::Number(p.committed_offset);
     "committed_leader_epoch" Gauge "Its leader epoch. No value yet, always -1." |p| Value::Number(p.committed_leader_epoch);
     "eof_offset" Gauge "The end that was told last; -1001 if none." |p| Value::Number(p.eof_offset);
     "lo_offset" Gauge "The log's start." |p| Value::Number(p.lo_offset);
