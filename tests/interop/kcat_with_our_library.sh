@@ -1,0 +1,63 @@
+# Debian's kcat, which nobody here built: with our librdkafka.so.1 it says what it says with its own.
+. "$(dirname "$0")/../support.bash"
+: "${OTTLA_PREFIX:?where the library is installed}"
+command -v kcat > /dev/null || fail "there is no kcat (on Debian: apt-get install kcat)"
+embedded_brokers --partitions 2
+
+ours() { LD_LIBRARY_PATH=$OTTLA_PREFIX/lib timeout 60 kcat -b "$OTTLA_BOOTSTRAP" "$@" 2>&1; }
+theirs() { timeout 60 kcat -b "$OTTLA_BOOTSTRAP" "$@" 2>&1; }
+# Our warnings about properties are other ones. rd_kafka_message_broker_id() is not there yet, and
+# rd_kafka_controllerid() without time to wait knows no controller. Any broker may answer a question about metadata.
+plain() {
+  grep -v CONFWARN "$1" | sed -E 's/"broker":-?[0-9]+,//; s/ \(controller\)//; s/"controllerid":-?[0-9]+,//' |
+    sed -E 's/ \(from broker [^)]*\)//; s/"originating_broker":\{[^}]*\},//; s/"query":\{[^}]*\},//'
+}
+# both WHAT ARGS...: the same output, line by line.
+both() {
+  local what=$1
+  shift
+  ours "$@" > "$work/ours" || fail "$what: $(cat "$work/ours")"
+  theirs "$@" > "$work/theirs" || fail "$what, with the original: $(cat "$work/theirs")"
+  diff <(plain "$work/theirs") <(plain "$work/ours") > "$work/difference" || fail "$what: $(head -10 "$work/difference")"
+  [ -s "$work/ours" ] || fail "$what: it says nothing"
+  echo "$what: the same $(wc -l < "$work/ours") lines"
+}
+
+kcat_says=$(LD_LIBRARY_PATH=$OTTLA_PREFIX/lib kcat -V 2>&1)
+[[ $kcat_says == *"librdkafka 2.15.0"* ]] || fail "kcat doesn't use our library: $kcat_says"
+
+# -P: keys, headers, nothing as a value, a partition, codecs, files, properties
+printf 'k1:one\nk2:two\n:empty key\nk4:\n' | ours -P -t t -p 0 -K : -Z -H a=1 -H b=two
+for codec in none gzip snappy lz4 zstd; do
+  seq -f "$codec %g" 200 | ours -P -t t -p 1 -z $codec -X acks=all -X linger.ms=1 -X enable.idempotence=true
+done
+printf 'a file as one message' > "$work/file"
+ours -P -t t -p 0 "$work/file" "$work/file"
+printf 'x;y;z' | ours -P -t t -p 0 -D ';'
+seq 1000 | ours -P -t spread -c 1000
+equal "records that were not spread" 1000 "$(theirs -C -t spread -o beginning -e -q | wc -l)"
+
+# -C: formats, JSON, offsets, counts; the topic is read with both libraries
+both "-C with every format" -C -t t -p 0 -o beginning -e -q -f 'topic %t [%p] %o key %k (%K) value %s (%S) at %T headers %h\n'
+both "-C as JSON" -C -t t -p 0 -o beginning -e -q -J
+both "-C of compressed records" -C -t t -p 1 -o beginning -e -q
+both "-C from an offset" -C -t t -p 1 -o 990 -e -q -f '%o %s\n'
+both "-C of the last ones" -C -t t -p 1 -o -5 -e -q -f '%o %s\n'
+both "-C of so many" -C -t t -p 1 -o beginning -c 7 -q -f '%o %s\n'
+both "-C with keys and delimiters" -C -t t -p 0 -o beginning -e -q -K ' -> ' -D '|\n'
+both "-C between timestamps" -C -t t -p 0 -o s@0 -e -q -f '%o %s\n'
+both "-C says where the end is" -C -t t -p 0 -o end -e
+both "-C unpacks" -C -t t -p 0 -o beginning -c 1 -q -s value=s
+
+# -L and -Q
+both "-L" -L -t t
+both "-L as JSON" -L -J -t t
+both "-Q: offsets by timestamp" -Q -t t:0:-1 -t t:1:-2
+
+# -X
+ours -X list > "$work/list"
+grep -q '^linger.ms\|queue.buffering.max.ms' "$work/list" || fail "-X list: $(head -3 "$work/list")"
+ours -X dump -X client.id=me > "$work/dump" || true
+grep -q 'client.id = me' "$work/dump" || fail "-X dump: $(head -3 "$work/dump")"
+if ours -P -t t -X no.such.property=1 < /dev/null > "$work/refused"; then fail "an unknown property is taken"; fi
+echo "an unknown property: $(head -1 "$work/refused")"
