@@ -18,6 +18,7 @@ mod topics;
 use std::{
     ffi::{CString, c_int},
     future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     ptr,
     sync::Arc,
@@ -30,7 +31,7 @@ use parking_lot::Mutex;
 pub(crate) use options::AdminOptions;
 
 use crate::{
-    boundary::{Handle, Opaque, guarded, handle},
+    boundary::{Handle, Opaque, guarded_for, handle},
     client::Client,
     codes::code,
     error::code_of,
@@ -166,11 +167,16 @@ impl Wake for Call {
         let mut answer = self.answer.lock();
         let Some(future) = answer.as_mut() else { return };
         let waker = Waker::from(Arc::clone(&self));
-        if let Poll::Ready(outcome) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            *answer = None;
-            drop(answer);
-            self.tell(outcome);
-        }
+        let poll = || future.as_mut().poll(&mut Context::from_waker(&waker));
+        // The thread is one of the client's I/O threads, which goes on whatever happens here.
+        let outcome = match catch_unwind(AssertUnwindSafe(poll)) {
+            Ok(Poll::Pending) => return,
+            Ok(Poll::Ready(outcome)) => outcome,
+            Err(_) => Err(Failure::new(code::_FATAL, "a bug of the library, please report it")),
+        };
+        *answer = None;
+        drop(answer);
+        self.tell(outcome);
     }
 }
 
@@ -188,7 +194,7 @@ unsafe fn call<F>(
 ) where
     F: Future<Output = Outcome> + Send + 'static,
 {
-    guarded((), || {
+    guarded_for(rk, (), || {
         // SAFETY: as the caller says.
         unsafe {
             let Some(client) = Client::of(rk) else { return };

@@ -54,6 +54,8 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *servers, const char 
         rd_kafka_t *rk;
         set(conf, "bootstrap.servers", servers);
         set(conf, "log_level", "2");
+        if (type == RD_KAFKA_CONSUMER)
+                set(conf, "group.id", "test");
         set(conf, "linger.ms", "0");
         set(conf, "retry.backoff.ms", "50");
         set(conf, "reconnect.backoff.ms", "20");
