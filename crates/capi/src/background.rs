@@ -44,7 +44,14 @@ impl Background {
         let (served, over) = (Arc::clone(&queue), Arc::clone(&is_over));
         let thread = thread::Builder::new().name("ottla-background".into()).spawn(move || {
             THREADS.fetch_add(1, Ordering::Relaxed);
+            let tell = |starts| {
+                if let Some(client) = client.upgrade() {
+                    client.intercept_thread(starts, c"background");
+                }
+            };
+            tell(true);
             serve(&client, &served, &over, callback);
+            tell(false);
             THREADS.fetch_sub(1, Ordering::Relaxed);
         })?;
         let id = thread.thread().id();

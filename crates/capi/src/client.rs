@@ -31,6 +31,7 @@ use crate::{
     codes::code,
     conf::{Conf, TopicConf},
     error::{code_of, set_last},
+    interceptors::{Interceptors, kind},
     log::Log,
     message::Held,
     mock::MockCluster,
@@ -63,6 +64,7 @@ pub struct Client {
     has_fatal: AtomicBool,
     fatal: Mutex<Option<(c_int, String)>>,
     offsets: Offsets,
+    interceptors: Interceptors,
     log: Log,
     background: OnceLock<Background>,
     /// The cluster of `test.mock.num.brokers`.
@@ -152,12 +154,14 @@ impl Client {
                 has_fatal: AtomicBool::new(false),
                 fatal: Mutex::new(None),
                 offsets,
+                interceptors: Interceptors::default(),
                 log: Log::new(log_level, conf.callbacks.log, has_log_queue.then(queue)),
                 background: OnceLock::new(),
                 mock: Mutex::new(mock),
             }
         });
         client.check()?;
+        client.intercept_new();
         let has_servers = client.raw.lock().get("bootstrap.servers").is_ok_and(|servers| !servers.is_empty());
         if has_servers {
             client.core().map_err(|error| error.to_string())?;
@@ -231,10 +235,13 @@ impl Client {
             callbacks.dr.is_some() || callbacks.dr_msg.is_some() || wants(self.conf.events, event_type::DR);
         let only_errors = config.raw().get("delivery.report.only.error").is_ok_and(|value| value == "true");
         let queue = wants_reports.then(|| Arc::clone(&self.main));
-        let reports = Arc::new(Reports::new(queue, only_errors, wants_reports || has_partitioner));
+        let intercepted = self.interceptors.has(kind::SEND | kind::ACKNOWLEDGEMENT);
+        let has_messages = wants_reports || has_partitioner || intercepted;
+        let witness = self.interceptors.has(kind::ACKNOWLEDGEMENT).then(|| Weak::clone(&self.me));
+        let reports = Arc::new(Reports::new(queue, only_errors, has_messages, witness));
         let sink: Arc<dyn DeliverySink> = Arc::clone(&reports) as _;
         let mut builder = with(Producer::builder(config));
-        if wants_reports || has_partitioner {
+        if has_messages {
             builder = builder.sink(sink);
         }
         let producer = builder.build()?;
@@ -327,6 +334,10 @@ impl Client {
 
     pub(crate) const fn offsets(&self) -> &Offsets {
         &self.offsets
+    }
+
+    pub(crate) const fn interceptors(&self) -> &Interceptors {
+        &self.interceptors
     }
 
     pub(crate) const fn logging(&self) -> &Log {
@@ -516,6 +527,7 @@ impl Client {
 
     /// Ends everything that runs.
     fn close(&self) {
+        self.intercept_destroy();
         self.is_closing.store(true, Ordering::Release);
         let producers = std::mem::take(&mut *self.producers.lock());
         for (producer, reports) in &producers {
@@ -541,6 +553,7 @@ impl Client {
         queues.values().for_each(|queue| queue.clear());
         let topics = std::mem::take(&mut *self.topics.lock());
         drop(topics);
+        self.conf.interceptors.destroy();
         let mock = self.mock.lock().take();
         drop(mock);
     }

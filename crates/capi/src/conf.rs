@@ -15,6 +15,7 @@ use crate::{
     boundary::{Handle, Opaque, Tag, guarded_local, handle, malloc_text, put_text, text},
     client::Client,
     event::Event,
+    interceptors::{ConfInterceptors, load_plugins},
     list::List,
     topic::Topic,
     types::rd_kafka_message_t,
@@ -49,6 +50,7 @@ pub struct Conf {
     pub(crate) events: c_int,
     pub(crate) opaque: Opaque,
     pub(crate) topic: Option<Box<TopicConf>>,
+    pub(crate) interceptors: ConfInterceptors,
 }
 
 /// The application's functions.
@@ -96,12 +98,13 @@ impl Conf {
             events: 0,
             opaque: Opaque(ptr::null_mut()),
             topic: None,
+            interceptors: ConfInterceptors::default(),
         }
     }
 
     /// What a client keeps: nothing can be changed in it.
     pub(crate) fn copy_of(conf: &Self) -> Self {
-        Self { is_taken: true, ..conf.duplicate() }
+        Self { is_taken: true, interceptors: conf.interceptors.clone(), ..conf.duplicate() }
     }
 
     fn duplicate(&self) -> Self {
@@ -113,6 +116,7 @@ impl Conf {
             events: self.events,
             opaque: self.opaque,
             topic: self.topic.as_ref().map(|topic| Box::new(topic.duplicate())),
+            interceptors: ConfInterceptors::default(),
         }
     }
 
@@ -142,7 +146,7 @@ impl Conf {
     /// # Safety
     ///
     /// `conf` is NULL or a configuration.
-    unsafe fn changeable<'a>(conf: *mut Self) -> Option<&'a mut Self> {
+    pub(crate) unsafe fn changeable<'a>(conf: *mut Self) -> Option<&'a mut Self> {
         // SAFETY: as the caller says; a configuration is used by one thread at a time.
         unsafe { handle(conf.cast_const()) }.filter(|conf| !conf.is_taken)?;
         // SAFETY: it was just checked.
@@ -255,6 +259,7 @@ pub unsafe extern "C" fn rd_kafka_conf_destroy(conf: *mut Conf) {
     guarded_local((), || {
         // SAFETY: NULL or a configuration, says the caller, who gives it up.
         if let Some(changeable) = unsafe { Conf::changeable(conf) } {
+            changeable.interceptors.destroy();
             changeable.tag.clear();
             // SAFETY: it comes from `into_raw`.
             drop(unsafe { Box::from_raw(conf) });
@@ -268,7 +273,7 @@ pub unsafe extern "C" fn rd_kafka_conf_dup(conf: *const Conf) -> *mut Conf {
     guarded_local(ptr::null_mut(), || {
         // SAFETY: NULL or a configuration, says the caller.
         unsafe { handle(conf) }
-            .map_or(ptr::null_mut(), |conf: &Conf| Box::into_raw(Box::new(conf.duplicate())))
+            .map_or(ptr::null_mut(), |conf: &Conf| intercepted_copy(conf, conf.duplicate(), &mut []))
     })
 }
 
@@ -285,14 +290,26 @@ pub unsafe extern "C" fn rd_kafka_conf_dup_filter(
         let mut copy = Conf::duplicate(conf);
         let count = if filter.is_null() { 0 } else { filter_cnt };
         // SAFETY: the array has so many texts, says the caller.
+        let mut raw_filters: Vec<_> = (0..count).map(|place| unsafe { *filter.add(place) }).collect();
+        // SAFETY: as above.
         let filters: Vec<_> = (0..count).filter_map(|place| unsafe { text(*filter.add(place)) }).collect();
         for entry in conf.raw.iter() {
             if filters.iter().any(|filter| entry.property.starts_with(&**filter)) {
                 let _ = copy.raw.unset(entry.property);
             }
         }
-        Box::into_raw(Box::new(copy))
+        intercepted_copy(conf, copy, &mut raw_filters)
     })
+}
+
+/// A copy as C gets it: the interceptors of the original and the plug-ins have seen it.
+fn intercepted_copy(conf: &Conf, copy: Conf, filters: &mut [*const c_char]) -> *mut Conf {
+    let plugins = copy.raw.get("plugin.library.paths").unwrap_or_default().to_owned();
+    let copy = Box::into_raw(Box::new(copy));
+    conf.interceptors.dup(copy, conf, filters);
+    // They were loaded for the original, and what fails now failed then.
+    let _ = load_plugins(copy, &plugins);
+    copy
 }
 
 /// See the header.
@@ -307,7 +324,7 @@ pub unsafe extern "C" fn rd_kafka_conf_set(
     guarded_local(CONF_INVALID, || {
         // SAFETY: a configuration, texts, and a buffer of that size, or NULL, says the caller.
         unsafe {
-            let (Some(conf), Some(name)) = (Conf::changeable(conf), text(name)) else {
+            let (Some(changeable), Some(known)) = (Conf::changeable(conf), text(name)) else {
                 put_text(
                     errstr,
                     errstr_size,
@@ -315,6 +332,17 @@ pub unsafe extern "C" fn rd_kafka_conf_set(
                 );
                 return CONF_INVALID;
             };
+            let interceptors = changeable.interceptors.clone();
+            if let Some(told) = interceptors.set(conf, name, value, errstr, errstr_size) {
+                return told;
+            }
+            if &*known == "plugin.library.paths"
+                && let Err(why) = load_plugins(conf, &text(value).unwrap_or_default())
+            {
+                put_text(errstr, errstr_size, &why);
+                return CONF_INVALID;
+            }
+            let (Some(conf), name) = (Conf::changeable(conf), known) else { return CONF_INVALID };
             told(set(&mut conf.raw, &name, text(value).as_deref()), errstr, errstr_size)
         }
     })

@@ -40,6 +40,8 @@ pub(crate) struct Held {
     pub(crate) leader_epoch: i32,
     pub(crate) timestamp_kind: u8,
     pub(crate) status: u8,
+    /// A produced message whose latency is known.
+    pub(crate) is_reported: bool,
     /// The payload is to be freed with the message.
     pub(crate) frees_payload: bool,
 }
@@ -110,6 +112,7 @@ impl Held {
             leader_epoch: -1,
             timestamp_kind: TIMESTAMP_CREATE_TIME,
             status: 0,
+            is_reported: false,
             frees_payload: false,
         }
     }
@@ -149,6 +152,7 @@ impl Held {
                 _ => TIMESTAMP_CREATE_TIME,
             },
             status: 2,
+            is_reported: false,
             frees_payload: false,
         }
     }
@@ -288,6 +292,7 @@ pub(crate) fn error_message(
         leader_epoch: -1,
         timestamp_kind: 0,
         status: 0,
+        is_reported: false,
         frees_payload: false,
     };
     let lonely = Box::into_raw(Box::new(Lonely { held, text, topic }));

@@ -229,6 +229,7 @@ impl Client {
     fn tell_committed(&self, offsets: &[GroupOffset], answer: &CommitAnswer, to: Option<Told>) {
         self.offsets().note_committed(offsets, answer);
         let (code, list) = outcome(offsets, answer);
+        self.intercept_commit(list.as_ptr(), code);
         self.push_committed(code, list, to);
     }
 
@@ -321,6 +322,7 @@ unsafe fn commit(rk: *const Client, list: *mut List, is_async: bool) -> c_int {
     let answer = consumer.commit(&offsets, COMMIT_TIMEOUT);
     client.offsets().note_committed(&offsets, &answer);
     let (code, told) = outcome(&offsets, &answer);
+    client.intercept_commit(told.as_ptr(), code);
     if let Some(list) = list {
         told.copy_codes(list);
     }

@@ -19,6 +19,7 @@ use crate::{
     codes::code,
     error::{ErrorObject, code_of_send, describe, fail, set_last},
     headers::{Headers, header_of},
+    interceptors::kind,
     message::{Held, dispose},
     queue,
     report::number,
@@ -82,13 +83,6 @@ impl Topic {
         if message.timestamp > 0 {
             record = record.timestamp(message.timestamp);
         }
-        // SAFETY: NULL or a list that belongs to the caller until this call succeeds.
-        if let Some(headers) = unsafe { message.headers.as_ref() } {
-            for header in &headers.list {
-                let Ok(name) = header.name.to_str() else { return Err(code::_INVALID_ARG) };
-                record = record.header(name, header.value());
-            }
-        }
         let held = if producing.has_messages {
             if payload.map_or(0, <[u8]>::len) + key.map_or(0, <[u8]>::len) > producing.max_bytes {
                 return Err(code::MSG_SIZE_TOO_LARGE);
@@ -98,12 +92,34 @@ impl Topic {
         } else {
             std::ptr::null_mut()
         };
+        let interceptors = client.interceptors();
+        let mut headers = message.headers;
+        if interceptors.has(kind::SEND | kind::ACKNOWLEDGEMENT) && !held.is_null() {
+            if interceptors.has(kind::SEND) {
+                client.intercept_message(kind::SEND, held.cast());
+            }
+            // SAFETY: the message is nobody else's yet; an interceptor may have given it other headers.
+            headers = unsafe { (*held).headers };
+        }
+        let mut result = Ok(());
+        // SAFETY: NULL or a list that belongs to the caller until this call succeeds.
+        if let Some(headers) = unsafe { headers.as_ref() } {
+            for header in &headers.list {
+                match header.name.to_str() {
+                    Ok(name) => record = record.header(name, header.value()),
+                    Err(_) => result = Err(code::_INVALID_ARG),
+                }
+            }
+        }
         let record = record.opaque(number(held));
-        let result = if message.flags & F_BLOCK == 0 {
-            producing.topic.send(record)
-        } else {
-            blocking(|| producing.topic.send_blocking(record.clone(), Duration::from_secs(1)), client)
-        };
+        let result = result.and_then(|()| {
+            let sent = if message.flags & F_BLOCK == 0 {
+                producing.topic.send(record)
+            } else {
+                blocking(|| producing.topic.send_blocking(record.clone(), Duration::from_secs(1)), client)
+            };
+            sent.map_err(|error| code_of_send(&error))
+        });
         match result {
             Ok(()) => {
                 if held.is_null() {
@@ -111,16 +127,23 @@ impl Topic {
                 }
                 Ok(())
             }
-            Err(error) => {
+            Err(code) => {
                 if !held.is_null() {
-                    // SAFETY: the message was not taken: its memory is ours, payload and headers the application's.
+                    // SAFETY: the message was not taken: its memory is ours, payload and headers the application's, but
+                    // for headers that an interceptor gave it.
                     unsafe {
-                        (*held).headers = std::ptr::null_mut();
+                        (*held).message.err = code;
+                        if interceptors.has(kind::ACKNOWLEDGEMENT) {
+                            client.intercept_message(kind::ACKNOWLEDGEMENT, held.cast());
+                        }
+                        if std::ptr::eq((*held).headers, message.headers) {
+                            (*held).headers = std::ptr::null_mut();
+                        }
                         (*held).frees_payload = false;
                         dispose(held);
                     }
                 }
-                Err(code_of_send(&error))
+                Err(code)
             }
         }
     }

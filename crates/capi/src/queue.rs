@@ -25,6 +25,7 @@ use crate::{
     codes::code,
     error::code_of,
     event::Event,
+    interceptors::kind,
     message::{SLAB, Slab, error_message},
     offsets::Committed,
     report::Delivery,
@@ -389,6 +390,24 @@ impl Queue {
         into: &mut [*mut rd_kafka_message_t],
         all: bool,
     ) -> usize {
+        if !client.interceptors().has(kind::CONSUME) {
+            return self.take_messages(client, until, into, all);
+        }
+        // A callback may destroy the client.
+        let held = client.weak().upgrade();
+        let count = self.take_messages(client, until, into, all);
+        into[..count].iter().for_each(|message| client.intercept_message(kind::CONSUME, *message));
+        drop(held);
+        count
+    }
+
+    fn take_messages(
+        self: &Arc<Self>,
+        client: &Client,
+        until: Option<Instant>,
+        into: &mut [*mut rd_kafka_message_t],
+        all: bool,
+    ) -> usize {
         let queue = self.end();
         let consumer = client.consumer();
         let mut count = 0;
@@ -534,6 +553,9 @@ impl Queue {
             let mut one = [ptr::null_mut()];
             // An entry that is no record is left for the next round.
             if self.pop_record(client, until, &mut one) {
+                if client.interceptors().has(kind::CONSUME) {
+                    client.intercept_message(kind::CONSUME, one[0]);
+                }
                 return Some(Event::of(Op::Message(ErrorMessage(one[0])), client));
             }
             state = queue.state.lock();
@@ -754,8 +776,8 @@ pub unsafe extern "C" fn rd_kafka_queue_get_main(rk: *const Client) -> *const Qu
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_queue_get_consumer(rk: *const Client) -> *const Queue {
-    // SAFETY: NULL or a client, says the caller.
     guarded_for(rk, ptr::null(), || {
+        // SAFETY: NULL or a client, says the caller.
         raw(unsafe { Client::of(rk) }.and_then(|client| client.consumer_queue().cloned()))
     })
 }

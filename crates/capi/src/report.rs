@@ -1,7 +1,10 @@
 //! Delivery reports: a batch of them is one entry of a queue, unfolded when it is served. The messages of a batch lie in
 //! the arena of the thread that produced them.
 
-use std::{ffi::c_void, sync::Arc};
+use std::{
+    ffi::c_void,
+    sync::{Arc, Weak},
+};
 
 use ottla::{DeliveryBatch, DeliverySink, PersistenceStatus, Producer};
 use parking_lot::Mutex;
@@ -11,6 +14,7 @@ use crate::{
     client::Client,
     conf::{DrCb, DrMsgCb},
     error::code_of,
+    interceptors::kind,
     message::{Held, Home},
     queue::{self, Op, Queue},
     types::{OFFSET_INVALID, rd_kafka_message_t},
@@ -25,6 +29,8 @@ pub(crate) struct Reports {
     has_messages: bool,
     /// To give back what the messages count for in the queue's limits. Empty once the client is gone.
     producer: Mutex<Option<Producer>>,
+    /// The client, if its interceptors look at what was acknowledged.
+    witness: Option<Weak<Client>>,
 }
 
 /// The reports of a batch, as far as they were not seen yet.
@@ -47,8 +53,13 @@ struct GivingBack {
 }
 
 impl Reports {
-    pub(crate) fn new(queue: Option<Arc<Queue>>, only_errors: bool, has_messages: bool) -> Self {
-        Self { queue, only_errors, has_messages, producer: Mutex::new(None) }
+    pub(crate) fn new(
+        queue: Option<Arc<Queue>>,
+        only_errors: bool,
+        has_messages: bool,
+        witness: Option<Weak<Client>>,
+    ) -> Self {
+        Self { queue, only_errors, has_messages, producer: Mutex::new(None), witness }
     }
 
     pub(crate) const fn has_messages(&self) -> bool {
@@ -65,7 +76,7 @@ impl DeliverySink for Reports {
         let producer = self.producer.lock().clone();
         let is_wanted = producer.is_some() && !(self.only_errors && batch.error().is_none());
         let code = batch.error().map_or(0, code_of);
-        let delivery = Delivery {
+        let mut delivery = Delivery {
             batch,
             producer: if self.keeps_charge() { producer } else { None },
             has_messages: self.has_messages,
@@ -73,6 +84,13 @@ impl DeliverySink for Reports {
             shown: 0,
             code,
         };
+        if let Some(client) = self.witness.as_ref().and_then(Weak::upgrade) {
+            let mut place = 0;
+            while let Some(held) = delivery.message(place) {
+                client.intercept_message(kind::ACKNOWLEDGEMENT, held.cast());
+                place += 1;
+            }
+        }
         match &self.queue {
             Some(queue) if is_wanted => queue.push(Op::Delivery(Box::new(delivery))),
             _ => drop(delivery),
@@ -109,7 +127,7 @@ impl Delivery {
             PersistenceStatus::PossiblyPersisted => 1,
             PersistenceStatus::Persisted => 2,
         };
-        if message.latency >= 0 {
+        if !std::mem::replace(&mut message.is_reported, true) && message.latency >= 0 {
             message.latency = (queue::coarse_micros() - message.latency).max(0);
         }
         Some(held)

@@ -214,6 +214,15 @@ fn the_admin_example_creates_describes_and_deletes() {
 #[test]
 fn programs_in_c_pass() {
     let (folder, cluster) = (folder("programs"), cluster(4));
+    run(Command::new(env::var("CC").unwrap_or_else(|_| "cc".into()))
+        .args(["-std=gnu90", "-Wall", "-Wextra", "-pedantic", "-Werror", "-shared", "-fPIC", "-o"])
+        .arg(folder.join("plugin.so"))
+        .arg(here("tests/plugin.c"))
+        .arg("-I")
+        .arg(here("include"))
+        .arg("-L")
+        .arg(&folder)
+        .arg("-lrdkafka"));
     for entry in fs::read_dir(here("tests/c")).unwrap() {
         let source = entry.unwrap().path();
         let program = program(&folder, &source);

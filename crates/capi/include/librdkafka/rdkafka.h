@@ -2052,59 +2052,59 @@ rd_kafka_event_t *rd_kafka_queue_poll(rd_kafka_queue_t *rkqu, int timeout_ms);
 RD_EXPORT
 int rd_kafka_queue_poll_callback(rd_kafka_queue_t *rkqu, int timeout_ms);
 
-/** Adds an on_conf_set interceptor; a name may be used once per kind. Not there yet. */
+/** Adds an on_conf_set interceptor; a name may be used once per kind. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_conf_set(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_conf_set_t *on_conf_set, void *ic_opaque);
 
-/** Adds an on_conf_dup interceptor; a name may be used once per kind. Not there yet. */
+/** Adds an on_conf_dup interceptor; a name may be used once per kind. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_conf_dup(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_conf_dup_t *on_conf_dup, void *ic_opaque);
 
-/** Frees the conf interceptor add on conf. Not there yet. */
+/** Adds an on_conf_destroy interceptor; a name may be used once per kind. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_conf_destroy(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_conf_destroy_t *on_conf_destroy, void *ic_opaque);
 
-/** Adds an on_new interceptor; a name may be used once per kind. Not there yet. */
+/** Adds an on_new interceptor; a name may be used once per kind. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_new(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_new_t *on_new, void *ic_opaque);
 
-/** Frees the interceptor add on. Not there yet. */
+/** Adds an on_destroy interceptor; a name may be used once per kind. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_destroy(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_destroy_t *on_destroy, void *ic_opaque);
 
-/** Adds an on_send interceptor; a name may be used once per kind. Not there yet. */
+/** Adds an on_send interceptor; a name may be used once per kind. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_send(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_send_t *on_send, void *ic_opaque);
 
-/** Adds an on_acknowledgement interceptor; a name may be used once per kind. Not there yet. */
+/** Adds an on_acknowledgement interceptor; a name may be used once per kind. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_acknowledgement(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_acknowledgement_t *on_acknowledgement, void *ic_opaque);
 
-/** Adds an on_consume interceptor; a name may be used once per kind. Not there yet. */
+/** Adds an on_consume interceptor; a name may be used once per kind. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_consume(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_consume_t *on_consume, void *ic_opaque);
 
-/** Adds an on_commit interceptor; a name may be used once per kind. Not there yet. */
+/** Adds an on_commit interceptor; a name may be used once per kind. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_commit(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_commit_t *on_commit, void *ic_opaque);
 
-/** Adds an on_request_sent interceptor; a name may be used once per kind. Not there yet. */
+/** Adds an on_request_sent interceptor; a name may be used once per kind. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_request_sent(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_request_sent_t *on_request_sent, void *ic_opaque);
 
-/** Adds an on_response_received interceptor; a name may be used once per kind. Not there yet. */
+/** Adds an on_response_received interceptor; a name may be used once per kind. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_response_received(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_response_received_t *on_response_received, void *ic_opaque);
 
-/** Adds an on_thread_start interceptor; a name may be used once per kind. Not there yet. */
+/** Adds an on_thread_start interceptor; a name may be used once per kind. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_thread_start(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_thread_start_t *on_thread_start, void *ic_opaque);
 
-/** Adds an on_thread_exit interceptor; a name may be used once per kind. Not there yet. */
+/** Adds an on_thread_exit interceptor; a name may be used once per kind. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_thread_exit(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_thread_exit_t *on_thread_exit, void *ic_opaque);
 
-/** Adds an on_broker_state_change interceptor; a name may be used once per kind. Not there yet. */
+/** Adds an on_broker_state_change interceptor; a name may be used once per kind. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_broker_state_change(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_broker_state_change_t *on_broker_state_change, void *ic_opaque);
 

@@ -435,12 +435,11 @@ pub(super) const ROWS: &[Property] = &[
         .doc("Get the token from a cloud's metadata service."),
     Property::global("plugin.library.paths")
         .string("")
-        .refused("plug-in libraries aren't loaded")
-        .doc("Plug-in libraries to load, separated by semicolons."),
+        .doc("Plug-in libraries to load, separated by semicolons, for the C library."),
     Property::global("interceptors").by_call().doc("Interceptors, added by a call."),
     Property::global("group.id").consumer().string("").high().doc(
-        "The consumer group's name. Consumers work on assigned partitions and don't commit yet; with a \
-             group they can start from what was committed for it.",
+        "The consumer group's name. Consumers work on assigned partitions; with a \
+             group they commit, and start from what was committed for it.",
     ),
     Property::global("group.instance.id").consumer().string("").medium().accepted(GROUPS).doc(
         "A name that stays with a group member over restarts, so that they don't cause a \

@@ -1,0 +1,222 @@
+/* Interceptors of configurations and clients, and a plug-in library. */
+#include <librdkafka/rdkafka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int bad, of_dup, of_conf_destroy, of_new, of_destroy, of_commit, of_start, of_exit;
+static int of_send, of_failed, of_acknowledgement, of_consume;
+
+#define CHECK(what)                                                                                                    \
+        do {                                                                                                           \
+                if (!(what)) {                                                                                         \
+                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
+                        bad++;                                                                                         \
+                }                                                                                                      \
+        } while (0)
+
+static rd_kafka_resp_err_t on_send(rd_kafka_t *rk, rd_kafka_message_t *message, void *opaque) {
+        rd_kafka_headers_t *headers = rd_kafka_headers_new(1);
+        CHECK(rk != NULL && opaque == &bad && !strcmp(rd_kafka_topic_name(message->rkt), "interceptors"));
+        CHECK(rd_kafka_header_add(headers, "trace", -1, "here", -1) == 0);
+        rd_kafka_message_set_headers(message, headers);
+        of_send++;
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_acknowledgement(rd_kafka_t *rk, rd_kafka_message_t *message, void *opaque) {
+        CHECK(rk != NULL && opaque == &bad);
+        if (message->err)
+                of_failed++;
+        else {
+                CHECK(message->offset >= 0 && message->len == 5);
+                CHECK(rd_kafka_message_latency(message) >= 0 && rd_kafka_message_latency(message) < 60000000);
+                __atomic_add_fetch(&of_acknowledgement, 1, __ATOMIC_SEQ_CST);
+        }
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_consume(rd_kafka_t *rk, rd_kafka_message_t *message, void *opaque) {
+        CHECK(rk != NULL && opaque == &bad && !message->err);
+        of_consume++;
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_commit(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets,
+                                     rd_kafka_resp_err_t err, void *opaque) {
+        CHECK(rk != NULL && opaque == &bad && !err && offsets->cnt == 1);
+        of_commit++;
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_destroy(rd_kafka_t *rk, void *opaque) {
+        CHECK(rk != NULL && opaque == &bad);
+        of_destroy++;
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_thread_start(rd_kafka_t *rk, rd_kafka_thread_type_t type, const char *name, void *opaque) {
+        CHECK(rk != NULL && opaque == &bad && type == RD_KAFKA_THREAD_BACKGROUND && !strcmp(name, "background"));
+        of_start++;
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_thread_exit(rd_kafka_t *rk, rd_kafka_thread_type_t type, const char *name, void *opaque) {
+        CHECK(rk != NULL && opaque == &bad && type == RD_KAFKA_THREAD_BACKGROUND && !strcmp(name, "background"));
+        of_exit++;
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf, void *opaque, char *errstr,
+                                  size_t errstr_size) {
+        char value[64];
+        size_t size = sizeof(value);
+        CHECK(rk != NULL && opaque == &bad && errstr != NULL && errstr_size > 0);
+        CHECK(rd_kafka_conf_get(conf, "client.id", value, &size) == RD_KAFKA_CONF_OK && !strcmp(value, "seen"));
+        CHECK(!rd_kafka_interceptor_add_on_send(rk, "test", on_send, opaque));
+        CHECK(rd_kafka_interceptor_add_on_send(rk, "test", on_send, opaque) == RD_KAFKA_RESP_ERR__CONFLICT);
+        CHECK(!rd_kafka_interceptor_add_on_acknowledgement(rk, "test", on_acknowledgement, opaque));
+        CHECK(!rd_kafka_interceptor_add_on_consume(rk, "test", on_consume, opaque));
+        CHECK(!rd_kafka_interceptor_add_on_commit(rk, "test", on_commit, opaque));
+        CHECK(!rd_kafka_interceptor_add_on_destroy(rk, "test", on_destroy, opaque));
+        CHECK(!rd_kafka_interceptor_add_on_thread_start(rk, "test", on_thread_start, opaque));
+        CHECK(!rd_kafka_interceptor_add_on_thread_exit(rk, "test", on_thread_exit, opaque));
+        of_new++;
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_conf_res_t on_conf_set(rd_kafka_conf_t *conf, const char *name, const char *val, char *errstr,
+                                       size_t errstr_size, void *opaque) {
+        CHECK(conf != NULL && opaque == &bad);
+        if (strcmp(name, "mine"))
+                return RD_KAFKA_CONF_UNKNOWN;
+        if (!strcmp(val, "good"))
+                return RD_KAFKA_CONF_OK;
+        snprintf(errstr, errstr_size, "not good");
+        return RD_KAFKA_CONF_INVALID;
+}
+
+static rd_kafka_resp_err_t on_conf_dup(rd_kafka_conf_t *new_conf, const rd_kafka_conf_t *old_conf, size_t filter_cnt,
+                                       const char **filter, void *opaque) {
+        CHECK(new_conf != old_conf && opaque == &bad);
+        CHECK(filter_cnt == 0 || !strcmp(filter[0], "client."));
+        of_dup++;
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_conf_destroy(void *opaque) {
+        CHECK(opaque == &bad);
+        of_conf_destroy++;
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static void on_event(rd_kafka_t *rk, rd_kafka_event_t *event, void *opaque) {
+        (void)rk;
+        (void)opaque;
+        rd_kafka_event_destroy(event);
+}
+
+static rd_kafka_conf_t *configuration(const char *brokers) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        char errstr[256];
+        rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr));
+        rd_kafka_conf_set(conf, "client.id", "seen", errstr, sizeof(errstr));
+        CHECK(!rd_kafka_conf_interceptor_add_on_new(conf, "test", on_new, &bad));
+        CHECK(rd_kafka_conf_interceptor_add_on_new(conf, "test", on_new, &bad) == RD_KAFKA_RESP_ERR__CONFLICT);
+        CHECK(!rd_kafka_conf_interceptor_add_on_conf_set(conf, "test", on_conf_set, &bad));
+        CHECK(!rd_kafka_conf_interceptor_add_on_conf_dup(conf, "test", on_conf_dup, &bad));
+        CHECK(!rd_kafka_conf_interceptor_add_on_conf_destroy(conf, "test", on_conf_destroy, &bad));
+        return conf;
+}
+
+static void plugins(const char *program, const char *brokers) {
+        char path[1024], errstr[256];
+        rd_kafka_conf_t *conf = rd_kafka_conf_new(), *copy;
+        rd_kafka_t *rk;
+        CHECK(rd_kafka_conf_set(conf, "plugin.library.paths", "/no/such/library", errstr, sizeof(errstr)) ==
+              RD_KAFKA_CONF_INVALID);
+        CHECK(strstr(errstr, "/no/such/library"));
+        CHECK(rd_kafka_conf_set(conf, "plugin.trace", "x", errstr, sizeof(errstr)) == RD_KAFKA_CONF_UNKNOWN);
+        snprintf(path, sizeof(path), "%.*s/plugin", (int)(strrchr(program, '/') - program), program);
+        if (rd_kafka_conf_set(conf, "plugin.library.paths", path, errstr, sizeof(errstr))) {
+                fprintf(stderr, "%s\n", errstr);
+                bad++;
+        }
+        CHECK(rd_kafka_conf_set(conf, "plugin.trace", "seen", errstr, sizeof(errstr)) == RD_KAFKA_CONF_OK);
+        CHECK(getenv("PLUGIN_TRACE") && !strcmp(getenv("PLUGIN_TRACE"), "seen"));
+        rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr));
+        copy = rd_kafka_conf_dup(conf);
+        rd_kafka_conf_destroy(conf);
+        rk = rd_kafka_new(RD_KAFKA_PRODUCER, copy, errstr, sizeof(errstr));
+        CHECK(getenv("PLUGIN_NEW") && !strcmp(getenv("PLUGIN_NEW"), rd_kafka_name(rk)));
+        rd_kafka_destroy(rk);
+}
+
+int main(int argc, char **argv) {
+        rd_kafka_conf_t *conf, *copy;
+        rd_kafka_topic_partition_list_t *list;
+        rd_kafka_message_t *message;
+        rd_kafka_headers_t *headers;
+        const char *filter[] = {"client."};
+        const void *value;
+        char errstr[256];
+        size_t size;
+        rd_kafka_t *rk;
+        int i;
+
+        if (argc < 2)
+                return 2;
+        plugins(argv[0], argv[1]);
+        conf = configuration(argv[1]);
+        CHECK(rd_kafka_conf_set(conf, "mine", "good", errstr, sizeof(errstr)) == RD_KAFKA_CONF_OK);
+        CHECK(rd_kafka_conf_set(conf, "mine", "evil", errstr, sizeof(errstr)) == RD_KAFKA_CONF_INVALID);
+        CHECK(!strcmp(errstr, "not good"));
+        copy = rd_kafka_conf_dup(conf);
+        CHECK(of_dup == 1);
+        rd_kafka_conf_destroy(copy);
+        copy = rd_kafka_conf_dup_filter(conf, 1, filter);
+        CHECK(of_dup == 2);
+        rd_kafka_conf_destroy(copy);
+        CHECK(of_conf_destroy == 0);
+        rd_kafka_conf_set_background_event_cb(conf, on_event);
+        rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
+        CHECK(rk != NULL && of_new == 1 && of_conf_destroy == 0);
+        for (i = 0; i < 10; i++)
+                CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("interceptors"), RD_KAFKA_V_PARTITION(0),
+                                         RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                                         RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END));
+        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(of_send == 10 && of_failed == 0);
+        CHECK(__atomic_load_n(&of_acknowledgement, __ATOMIC_SEQ_CST) == 10);
+        CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("interceptors"), RD_KAFKA_V_PARTITION(99),
+                                RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END) != 0);
+        CHECK(of_send == 11 && of_failed == 1);
+        CHECK(of_start == 1 && of_exit == 0);
+        rd_kafka_destroy(rk);
+        CHECK(of_exit == 1 && of_destroy == 1 && of_conf_destroy == 1);
+
+        conf = configuration(argv[1]);
+        CHECK(!rd_kafka_conf_set(conf, "group.id", "interceptors", errstr, sizeof(errstr)));
+        CHECK(!rd_kafka_conf_set(conf, "enable.auto.commit", "false", errstr, sizeof(errstr)));
+        rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, errstr, sizeof(errstr));
+        CHECK(rk != NULL && of_new == 2);
+        list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_topic_partition_list_add(list, "interceptors", 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
+        CHECK(rd_kafka_assign(rk, list) == 0);
+        for (i = 0; i < 100 && of_consume < 10; i++) {
+                message = rd_kafka_consumer_poll(rk, 100);
+                if (!message)
+                        continue;
+                CHECK(!message->err && !rd_kafka_message_headers(message, &headers));
+                CHECK(!rd_kafka_header_get_last(headers, "trace", &value, &size) && size == 4);
+                rd_kafka_message_destroy(message);
+        }
+        CHECK(of_consume == 10);
+        CHECK(rd_kafka_commit(rk, NULL, 0) == 0);
+        CHECK(of_commit == 1);
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_consumer_close(rk);
+        rd_kafka_destroy(rk);
+        CHECK(of_destroy == 2 && of_conf_destroy == 2);
+        return bad != 0;
+}
