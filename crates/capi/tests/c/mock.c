@@ -153,7 +153,7 @@ static void errors_are_retried_or_reported(rd_kafka_mock_cluster_t *cluster, con
         rd_kafka_mock_push_request_errors_array(cluster, PRODUCE, 2, errors);
         CHECK(produce(rk, "errors", 0) == 0);
         CHECK(produce(rk, "errors", 0) == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
-        rd_kafka_mock_push_request_errors_array(cluster, PRODUCE, 2, errors + 1);
+        rd_kafka_mock_push_request_errors_array(cluster, PRODUCE, 1, errors + 1);
         rd_kafka_mock_clear_request_errors(cluster, PRODUCE);
         CHECK(produce(rk, "errors", 0) == 0);
 
