@@ -26,6 +26,10 @@ both() {
 kcat_says=$(LD_LIBRARY_PATH=$OTTLA_PREFIX/lib kcat -V 2>&1)
 [[ $kcat_says == *"librdkafka 2.15.0"* ]] || fail "kcat doesn't use our library: $kcat_says"
 
+# What kcat sets by itself is what every C program sets: no reason for a warning.
+printf 'quiet' | ours -P -t quiet > "$work/quiet"
+equal "warnings that every program would get" "" "$(grep -i 'termination' "$work/quiet" || true)"
+
 # -P: keys, headers, nothing as a value, a partition, codecs, files, properties
 printf 'k1:one\nk2:two\n:empty key\nk4:\n' | ours -P -t t -p 0 -K : -Z -H a=1 -H b=two
 for codec in none gzip snappy lz4 zstd; do

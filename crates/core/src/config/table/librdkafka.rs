@@ -213,8 +213,10 @@ pub(super) const ROWS: &[Property] = &[
         .doc("The topic configuration of topics that have none of their own."),
     Property::global("internal.termination.signal")
         .integer(0, 128, "0")
-        .accepted("no thread needs a signal to be stopped")
-        .doc("The signal that interrupts blocking system calls when the client ends."),
+        .doc(
+            "The signal that interrupts blocking system calls when the client ends. No call blocks here, so that none is \
+             needed and any is as good.",
+        ),
     Property::global("api.version.request").boolean("true").high().deprecated().doc(
         "Ask every broker which API versions it has. `false` takes `broker.version.fallback` at \
              its word, for brokers before 0.10.",
