@@ -41,6 +41,7 @@ cargo xtask COMMAND [OPTIONS]        (cargo xtask COMMAND --help says more)
   fuzz       hostile bytes against the decoders, as many as you like
   sim        replay one seed of the simulator
   swarm      run the simulator with many seeds, fixed or fresh
+  mutants    let the client make deliberate mistakes, and see who of the simulator's checkers notices them
   threads    the places where threads meet, in every order (loom)
   sanitize   the tests under ThreadSanitizer, AddressSanitizer or valgrind
 ";
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::main(&args),
         "sim" => sim::sim(&args),
         "swarm" => sim::swarm(&args),
+        "mutants" => sim::mutants(&args),
         "threads" => threads::threads(&args),
         "sanitize" => threads::sanitize(&args),
         "" | "help" | "--help" | "-h" => {

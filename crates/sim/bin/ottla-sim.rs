@@ -1,5 +1,5 @@
 //! `ottla-sim SEED` replays one seed with its story; `ottla-sim --swarm FIRST COUNT` runs many; `--minutes N` runs fresh
-//! ones for so long.
+//! ones for so long; `--mutants COUNT` (with the feature `mutants`) hunts deliberate mistakes.
 
 use std::{process::ExitCode, time::Instant};
 
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
             _ => usage(),
         },
         #[cfg(feature = "mutants")]
-        Some("--mutants") => mutants(number(1).unwrap_or(1000)),
+        Some("--mutants") => mutants(number(1).unwrap_or(1000), arguments.get(2..).unwrap_or_default()),
         Some("--minutes") => match number(1) {
             Some(minutes) => {
                 let first = std::time::SystemTime::now()
@@ -70,13 +70,22 @@ fn swarm(first: u64, mut go_on: impl FnMut(u64, u64) -> bool) -> ExitCode {
     if failed > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS }
 }
 
-/// Hunts all mistakes; with `SEEDS`, so many seeds each.
+/// Hunts the mistakes of these names, or all, with `most` seeds each.
 #[cfg(feature = "mutants")]
-fn mutants(most: u64) -> ExitCode {
-    use ottla_sim::mutants::{Verdict, hunt, table};
+fn mutants(most: u64, names: &[String]) -> ExitCode {
+    use ottla_core::mutation::Mutant;
+    use ottla_sim::mutants::{Verdict, by_checker, hunt, table};
 
+    let unknown = |name: &&String| !Mutant::ALL.iter().any(|mutant| format!("{mutant:?}") == **name);
+    if let Some(name) = names.iter().find(unknown) {
+        eprintln!("there is no mistake {name}; crates/core/src/mutation.rs lists them");
+        return ExitCode::from(2);
+    }
     let mut verdicts: Vec<Verdict> = Vec::new();
-    for mutant in ottla_core::mutation::Mutant::ALL {
+    for mutant in Mutant::ALL {
+        if !names.is_empty() && !names.contains(&format!("{mutant:?}")) {
+            continue;
+        }
         let verdict = hunt(*mutant, most);
         let caught = verdict.caught.as_ref();
         eprintln!(
@@ -86,6 +95,9 @@ fn mutants(most: u64) -> ExitCode {
         verdicts.push(verdict);
     }
     print!("{}", table(&verdicts));
+    for (checker, count) in by_checker(&verdicts) {
+        println!("{checker} noticed {count}");
+    }
     let missed = verdicts.iter().filter(|verdict| verdict.caught.is_none()).count();
     println!("{} passed, {missed} failed", verdicts.len() - missed);
     if missed > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS }
@@ -113,6 +125,6 @@ fn parse(text: &str) -> Option<u64> {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: ottla-sim SEED | --swarm FIRST COUNT | --minutes N");
+    eprintln!("usage: ottla-sim SEED | --swarm FIRST COUNT | --minutes N | --mutants COUNT [MISTAKE...]");
     ExitCode::from(2)
 }

@@ -12,7 +12,9 @@ use crate::{
 };
 
 /// How many kinds of fault there are.
-pub const KINDS: u32 = 21;
+pub const KINDS: u32 = 25;
+/// How many there were when topics and logs were not changed by anybody but producers.
+pub const SECOND_KINDS: u32 = 21;
 /// How many there were when there were no consumers.
 pub const FIRST_KINDS: u32 = 12;
 
@@ -74,6 +76,10 @@ pub enum Heal {
     TwoWays(usize, BrokerId, Direction),
     /// Metadata tells the truth again.
     Thaw,
+    /// A topic that was deleted is made anew: its place in the list of topics, and its partitions.
+    Create(u32, i32),
+    /// No request is refused any more.
+    Refusals,
 }
 
 /// Lets something go wrong; `heals` gets what ends it, and when.
@@ -86,7 +92,9 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
     let for_a_while = Duration::from_millis(10 + rng.below(4_000));
     let until = world.now + for_a_while;
     let now = world.now;
-    let (topic, partitions) = knobs.topics[rng.below(knobs.topics.len() as u64) as usize].clone();
+    let index = rng.below(knobs.topics.len() as u64) as usize;
+    let (topic, partitions) = knobs.topics[index].clone();
+    let index = index as u32;
     let partition = rng.below(partitions as u64) as i32;
     match kind {
         0 => world.reset_a_link(),
@@ -217,12 +225,58 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
             world.trace.note(now, format_args!("client {client} sleeps for {for_a_while:?}"));
             world.suspended.insert(client, until);
         }
-        _ => {
+        20 => {
             world.wall_skew_ms = rng.below(7_200_000) as i64 - 3_600_000;
             world.trace.note(now, format_args!("the wall clocks jump to {} ms", world.wall_skew_ms));
         }
+        21 => {
+            let (api, code) = [
+                (ApiKey::InitProducerId, ErrorCode::COORDINATOR_LOAD_IN_PROGRESS),
+                (ApiKey::InitProducerId, ErrorCode::NOT_COORDINATOR),
+                (ApiKey::ListOffsets, ErrorCode::LEADER_NOT_AVAILABLE),
+                (ApiKey::Fetch, ErrorCode::NOT_LEADER_OR_FOLLOWER),
+                (ApiKey::Produce, ErrorCode::NOT_LEADER_OR_FOLLOWER),
+            ][rng.below(5) as usize];
+            world.trace.note(now, format_args!("every {} is answered {}", api.name(), code.name()));
+            world.cluster.control().inject(Fault::new(FaultAction::Error(code)).api(api));
+            heals.push((until, Heal::Refusals));
+        }
+        22 if knobs.records_deleted => {
+            let Some(state) = world.cluster.control().partition(&topic, partition) else { return };
+            let room = (state.high_watermark - state.log_start_offset).max(0) as u64;
+            let start = state.log_start_offset + rng.below(room + 1) as i64;
+            world.trace.note(now, format_args!("{topic} [{partition}] loses what is before {start}"));
+            world.history.delete(&mut world.cluster, &topic, index, partition, start);
+        }
+        23 if knobs.unclean => {
+            let Some(state) = world.cluster.control().partition(&topic, partition) else { return };
+            let room = (state.log_end_offset - state.log_start_offset).max(0) as u64;
+            let end = state.log_start_offset + rng.below(room + 1) as i64;
+            world
+                .trace
+                .note(now, format_args!("{topic} [{partition}]: {broker:?} is elected and has no more than {end}"));
+            if world.cluster.control().is_alive(broker) {
+                world.cluster.control().move_leader(&topic, partition, Some(broker));
+            }
+            world.history.cut(&mut world.cluster, &topic, index, partition, end);
+        }
+        24 if knobs.topics_deleted => {
+            if world.cluster.control().topic_id(&topic).is_none() {
+                return;
+            }
+            world.trace.note(now, format_args!("{topic} is deleted"));
+            world.history.delete_topic(&mut world.cluster, &topic, index, partitions);
+            let at = if rng.chance(1, 2) { now } else { until };
+            heals.push((at, Heal::Create(index, partitions)));
+        }
+        _ => {}
     }
     world.settle_cluster();
+}
+
+/// The name of a topic by its place in the list of topics.
+pub fn topic_name(index: u32) -> String {
+    format!("t{index}")
 }
 
 /// Ends faults.
@@ -240,6 +294,13 @@ pub fn apply(world: &mut World, heals: Vec<Heal>) {
                 world.one_way.remove(&(client, broker, direction));
             }
             Heal::Thaw => world.cluster.control().thaw_metadata(),
+            Heal::Refusals => world.cluster.control().clear_faults(),
+            Heal::Create(index, partitions) => {
+                let mut control = world.cluster.control();
+                let replicas = control.brokers().len().min(3) as i16;
+                // The name is valid, and it is not there.
+                let _ = control.create_topic(&topic_name(index), partitions, replicas);
+            }
         }
     }
     world.settle_cluster();

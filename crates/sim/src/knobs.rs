@@ -11,7 +11,7 @@ use ottla_core::{
 };
 
 use crate::{
-    faults::{FIRST_KINDS, KINDS},
+    faults::{FIRST_KINDS, KINDS, SECOND_KINDS},
     network::NetworkKnobs,
     reader::Habits,
 };
@@ -39,6 +39,12 @@ pub struct Knobs {
     pub kinds: u32,
     /// Brokers may lose what their followers do not have.
     pub lossy: bool,
+    /// Records are deleted before others have read them.
+    pub records_deleted: bool,
+    /// A replica without the newest records may become the leader.
+    pub unclean: bool,
+    /// Topics are deleted and made anew.
+    pub topics_deleted: bool,
     /// How long followers lag.
     pub replication_lag: Duration,
     /// The network.
@@ -60,6 +66,20 @@ pub struct Knobs {
 impl Knobs {
     /// Draws every knob.
     pub fn from_seed(seed: u64) -> Self {
+        let mut knobs = Self::untouched_logs(seed);
+        let mut rng = Rng::from_seed(seed ^ 0x10_65);
+        knobs.kinds = KINDS;
+        knobs.records_deleted = rng.chance(1, 3);
+        knobs.unclean = rng.chance(1, 6);
+        knobs.topics_deleted = rng.chance(1, 4);
+        if rng.chance(1, 6) {
+            knobs.producer.linger = Linger::Auto;
+        }
+        knobs
+    }
+
+    /// Draws the knobs of a world in which only producers change logs and nobody deletes a topic.
+    pub fn untouched_logs(seed: u64) -> Self {
         let mut knobs = Self::producers_only(seed);
         let mut rng = Rng::from_seed(seed ^ 0xc0_45_0e);
         let pick = |rng: &mut Rng, choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
@@ -72,7 +92,7 @@ impl Knobs {
             .map(|i| (format!("t{i}"), (partitions / topics + u64::from(i < partitions % topics)) as i32))
             .collect();
         knobs.fault_kinds = rng.next_u64() as u32;
-        knobs.kinds = KINDS;
+        knobs.kinds = SECOND_KINDS;
         knobs.consumers = pick(&mut rng, &[0, 1, 2, 2, 2, 3]) as u32;
         knobs.divided = rng.chance(1, 2);
         knobs.habits = Habits {
@@ -130,6 +150,9 @@ impl Knobs {
             habits: Habits { sleeps: false, single_percent: 0, restless: u64::MAX },
             consumer: ConsumerSettings::default(),
             mutation: Mutation::NONE,
+            records_deleted: false,
+            unclean: false,
+            topics_deleted: false,
             lossy: rng.chance(1, 3),
             replication_lag: millis(pick(&mut rng, &[0, 0, 5, 100])),
             network: NetworkKnobs {

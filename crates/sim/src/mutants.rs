@@ -1,5 +1,7 @@
 //! The mutation check: a core that makes one mistake must be caught by some checker, soon.
 
+use std::collections::BTreeMap;
+
 use ottla_core::mutation::{Mutant, Mutation};
 
 use crate::{Broken, Knobs, run};
@@ -17,32 +19,45 @@ pub struct Verdict {
 
 /// Runs the seeds from 1 on with a mistake until it is noticed, up to `most` of them.
 pub fn hunt(mutant: Mutant, most: u64) -> Verdict {
-    // The story of a mistake that has randomness of its own has to be told twice.
-    let twice = matches!(mutant, Mutant::OwnRandomness | Mutant::OwnOrder);
     for seed in 1..=most {
-        let mut knobs = Knobs::from_seed(seed);
-        let mutation = Mutation::of(mutant);
-        knobs.producer.mutation = mutation;
-        knobs.consumer.mutation = mutation;
-        knobs.mutation = mutation;
-        let outcome = run(&knobs, false);
-        let second = twice.then(|| run(&knobs, false));
-        let broken = match second {
-            Some(second) if second.hash != outcome.hash => {
-                Some(Broken::new("determinism", "the same seed told two stories"))
-            }
-            _ => outcome.broken,
-        };
-        if let Some(broken) = broken {
+        if let Some(broken) = notice(mutant, seed) {
             return Verdict { mutant, caught: Some((seed, broken)), tried: seed };
         }
     }
     Verdict { mutant, caught: None, tried: most }
 }
 
+/// What breaks with a mistake in the world of a seed.
+pub fn notice(mutant: Mutant, seed: u64) -> Option<Broken> {
+    // The story of a mistake that has randomness of its own has to be told twice.
+    let twice = matches!(mutant, Mutant::OwnRandomness | Mutant::OwnOrder);
+    let mut knobs = Knobs::from_seed(seed);
+    let mutation = Mutation::of(mutant);
+    knobs.producer.mutation = mutation;
+    knobs.consumer.mutation = mutation;
+    knobs.mutation = mutation;
+    let outcome = run(&knobs, false);
+    let second = twice.then(|| run(&knobs, false));
+    match second {
+        Some(second) if second.hash != outcome.hash => {
+            Some(Broken::new("determinism", "the same seed told two stories"))
+        }
+        _ => outcome.broken,
+    }
+}
+
+/// How many mistakes each checker noticed.
+pub fn by_checker(verdicts: &[Verdict]) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    for (_, broken) in verdicts.iter().filter_map(|verdict| verdict.caught.as_ref()) {
+        *counts.entry(broken.checker).or_default() += 1;
+    }
+    counts
+}
+
 /// All verdicts, as rows of a table in Markdown.
 pub fn table(verdicts: &[Verdict]) -> String {
-    let mut table = String::from("| mistake | caught by | seed | what it said |\n|---|---|---|---|\n");
+    let mut table = String::from("| mistake | noticed by | seed | what it said |\n|---|---|---:|---|\n");
     for Verdict { mutant, caught, tried } in verdicts {
         let name = format!("`{mutant:?}`: {}", mutant.what().trim());
         let row = match caught {

@@ -28,6 +28,7 @@ use crate::{
     checkers::{
         Broken,
         consume::{Expected, Progress},
+        log::Change,
     },
     workload::parse_value,
 };
@@ -154,19 +155,42 @@ impl Reader {
         self.poll(commands, rng)
     }
 
+    /// Somebody changed a log.
+    pub fn changed(&mut self, change: Change) {
+        let to_end = self.shared.settings.auto_offset_reset == OffsetReset::End;
+        match change {
+            Change::Start(topic, partition, start) => {
+                if let Some(progress) = self.partitions.get_mut(&(topic, partition)) {
+                    progress.deleted(start, to_end);
+                }
+            }
+            Change::Cut(topic, partition) => {
+                if let Some(progress) = self.partitions.get_mut(&(topic, partition)) {
+                    progress.cut();
+                }
+            }
+        }
+    }
+
     /// Everything heals: all partitions are to be read to the end, some again from the beginning.
-    pub fn settle(&mut self, commands: &CommandQueue, rng: &mut Rng) {
+    pub fn settle(&mut self, cluster: &mut Cluster, commands: &CommandQueue, rng: &mut Rng) {
         let again = rng.chance(1, 2);
         let keys: Vec<_> = self.partitions.keys().copied().collect();
         for key in keys {
+            let topic = &self.topics[key.0 as usize];
+            let start = cluster.control().partition(topic, key.1).map_or(0, |state| state.log_start_offset);
             let progress = self.progress(key);
             if progress.is_assigned() && progress.is_paused() {
                 self.resume(key);
             }
+            let changed = self.progress(key).is_changed();
+            if changed {
+                self.progress(key).renew();
+            }
             if !self.progress(key).is_assigned() {
-                self.add(key, Offset::Beginning, Expected::At(0), commands);
-            } else if again || self.progress(key).next().is_none() {
-                self.seek(key, Offset::Beginning, Expected::At(0), commands);
+                self.add(key, Offset::Beginning, Expected::At(start), commands);
+            } else if again || changed || self.progress(key).next().is_none() {
+                self.seek(key, Offset::Beginning, Expected::At(start), commands);
             }
         }
     }
@@ -214,7 +238,8 @@ impl Reader {
                         .zip(context.partition)
                         .and_then(|(topic, partition)| self.key(topic, partition));
                     if let Some(key) = key.filter(|key| self.partitions[key].is_assigned()) {
-                        self.seek(key, Offset::Beginning, Expected::At(0), commands);
+                        let expected = self.beginning(key);
+                        self.seek(key, Offset::Beginning, expected, commands);
                     }
                 }
                 _ => {}
@@ -370,13 +395,23 @@ impl Reader {
         }
     }
 
+    /// Where the beginning of a partition may be.
+    fn beginning(&mut self, key: (u32, i32)) -> Expected {
+        if self.progress(key).is_changed() {
+            Expected::Within { exact: Vec::new(), from: 0 }
+        } else {
+            Expected::At(0)
+        }
+    }
+
     /// A place, and what it may turn out to be.
-    fn some_place(&self, cluster: &mut Cluster, key: (u32, i32), rng: &mut Rng) -> (Offset, Expected) {
+    fn some_place(&mut self, cluster: &mut Cluster, key: (u32, i32), rng: &mut Rng) -> (Offset, Expected) {
         let topic = &self.topics[key.0 as usize];
         let end = cluster.control().partition(topic, key.1).map_or(0, |state| state.high_watermark);
+        let changed = self.progress(key).is_changed();
         let from = |from: i64| Expected::Within { exact: Vec::new(), from };
         match rng.below(10) {
-            0..=2 => (Offset::Beginning, Expected::At(0)),
+            0..=2 => (Offset::Beginning, self.beginning(key)),
             3..=5 => {
                 let offset = rng.below(end as u64 + 1) as i64;
                 (Offset::At(offset), Expected::At(offset))
@@ -384,6 +419,7 @@ impl Reader {
             6 => {
                 let offset = end + 1 + rng.below(5) as i64;
                 let expected = match self.shared.settings.auto_offset_reset {
+                    OffsetReset::Beginning if changed => from(0),
                     OffsetReset::Beginning => Expected::Within { exact: vec![0], from: offset },
                     OffsetReset::End => from(end),
                     OffsetReset::Error => Expected::At(offset),

@@ -112,6 +112,9 @@ impl<'a> Run<'a> {
             }
             while self.world.now >= next_fault {
                 faults::strike(knobs, &mut self.world, &mut self.rng, &mut self.heals);
+                for change in self.world.history.take_changes() {
+                    self.readers.iter_mut().for_each(|reader| reader.changed(change));
+                }
                 next_fault += self.rng.jitter(knobs.fault_every, 90);
             }
             let now = self.world.now;
@@ -133,7 +136,7 @@ impl<'a> Run<'a> {
         }
         for reader in &mut self.readers {
             let commands = Arc::clone(&self.world.clients[reader.client].commands);
-            reader.settle(&commands, &mut self.rng);
+            reader.settle(&mut self.world.cluster, &commands, &mut self.rng);
         }
         let patience = self.patience();
         let deadline = self.world.now + patience;
@@ -219,7 +222,8 @@ impl<'a> Run<'a> {
         };
         self.producers.iter().try_for_each(accounting::check)?;
         self.readers.iter().try_for_each(accounting::check_reader)?;
-        let log = Log::read(&mut self.world.cluster, &knobs.topics)?;
+        let history = std::mem::take(&mut self.world.history);
+        let log = Log::read(&mut self.world.cluster, &knobs.topics, history)?;
         delivery::check(&self.producers, &log, &knobs.topics, promises)?;
         consume::check(&self.readers, &self.producers, &log, promises.durable)
     }

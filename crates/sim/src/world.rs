@@ -14,7 +14,7 @@ use ottla_core::{broker::BrokerOutput, cluster::ClusterOutput, machine::Instant,
 use ottla_embedded_broker::{BrokerId, Cluster, ConnectionId, Output};
 
 use crate::{
-    checkers::{Broken, wire::Wire},
+    checkers::{Broken, log::History, wire::Wire},
     client::{Client, Mail, Owner},
     network::{Link, NetworkKnobs, Stream, cut},
     trace::Trace,
@@ -47,6 +47,8 @@ pub struct World {
     pub partitioned: BTreeSet<(usize, BrokerId)>,
     /// What is said on the links.
     pub wire: Wire,
+    /// What others than producers did to logs.
+    pub history: History,
     broken: Option<Broken>,
     links: BTreeMap<u64, Link>,
     by_owner: BTreeMap<(usize, BrokerKey), u64>,
@@ -138,6 +140,7 @@ impl World {
             wall_skew_ms: 0,
             partitioned: BTreeSet::new(),
             wire: Wire::default(),
+            history: History::default(),
             broken: None,
             links: BTreeMap::new(),
             by_owner: BTreeMap::new(),

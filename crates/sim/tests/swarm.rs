@@ -64,43 +64,43 @@ mod found {
 
     #[test]
     fn the_end_of_a_partition_is_not_told_after_a_seek() {
-        assert_eq!(run(&Knobs::from_seed(168), false).broken, None, "cargo xtask sim 168");
+        assert_eq!(run(&Knobs::untouched_logs(168), false).broken, None, "cargo xtask sim 168");
     }
 
     #[test]
     fn a_consumer_that_reads_committed_asks_a_broker_without_transactions_for_offsets() {
-        assert_eq!(run(&Knobs::from_seed(275), false).broken, None, "cargo xtask sim 275");
+        assert_eq!(run(&Knobs::untouched_logs(275), false).broken, None, "cargo xtask sim 275");
     }
 
     #[test]
     fn a_partition_that_was_refused_is_fetched_again_though_others_keep_a_fetch_in_flight() {
         for seed in [546, 990, 1147, 1851] {
-            assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
+            assert_eq!(run(&Knobs::untouched_logs(seed), false).broken, None, "cargo xtask sim {seed}");
         }
     }
 
     #[test]
     fn metadata_is_not_asked_for_with_every_answer() {
         for seed in [1538, 4049, 4195] {
-            assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
+            assert_eq!(run(&Knobs::untouched_logs(seed), false).broken, None, "cargo xtask sim {seed}");
         }
     }
 
     #[test]
     fn a_connection_lost_while_nobody_asks_does_not_keep_the_next_one_waiting() {
-        let knobs = Knobs::from_seed(1_795_243_168_294_441_523);
+        let knobs = Knobs::untouched_logs(1_795_243_168_294_441_523);
         assert_eq!(run(&knobs, false).broken, None, "cargo xtask sim 1795243168294441523");
     }
 
     #[test]
     fn a_tail_has_not_the_epoch_of_the_beginning() {
         for seed in [2, 60, 72, 88, 117, 140] {
-            assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
+            assert_eq!(run(&Knobs::untouched_logs(seed), false).broken, None, "cargo xtask sim {seed}");
         }
     }
 
     #[test]
     fn an_epoch_without_records_was_not_cut_off() {
-        assert_eq!(run(&Knobs::from_seed(38), false).broken, None, "cargo xtask sim 38");
+        assert_eq!(run(&Knobs::untouched_logs(38), false).broken, None, "cargo xtask sim 38");
     }
 }

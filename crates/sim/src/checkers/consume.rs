@@ -15,6 +15,12 @@ pub struct Progress {
     expected: Expected,
     /// Where reading without a gap began.
     since: Option<i64>,
+    /// Where the log came to begin when records were deleted.
+    starts: Vec<i64>,
+    /// Whoever stands at records that were deleted is sent to the end instead of the beginning.
+    reset_to_end: bool,
+    /// Records were lost, and others took their offsets: where it goes on is not known until it begins anew.
+    cut: bool,
     /// Which record stood at each offset, as producer and number.
     read: BTreeMap<i64, (u32, u64)>,
 }
@@ -42,6 +48,9 @@ impl Progress {
             paused: false,
             expected: Expected::At(0),
             since: None,
+            starts: Vec::new(),
+            reset_to_end: false,
+            cut: false,
             read: BTreeMap::new(),
         }
     }
@@ -51,6 +60,30 @@ impl Progress {
         self.assigned = true;
         self.since = if let Expected::At(offset) = expected { Some(offset) } else { None };
         self.expected = expected;
+    }
+
+    /// Records before `start` were deleted.
+    pub fn deleted(&mut self, start: i64, reset_to_end: bool) {
+        self.starts.push(start);
+        self.reset_to_end = reset_to_end;
+    }
+
+    /// The log lost records at its end, or all.
+    pub const fn cut(&mut self) {
+        self.cut = true;
+    }
+
+    /// Everything healed, and it is read anew from the beginning of the log.
+    pub fn renew(&mut self) {
+        if std::mem::take(&mut self.cut) {
+            self.read.clear();
+        }
+        self.starts.clear();
+    }
+
+    /// True if others than producers changed the log.
+    pub const fn is_changed(&self) -> bool {
+        self.cut || !self.starts.is_empty()
     }
 
     /// It is not read any more.
@@ -84,6 +117,9 @@ impl Progress {
 
     /// The client says which offset the place is that was named in another way.
     pub fn located(&mut self, offset: i64) -> Result<(), Broken> {
+        if self.cut {
+            return Ok(());
+        }
         if let Some(since) = self.since {
             return if since == offset {
                 Ok(())
@@ -104,11 +140,16 @@ impl Progress {
         if self.paused {
             return self.broken(format_args!("offset {offset} came while it was paused"));
         }
+        if let Expected::At(next) = self.expected
+            && self.may_jump(next, offset)
+        {
+            self.start(Expected::At(offset));
+        }
         self.allow(offset)?;
         self.since.get_or_insert(offset);
         self.expected = Expected::At(offset + 1);
         match self.read.insert(offset, who) {
-            Some(before) if before != who => self.broken(format_args!(
+            Some(before) if before != who && !self.cut => self.broken(format_args!(
                 "offset {offset} was record {} of producer {} once and now is {} of {}",
                 before.1, before.0, who.1, who.0
             )),
@@ -119,7 +160,7 @@ impl Progress {
     /// The client says where it will go on.
     pub fn positioned(&self, position: Option<i64>) -> Result<(), Broken> {
         match (&self.expected, position) {
-            (Expected::At(next), Some(position)) if *next != position && self.assigned => {
+            (Expected::At(next), Some(position)) if *next != position && self.assigned && !self.cut => {
                 self.broken(format_args!("is said to stand at {position}, and offset {next} comes next"))
             }
             _ => Ok(()),
@@ -127,7 +168,16 @@ impl Progress {
     }
 
     /// The client says that this is the end.
-    pub fn ended(&self, end: i64) -> Result<(), Broken> {
+    pub fn ended(&mut self, end: i64) -> Result<(), Broken> {
+        if let Expected::At(next) = self.expected
+            && self.may_jump(next, end)
+        {
+            self.expected = Expected::At(end);
+            self.since = Some(end);
+        }
+        if self.cut {
+            return Ok(());
+        }
         match self.expected {
             Expected::At(next) if next < end && self.assigned => {
                 self.broken(format_args!("is said to end at {end}, and offset {next} did not come yet"))
@@ -141,7 +191,17 @@ impl Progress {
         self.read.len()
     }
 
+    /// True if what came next was deleted, and this is where the client may go on then.
+    fn may_jump(&self, next: i64, offset: i64) -> bool {
+        offset > next
+            && self.starts.iter().any(|start| next < *start)
+            && (self.reset_to_end || self.starts.contains(&offset))
+    }
+
     fn allow(&self, offset: i64) -> Result<(), Broken> {
+        if self.cut {
+            return Ok(());
+        }
         match &self.expected {
             Expected::At(next) if *next == offset => Ok(()),
             Expected::At(next) if *next > offset => {
@@ -167,18 +227,21 @@ pub fn check(readers: &[Reader], producers: &[Producer], log: &Log, durable: boo
         for ((topic, partition), progress) in reader.partitions() {
             for (offset, (producer, number)) in &progress.read {
                 let written = log.at(*topic, *partition, *offset);
-                if written.is_none_or(|record| (record.producer, record.number) != (*producer, *number)) {
+                if !log.ever_had(*topic, *partition, *offset, *producer, *number) {
                     return progress.broken(format_args!(
                         "offset {offset} was read as record {number} of producer {producer}; the log has {written:?}"
                     ));
                 }
             }
             let Some(since) = progress.since.filter(|_| progress.assigned) else { continue };
+            // What was deleted before it was read is not missed.
+            let since = since.max(log.start(*topic, *partition));
             for record in log.partition(*topic, *partition).filter(|record| record.offset >= since) {
-                if !progress.read.contains_key(&record.offset) {
+                if progress.read.get(&record.offset) != Some(&(record.producer, record.number)) {
                     return progress.broken(format_args!("offset {} was never read", record.offset));
                 }
             }
+            let durable = durable && !log.was_cut(*topic, *partition);
             for producer in producers.iter().filter(|_| durable) {
                 let reports = producer.reports.lock();
                 for (number, reports) in reports.iter() {

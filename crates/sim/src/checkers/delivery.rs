@@ -1,5 +1,6 @@
 //! One report per record, and it tells the truth: acknowledged means in the log, not persisted means not in the log;
-//! idempotent means once and in order.
+//! idempotent means once and in order. Of a partition that lost records with its topic, or with the replica that had them,
+//! only what was reported as not written is held to.
 
 use std::collections::BTreeMap;
 
@@ -38,6 +39,7 @@ pub fn check(
         written.entry((producer, number)).or_default().push((topic, partition, offset));
         if let Some(before) = last.insert((producer, topic, partition), record)
             && promises.idempotent
+            && !log.was_cut(topic, partition)
             && before.number >= number
         {
             let topic = &topics[topic as usize].0;
@@ -56,7 +58,9 @@ pub fn check(
             if let Some(place) = places.iter().find(|place| (place.0, place.1) != destination) {
                 return broken(format!("{name} was sent to {destination:?} and stands at {place:?}"));
             }
-            if promises.idempotent && places.len() > 1 {
+            let cut = log.was_cut(destination.0, destination.1);
+            let (durable, idempotent) = (promises.durable && !cut, promises.idempotent && !cut);
+            if idempotent && places.len() > 1 {
                 return broken(format!("{name} was written {} times: {places:?}", places.len()));
             }
             let report = match reports.get(&number).map(Vec::as_slice) {
@@ -66,11 +70,11 @@ pub fn check(
             };
             match report.status {
                 PersistenceStatus::Persisted => {
-                    if promises.durable && places.is_empty() {
+                    if durable && places.is_empty() {
                         return broken(format!("{name} was acknowledged at {:?} and is lost", report.offset));
                     }
                     if let Some(offset) = report.offset
-                        && promises.durable
+                        && durable
                         && !places.iter().any(|place| place.2 == offset)
                     {
                         return broken(format!("{name} was told offset {offset} and stands at {places:?}"));

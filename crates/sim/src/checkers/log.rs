@@ -8,10 +8,73 @@ use ottla_protocol::batch::{Batch, Batches, Records};
 use super::Broken;
 use crate::workload::parse_value;
 
-/// All records that were written.
+/// All records that were written, also those that were deleted.
 #[derive(Debug, Default)]
 pub struct Log {
     partitions: BTreeMap<(u32, i32), BTreeMap<i64, Logged>>,
+    /// Where the logs begin now.
+    starts: BTreeMap<(u32, i32), i64>,
+    history: History,
+}
+
+/// What was taken out of logs by others than their producers.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// Deleted on purpose, by the log's new beginning.
+    deleted: BTreeMap<(u32, i32), BTreeMap<i64, Logged>>,
+    /// Lost with a topic or with a replica that had more; other records may stand at their offsets now.
+    lost: BTreeMap<(u32, i32), BTreeMap<i64, Vec<Logged>>>,
+    changes: Vec<Change>,
+}
+
+/// What readers of a partition have to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The log of a topic's partition begins there now.
+    Start(u32, i32, i64),
+    /// Its end was cut off, or all of it.
+    Cut(u32, i32),
+}
+
+impl History {
+    /// Deletes a partition's records before `start`.
+    pub fn delete(&mut self, cluster: &mut Cluster, topic: &str, index: u32, partition: i32, start: i64) {
+        // A log that can't be read is found at the end.
+        let records = read_partition(cluster, topic, index, partition).unwrap_or_default();
+        self.deleted.entry((index, partition)).or_default().extend(records.range(..start));
+        cluster.control().delete_records(topic, partition, start);
+        self.changes.push(Change::Start(index, partition, start));
+    }
+
+    /// Loses a partition's records from `end` on.
+    pub fn cut(&mut self, cluster: &mut Cluster, topic: &str, index: u32, partition: i32, end: i64) {
+        let before = read_partition(cluster, topic, index, partition).unwrap_or_default();
+        cluster.control().truncate_log(topic, partition, end);
+        self.lose(index, partition, before);
+    }
+
+    /// Deletes a topic with all of its records.
+    pub fn delete_topic(&mut self, cluster: &mut Cluster, topic: &str, index: u32, partitions: i32) {
+        for partition in 0..partitions {
+            let mut records = self.deleted.remove(&(index, partition)).unwrap_or_default();
+            records.extend(read_partition(cluster, topic, index, partition).unwrap_or_default());
+            self.lose(index, partition, records);
+        }
+        cluster.control().delete_topic(topic);
+    }
+
+    /// What happened since the last call.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+
+    fn lose(&mut self, index: u32, partition: i32, records: BTreeMap<i64, Logged>) {
+        let lost = self.lost.entry((index, partition)).or_default();
+        for (offset, record) in records {
+            lost.entry(offset).or_default().push(record);
+        }
+        self.changes.push(Change::Cut(index, partition));
+    }
 }
 
 /// A record as it was written.
@@ -33,13 +96,19 @@ pub struct Logged {
 
 impl Log {
     /// Reads the logs of all partitions.
-    pub fn read(cluster: &mut Cluster, topics: &[(String, i32)]) -> Result<Self, Broken> {
-        let mut log = Self::default();
+    pub fn read(
+        cluster: &mut Cluster,
+        topics: &[(String, i32)],
+        history: History,
+    ) -> Result<Self, Broken> {
+        let mut log = Self { partitions: history.deleted.clone(), history, ..Self::default() };
         for (index, (topic, partitions)) in topics.iter().enumerate() {
             for partition in 0..*partitions {
                 let records = read_partition(cluster, topic, index as u32, partition)
                     .map_err(|what| Broken::new("delivery", format!("{topic} [{partition}]: {what}")))?;
-                log.partitions.insert((index as u32, partition), records);
+                log.partitions.entry((index as u32, partition)).or_default().extend(records);
+                let start = cluster.control().partition(topic, partition).map_or(0, |s| s.log_start_offset);
+                log.starts.insert((index as u32, partition), start);
             }
         }
         Ok(log)
@@ -53,6 +122,23 @@ impl Log {
     /// The records of a partition, in order.
     pub fn partition(&self, topic: u32, partition: i32) -> impl Iterator<Item = &Logged> {
         self.partitions.get(&(topic, partition)).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// True if records of the partition were lost, acknowledged ones too.
+    pub fn was_cut(&self, topic: u32, partition: i32) -> bool {
+        self.history.lost.contains_key(&(topic, partition))
+    }
+
+    /// Where the partition's log begins.
+    pub fn start(&self, topic: u32, partition: i32) -> i64 {
+        self.starts.get(&(topic, partition)).copied().unwrap_or_default()
+    }
+
+    /// True if the record stands at the offset or stood there until it was lost.
+    pub fn ever_had(&self, topic: u32, partition: i32, offset: i64, producer: u32, number: u64) -> bool {
+        let lost = self.history.lost.get(&(topic, partition)).and_then(|lost| lost.get(&offset));
+        let mut all = lost.into_iter().flatten().chain(self.at(topic, partition, offset));
+        all.any(|record| (record.producer, record.number) == (producer, number))
     }
 
     /// The record at an offset.

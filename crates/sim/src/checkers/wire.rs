@@ -8,12 +8,14 @@ use ottla_core::machine::Instant;
 use ottla_protocol::{
     api::ApiKey,
     batch::{Batch, Batches, Records},
+    error_code::ErrorCode,
     generated::{
         api_versions, fetch, find_coordinator, init_producer_id, list_offsets, metadata,
         offset_for_leader_epoch, produce,
     },
     header::{RequestHeader, ResponseHeader},
     primitive::{DecodeError, Reader},
+    uuid::Uuid,
 };
 
 use super::{Broken, busy::Rates};
@@ -40,6 +42,8 @@ pub struct Wire {
     limits: BTreeMap<usize, Limits>,
     links: BTreeMap<u64, Conversation>,
     rates: Rates,
+    /// Identities of which a broker wrote a batch, and told.
+    confirmed: BTreeSet<Numbering>,
     /// Some answers are spoiled on purpose.
     spoiled: bool,
 }
@@ -57,12 +61,18 @@ struct Conversation {
     nonsense: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Question {
     correlation_id: i32,
     api: ApiKey,
     version: i16,
+    /// What is written under which numbers, by the topic's name and id and the partition.
+    numbered: BTreeMap<(String, Uuid, i32), Numbering>,
 }
+
+/// Who numbers the batches of which partition: the client, the topic's place in the list, the partition, the producer's id
+/// and its epoch.
+type Numbering = (usize, u32, i32, i64, i16);
 
 /// A record of at most 216 bytes with its batch around it.
 const ONE_RECORD: usize = 400;
@@ -152,7 +162,19 @@ impl Wire {
                 Err(error) => return broken(format!("{name}: {error}")),
             };
             tell(&format!("{client} asks by link {link}: {name}{}", request.story()));
-            talk.open.push_back(Question { correlation_id, api, version });
+            let mut numbered = BTreeMap::new();
+            if let Request::Produce(request) = &request {
+                for (key, numbering, sequence) in numberings(client, request) {
+                    if sequence > 0 && !self.confirmed.contains(&numbering) {
+                        let partition = key.2;
+                        return broken(format!(
+                            "{name}: number {sequence} in [{partition}], and nothing of this identity was acknowledged"
+                        ));
+                    }
+                    numbered.insert(key, numbering);
+                }
+            }
+            talk.open.push_back(Question { correlation_id, api, version, numbered });
             let in_flight = talk.open.iter().filter(|question| question.api == api).count();
             let limits = self.limits.get(&client);
             match &request {
@@ -186,9 +208,10 @@ impl Wire {
             if talk.nonsense {
                 return Ok(());
             }
-            if let Err(what) =
-                talk.answer(&frame, |line| tell(&format!("{client} is answered by link {link}: {line}")))
-            {
+            let confirmed = &mut self.confirmed;
+            if let Err(what) = talk.answer(&frame, confirmed, |line| {
+                tell(&format!("{client} is answered by link {link}: {line}"));
+            }) {
                 if !self.spoiled {
                     return Err(Broken::new(
                         "wire",
@@ -203,9 +226,14 @@ impl Wire {
 }
 
 impl Conversation {
-    fn answer(&mut self, frame: &[u8], mut tell: impl FnMut(&str)) -> Result<(), String> {
+    fn answer(
+        &mut self,
+        frame: &[u8],
+        confirmed: &mut BTreeSet<Numbering>,
+        mut tell: impl FnMut(&str),
+    ) -> Result<(), String> {
         let Some(question) = self.open.pop_front() else { return Err("was not asked for".into()) };
-        let Question { correlation_id, api, version } = question;
+        let Question { correlation_id, api, version, numbered } = question;
         let name = format!("to {} v{version} #{correlation_id}", api.name());
         let mut reader = Reader::new(frame);
         // A broker that does not know the version of ApiVersions says so in version 0.
@@ -222,6 +250,19 @@ impl Conversation {
         }
         if let Answer::Epochs(answer) = &answer {
             tell(&format!("epochs {:?}", answer.topics));
+        }
+        if let Answer::Produce(answer) = &answer {
+            for topic in &answer.responses {
+                for partition in &topic.partition_responses {
+                    let key = (topic.name.clone(), topic.topic_id, partition.index);
+                    let written = [ErrorCode::NONE, ErrorCode::DUPLICATE_SEQUENCE_NUMBER];
+                    if let Some(numbering) = numbered.get(&key)
+                        && written.contains(&partition.error_code)
+                    {
+                        confirmed.insert(*numbering);
+                    }
+                }
+            }
         }
         if let Answer::ApiVersions(answer) = answer
             && answer.error_code.0 == 0
@@ -287,6 +328,33 @@ impl Limits {
     }
 }
 
+/// Who numbers the batches of a request, and the number of each batch's first record.
+fn numberings(
+    client: usize,
+    request: &produce::ProduceRequest,
+) -> Vec<((String, Uuid, i32), Numbering, i32)> {
+    let mut found = Vec::new();
+    for topic in &request.topic_data {
+        for partition in &topic.partition_data {
+            let records = partition.records.as_deref().unwrap_or_default();
+            let Some(Ok(Batch::V2(batch))) = Batches::new(records).next() else { continue };
+            let header = batch.header();
+            if header.producer_id < 0 {
+                continue;
+            }
+            let Ok(raw) = batch.records(1 << 30) else { continue };
+            let first = Records::new(header, &raw).next().and_then(Result::ok);
+            if let Some((index, _)) = first.and_then(|first| first.value.and_then(parse_destination)) {
+                let numbering =
+                    (client, index, partition.index, header.producer_id, header.producer_epoch);
+                let key = (topic.name.clone(), topic.topic_id, partition.index);
+                found.push((key, numbering, header.base_sequence));
+            }
+        }
+    }
+    found
+}
+
 /// Takes the first whole frame, without its length.
 fn next_frame(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
     let len = u32::from_be_bytes(*bytes.first_chunk()?) as usize;
@@ -312,6 +380,7 @@ enum Request {
 #[derive(Debug)]
 enum Answer {
     ApiVersions(api_versions::ApiVersionsResponse),
+    Produce(produce::ProduceResponse),
     Epochs(offset_for_leader_epoch::OffsetForLeaderEpochResponse),
     Other,
 }
@@ -372,12 +441,12 @@ impl Answer {
             ApiKey::ApiVersions => {
                 api_versions::ApiVersionsResponse::decode(reader, version).map(Self::ApiVersions)
             }
+            ApiKey::Produce => produce::ProduceResponse::decode(reader, version).map(Self::Produce),
             ApiKey::OffsetForLeaderEpoch => {
                 offset_for_leader_epoch::OffsetForLeaderEpochResponse::decode(reader, version)
                     .map(Self::Epochs)
             }
             api => decode!(api, version, reader:
-                Produce produce ProduceResponse,
                 Fetch fetch FetchResponse,
                 ListOffsets list_offsets ListOffsetsResponse,
                 Metadata metadata MetadataResponse,
