@@ -27,6 +27,9 @@ const SOME_VERSIONS: [(ApiKey, i16, &[i16]); 5] = [
     (ApiKey::InitProducerId, 0, &[0, 2, 4, 5]),
 ];
 
+/// The first version of Metadata answers that tells ids of topics.
+const FIRST_METADATA_WITH_IDS: i16 = 10;
+
 /// Errors that pass by themselves.
 const SOME_ERRORS: [(ApiKey, &[ErrorCode]); 4] = [
     (
@@ -174,8 +177,14 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
         }
         12 => {
             // A rolling upgrade, or one that is taken back.
-            let versions = SOME_VERSIONS
+            let mut versions = SOME_VERSIONS
                 .map(|(api, min, choices)| (api, min, choices[rng.below(choices.len() as u64) as usize]));
+            let max = |api| versions.iter().find(|of| of.0 == api).map_or(0, |of| of.2);
+            if knobs.topics_deleted && max(ApiKey::Metadata) < FIRST_METADATA_WITH_IDS {
+                // No release wants topics to be called by ids that it does not tell.
+                versions[0].2 = versions[0].2.min(12);
+                versions[1].2 = versions[1].2.min(12);
+            }
             world.trace.note(now, format_args!("broker {} is replaced by one with {versions:?}", broker.0));
             let mut control = world.cluster.control();
             control.kill_broker(broker, Tail::Kept);
@@ -274,6 +283,16 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
     world.settle_cluster();
 }
 
+/// Creates a topic on the brokers that are up; if none is, the topic has to wait.
+fn create(world: &mut World, name: &str, partitions: i32) {
+    let mut control = world.cluster.control();
+    let up = control.brokers().into_iter().filter(|broker| control.is_alive(*broker)).count();
+    if up > 0 && control.topic_id(name).is_none() {
+        // The name is valid, and it is not there.
+        let _ = control.create_topic(name, partitions, up.min(3) as i16);
+    }
+}
+
 /// The name of a topic by its place in the list of topics.
 pub fn topic_name(index: u32) -> String {
     format!("t{index}")
@@ -295,19 +314,14 @@ pub fn apply(world: &mut World, heals: Vec<Heal>) {
             }
             Heal::Thaw => world.cluster.control().thaw_metadata(),
             Heal::Refusals => world.cluster.control().clear_faults(),
-            Heal::Create(index, partitions) => {
-                let mut control = world.cluster.control();
-                let replicas = control.brokers().len().min(3) as i16;
-                // The name is valid, and it is not there.
-                let _ = control.create_topic(&topic_name(index), partitions, replicas);
-            }
+            Heal::Create(index, partitions) => create(world, &topic_name(index), partitions),
         }
     }
     world.settle_cluster();
 }
 
 /// Ends all faults.
-pub fn heal_all(world: &mut World) {
+pub fn heal_all(knobs: &Knobs, world: &mut World) {
     world.trace.note(world.now, format_args!("everything heals"));
     world.partitioned.clear();
     world.one_way.clear();
@@ -318,6 +332,9 @@ pub fn heal_all(world: &mut World) {
     for broker in control.brokers() {
         control.restart_broker(broker);
         control.set_latency(broker, Duration::ZERO);
+    }
+    for (name, partitions) in &knobs.topics {
+        create(world, name, *partitions);
     }
     world.settle_cluster();
 }

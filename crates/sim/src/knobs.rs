@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ottla_core::{
-    config::{IsolationLevel, OffsetReset},
+    config::{IsolationLevel, OffsetReset, TopicRecreatePolicy},
     fetch::{partition::PrefetchLimits, shared::ConsumerSettings},
     mutation::Mutation,
     produce::{accumulator::BatchLimits, collector::Linger, shared::ProducerSettings},
@@ -74,6 +74,11 @@ impl Knobs {
         knobs.topics_deleted = rng.chance(1, 4);
         if rng.chance(1, 6) {
             knobs.producer.linger = Linger::Auto;
+        }
+        knobs.producer.fail_of_old_topic = rng.chance(1, 2);
+        // Who is sent to the end of a new topic can't be told what it missed there.
+        if knobs.consumer.auto_offset_reset != OffsetReset::End && rng.chance(1, 2) {
+            knobs.consumer.topic_recreate = TopicRecreatePolicy::Reset;
         }
         knobs
     }

@@ -13,7 +13,7 @@ use std::{
 use ottla_core::{
     cluster::command::{Command, CommandQueue},
     completion::{Waiting, completion},
-    config::OffsetReset,
+    config::{OffsetReset, TopicRecreatePolicy},
     error::{Error, ErrorKind},
     fetch::{
         deliver::{ConsumerEvent, Message, Next, RecordCursor, Records},
@@ -175,6 +175,7 @@ impl Reader {
     /// Everything heals: all partitions are to be read to the end, some again from the beginning.
     pub fn settle(&mut self, cluster: &mut Cluster, commands: &CommandQueue, rng: &mut Rng) {
         let again = rng.chance(1, 2);
+        let may_restart = self.shared.settings.topic_recreate == TopicRecreatePolicy::Reset;
         let keys: Vec<_> = self.partitions.keys().copied().collect();
         for key in keys {
             let topic = &self.topics[key.0 as usize];
@@ -185,7 +186,7 @@ impl Reader {
             }
             let changed = self.progress(key).is_changed();
             if changed {
-                self.progress(key).renew();
+                self.progress(key).renew(start, may_restart);
             }
             if !self.progress(key).is_assigned() {
                 self.add(key, Offset::Beginning, Expected::At(start), commands);
@@ -230,7 +231,10 @@ impl Reader {
                     }
                 }
                 // There is no such offset, and it is up to the application.
-                ConsumerEvent::Error(error) if error.kind() == ErrorKind::OffsetReset => {
+                // So is where to read in a topic that was made anew.
+                ConsumerEvent::Error(error)
+                    if matches!(error.kind(), ErrorKind::OffsetReset | ErrorKind::TopicRecreated) =>
+                {
                     let context = error.context();
                     let key = context
                         .topic
@@ -397,11 +401,7 @@ impl Reader {
 
     /// Where the beginning of a partition may be.
     fn beginning(&mut self, key: (u32, i32)) -> Expected {
-        if self.progress(key).is_changed() {
-            Expected::Within { exact: Vec::new(), from: 0 }
-        } else {
-            Expected::At(0)
-        }
+        self.progress(key).beginning()
     }
 
     /// A place, and what it may turn out to be.

@@ -129,7 +129,7 @@ impl<'a> Run<'a> {
         let knobs = self.knobs;
         let rest = self.heals.drain(..).map(|(_, heal)| heal).collect();
         faults::apply(&mut self.world, rest);
-        faults::heal_all(&mut self.world);
+        faults::heal_all(knobs, &mut self.world);
         for producer in &self.producers {
             producer.shared.flushing.fetch_add(1, Ordering::SeqCst);
             self.world.clients[producer.client].commands.push(Command::Flush);

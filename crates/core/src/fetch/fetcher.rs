@@ -350,7 +350,10 @@ impl Fetcher {
             request.encode(version, out)
         });
         match sent {
-            Ok(()) => self.in_flight = Some(now),
+            Ok(()) => {
+                self.session.note_asked();
+                self.in_flight = Some(now);
+            }
             Err(error) => {
                 self.session.restart();
                 self.rest(now + self.shared.settings.fetch_error_backoff);

@@ -17,6 +17,8 @@ pub(crate) struct FetchSession {
     id: i32,
     epoch: i32,
     generation: u64,
+    /// The generation of the request under way.
+    asked: u64,
     with_topic_ids: Option<bool>,
     forgotten: Vec<ForgottenPartition>,
 }
@@ -51,6 +53,11 @@ impl FetchSession {
         self.id == 0
     }
 
+    /// A request goes out.
+    pub(crate) const fn note_asked(&mut self) {
+        self.asked = self.generation;
+    }
+
     /// The session's id and epoch for the next request.
     pub(crate) const fn head(&self) -> (i32, i32) {
         (self.id, self.epoch)
@@ -78,11 +85,9 @@ impl FetchSession {
         self.epoch = 1;
     }
 
-    /// A partition that the broker knows is not fetched any more.
+    /// A partition that the broker knows, or is being told of by a request under way, is not fetched any more.
     pub(crate) fn forget(&mut self, partition: ForgottenPartition) {
-        if !self.is_full() {
-            self.forgotten.push(partition);
-        }
+        self.forgotten.push(partition);
     }
 
     /// What is to be forgotten with the next request.
@@ -93,6 +98,8 @@ impl FetchSession {
     /// An answer came.
     pub(crate) fn handle_answer(&mut self, code: ErrorCode, session_id: i32) -> SessionVerdict {
         match code {
+            // What the broker made or kept was given up meanwhile; it has partitions that nobody wants any more.
+            ErrorCode::NONE if self.asked != self.generation => SessionVerdict::Good,
             ErrorCode::NONE => {
                 if self.is_full() {
                     // A broker without room for another session answers 0: then every request is a full one.
@@ -109,7 +116,7 @@ impl FetchSession {
             ErrorCode::FETCH_SESSION_ID_NOT_FOUND
             | ErrorCode::INVALID_FETCH_SESSION_EPOCH
             | ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR
-                if !self.is_full() =>
+                if !self.is_full() || self.asked != self.generation =>
             {
                 self.restart();
                 SessionVerdict::Restart
@@ -137,6 +144,31 @@ mod tests {
         session.epoch = i32::MAX;
         session.handle_answer(ErrorCode::NONE, 77);
         assert_eq!(session.head(), (77, 1), "the epoch starts again at 1");
+    }
+
+    #[test]
+    fn a_partition_that_leaves_while_the_session_is_being_made_is_forgotten_by_the_broker_too() {
+        let mut session = FetchSession::default();
+        let gone = ForgottenPartition { topic: Arc::from("t"), topic_id: Uuid::ZERO, partition: 3 };
+        session.forget(gone.clone());
+        session.handle_answer(ErrorCode::NONE, 77);
+        assert_eq!(session.take_forgotten(), [gone], "the broker has it in session 77");
+    }
+
+    #[test]
+    fn a_session_that_was_given_up_while_the_broker_was_asked_is_not_taken_up() {
+        let mut session = FetchSession::default();
+        session.note_asked();
+        session.restart();
+        assert_eq!(session.handle_answer(ErrorCode::NONE, 77), SessionVerdict::Good);
+        assert!(session.is_full(), "the next request names everything");
+        session.note_asked();
+        session.handle_answer(ErrorCode::NONE, 78);
+        assert_eq!(session.head(), (78, 1));
+        session.note_asked();
+        session.restart();
+        let verdict = session.handle_answer(ErrorCode::INVALID_FETCH_SESSION_EPOCH, 0);
+        assert_eq!(verdict, SessionVerdict::Restart, "not a word of it to the application");
     }
 
     #[test]

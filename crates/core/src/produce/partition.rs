@@ -142,12 +142,11 @@ impl PartitionProducer {
     }
 
     /// The topic's id as the metadata has it. True if it is another topic than before: nothing of this producer is in its
-    /// log, so sequence numbers start again, under the same identity. Only when nothing is in flight.
+    /// log, so sequence numbers start again, under the same identity. Only when nothing is in flight. An id that is not
+    /// known any more belongs to a topic that an old broker, without ids, told to be made anew: it is called by its name.
     pub fn set_topic_id(&mut self, id: Uuid) -> bool {
-        let is_another = !id.is_zero() && !self.topic_id.is_zero() && id != self.topic_id;
-        if !id.is_zero() {
-            self.topic_id = id;
-        }
+        let is_another = !self.topic_id.is_zero() && id != self.topic_id;
+        self.topic_id = id;
         if is_another {
             self.last_end = None;
             if let Some(identity) = self.identity {

@@ -200,6 +200,18 @@ fn a_gap_ends_the_producer_where_it_is_forbidden() {
 }
 
 #[test]
+fn a_topic_made_anew_of_which_a_broker_without_ids_told_is_not_called_by_its_old_id() {
+    let mut script = Script::new(settings());
+    let batch = script.batch_in_flight();
+    script.answer(vec![batch], &[(0, ErrorCode::NONE, 0)]);
+    let partition = script.sender.partition_mut(0);
+    assert!(!partition.set_topic_id(Uuid([1; 16])), "it was not known before");
+    assert!(partition.set_topic_id(Uuid::ZERO), "made anew, and the new id is not known");
+    assert_eq!(partition.topic_id, Uuid::ZERO);
+    assert!(!partition.set_topic_id(Uuid([2; 16])), "now it is");
+}
+
+#[test]
 fn the_sequences_of_a_topic_that_was_made_anew_start_from_zero() {
     let mut script = Script::new(settings());
     for offset in [0, 1] {

@@ -9,10 +9,14 @@ use ottla_protocol::{
     api::ApiKey,
     batch::{Batch, Batches, Records},
     generated::produce::ProduceRequest,
+    uuid::Uuid,
 };
 
 use super::Broken;
 use crate::workload::parse_value;
+
+/// A partition as a fetch names it: the topic's name or id, and the number; -1 stands for the fetch as a whole.
+type Asked = (String, Uuid, i32);
 
 /// How often things were done lately.
 #[derive(Debug, Default)]
@@ -21,6 +25,8 @@ pub struct Rates {
     questions: BTreeMap<(usize, i16), VecDeque<Instant>>,
     /// By client and the first record of the batch.
     batches: BTreeMap<(usize, u64), VecDeque<Instant>>,
+    /// Fetches that were refused, by client, connection and partition.
+    refusals: BTreeMap<(usize, u64, Asked), VecDeque<Instant>>,
 }
 
 /// Connections in a second, with up to five brokers and as many bootstrap servers, each with its own back-off of 100 ms.
@@ -30,7 +36,16 @@ const QUESTIONS: usize = 100;
 /// Attempts at one batch in a second: one per back-off of 100 ms, and one more for each new leader.
 const ATTEMPTS: usize = 40;
 
+/// Fetches of one partition that are refused in a second: one per back-off of 50 ms at least, and some for new leaders.
+const REFUSALS: usize = 40;
+
 impl Rates {
+    /// A client's fetch was refused.
+    pub fn refused(&mut self, now: Instant, client: usize, link: u64, asked: Asked) -> Result<(), Broken> {
+        let count = count(self.refusals.entry((client, link, asked)).or_default(), now);
+        within(client, count, REFUSALS, "fetches of what is refused")
+    }
+
     /// A client connects.
     pub fn connected(&mut self, now: Instant, client: usize) -> Result<(), Broken> {
         let count = count(self.connects.entry(client).or_default(), now);

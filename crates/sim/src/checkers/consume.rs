@@ -19,6 +19,10 @@ pub struct Progress {
     starts: Vec<i64>,
     /// Whoever stands at records that were deleted is sent to the end instead of the beginning.
     reset_to_end: bool,
+    /// Where its log begins.
+    begins: i64,
+    /// The client may begin anew by itself, when it hears that the topic was made anew.
+    may_restart: bool,
     /// Records were lost, and others took their offsets: where it goes on is not known until it begins anew.
     cut: bool,
     /// Which record stood at each offset, as producer and number.
@@ -51,6 +55,8 @@ impl Progress {
             starts: Vec::new(),
             reset_to_end: false,
             cut: false,
+            begins: 0,
+            may_restart: false,
             read: BTreeMap::new(),
         }
     }
@@ -74,11 +80,22 @@ impl Progress {
     }
 
     /// Everything healed, and it is read anew from the beginning of the log.
-    pub fn renew(&mut self) {
+    pub fn renew(&mut self, begins: i64, may_restart: bool) {
+        self.begins = begins;
+        self.may_restart = may_restart;
         if std::mem::take(&mut self.cut) {
             self.read.clear();
         }
         self.starts.clear();
+    }
+
+    /// Where the beginning may be found.
+    pub const fn beginning(&self) -> Expected {
+        if self.is_changed() {
+            Expected::Within { exact: Vec::new(), from: 0 }
+        } else {
+            Expected::At(self.begins)
+        }
     }
 
     /// True if others than producers changed the log.
@@ -120,14 +137,16 @@ impl Progress {
         if self.cut {
             return Ok(());
         }
-        if let Some(since) = self.since {
+        if let Some(since) = self.since.filter(|since| !self.may_jump(*since, offset)) {
             return if since == offset {
                 Ok(())
             } else {
                 self.broken(format_args!("was said to start at {offset} and started at {since}"))
             };
         }
-        self.allow(offset)?;
+        if self.since.is_none() {
+            self.allow(offset)?;
+        }
         self.start(Expected::At(offset));
         Ok(())
     }
@@ -141,7 +160,7 @@ impl Progress {
             return self.broken(format_args!("offset {offset} came while it was paused"));
         }
         if let Expected::At(next) = self.expected
-            && self.may_jump(next, offset)
+            && (self.may_jump(next, offset) || self.may_restart && offset == self.begins)
         {
             self.start(Expected::At(offset));
         }
@@ -209,6 +228,7 @@ impl Progress {
             }
             Expected::At(next) => self.broken(format_args!("offset {offset} came, {next} was next: a gap")),
             Expected::Within { exact, from } if offset >= *from || exact.contains(&offset) => Ok(()),
+            Expected::Within { .. } if self.starts.contains(&offset) => Ok(()),
             Expected::Within { exact, from } => self.broken(format_args!(
                 "offset {offset} came; it was to start at {exact:?} or at {from} or later"
             )),

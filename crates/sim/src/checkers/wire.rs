@@ -200,7 +200,13 @@ impl Wire {
     }
 
     /// Bytes reach the client.
-    pub fn reads(&mut self, link: u64, bytes: &[u8], mut tell: impl FnMut(&str)) -> Result<(), Broken> {
+    pub fn reads(
+        &mut self,
+        now: Instant,
+        link: u64,
+        bytes: &[u8],
+        mut tell: impl FnMut(&str),
+    ) -> Result<(), Broken> {
         let Some(talk) = self.links.get_mut(&link) else { return Ok(()) };
         let client = talk.client;
         talk.to_client.extend_from_slice(bytes);
@@ -209,9 +215,15 @@ impl Wire {
                 return Ok(());
             }
             let confirmed = &mut self.confirmed;
-            if let Err(what) = talk.answer(&frame, confirmed, |line| {
+            let mut refusals = Vec::new();
+            let refused = |topic: &str, id, partition| refusals.push((topic.to_owned(), id, partition));
+            let answer = talk.answer(&frame, confirmed, refused, |line| {
                 tell(&format!("{client} is answered by link {link}: {line}"));
-            }) {
+            });
+            for (topic, id, partition) in refusals {
+                self.rates.refused(now, client, link, (topic, id, partition))?;
+            }
+            if let Err(what) = answer {
                 if !self.spoiled {
                     return Err(Broken::new(
                         "wire",
@@ -230,6 +242,7 @@ impl Conversation {
         &mut self,
         frame: &[u8],
         confirmed: &mut BTreeSet<Numbering>,
+        mut refused: impl FnMut(&str, Uuid, i32),
         mut tell: impl FnMut(&str),
     ) -> Result<(), String> {
         let Some(question) = self.open.pop_front() else { return Err("was not asked for".into()) };
@@ -248,12 +261,34 @@ impl Conversation {
         if reader.remaining() > 0 {
             return Err(format!("{name} has {} bytes left over", reader.remaining()));
         }
+        if let Answer::Metadata(answer) = &answer {
+            for topic in &answer.topics {
+                let (called, code) = (topic.name.as_deref().unwrap_or_default(), topic.error_code);
+                tell(&format!("{name}: {called} {} {}", topic.topic_id, code.name()));
+            }
+        }
         if let Answer::Epochs(answer) = &answer {
             tell(&format!("epochs {:?}", answer.topics));
+        }
+        if let Answer::Fetch(answer) = &answer {
+            for topic in &answer.responses {
+                for partition in topic.partitions.iter().filter(|it| it.error_code != ErrorCode::NONE) {
+                    let (index, code) = (partition.partition_index, partition.error_code);
+                    tell(&format!("{name}: {} {} [{index}]: {}", topic.topic, topic.topic_id, code.name()));
+                    refused(&topic.topic, topic.topic_id, index);
+                }
+            }
+            if answer.error_code != ErrorCode::NONE {
+                tell(&format!("{name}: {}", answer.error_code.name()));
+                refused("", Uuid::ZERO, -1);
+            }
         }
         if let Answer::Produce(answer) = &answer {
             for topic in &answer.responses {
                 for partition in &topic.partition_responses {
+                    let (index, code) = (partition.index, partition.error_code);
+                    let offset = partition.base_offset;
+                    tell(&format!("{name}: {} {} [{index}]: {}, {offset}", topic.name, topic.topic_id, code.name()));
                     let key = (topic.name.clone(), topic.topic_id, partition.index);
                     let written = [ErrorCode::NONE, ErrorCode::DUPLICATE_SEQUENCE_NUMBER];
                     if let Some(numbering) = numbered.get(&key)
@@ -381,6 +416,8 @@ enum Request {
 enum Answer {
     ApiVersions(api_versions::ApiVersionsResponse),
     Produce(produce::ProduceResponse),
+    Fetch(fetch::FetchResponse),
+    Metadata(metadata::MetadataResponse),
     Epochs(offset_for_leader_epoch::OffsetForLeaderEpochResponse),
     Other,
 }
@@ -442,14 +479,14 @@ impl Answer {
                 api_versions::ApiVersionsResponse::decode(reader, version).map(Self::ApiVersions)
             }
             ApiKey::Produce => produce::ProduceResponse::decode(reader, version).map(Self::Produce),
+            ApiKey::Fetch => fetch::FetchResponse::decode(reader, version).map(Self::Fetch),
+            ApiKey::Metadata => metadata::MetadataResponse::decode(reader, version).map(Self::Metadata),
             ApiKey::OffsetForLeaderEpoch => {
                 offset_for_leader_epoch::OffsetForLeaderEpochResponse::decode(reader, version)
                     .map(Self::Epochs)
             }
             api => decode!(api, version, reader:
-                Fetch fetch FetchResponse,
                 ListOffsets list_offsets ListOffsetsResponse,
-                Metadata metadata MetadataResponse,
                 FindCoordinator find_coordinator FindCoordinatorResponse,
                 InitProducerId init_producer_id InitProducerIdResponse,
             ),
