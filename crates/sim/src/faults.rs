@@ -27,7 +27,7 @@ const SOME_VERSIONS: [(ApiKey, i16, &[i16]); 5] = [
     (ApiKey::InitProducerId, 0, &[0, 2, 4, 5]),
 ];
 
-/// The first version of Metadata answers that tells ids of topics.
+/// A version of Metadata answers that tells ids of topics.
 const FIRST_METADATA_WITH_IDS: i16 = 10;
 
 /// Errors that pass by themselves.
@@ -179,11 +179,10 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
             // A rolling upgrade, or one that is taken back.
             let mut versions = SOME_VERSIONS
                 .map(|(api, min, choices)| (api, min, choices[rng.below(choices.len() as u64) as usize]));
-            let max = |api| versions.iter().find(|of| of.0 == api).map_or(0, |of| of.2);
-            if knobs.topics_deleted && max(ApiKey::Metadata) < FIRST_METADATA_WITH_IDS {
-                // No release wants topics to be called by ids that it does not tell.
-                versions[0].2 = versions[0].2.min(12);
-                versions[1].2 = versions[1].2.min(12);
+            if knobs.topics_deleted {
+                // Without ids nobody can tell for sure that a topic was made anew.
+                let metadata = versions.iter_mut().filter(|of| of.0 == ApiKey::Metadata);
+                metadata.for_each(|of| of.2 = of.2.max(FIRST_METADATA_WITH_IDS));
             }
             world.trace.note(now, format_args!("broker {} is replaced by one with {versions:?}", broker.0));
             let mut control = world.cluster.control();

@@ -65,6 +65,8 @@ pub struct PartitionMetadata {
     pub replicas: Vec<i32>,
     /// The nodes that are in sync.
     pub in_sync: Vec<i32>,
+    /// How many answers in a row told an older epoch.
+    pub older_answers: u8,
 }
 
 impl Default for PartitionMetadata {
@@ -75,6 +77,7 @@ impl Default for PartitionMetadata {
             leader_epoch: -1,
             replicas: Vec::new(),
             in_sync: Vec::new(),
+            older_answers: 0,
         }
     }
 }
@@ -175,10 +178,15 @@ enum Identity {
 /// So many ids of deleted topics are remembered per name.
 const FORMER_IDS: usize = 8;
 
+/// So many answers in a row that tell an older epoch are believed: without ids nothing else shows that a topic was made
+/// anew before anybody noticed that it was gone. A broker that is behind for so long does no harm either: whom it names says
+/// who leads now.
+const CREDIBLE_ANSWERS: u8 = 10;
+
 impl TopicMetadata {
     fn identify(&self, answer: &Topic) -> Identity {
-        if answer.topic_id.is_zero() {
-            // Without ids only a topic that was gone in between and whose epochs start again must be another one.
+        if answer.topic_id.is_zero() || self.id.is_zero() {
+            // Without two ids to compare only a topic that was gone in between and whose epochs start again must be another one.
             let starts_again = answer.partitions.len() < self.partitions.len()
                 || answer.partitions.iter().any(|partition| {
                     let index = usize::try_from(partition.partition_index).unwrap_or(usize::MAX);
@@ -188,7 +196,7 @@ impl TopicMetadata {
             return if self.gone && starts_again { Identity::Recreated } else { Identity::Same };
         }
         match answer.topic_id {
-            id if id == self.id || self.id.is_zero() => Identity::Same,
+            id if id == self.id => Identity::Same,
             id if self.former_ids.contains(&id) => Identity::Former,
             _ => Identity::Recreated,
         }
@@ -283,13 +291,18 @@ impl Metadata {
             for partition in &topic.partitions {
                 let index = usize::try_from(partition.partition_index).unwrap_or(usize::MAX);
                 let Some(known) = known.partitions.get_mut(index) else { continue };
-                if partition.leader_epoch < 0 || partition.leader_epoch >= known.leader_epoch {
+                let is_older = (0..known.leader_epoch).contains(&partition.leader_epoch);
+                if is_older {
+                    known.older_answers = known.older_answers.saturating_add(1);
+                }
+                if !is_older || known.older_answers >= CREDIBLE_ANSWERS {
                     *known = PartitionMetadata {
                         error: partition.error_code,
                         leader: partition.leader_id,
                         leader_epoch: partition.leader_epoch,
                         replicas: partition.replica_nodes.clone(),
                         in_sync: partition.isr_nodes.clone(),
+                        older_answers: 0,
                     };
                 }
             }
@@ -470,6 +483,32 @@ mod tests {
         };
         metadata.apply(&MetadataResponse { topics: vec![gone], ..MetadataResponse::default() });
         assert_eq!(metadata.apply(&topic_answer(0, 0, 3)).recreated.len(), 1);
+        assert_eq!(metadata.leader("t", 0), Some((1, 0)));
+    }
+
+    #[test]
+    fn an_older_leader_that_is_told_again_and_again_is_believed_in_the_end() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&topic_answer(0, 7, 3));
+        for _ in 1..CREDIBLE_ANSWERS {
+            metadata.apply(&topic_answer(0, 1, 3));
+        }
+        assert_eq!(metadata.leader("t", 0), Some((1, 7)), "from a broker that is behind");
+        metadata.apply(&topic_answer(0, 1, 3));
+        assert_eq!(metadata.leader("t", 0), Some((1, 1)));
+    }
+
+    #[test]
+    fn a_topic_whose_first_id_comes_with_older_epochs_after_it_was_gone_is_another_one() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&topic_answer(0, 7, 3));
+        let gone = Topic {
+            name: Some("t".into()),
+            error_code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+            ..Topic::default()
+        };
+        metadata.apply(&MetadataResponse { topics: vec![gone], ..MetadataResponse::default() });
+        assert_eq!(metadata.apply(&topic_answer(1, 0, 3)).recreated.len(), 1);
         assert_eq!(metadata.leader("t", 0), Some((1, 0)));
     }
 

@@ -358,7 +358,10 @@ impl OffsetLookups {
                 Some(listed) => {
                     let error = Error::broker(listed.error_code, None).with_api("ListOffsets");
                     if listed.error_code.is_retriable() {
-                        self.retry(now, id, error, listed.error_code.invalidates_metadata());
+                        // An epoch that the leader does not know may be of a topic that is no more.
+                        let refresh = listed.error_code.invalidates_metadata()
+                            || listed.error_code == ErrorCode::UNKNOWN_LEADER_EPOCH;
+                        self.retry(now, id, error, refresh);
                     } else {
                         self.fail(id, error);
                     }

@@ -51,6 +51,9 @@ impl History {
         let before = read_partition(cluster, topic, index, partition).unwrap_or_default();
         cluster.control().truncate_log(topic, partition, end);
         self.lose(index, partition, before);
+        // A log that is cut before its beginning begins earlier.
+        let again = self.deleted.entry((index, partition)).or_default().split_off(&end);
+        self.lose(index, partition, again);
     }
 
     /// Deletes a topic with all of its records.
