@@ -260,9 +260,10 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
             let Some(state) = world.cluster.control().partition(&topic, partition) else { return };
             let room = (state.log_end_offset - state.log_start_offset).max(0) as u64;
             let end = state.log_start_offset + rng.below(room + 1) as i64;
-            world
-                .trace
-                .note(now, format_args!("{topic} [{partition}]: {broker:?} is elected and has no more than {end}"));
+            world.trace.note(
+                now,
+                format_args!("{topic} [{partition}]: {broker:?} is elected and has no more than {end}"),
+            );
             if world.cluster.control().is_alive(broker) {
                 world.cluster.control().move_leader(&topic, partition, Some(broker));
             }
@@ -280,6 +281,14 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
         _ => {}
     }
     world.settle_cluster();
+}
+
+/// No producer gets an identity for a while; answers what ends that, and when.
+pub fn refuse_identities(world: &mut World, duration: Duration) -> (Instant, Heal) {
+    world.trace.note(world.now, format_args!("nobody gets an identity for {duration:?}"));
+    let refusal = FaultAction::Error(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+    world.cluster.control().inject(Fault::new(refusal).api(ApiKey::InitProducerId));
+    (world.now + duration, Heal::Refusals)
 }
 
 /// Creates a topic on the brokers that are up; if none is, the topic has to wait.

@@ -45,6 +45,8 @@ pub struct Knobs {
     pub unclean: bool,
     /// Topics are deleted and made anew.
     pub topics_deleted: bool,
+    /// Whoever wants to be idempotent has to wait for an identity so long.
+    pub no_identity_for: Duration,
     /// How long followers lag.
     pub replication_lag: Duration,
     /// The network.
@@ -72,6 +74,9 @@ impl Knobs {
         knobs.records_deleted = rng.chance(1, 3);
         knobs.unclean = rng.chance(1, 6);
         knobs.topics_deleted = rng.chance(1, 4);
+        if rng.chance(1, 12) {
+            knobs.no_identity_for = Duration::from_millis(rng.below(3_000));
+        }
         if rng.chance(1, 6) {
             knobs.producer.linger = Linger::Auto;
         }
@@ -158,6 +163,7 @@ impl Knobs {
             records_deleted: false,
             unclean: false,
             topics_deleted: false,
+            no_identity_for: Duration::ZERO,
             lossy: rng.chance(1, 3),
             replication_lag: millis(pick(&mut rng, &[0, 0, 5, 100])),
             network: NetworkKnobs {

@@ -89,6 +89,10 @@ impl<'a> Run<'a> {
             let commands = Arc::clone(&self.world.clients[reader.client].commands);
             reader.assign(&mut self.world.cluster, &commands, 90, &mut self.rng);
         }
+        if !knobs.no_identity_for.is_zero() {
+            let until = faults::refuse_identities(&mut self.world, knobs.no_identity_for);
+            self.heals.push(until);
+        }
         while self.world.now < end {
             let until = (self.world.now + self.rng.jitter(step, 90)).min(end);
             self.world.run_until(until)?;

@@ -564,7 +564,8 @@ impl World {
             }
             self.trace.note(self.now, format_args!("link {id}: {} bytes to the client", bytes.len()));
             let (now, trace) = (self.now, &mut self.trace);
-            let checked = self.wire.reads(self.now, id, &bytes, |line| trace.note(now, format_args!("{line}")));
+            let checked =
+                self.wire.reads(self.now, id, &bytes, |line| trace.note(now, format_args!("{line}")));
             self.note_broken(checked);
             let mut rest = &bytes[..];
             while !rest.is_empty() {

@@ -179,6 +179,7 @@ mod tests {
         let verdict = session.handle_answer(ErrorCode::FETCH_SESSION_ID_NOT_FOUND, 0);
         assert_eq!(verdict, SessionVerdict::Restart);
         assert!(session.is_full() && session.generation() != before);
+        session.note_asked();
         assert_eq!(
             session.handle_answer(ErrorCode::INVALID_FETCH_SESSION_EPOCH, 0),
             SessionVerdict::Refused(ErrorCode::INVALID_FETCH_SESSION_EPOCH),

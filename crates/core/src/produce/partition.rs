@@ -58,6 +58,8 @@ pub struct PartitionProducer {
     /// The broker has acknowledged a batch of the identity. Until then only one is in flight: a broker takes whatever
     /// number comes first from a producer that it does not know, so a second batch could pass a first that failed.
     confirmed: bool,
+    /// The order of the first batch that was sent under the identity.
+    first_order: Option<u64>,
     /// Where the newest records that were acknowledged end in the log.
     last_end: Option<i64>,
     /// Why the last batch that has to go again was not written.
@@ -124,6 +126,7 @@ impl PartitionProducer {
             next_sequence: 0,
             gap: None,
             confirmed: false,
+            first_order: None,
             last_end: None,
             refusal: None,
             moves: 0,
@@ -193,8 +196,11 @@ impl PartitionProducer {
         if self.is_draining() {
             return Next::Nothing;
         }
-        let doubtful = self.retries.front().is_some_and(|batch| batch.possibly_persisted)
-            && !self.mutation.is(Mutant::RenumberDoubtful);
+        // Before the identity is confirmed only its first batch was sent under its number: a doubt about another one is
+        // from before, and of another number.
+        let doubtful = self.retries.front().is_some_and(|batch| {
+            batch.possibly_persisted && (self.confirmed || self.first_order == Some(batch.order))
+        }) && !self.mutation.is(Mutant::RenumberDoubtful);
         if idempotent
             && (self.identity.is_none() || (self.gap.is_some() && !doubtful))
             && !self.take_identity(current)
@@ -202,12 +208,14 @@ impl PartitionProducer {
             return Next::NeedsIdentity(self.identity);
         }
         if let Some(batch) = self.retries.pop_front() {
+            self.first_order.get_or_insert(batch.order);
             return Next::Batch(batch);
         }
         let (batch, _) = self.accumulator.take(open_too);
         let Some(open) = batch else { return Next::Nothing };
         let order = self.next_order;
         self.next_order += 1;
+        self.first_order.get_or_insert(order);
         let mut options = *options;
         if let Some(identity) = self.identity {
             options.producer_id = identity.id;
@@ -372,6 +380,7 @@ impl PartitionProducer {
         self.identity = Some(identity);
         self.gap = None;
         self.confirmed = false;
+        self.first_order = None;
         self.next_sequence = 0;
         for batch in &mut self.retries {
             batch.sealed.set_producer(identity.id, identity.epoch, self.next_sequence);

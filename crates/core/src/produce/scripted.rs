@@ -200,6 +200,29 @@ fn a_gap_ends_the_producer_where_it_is_forbidden() {
 }
 
 #[test]
+fn a_batch_does_not_pass_the_first_of_an_identity_because_it_was_doubtful_under_another_one() {
+    let mut script = Script::new(settings());
+    let confirmed = script.batch_in_flight();
+    script.answer(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
+    let (first, mut second) = (script.batch_in_flight().batch, script.batch_in_flight().batch);
+    second.possibly_persisted = true;
+    let options = script.shared.seal_options();
+    let renewed = ProducerIdentity { epoch: 1, ..IDENTITY };
+    let partition = script.sender.partition_mut(0);
+    partition.in_flight = 0;
+    partition.put_back(second);
+    partition.note_gap(first.order);
+    partition.put_back(first);
+    let Next::Batch(first) = partition.next(true, &options, true, Some(renewed)) else {
+        panic!("it goes under the new identity, with number 0")
+    };
+    // It is too old, and nobody knows whether it was written.
+    partition.note_gap(first.order);
+    let next = partition.next(true, &options, true, Some(renewed));
+    assert!(matches!(next, Next::NeedsIdentity(Some(identity)) if identity == renewed));
+}
+
+#[test]
 fn a_topic_made_anew_of_which_a_broker_without_ids_told_is_not_called_by_its_old_id() {
     let mut script = Script::new(settings());
     let batch = script.batch_in_flight();

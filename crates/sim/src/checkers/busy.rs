@@ -33,11 +33,13 @@ pub struct Rates {
 const CONNECTS: usize = 120;
 /// Questions about the cluster in a second.
 const QUESTIONS: usize = 100;
+/// Identities that are asked for in a second, one per back-off of 100 ms, and one for each that was found to be wrong.
+const IDENTITIES: usize = 30;
 /// Attempts at one batch in a second: one per back-off of 100 ms, and one more for each new leader.
 const ATTEMPTS: usize = 40;
 
-/// Fetches of one partition that are refused in a second: one per back-off of 50 ms at least, and some for new leaders.
-const REFUSALS: usize = 40;
+/// Fetches of one partition that are refused in a second: each answer about the cluster may send it to the same broker again.
+const REFUSALS: usize = QUESTIONS;
 
 impl Rates {
     /// A client's fetch was refused.
@@ -57,8 +59,9 @@ impl Rates {
         if !matches!(api, ApiKey::Metadata | ApiKey::InitProducerId) {
             return Ok(());
         }
+        let most = if api == ApiKey::InitProducerId { IDENTITIES } else { QUESTIONS };
         let count = count(self.questions.entry((client, api as i16)).or_default(), now);
-        within(client, count, QUESTIONS, api.name())
+        within(client, count, most, api.name())
     }
 
     /// A client sends batches.

@@ -51,7 +51,8 @@ impl History {
         let before = read_partition(cluster, topic, index, partition).unwrap_or_default();
         cluster.control().truncate_log(topic, partition, end);
         self.lose(index, partition, before);
-        // A log that is cut before its beginning begins earlier.
+        // Batches are lost as a whole. A log that is cut before its beginning begins earlier.
+        let end = cluster.control().partition(topic, partition).map_or(end, |state| state.log_end_offset);
         let again = self.deleted.entry((index, partition)).or_default().split_off(&end);
         self.lose(index, partition, again);
     }
@@ -99,11 +100,7 @@ pub struct Logged {
 
 impl Log {
     /// Reads the logs of all partitions.
-    pub fn read(
-        cluster: &mut Cluster,
-        topics: &[(String, i32)],
-        history: History,
-    ) -> Result<Self, Broken> {
+    pub fn read(cluster: &mut Cluster, topics: &[(String, i32)], history: History) -> Result<Self, Broken> {
         let mut log = Self { partitions: history.deleted.clone(), history, ..Self::default() };
         for (index, (topic, partitions)) in topics.iter().enumerate() {
             for partition in 0..*partitions {

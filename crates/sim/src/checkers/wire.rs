@@ -288,7 +288,12 @@ impl Conversation {
                 for partition in &topic.partition_responses {
                     let (index, code) = (partition.index, partition.error_code);
                     let offset = partition.base_offset;
-                    tell(&format!("{name}: {} {} [{index}]: {}, {offset}", topic.name, topic.topic_id, code.name()));
+                    tell(&format!(
+                        "{name}: {} {} [{index}]: {}, {offset}",
+                        topic.name,
+                        topic.topic_id,
+                        code.name()
+                    ));
                     let key = (topic.name.clone(), topic.topic_id, partition.index);
                     let written = [ErrorCode::NONE, ErrorCode::DUPLICATE_SEQUENCE_NUMBER];
                     if let Some(numbering) = numbered.get(&key)
@@ -380,8 +385,7 @@ fn numberings(
             let Ok(raw) = batch.records(1 << 30) else { continue };
             let first = Records::new(header, &raw).next().and_then(Result::ok);
             if let Some((index, _)) = first.and_then(|first| first.value.and_then(parse_destination)) {
-                let numbering =
-                    (client, index, partition.index, header.producer_id, header.producer_epoch);
+                let numbering = (client, index, partition.index, header.producer_id, header.producer_epoch);
                 let key = (topic.name.clone(), topic.topic_id, partition.index);
                 found.push((key, numbering, header.base_sequence));
             }
