@@ -9,7 +9,7 @@
 //!  produce ──► report: a message on its way and its report;  arena: the memory of both
 //!  queue ───── queues, their forwarding and who serves them;  event: what is in them
 //!  consume ──► message: consumed messages in slabs;  offsets: stored and committed;  list, headers
-//!  background ─ the thread of background_event_cb;  log: where log lines go;  interceptors: plug-ins
+//!  background ─ the thread of background_event_cb;  log: where log lines go;  interceptors: plug-ins;  partitioners
 //!  metadata, admin (uuid), mock
 //!  variadic, not_yet ── functions that Rust can't write, and functions that are not there yet
 //! ```
@@ -38,6 +38,7 @@ mod misc;
 mod mock;
 mod not_yet;
 mod offsets;
+mod partitioners;
 mod produce;
 mod queue;
 mod report;

@@ -30,6 +30,7 @@ pub use bytes::Bytes;
 pub use config::{Config, check_config};
 pub use consumer::{Consumer, ConsumerBuilder, MessageStream};
 pub use ottla_core::config::table as properties;
+pub use ottla_core::produce::partitioner as partitioners;
 pub use ottla_core::{
     admin::{
         configs::{

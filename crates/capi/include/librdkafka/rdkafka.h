@@ -1316,31 +1316,31 @@ void rd_kafka_topic_conf_set_msg_order_cmp(rd_kafka_topic_conf_t *topic_conf, in
 RD_EXPORT
 int rd_kafka_topic_partition_available(const rd_kafka_topic_t *rkt, int32_t partition);
 
-/** A partitioner: anywhere. Not there yet. */
+/** A partitioner: anywhere. */
 RD_EXPORT
 int32_t rd_kafka_msg_partitioner_random(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
 
-/** A partitioner: CRC32 of the key. Not there yet. */
+/** A partitioner: CRC32 of the key. */
 RD_EXPORT
 int32_t rd_kafka_msg_partitioner_consistent(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
 
-/** A partitioner: CRC32 of the key, or anywhere for a message with none. Not there yet. */
+/** A partitioner: CRC32 of the key, or anywhere for a message with none. */
 RD_EXPORT
 int32_t rd_kafka_msg_partitioner_consistent_random(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
 
-/** A partitioner: the hash of the Java client. Not there yet. */
+/** A partitioner: the hash of the Java client. */
 RD_EXPORT
 int32_t rd_kafka_msg_partitioner_murmur2(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
 
-/** A partitioner: the hash of the Java client, or anywhere for a message without a key. Not there yet. */
+/** A partitioner: the hash of the Java client, or anywhere for a message without a key. */
 RD_EXPORT
 int32_t rd_kafka_msg_partitioner_murmur2_random(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
 
-/** A partitioner: FNV-1a of the key. Not there yet. */
+/** A partitioner: FNV-1a of the key. */
 RD_EXPORT
 int32_t rd_kafka_msg_partitioner_fnv1a(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
 
-/** A partitioner: FNV-1a of the key, or anywhere for a message without a key. Not there yet. */
+/** A partitioner: FNV-1a of the key, or anywhere for a message without a key. */
 RD_EXPORT
 int32_t rd_kafka_msg_partitioner_fnv1a_random(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
 

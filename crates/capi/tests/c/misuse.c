@@ -42,6 +42,21 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_conf_get(conf, "no.such.thing", value, &size) == RD_KAFKA_CONF_UNKNOWN);
         CHECK(rd_kafka_conf_set(conf, "bootstrap.servers", argv[1], errstr, sizeof(errstr)) == RD_KAFKA_CONF_OK);
         CHECK(rd_kafka_new((rd_kafka_type_t)7, conf, errstr, sizeof(errstr)) == NULL);
+        /* The built-in partitioners, as other implementations place these keys. */
+        CHECK(rd_kafka_msg_partitioner_consistent(NULL, "123456789", 9, 1000, NULL, NULL) == (int)(0xcbf43926u % 1000));
+        CHECK(rd_kafka_msg_partitioner_consistent_random(NULL, "123456789", 9, 1000, NULL, NULL) ==
+              (int)(0xcbf43926u % 1000));
+        CHECK(rd_kafka_msg_partitioner_murmur2(NULL, "kafka", 5, 1 << 30, NULL, NULL) == (int)(0xd067cf64u & 0x3fffffff));
+        CHECK(rd_kafka_msg_partitioner_murmur2_random(NULL, "kafka", 5, 1 << 30, NULL, NULL) ==
+              (int)(0xd067cf64u & 0x3fffffff));
+        CHECK(rd_kafka_msg_partitioner_fnv1a(NULL, "kafka", 5, 7, NULL, NULL) ==
+              rd_kafka_msg_partitioner_fnv1a_random(NULL, "kafka", 5, 7, NULL, NULL));
+        for (size = 0; size < 100; size++) {
+                int32_t anywhere = rd_kafka_msg_partitioner_random(NULL, NULL, 0, 3, NULL, NULL);
+                CHECK(anywhere >= 0 && anywhere < 3);
+        }
+        CHECK(rd_kafka_msg_partitioner_murmur2(NULL, "kafka", 5, 0, NULL, NULL) == RD_KAFKA_PARTITION_UA);
+        size = sizeof(value);
         /* NULL for everything. */
         CHECK(rd_kafka_produce(NULL, 0, 0, NULL, 0, NULL, 0, NULL) == -1);
         CHECK(rd_kafka_last_error() == RD_KAFKA_RESP_ERR__INVALID_ARG && errno == EINVAL);
