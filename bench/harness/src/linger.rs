@@ -379,7 +379,11 @@ fn report() -> Result<()> {
         .max_by_key(|file| file["date"].as_str().unwrap_or_default().to_owned())
         .ok_or("nothing was measured yet")?;
     let docs: PathBuf = folder().join("../docs");
-    fs::write(docs.join("broker-linger.md"), page(&newest))?;
+    let file = docs.join("broker-linger.md");
+    let text = fs::read_to_string(&file)?;
+    let (before, rest) = text.split_once(BEGIN).ok_or("docs/broker-linger.md has lost the beginning of its tables")?;
+    let (_, after) = rest.split_once(END).ok_or("docs/broker-linger.md has lost the end of its tables")?;
+    fs::write(&file, format!("{before}{BEGIN}\n\n{}\n{END}{after}", tables(&newest)))?;
     let runs = list(&newest);
     let named = |run: &Value| {
         let name = run["client"].as_str().unwrap_or_default();
@@ -409,21 +413,13 @@ fn list(file: &Value) -> Vec<&Value> {
     file["runs"].as_array().into_iter().flatten().collect()
 }
 
-fn page(file: &Value) -> String {
+const BEGIN: &str = "<!-- The tables: written by `cargo xtask bench linger`. -->";
+const END: &str = "<!-- The end of the tables. -->";
+
+fn tables(file: &Value) -> String {
     let runs = list(file);
     let mut text = format!(
-        "# Gathering per broker\n\n\
-         <!-- Written by `cargo xtask bench linger`; `--report` writes it again from bench/runs/linger/. -->\n\n\
-         With `broker.linger.ms` the records for all partitions of a broker wait together and leave in one request; with \
-         `linger.ms` every partition has a clock of its own; `auto` has no number, a request on its way is the timer. \
-         Below, the same work done in these ways, and by librdkafka and franz-go: messages of 100 bytes at a fixed rate, \
-         partitions at random, acks=all, idempotence on.\n\n\
-         Measured {} at commit {}{}, {} with {} cores, shared with the brokers and with whatever else ran: *load* is the \
-         load average before the run. CPU is the user and system time of the client's whole process over all messages, \
-         its start and the sender's loop of 1 ms ticks included. Latency is from `send` to the report; where the load is \
-         above the cores it is the machine's as much as the client's. *Longest wait* is the longest that a message waited \
-         for its first request, from the client's own statistics, the warm-up with its connections and metadata \
-         included.\n",
+        "Measured {} at commit {}{}, {} with {} cores.\n",
         file["date"].as_str().unwrap_or_default(),
         file["commit"].as_str().unwrap_or_default(),
         if file["changed_since"] == true { " with changes" } else { "" },
@@ -464,8 +460,6 @@ fn page(file: &Value) -> String {
             &rows,
         );
     }
-    text +=
-        "\n## Pictures\n\n![Requests](broker-linger-requests.svg)\n\n![Latency](broker-linger-latency.svg)\n";
     text
 }
 
@@ -479,7 +473,7 @@ fn table(text: &mut String, title: &str, first: &str, rows: &[String]) {
     }
     let _ = write!(
         text,
-        "\n## {title}\n\n\
+        "\n### {title}\n\n\
          | {first} | requests/s | messages/request | p50 ms | p99 ms | longest wait ms | CPU us/message | messages | errors | load |\n\
          |---|---|---|---|---|---|---|---|---|---|\n{}\n",
         rows.join("\n")
@@ -612,10 +606,10 @@ mod tests {
             "longest_wait_ms": 500.9, "cpu_us_per_message": 1.25,
         });
         let file = json!({"runs": [run]});
-        let text = page(&file);
+        let text = tables(&file);
         let row = "| Ottla, `broker.linger.ms` | 6.05 | 3300 | 256 | 501 | 501 | 1.25 | 60 | 0 | 0.5 |";
         assert!(text.contains(row), "{text}");
-        assert!(!text.contains("## 5ms") && !text.contains("## loads"), "{text}");
+        assert!(!text.contains("### 5ms") && !text.contains("### loads"), "{text}");
     }
 
     #[test]
