@@ -284,7 +284,8 @@ fn a_send_to_an_unknown_topic_while_the_producer_closes_is_refused_or_reported()
     });
 }
 
-/// There for: a `topic` that doesn't look whether the producer is closed: the topic was made after the last look at them.
+/// There for: a `topic` and a `send` that don't look whether the producer is closed: the topic was made after the last look
+/// at them.
 #[test]
 fn a_topic_that_is_new_while_the_producer_closes_keeps_no_record() {
     model(|| {
