@@ -177,6 +177,29 @@ fn committed_offsets_are_told_and_gone_on_from_also_when_the_coordinator_refuses
 }
 
 #[test]
+fn a_commit_that_is_tried_again_does_not_overtake_a_later_one() {
+    let world = World::start("t", 1).set("group.id", "readers");
+    let refused = FaultAction::Error(ErrorCode::NOT_COORDINATOR);
+    world.cluster.control(|control| control.inject(Fault::new(refused).api(ApiKey::OffsetCommit).times(1)));
+    let consumer = world.consumer();
+    let commit = |offset| {
+        let place = GroupOffset {
+            topic: "t".into(),
+            partition: 0,
+            offset,
+            leader_epoch: -1,
+            metadata: String::new(),
+        };
+        consumer.commit_async(&[place], SECONDS)
+    };
+    let (first, second) = (commit(5), commit(9));
+    assert_eq!(block_on(second).unwrap(), [Ok(())]);
+    assert_eq!(block_on(first).unwrap(), [Ok(())]);
+    let committed = consumer.committed(&[("t", 0)], SECONDS).unwrap();
+    assert_eq!(committed[0].as_ref().unwrap().as_ref().unwrap().offset, 9);
+}
+
+#[test]
 fn a_stream_gives_one_record_after_the_other_until_the_consumer_is_closed() {
     let world = World::start("t", 1);
     world.produce("t", 1, 0, 1000);
