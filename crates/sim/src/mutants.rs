@@ -20,7 +20,9 @@ pub struct Verdict {
 /// Runs the seeds from 1 on with a mistake until it is noticed, up to `most` of them.
 pub fn hunt(mutant: Mutant, most: u64) -> Verdict {
     for seed in 1..=most {
-        if let Some(broken) = notice(mutant, seed) {
+        let Some(broken) = notice(mutant, seed) else { continue };
+        // What breaks without the mistake, too, says nothing about it.
+        if run(&Knobs::from_seed(seed), false).broken.is_none() {
             return Verdict { mutant, caught: Some((seed, broken)), tried: seed };
         }
     }

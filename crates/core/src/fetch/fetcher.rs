@@ -210,7 +210,8 @@ impl Fetcher {
         if version >= FIRST_THROTTLED_BY_CLIENT && answer.throttle_time_ms > 0 {
             self.rest(now + Duration::from_millis(answer.throttle_time_ms.unsigned_abs().into()));
         }
-        let generation = self.session.generation();
+        // A session may have been given up meanwhile; what was asked for is answered nevertheless.
+        let generation = self.session.asked();
         if version >= FIRST_WITH_SESSIONS {
             match self.session.handle_answer(answer.error_code, answer.session_id) {
                 SessionVerdict::Good => {}

@@ -462,6 +462,37 @@ fn a_leader_that_is_none_gives_the_partition_back_with_its_offset() {
 }
 
 #[test]
+fn a_topic_that_comes_while_a_fetch_is_under_way_does_not_undo_its_answer() {
+    for version in [4, 12, 18] {
+        let mut script = Script::new(version, ConsumerSettings::default());
+        script.adopt(0, 0);
+        script.adopt(1, 0);
+        script.fetch().unwrap();
+        let mut other = PartitionConsumer::new(Arc::new(PartitionHandle::new(Arc::from("u"), 0)), 0, 0);
+        other.topic_id = Uuid([8; 16]);
+        script.fetcher.handle_mail(script.now, FetchMail::Adopt(Box::new(other)));
+        let session_id = if version < 7 { 0 } else { 5 };
+        let answer = response(
+            session_id,
+            vec![data(0, 3, batch(0, 3, 1)), failed(1, ErrorCode::NOT_LEADER_OR_FOLLOWER)],
+        );
+        script.answer(&answer);
+        assert_eq!(script.offsets(), [0, 1, 2], "version {version}: read once");
+        assert!(matches!(script.fetcher.poll_output(), Some(FetcherOutput::RefreshMetadata(_))));
+        assert!(
+            matches!(
+                script.fetcher.poll_output(),
+                Some(FetcherOutput::ToCluster(FetchReply::NotLeader(partition))) if partition.handle.partition() == 1
+            ),
+            "version {version}: not asked for again at once"
+        );
+        let asked: Vec<_> =
+            script.fetch().unwrap().topics.iter().flat_map(|t| t.partitions.clone()).collect();
+        assert_eq!(asked.len(), 2, "version {version}: {asked:?}");
+    }
+}
+
+#[test]
 fn an_error_is_told_once_and_tried_again_after_the_back_off() {
     let mut script = Script::new(18, ConsumerSettings::default());
     script.adopt(0, 0);

@@ -58,6 +58,11 @@ impl FetchSession {
         self.asked = self.generation;
     }
 
+    /// The generation in which the broker was asked last: its answer is about what was asked for then.
+    pub(crate) const fn asked(&self) -> u64 {
+        self.asked
+    }
+
     /// The session's id and epoch for the next request.
     pub(crate) const fn head(&self) -> (i32, i32) {
         (self.id, self.epoch)
