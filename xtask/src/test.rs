@@ -287,6 +287,15 @@ fn unit(session: &mut Session) -> Result<()> {
         println!("    without brokers: the tests that need Apache Kafka do nothing");
     }
     session.tests(cargo().args(["test", "--workspace", "--no-fail-fast"]))?;
+    session.tests(cargo().args([
+        "test",
+        "--package",
+        "ottla-sim",
+        "--features",
+        "mutants",
+        "--test",
+        "mutants",
+    ]))?;
     // Of the bench only the harness: the peers take minutes to build, and are measured, not tested.
     session.tests(cargo().args(["test", "--package", "harness", "--manifest-path", BENCH]))
 }
