@@ -355,22 +355,23 @@ impl OffsetLookups {
                     let (timestamp, leader_epoch) = (listed.timestamp, listed.leader_epoch);
                     self.finish(id, Ok(ListedOffset { offset, timestamp, leader_epoch }));
                 }
-                Some(listed) => {
-                    let error = Error::broker(listed.error_code, None).with_api("ListOffsets");
-                    if listed.error_code.is_retriable() {
-                        // An epoch that the leader does not know may be of a topic that is no more.
-                        let refresh = listed.error_code.invalidates_metadata()
-                            || listed.error_code == ErrorCode::UNKNOWN_LEADER_EPOCH;
-                        self.retry(now, id, error, refresh);
-                    } else {
-                        self.fail(id, error);
-                    }
-                }
+                Some(listed) => self.handle_refusal(now, id, listed.error_code),
                 None => {
                     let error = Error::new(ErrorKind::BadResponse, "the answer leaves the partition out");
                     self.fail(id, error.with_api("ListOffsets"));
                 }
             }
+        }
+    }
+
+    fn handle_refusal(&mut self, now: Instant, id: LookupId, code: ErrorCode) {
+        let error = Error::broker(code, None).with_api("ListOffsets");
+        if code.is_retriable() {
+            // An epoch that the leader does not know may be of a topic that is no more.
+            let refresh = code.invalidates_metadata() || code == ErrorCode::UNKNOWN_LEADER_EPOCH;
+            self.retry(now, id, error, refresh);
+        } else {
+            self.fail(id, error);
         }
     }
 
@@ -543,5 +544,20 @@ pub(crate) fn unknown_partition(topic: &str, partition: i32, count: usize) -> Er
 impl fmt::Debug for OffsetLookups {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OffsetLookups").field("lookups", &self.lookups).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lookup_that_meets_an_unknown_epoch_asks_for_metadata() {
+        let mut lookups = OffsetLookups::new(0, Duration::from_secs(1), Duration::from_millis(100));
+        let id = lookups.start(Instant::ZERO, &Arc::from("t"), 0, OffsetSpec::Earliest, None);
+        lookups.handle_refusal(Instant::ZERO, id, ErrorCode::UNKNOWN_LEADER_EPOCH);
+        assert!(!lookups.take_wants_metadata(), "after the back-off");
+        lookups.handle_timeout(Instant::ZERO + Duration::from_secs(1));
+        assert!(lookups.take_wants_metadata());
     }
 }
