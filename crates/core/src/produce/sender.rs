@@ -60,6 +60,8 @@ pub struct Sender {
     collector: Collector,
     hints: Vec<Ready>,
     retries: BTreeSet<(Instant, usize)>,
+    /// What one answer refused is tried again together: a thousand back-offs of their own would be a thousand requests.
+    last_refusal: Option<Refusal>,
     /// Slots that wait for the producer's identity.
     without_identity: Vec<usize>,
     /// The identity at the last look.
@@ -73,6 +75,14 @@ pub struct Sender {
     counters: Box<SenderCounters>,
     outputs: VecDeque<SenderOutput>,
     rng: Rng,
+}
+
+/// When something was refused, and when it is tried again.
+#[derive(Clone, Copy, Debug)]
+struct Refusal {
+    came: Instant,
+    failures: u32,
+    retry_at: Instant,
 }
 
 #[derive(Debug)]
@@ -157,6 +167,7 @@ impl Sender {
             by_partition: BTreeMap::new(),
             hints: Vec::new(),
             retries: BTreeSet::new(),
+            last_refusal: None,
             without_identity: Vec::new(),
             identity_seen: None,
             requests_in_flight: 0,
@@ -827,7 +838,13 @@ impl Sender {
         if let Some(entry) = &mut self.slots[slot]
             && entry.partition.retry_at.is_none()
         {
-            let mut at = now + entry.backoff.next(&mut self.rng);
+            let failures = entry.backoff.failures();
+            let own = now + entry.backoff.next(&mut self.rng);
+            let mut at = match self.last_refusal {
+                Some(last) if (last.came, last.failures) == (now, failures) => last.retry_at,
+                _ => own,
+            };
+            self.last_refusal = Some(Refusal { came: now, failures, retry_at: at });
             if self.shared.settings.mutation.is(Mutant::RetryWithoutBackoff) {
                 at = now;
             }

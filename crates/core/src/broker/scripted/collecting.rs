@@ -326,6 +326,25 @@ fn a_partition_that_is_refused_again_and_again_does_not_slow_the_others() {
 }
 
 #[test]
+fn what_one_answer_refused_is_tried_again_in_one_request() {
+    let mut script = Script::new(100, ProducerSettings { retry_backoff: millis(100), ..settings(20) });
+    script.run_until(at(1000));
+    (0..100).for_each(|partition| script.send(partition, "x"));
+    script.run_until(at(1020));
+    let request = script.request();
+    script.answer(&request, 0, |_| ErrorCode::NOT_ENOUGH_REPLICAS);
+    script.run_until(at(1099));
+    script.assert_silent();
+    script.run_until(at(1141));
+    let again = script.request();
+    assert_eq!(again.partitions().len(), 100);
+    script.accept(&again);
+    assert_eq!(script.reported_messages(), 100);
+    script.run_until(at(2000));
+    script.assert_silent();
+}
+
+#[test]
 fn a_broker_may_answer_partitions_in_another_order_than_they_were_asked_for() {
     let mut script = Script::new(4, settings(20));
     script.answers_backwards = true;
