@@ -1,4 +1,4 @@
-//! `ottla-sim SEED` replays one seed with its story; `ottla-sim --swarm FIRST COUNT` runs many; `--minutes N` runs fresh
+//! `ottla-sim SEED [MISTAKE]` replays one seed with its story; `ottla-sim --swarm FIRST COUNT` runs many; `--minutes N` runs fresh
 //! ones for so long; `--mutants COUNT` (with the feature `mutants`) hunts deliberate mistakes.
 
 use std::{process::ExitCode, time::Instant};
@@ -26,19 +26,36 @@ fn main() -> ExitCode {
             None => usage(),
         },
         Some(text) => match parse(text) {
-            Some(seed) => one(seed),
+            Some(seed) => match knobs(seed, arguments.get(1)) {
+                Some(knobs) => one(seed, &knobs),
+                None => usage(),
+            },
             None => usage(),
         },
         None => usage(),
     }
 }
 
-fn one(seed: u64) -> ExitCode {
-    let knobs = Knobs::from_seed(seed);
+/// The world of a seed, with the mistake of this name if there is one.
+fn knobs(seed: u64, mistake: Option<&String>) -> Option<Knobs> {
+    let Some(name) = mistake else { return Some(Knobs::from_seed(seed)) };
+    #[cfg(feature = "mutants")]
+    {
+        let mutant = ottla_core::mutation::Mutant::ALL.iter().find(|mutant| format!("{mutant:?}") == *name)?;
+        Some(ottla_sim::mutants::knobs(*mutant, seed))
+    }
+    #[cfg(not(feature = "mutants"))]
+    {
+        eprintln!("{name}: mistakes need the feature `mutants`");
+        None
+    }
+}
+
+fn one(seed: u64, knobs: &Knobs) -> ExitCode {
     println!("{knobs:#?}");
-    let outcome = run(&knobs, true);
+    let outcome = run(knobs, true);
     outcome.trace.iter().for_each(|line| println!("{line}"));
-    let again = run(&knobs, false);
+    let again = run(knobs, false);
     if again.hash != outcome.hash {
         println!("determinism: the same seed told two stories");
         return ExitCode::from(4);
@@ -125,6 +142,6 @@ fn parse(text: &str) -> Option<u64> {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: ottla-sim SEED | --swarm FIRST COUNT | --minutes N | --mutants COUNT [MISTAKE...]");
+    eprintln!("usage: ottla-sim SEED [MISTAKE] | --swarm FIRST COUNT | --minutes N | --mutants COUNT [MISTAKE...]");
     ExitCode::from(2)
 }

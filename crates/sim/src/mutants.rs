@@ -33,11 +33,7 @@ pub fn hunt(mutant: Mutant, most: u64) -> Verdict {
 pub fn notice(mutant: Mutant, seed: u64) -> Option<Broken> {
     // The story of a mistake that has randomness of its own has to be told twice.
     let twice = matches!(mutant, Mutant::OwnRandomness | Mutant::OwnOrder);
-    let mut knobs = Knobs::from_seed(seed);
-    let mutation = Mutation::of(mutant);
-    knobs.producer.mutation = mutation;
-    knobs.consumer.mutation = mutation;
-    knobs.mutation = mutation;
+    let knobs = knobs(mutant, seed);
     let outcome = run(&knobs, false);
     let second = twice.then(|| run(&knobs, false));
     match second {
@@ -46,6 +42,16 @@ pub fn notice(mutant: Mutant, seed: u64) -> Option<Broken> {
         }
         _ => outcome.broken,
     }
+}
+
+/// The world of a seed, with a mistake.
+pub fn knobs(mutant: Mutant, seed: u64) -> Knobs {
+    let mut knobs = Knobs::from_seed(seed);
+    let mutation = Mutation::of(mutant);
+    knobs.producer.mutation = mutation;
+    knobs.consumer.mutation = mutation;
+    knobs.mutation = mutation;
+    knobs
 }
 
 /// How many mistakes each checker noticed.
