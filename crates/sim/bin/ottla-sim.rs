@@ -41,7 +41,8 @@ fn knobs(seed: u64, mistake: Option<&String>) -> Option<Knobs> {
     let Some(name) = mistake else { return Some(Knobs::from_seed(seed)) };
     #[cfg(feature = "mutants")]
     {
-        let mutant = ottla_core::mutation::Mutant::ALL.iter().find(|mutant| format!("{mutant:?}") == *name)?;
+        let mutant =
+            ottla_core::mutation::Mutant::ALL.iter().find(|mutant| format!("{mutant:?}") == *name)?;
         Some(ottla_sim::mutants::knobs(*mutant, seed))
     }
     #[cfg(not(feature = "mutants"))]
@@ -142,6 +143,8 @@ fn parse(text: &str) -> Option<u64> {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: ottla-sim SEED [MISTAKE] | --swarm FIRST COUNT | --minutes N | --mutants COUNT [MISTAKE...]");
+    eprintln!(
+        "usage: ottla-sim SEED [MISTAKE] | --swarm FIRST COUNT | --minutes N | --mutants COUNT [MISTAKE...]"
+    );
     ExitCode::from(2)
 }
