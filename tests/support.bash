@@ -9,10 +9,10 @@ trap 'for process in "${started[@]}"; do kill "$process" 2>/dev/null || true; do
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
-# Starts `ottla broker` with three brokers on free ports; OTTLA_BOOTSTRAP is theirs from then on.
+# Starts `ottla broker` with three brokers ($brokers says how many else) on free ports; OTTLA_BOOTSTRAP is theirs from then on.
 embedded_brokers() {
   touch "$work/brokers"
-  "$OTTLA" broker --brokers 3 --port 0 "$@" > "$work/brokers" 2> "$work/brokers.errors" &
+  "$OTTLA" broker --brokers "${brokers:-3}" --port 0 "$@" > "$work/brokers" 2> "$work/brokers.errors" &
   started+=($!)
   for _ in $(seq 100); do
     if grep -q '^bootstrap.servers=' "$work/brokers"; then
