@@ -20,7 +20,7 @@ watched() {
   timeout 300 valgrind --quiet --fair-sched=yes --error-exitcode=99 --log-file="$work/$name.log" "$@" \
     "$work/$name" "$OTTLA_BOOTSTRAP" > "$work/$name.out" 2>&1 ||
     fail "$name under valgrind: $(tail -3 "$work/$name.out"; head -40 "$work/$name.log")"
-  echo "$name: no finding"
+  echo "$name: no finding ($SECONDS s)"
 }
 
 for source in crates/capi/tests/c/*.c; do

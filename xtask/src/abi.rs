@@ -16,7 +16,8 @@ const HELP: &str = "\
 cargo xtask abi [--profile dev|release]
 
 Symbols, layout, headers and programs of crates/capi/tests/abi.rs, then tests/abi/*.sh on an installed tree: our examples
-built with pkg-config and cmake, the same programs with Debian's original, and programs that were built against that.
+built with pkg-config and cmake, the same programs with Debian's original, programs that were built against that, and the
+test programs under AddressSanitizer and valgrind.
 ";
 
 pub fn main(args: &[String]) -> Result<ExitCode> {
@@ -56,6 +57,10 @@ fn scripts_with(session: &mut Session, profile: &str) -> Result<()> {
         [("cc", "gcc"), ("c++", "g++"), ("pkg-config", "pkg-config"), ("cmake", "cmake")]
     {
         install::debian(program, package)?;
+    }
+    // Without it one script has nothing to do, and says so.
+    if let Err(error) = install::debian("valgrind", "valgrind") {
+        println!("    {error}");
     }
     let prefix = installed(profile)?;
     session.pass("the library is installed under a prefix");

@@ -1,0 +1,47 @@
+# The test programs in C with AddressSanitizer: what they and the library take from the heap is used while it is theirs, and
+# given back. The sanitizer replaces malloc in the whole process, so that the library's memory is watched too; accesses are
+# checked in the programs and in what the library passes to the C library. events.c is not among them, as under valgrind.
+. "$(dirname "$0")/../support.bash"
+: "${OTTLA_PREFIX:?where the library is installed}"
+flags=(-std=gnu90 -g -O1 -fno-omit-frame-pointer -fsanitize=address -I "$OTTLA_PREFIX/include" -L "$OTTLA_PREFIX/lib")
+echo 'int main(void) { return 0; }' > "$work/nothing.c"
+if ! { cc "${flags[@]}" -o "$work/nothing" "$work/nothing.c" && "$work/nothing"; } > "$work/log" 2>&1; then
+  echo "NOT CHECKED: programs with AddressSanitizer can't be built and run here: $(tail -1 "$work/log")"
+  exit 0
+fi
+brokers=1 embedded_brokers --partitions 4
+# Our library has no frame pointers, by which stacks are found otherwise.
+export LD_LIBRARY_PATH=$OTTLA_PREFIX/lib ASAN_OPTIONS=detect_leaks=1:fast_unwind_on_malloc=0
+# interceptors.c loads it from the folder in which the program lies.
+cc "${flags[@]}" -shared -fPIC -o "$work/plugin.so" crates/capi/tests/plugin.c -lrdkafka
+
+# What is wrong is seen: memory that was freed, and a handle that nobody destroys, down to the call that made it.
+cat > "$work/wrong.c" <<'C'
+#include <librdkafka/rdkafka.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char **argv) {
+        char *text = strdup("freed");
+        int i;
+        (void)argv;
+        free(text);
+        /* The last one may still be named on the stack. */
+        for (i = 0; argc > 1 && i < 10; i++)
+                rd_kafka_conf_new();
+        return argc > 1 ? 0 : text[0];
+}
+C
+cc "${flags[@]}" -w -o "$work/wrong" "$work/wrong.c" -lrdkafka
+if "$work/wrong" > "$work/log" 2>&1; then fail "use after free was not found"; fi
+grep -q heap-use-after-free "$work/log" || fail "use after free: $(head -5 "$work/log")"
+if "$work/wrong" leak > "$work/log" 2>&1; then fail "a leak was not found"; fi
+grep -q 'in rd_kafka_conf_new' "$work/log" || fail "a configuration that is not destroyed: $(head -20 "$work/log")"
+
+for source in crates/capi/tests/c/*.c; do
+  name=$(basename "$source" .c)
+  [ "$name" != events ] || continue
+  cc "${flags[@]}" -o "$work/$name" "$source" -lrdkafka -lpthread
+  timeout 120 "$work/$name" "$OTTLA_BOOTSTRAP" > "$work/$name.out" 2>&1 ||
+    fail "$name with AddressSanitizer: $(head -60 "$work/$name.out")"
+  echo "$name: no finding ($SECONDS s)"
+done
