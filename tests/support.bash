@@ -5,6 +5,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 work=$(mktemp -d)
 started=()
+# Apache Kafka, if the caller has it; embedded brokers take its place in OTTLA_BOOTSTRAP.
+real_brokers=${OTTLA_BOOTSTRAP:-}
 trap 'for process in "${started[@]}"; do kill "$process" 2>/dev/null || true; done; rm -rf "$work"' EXIT
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
@@ -22,6 +24,31 @@ embedded_brokers() {
     sleep 0.1
   done
   fail "the embedded brokers did not start: $(cat "$work/brokers.errors")"
+}
+
+# everywhere CHECK ARGS...: calls the function CHECK with embedded brokers, started with ARGS, and again with Apache Kafka where
+# OTTLA_BOOTSTRAP says that there is one. Names of topics get $suffix at their end: the real brokers may know them already.
+everywhere() {
+  local check=$1
+  shift
+  suffix=
+  embedded_brokers "$@"
+  "$check"
+  if [ -z "$real_brokers" ]; then
+    echo "NOT CHECKED: the same on Apache Kafka, for none is named by OTTLA_BOOTSTRAP"
+    return
+  fi
+  echo "and on Apache Kafka:"
+  OTTLA_BOOTSTRAP=$real_brokers suffix=-$$
+  "$check"
+}
+
+# new_topics PARTITIONS NAME...: creates them.
+new_topics() {
+  local partitions=$1
+  shift
+  "$OTTLA" topics -b "$OTTLA_BOOTSTRAP" create "$@" --partitions "$partitions" > "$work/topics" 2>&1 ||
+    fail "$(cat "$work/topics")"
 }
 
 # original PACKAGE...: Debian's packages of librdkafka and its users, taken apart in the cache, never installed. ORIGINAL is

@@ -26,7 +26,7 @@ built() {
 }
 
 topic() { "$OTTLA" topics -b "$OTTLA_BOOTSTRAP" create "$1" --partitions 1 > "$work/topics" 2>&1 || fail "$(cat "$work/topics")"; }
-for name in shared static cmake original; do topic "by-$name"; done
+for name in shared static cmake cmake-static original; do topic "by-$name"; done
 
 equal "pkg-config's version" 2.15.0 "$(pkg-config --modversion rdkafka)"
 built shared $(pkg-config --cflags --libs rdkafka)
@@ -36,19 +36,37 @@ equal "a static program needs no librdkafka.so" "" "$(ldd "$work/static/producer
 examples static
 
 if command -v cmake > /dev/null; then
+  # As a package's tree under a DESTDIR, and not where it was installed: cmake has to find everything in here.
+  cp -r "$OTTLA_PREFIX" "$work/moved"
   mkdir -p "$work/project"
   cat > "$work/project/CMakeLists.txt" <<CMAKE
 cmake_minimum_required(VERSION 3.10)
-project(examples C)
+project(examples C CXX)
 find_package(RdKafka 2.0 REQUIRED)
-foreach(program producer consumer)
-  add_executable(\${program} $PWD/examples/c/\${program}.c)
-  target_link_libraries(\${program} RdKafka::rdkafka)
+message("found in \${RdKafka_LIBRARY_DIR} and \${RdKafka_INCLUDE_DIR}")
+foreach(linking "" -static)
+  foreach(program producer consumer)
+    add_executable(\${program}\${linking} $PWD/examples/c/\${program}.c)
+    target_link_libraries(\${program}\${linking} RdKafka::rdkafka\${linking})
+    set_target_properties(\${program}\${linking} PROPERTIES OUTPUT_NAME \${program} RUNTIME_OUTPUT_DIRECTORY c\${linking})
+  endforeach()
+  add_executable(xx\${linking} $PWD/examples/cpp/producer.cpp)
+  target_link_libraries(xx\${linking} RdKafka::rdkafka++\${linking})
 endforeach()
 CMAKE
-  cmake -S "$work/project" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$OTTLA_PREFIX" > "$work/log" 2>&1 || fail "$(cat "$work/log")"
-  cmake --build "$work/cmake" > "$work/log" 2>&1 || fail "$(cat "$work/log")"
-  examples cmake
+  cmake -S "$work/project" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/moved" > "$work/log" 2>&1 || fail "$(cat "$work/log")"
+  equal "cmake" "found in $work/moved/lib and $work/moved/include" "$(grep '^found' "$work/log")"
+  cmake --build "$work/build" > "$work/log" 2>&1 || fail "$(cat "$work/log")"
+  ln -s build/c "$work/cmake"
+  ln -s build/c-static "$work/cmake-static"
+  for linking in "" -static; do
+    examples "cmake$linking"
+    equal "C++ with cmake$linking" "10 delivered, 0 failed, 0 left" "$("$work/build/xx$linking" "$OTTLA_BOOTSTRAP" by-cmake 10)"
+  done
+  equal "cmake's static programs need no librdkafka.so" "" \
+    "$(ldd "$work/cmake-static/producer" "$work/build/xx-static" | grep rdkafka || true)"
+  equal "cmake's shared programs have it from the moved tree" "$work/moved/lib/librdkafka.so.1" \
+    "$(ldd "$work/cmake/producer" | sed -n 's/.*librdkafka.so.1 => \([^ ]*\) .*/\1/p')"
 else
   echo "NOT CHECKED: there is no cmake"
 fi

@@ -26,8 +26,9 @@ cargo xtask install [OPTIONS]
   --profile NAME       release (the default) or dev
 
 Builds librdkafka.so.1 and librdkafka.a and lays them out with their symbolic links, include/librdkafka/*.h, rdkafka.pc,
-rdkafka-static.pc and the files for cmake's find_package(RdKafka), whose target is RdKafka::rdkafka. Where there is a C++
-compiler, librdkafka++ comes along: its libraries, rdkafkacpp.h, rdkafka++.pc, and the target RdKafka::rdkafka++.
+rdkafka-static.pc and the files for cmake's find_package(RdKafka), whose targets are RdKafka::rdkafka and
+RdKafka::rdkafka-static. Where there is a C++ compiler, librdkafka++ comes along: its libraries, rdkafkacpp.h, rdkafka++.pc,
+and the targets RdKafka::rdkafka++ and RdKafka::rdkafka++-static.
 ";
 
 /// The version of the interface, which programs ask pkg-config and cmake for.
@@ -239,37 +240,57 @@ fn pkg_config(layout: &Layout, linking: Linking) -> String {
     )
 }
 
+/// It finds the files from where it lies itself: in front of a package's tree stands a DESTDIR, and trees are moved.
 fn cmake_config(layout: &Layout) -> String {
-    let (libdir, include) = (layout.libdir.display(), layout.prefix.join("include"));
-    let include = include.display();
+    let here = layout.libdir.join("cmake/RdKafka");
+    let (libdir, include) = (way(&here, &layout.libdir), way(&here, &layout.prefix.join("include")));
     let system = SYSTEM_LIBRARIES.replace("-l", "").replace(' ', ";");
     format!(
-        r#"# RdKafka::rdkafka is the shared library, RdKafka::rdkafka-static the other one.
+        r#"# RdKafka::rdkafka is the shared library, RdKafka::rdkafka-static the other one; RdKafka::rdkafka++ and
+# RdKafka::rdkafka++-static are those of C++.
+get_filename_component(_rdkafka_here "${{CMAKE_CURRENT_LIST_DIR}}" REALPATH)
+get_filename_component(RdKafka_LIBRARY_DIR "${{_rdkafka_here}}/{libdir}" ABSOLUTE)
+get_filename_component(RdKafka_INCLUDE_DIR "${{_rdkafka_here}}/{include}" ABSOLUTE)
+unset(_rdkafka_here)
+set(RdKafka_VERSION "{VERSION}")
 if(NOT TARGET RdKafka::rdkafka)
   add_library(RdKafka::rdkafka SHARED IMPORTED)
   set_target_properties(RdKafka::rdkafka PROPERTIES
-    IMPORTED_LOCATION "{libdir}/librdkafka.so.1"
+    IMPORTED_LOCATION "${{RdKafka_LIBRARY_DIR}}/librdkafka.so.1"
     IMPORTED_SONAME "librdkafka.so.1"
-    INTERFACE_INCLUDE_DIRECTORIES "{include}")
+    INTERFACE_INCLUDE_DIRECTORIES "${{RdKafka_INCLUDE_DIR}}")
   add_library(RdKafka::rdkafka-static STATIC IMPORTED)
   set_target_properties(RdKafka::rdkafka-static PROPERTIES
-    IMPORTED_LOCATION "{libdir}/librdkafka.a"
-    INTERFACE_INCLUDE_DIRECTORIES "{include}"
+    IMPORTED_LOCATION "${{RdKafka_LIBRARY_DIR}}/librdkafka.a"
+    IMPORTED_LINK_INTERFACE_LANGUAGES "C"
+    INTERFACE_INCLUDE_DIRECTORIES "${{RdKafka_INCLUDE_DIR}}"
     INTERFACE_LINK_LIBRARIES "{system}")
-  if(EXISTS "{libdir}/librdkafka++.so.1")
+  if(EXISTS "${{RdKafka_LIBRARY_DIR}}/librdkafka++.so.1")
     add_library(RdKafka::rdkafka++ SHARED IMPORTED)
     set_target_properties(RdKafka::rdkafka++ PROPERTIES
-      IMPORTED_LOCATION "{libdir}/librdkafka++.so.1"
+      IMPORTED_LOCATION "${{RdKafka_LIBRARY_DIR}}/librdkafka++.so.1"
       IMPORTED_SONAME "librdkafka++.so.1"
-      INTERFACE_INCLUDE_DIRECTORIES "{include}"
+      INTERFACE_INCLUDE_DIRECTORIES "${{RdKafka_INCLUDE_DIR}}"
       INTERFACE_LINK_LIBRARIES "RdKafka::rdkafka")
+    add_library(RdKafka::rdkafka++-static STATIC IMPORTED)
+    set_target_properties(RdKafka::rdkafka++-static PROPERTIES
+      IMPORTED_LOCATION "${{RdKafka_LIBRARY_DIR}}/librdkafka++.a"
+      IMPORTED_LINK_INTERFACE_LANGUAGES "CXX"
+      INTERFACE_INCLUDE_DIRECTORIES "${{RdKafka_INCLUDE_DIR}}"
+      INTERFACE_LINK_LIBRARIES "RdKafka::rdkafka-static")
   endif()
 endif()
-set(RdKafka_VERSION "{VERSION}")
-set(RdKafka_INCLUDE_DIR "{include}")
-set(RdKafka_LIBRARY_DIR "{libdir}")
 "#
     )
+}
+
+/// The way from one folder to another.
+fn way(from: &Path, to: &Path) -> String {
+    let (from, to): (Vec<_>, Vec<_>) = (from.components().collect(), to.components().collect());
+    let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    let up = from[common..].iter().map(|_| "..".to_owned());
+    let down = to[common..].iter().map(|folder| folder.as_os_str().to_string_lossy().into_owned());
+    up.chain(down).collect::<Vec<_>>().join("/")
 }
 
 fn cmake_version() -> String {
@@ -317,6 +338,22 @@ mod tests {
         );
         let text = pkg_config(&layout, Linking::Shared);
         assert!(text.contains("prefix=/usr\nlibdir=/usr/lib64\n") && !text.contains("/tmp/x"), "{text}");
+    }
+
+    #[test]
+    fn cmake_finds_the_files_from_where_it_lies() {
+        let config = |args: &[&str]| cmake_config(&of(args).unwrap().0);
+        let text = config(&["--prefix", "/opt/kafka", "--destdir", "/tmp/x"]);
+        assert!(!text.contains("/opt") && !text.contains("/tmp"), "{text}");
+        assert!(text.contains("RdKafka_LIBRARY_DIR \"${_rdkafka_here}/../..\" ABSOLUTE"), "{text}");
+        assert!(
+            text.contains("RdKafka_INCLUDE_DIR \"${_rdkafka_here}/../../../include\" ABSOLUTE"),
+            "{text}"
+        );
+        let text = config(&["--prefix", "/usr", "--libdir", "lib/x86_64-linux-gnu"]);
+        assert!(text.contains("/../../../../include\" ABSOLUTE"), "{text}");
+        let text = config(&["--prefix", "/usr", "--libdir", "/lib64"]);
+        assert!(text.contains("/../../../usr/include\" ABSOLUTE"), "{text}");
     }
 
     #[test]
