@@ -17,7 +17,7 @@ use crate::{
     error::{ErrorObject, code_of, fail, set_last},
     list::List,
     message::rd_kafka_message_destroy,
-    queue::{self, Queue},
+    queue::{self, Patience, Queue},
     topic::Topic,
     types::{
         OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, OFFSET_STORED, OFFSET_TAIL_BASE, rd_kafka_message_t,
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn rd_kafka_consumer_poll(
         // SAFETY: NULL or a client, says the caller.
         let Some(client) = (unsafe { Client::of(rk) }) else { return ptr::null_mut() };
         let Some(queue) = client.consumer_queue() else { return ptr::null_mut() };
-        queue.pop_message(client, queue::deadline(timeout_ms)).unwrap_or(ptr::null_mut())
+        queue.pop_message(client, &mut Patience::new(timeout_ms)).unwrap_or(ptr::null_mut())
     })
 }
 
@@ -490,7 +490,7 @@ pub unsafe extern "C" fn rd_kafka_consume(
 }
 
 fn one(queue: &Arc<Queue>, client: &Client, timeout_ms: c_int) -> *mut rd_kafka_message_t {
-    queue.pop_message(client, queue::deadline(timeout_ms)).unwrap_or_else(|| {
+    queue.pop_message(client, &mut Patience::new(timeout_ms)).unwrap_or_else(|| {
         set_last(code::_TIMED_OUT);
         ptr::null_mut()
     })
@@ -513,7 +513,7 @@ unsafe fn batch(
     }
     // SAFETY: as the caller says.
     let into = unsafe { std::slice::from_raw_parts_mut(into, size) };
-    queue.pop_messages(client, queue::deadline(timeout_ms), into, true) as isize
+    queue.pop_messages(client, &mut Patience::new(timeout_ms), into, true) as isize
 }
 
 /// See the header.
@@ -551,9 +551,9 @@ fn callback(
     let _held = client.weak().upgrade();
     let most =
         client.property("consume.callback.max.messages").and_then(|most| most.parse().ok()).unwrap_or(0);
-    let mut until = queue::deadline(timeout_ms);
+    let mut patience = Patience::new(timeout_ms);
     let mut count = 0;
-    while let Some(message) = queue.pop_message(client, until) {
+    while let Some(message) = queue.pop_message(client, &mut patience) {
         // SAFETY: the application's function, with a message that lives until it returns.
         unsafe {
             consume_cb(message, opaque);
@@ -564,7 +564,7 @@ fn callback(
             break;
         }
         if count == 1 {
-            until = queue::deadline(0);
+            patience = Patience::new(0);
         }
     }
     count

@@ -69,7 +69,7 @@ pub(crate) struct Lonely {
 /// Consumed messages of one partition, counted together: the slab is free when each was given back.
 #[derive(Debug)]
 pub(crate) struct Slab {
-    /// Messages that somebody has, and one while the queue hands them out.
+    /// Messages that somebody has or may get yet, and one while the queue hands them out.
     users: AtomicUsize,
     /// The first of the messages. They are only reached through this pointer: C may write to them.
     first: *mut Held,
@@ -207,7 +207,7 @@ impl Slab {
         let mut messages = Vec::with_capacity(SLAB);
         fill(&mut |message| messages.push(Held::consumed(message, topic)));
         let slab = Box::into_raw(Box::new(Self {
-            users: AtomicUsize::new(1),
+            users: AtomicUsize::new(1 + messages.len()),
             first: messages.as_mut_ptr(),
             messages,
             fetched: Arc::clone(fetched),
@@ -230,7 +230,7 @@ impl Slab {
         &self.fetched
     }
 
-    /// Hands out a message, which has to be given back by [`Slab::release`].
+    /// Hands out a message, which has to be given back by [`Slab::release`]. It was counted when the slab was made.
     ///
     /// # Safety
     ///
@@ -239,21 +239,20 @@ impl Slab {
     pub(crate) unsafe fn hand_out(slab: *const Self, place: usize) -> *mut rd_kafka_message_t {
         // SAFETY: as the caller says; a message handed out is nobody else's.
         unsafe {
-            (*slab).users.fetch_add(1, Ordering::Relaxed);
             debug_assert!(place < (*slab).len());
             (*slab).first.add(place).cast()
         }
     }
 
-    /// Gives back one use.
+    /// Gives back so many uses.
     ///
     /// # Safety
     ///
-    /// The use was counted.
+    /// The uses were counted.
     #[inline]
-    pub(crate) unsafe fn release(slab: *const Self) {
+    pub(crate) unsafe fn release(slab: *const Self, uses: usize) {
         // SAFETY: the slab is there as long as somebody uses it.
-        if unsafe { &*slab }.users.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if unsafe { &*slab }.users.fetch_sub(uses, Ordering::AcqRel) == uses {
             // SAFETY: that was the last one, and slabs come from `into_raw`.
             drop(unsafe { Box::from_raw(slab.cast_mut()) });
         }
@@ -316,7 +315,7 @@ pub unsafe extern "C" fn rd_kafka_message_destroy(message: *mut rd_kafka_message
             Home::Slab(slab) => {
                 held.release_parts();
                 // SAFETY: this message's use was counted when it was handed out.
-                unsafe { Slab::release(slab) };
+                unsafe { Slab::release(slab, 1) };
             }
             // SAFETY: an error belongs to itself alone.
             Home::Alone(lonely) => drop(unsafe { Box::from_raw(lonely) }),

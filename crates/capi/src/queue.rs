@@ -128,8 +128,8 @@ unsafe impl Send for Current {}
 
 impl Drop for Current {
     fn drop(&mut self) {
-        // SAFETY: the queue's own use was counted when the slab was made.
-        unsafe { Slab::release(self.slab) };
+        // SAFETY: the queue's own use was counted when the slab was made, and one for each message.
+        unsafe { Slab::release(self.slab, 1 + (*self.slab).len() - self.next) };
     }
 }
 
@@ -146,6 +146,25 @@ pub(crate) fn take_yield() -> bool {
 pub(crate) fn deadline(timeout_ms: c_int) -> Option<Instant> {
     let timeout = u64::try_from(timeout_ms).ok()?;
     Instant::now().checked_add(Duration::from_millis(timeout))
+}
+
+/// How long a call waits. The clock is read when the call really begins to wait: most find something at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    timeout_ms: c_int,
+    /// Since when it waits: when that is over, or never.
+    until: Option<Option<Instant>>,
+}
+
+impl Patience {
+    pub(crate) const fn new(timeout_ms: c_int) -> Self {
+        Self { timeout_ms, until: None }
+    }
+
+    /// When it is over; from the first question on time passes.
+    fn until(&mut self) -> Option<Instant> {
+        *self.until.get_or_insert_with(|| deadline(self.timeout_ms))
+    }
 }
 
 /// A timeout in the interface's milliseconds, -1 being very long.
@@ -371,31 +390,31 @@ impl Queue {
         served
     }
 
-    /// The next record or error of a partition as a message, waiting until `until`. Other entries are served on the
+    /// The next record or error of a partition as a message, for as long as there is patience. Other entries are served on the
     /// way.
     pub(crate) fn pop_message(
         self: &Arc<Self>,
         client: &Client,
-        until: Option<Instant>,
+        patience: &mut Patience,
     ) -> Option<*mut rd_kafka_message_t> {
         let mut one = [ptr::null_mut()];
-        (self.pop_messages(client, until, &mut one, false) == 1).then_some(one[0])
+        (self.pop_messages(client, patience, &mut one, false) == 1).then_some(one[0])
     }
 
-    /// Up to as many messages as `into` has places, waiting until `until`; with `all` until they are all there.
+    /// Up to as many messages as `into` has places, for as long as there is patience; with `all` until they are all there.
     pub(crate) fn pop_messages(
         self: &Arc<Self>,
         client: &Client,
-        until: Option<Instant>,
+        patience: &mut Patience,
         into: &mut [*mut rd_kafka_message_t],
         all: bool,
     ) -> usize {
         if !client.interceptors().has(kind::CONSUME) {
-            return self.take_messages(client, until, into, all);
+            return self.take_messages(client, patience, into, all);
         }
         // A callback may destroy the client.
         let held = client.weak().upgrade();
-        let count = self.take_messages(client, until, into, all);
+        let count = self.take_messages(client, patience, into, all);
         into[..count].iter().for_each(|message| client.intercept_message(kind::CONSUME, *message));
         drop(held);
         count
@@ -404,16 +423,21 @@ impl Queue {
     fn take_messages(
         self: &Arc<Self>,
         client: &Client,
-        until: Option<Instant>,
+        patience: &mut Patience,
         into: &mut [*mut rd_kafka_message_t],
         all: bool,
     ) -> usize {
-        let queue = self.end();
         let consumer = client.consumer();
         let mut count = 0;
         // A callback may destroy the client.
         let mut held = None;
+        let (mut queue, mut end) = (self, None);
         let mut state = queue.state.lock();
+        if state.forward.is_some() {
+            drop(state);
+            queue = end.insert(self.end());
+            state = queue.state.lock();
+        }
         while count < into.len() {
             if let Some(op) = state.ops.pop_front() {
                 match op {
@@ -423,6 +447,8 @@ impl Queue {
                     }
                     op => {
                         drop(state);
+                        // A callback's time counts.
+                        patience.until();
                         if held.is_none() {
                             held = client.weak().upgrade();
                         }
@@ -456,7 +482,7 @@ impl Queue {
             if count > 0 && !all || std::mem::take(&mut state.is_yielded) {
                 break;
             }
-            if !queue.wait_or_commit(&mut state, client, consumer, until) {
+            if !queue.wait_or_commit(&mut state, client, consumer, patience.until()) {
                 break;
             }
         }

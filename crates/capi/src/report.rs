@@ -44,6 +44,8 @@ pub(crate) struct Delivery {
     /// Messages before this one were shown, in an event.
     shown: usize,
     code: i32,
+    /// When the batch's fate was known, on the clock of the messages' latency.
+    known_at: i64,
 }
 
 /// Pieces of one chunk that are given back together.
@@ -83,6 +85,7 @@ impl DeliverySink for Reports {
             disposed: 0,
             shown: 0,
             code,
+            known_at: queue::coarse_micros(),
         };
         if let Some(client) = self.witness.as_ref().and_then(Weak::upgrade) {
             let mut place = 0;
@@ -128,7 +131,7 @@ impl Delivery {
             PersistenceStatus::Persisted => 2,
         };
         if !std::mem::replace(&mut message.is_reported, true) && message.latency >= 0 {
-            message.latency = (queue::coarse_micros() - message.latency).max(0);
+            message.latency = (self.known_at - message.latency).max(0);
         }
         Some(held)
     }
