@@ -89,6 +89,8 @@ pub(crate) struct Producing {
     pub(crate) has_messages: bool,
     /// A message with more bytes than this is refused anyway: nothing is copied before.
     pub(crate) max_bytes: usize,
+    /// The application chooses the partitions, in a function that may call the library.
+    pub(crate) asks_partitioner: bool,
 }
 
 impl Producing {
@@ -278,6 +280,8 @@ impl Client {
             topic: producer.topic(topic.name()),
             has_messages: reports.has_messages(),
             max_bytes: max_bytes.unwrap_or(usize::MAX),
+            asks_partitioner: conf.partitioner.is_some()
+                || self.conf.topic.as_ref().is_some_and(|topic| topic.partitioner.is_some()),
         })
     }
 

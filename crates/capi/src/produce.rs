@@ -10,18 +10,17 @@ use std::{
     time::Duration,
 };
 
-use ottla::{Record, SendError};
+use ottla::{Moment, Record, SendError};
 
 use crate::{
     arena,
     boundary::{bytes, guarded, guarded_for, handle},
-    client::Client,
+    client::{Client, Producing},
     codes::code,
     error::{ErrorObject, code_of_send, describe, fail, set_last},
     headers::{Headers, header_of},
     interceptors::kind,
     message::{Held, dispose},
-    queue,
     report::number,
     topic::Topic,
     types::{F_BLOCK, F_COPY, F_FREE, F_PARTITION, PARTITION_UA, rd_kafka_message_t, rd_kafka_vu_t},
@@ -42,6 +41,9 @@ struct Message {
     headers: *mut Headers,
 }
 
+/// Messages that [`Topic::produce_run`] hands over together.
+const RUN: usize = 64;
+
 impl Topic {
     /// Takes a message or says why not; then nothing of it is kept.
     ///
@@ -50,48 +52,15 @@ impl Topic {
     /// Pointers and sizes are those of the application's memory.
     #[inline]
     unsafe fn produce(&self, message: &Message) -> Result<(), c_int> {
-        if message.partition < PARTITION_UA {
-            return Err(code::_UNKNOWN_PARTITION);
-        }
-        if message.payload.is_null() && message.len > 0
-            || message.key.is_null() && message.key_len > 0
-            || message.flags & (F_COPY | F_FREE) == F_COPY | F_FREE
-        {
-            return Err(code::_INVALID_ARG);
-        }
-        if isize::try_from(message.len).is_err() || isize::try_from(message.key_len).is_err() {
-            return Err(code::MSG_SIZE_TOO_LARGE);
-        }
+        message.check()?;
         let client = self.client();
         if let Some((code, _)) = client.fatal_if_any() {
             return Err(if code == 0 { code::_STATE } else { code::_FATAL });
         }
         let producing = self.producing()?;
+        let moment = Moment::now();
         // SAFETY: as the caller says.
-        let (payload, key) =
-            unsafe { (bytes(message.payload, message.len), bytes(message.key, message.key_len)) };
-        let mut record = Record::new();
-        if let Some(payload) = payload {
-            record = record.value(payload);
-        }
-        if let Some(key) = key {
-            record = record.key(key);
-        }
-        if message.partition >= 0 {
-            record = record.partition(message.partition);
-        }
-        if message.timestamp > 0 {
-            record = record.timestamp(message.timestamp);
-        }
-        let held = if producing.has_messages {
-            if payload.map_or(0, <[u8]>::len) + key.map_or(0, <[u8]>::len) > producing.max_bytes {
-                return Err(code::MSG_SIZE_TOO_LARGE);
-            }
-            // SAFETY: as the caller says.
-            unsafe { self.hold(message, payload, key) }
-        } else {
-            std::ptr::null_mut()
-        };
+        let held = unsafe { self.hold(message, producing, moment) }?;
         let interceptors = client.interceptors();
         let mut headers = message.headers;
         if interceptors.has(kind::SEND | kind::ACKNOWLEDGEMENT) && !held.is_null() {
@@ -101,6 +70,8 @@ impl Topic {
             // SAFETY: the message is nobody else's yet; an interceptor may have given it other headers.
             headers = unsafe { (*held).headers };
         }
+        // SAFETY: as the caller says.
+        let mut record = unsafe { message.record(held) };
         let mut result = Ok(());
         // SAFETY: NULL or a list that belongs to the caller until this call succeeds.
         if let Some(headers) = unsafe { headers.as_ref() } {
@@ -111,57 +82,121 @@ impl Topic {
                 }
             }
         }
-        let record = record.opaque(number(held));
-        let result = result.and_then(|()| {
+        if result.is_ok() {
             let sent = if message.flags & F_BLOCK == 0 {
-                producing.topic.send(record)
+                producing.topic.send_at(moment, &record)
             } else {
                 blocking(|| producing.topic.send_blocking(record.clone(), Duration::from_secs(1)), client)
             };
-            sent.map_err(|error| code_of_send(&error))
-        });
+            result = sent.map_err(|error| code_of_send(&error));
+        }
         match result {
             Ok(()) => {
                 if held.is_null() {
                     self.forget(message);
                 }
-                Ok(())
             }
             Err(code) => {
                 if !held.is_null() {
-                    // SAFETY: the message was not taken: its memory is ours, payload and headers the application's, but
-                    // for headers that an interceptor gave it.
+                    // SAFETY: the message was not taken, and nobody else has it.
                     unsafe {
                         (*held).message.err = code;
                         if interceptors.has(kind::ACKNOWLEDGEMENT) {
                             client.intercept_message(kind::ACKNOWLEDGEMENT, held.cast());
                         }
-                        if std::ptr::eq((*held).headers, message.headers) {
-                            (*held).headers = std::ptr::null_mut();
-                        }
-                        (*held).frees_payload = false;
-                        dispose(held);
+                        take_back(held, message.headers);
                     }
                 }
-                Err(code)
             }
         }
+        result
     }
 
-    /// The second home of a message.
+    /// Takes messages without headers for `rd_kafka_produce_batch`, many under one lock; each learns its own fate. Answers
+    /// how many were taken.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Topic::produce`].
+    unsafe fn produce_run(
+        &self,
+        messages: &mut [rd_kafka_message_t],
+        as_message: impl Fn(&rd_kafka_message_t) -> Message,
+    ) -> c_int {
+        let client = self.client();
+        let producing = match (client.fatal_if_any(), self.producing()) {
+            (None, Ok(producing)) => producing,
+            (Some((0, _)), _) => return refuse(messages, code::_STATE),
+            (Some(_), _) => return refuse(messages, code::_FATAL),
+            (None, Err(code)) => return refuse(messages, code),
+        };
+        let moment = Moment::now();
+        let mut taken = 0;
+        let mut records = Vec::with_capacity(messages.len().min(RUN));
+        let mut run: Vec<(usize, *mut Held)> = Vec::with_capacity(messages.len().min(RUN));
+        for messages in messages.chunks_mut(RUN) {
+            for (place, each) in messages.iter_mut().enumerate() {
+                let message = as_message(each);
+                // SAFETY: as the caller says.
+                let held = message.check().and_then(|()| unsafe { self.hold(&message, producing, moment) });
+                each.err = held.err().unwrap_or(0);
+                if let Ok(held) = held {
+                    // SAFETY: as the caller says.
+                    records.push(unsafe { message.record(held) });
+                    run.push((place, held));
+                }
+            }
+            let mut done = 0;
+            while done < records.len() {
+                let Err(refused) = producing.topic.send_batch_at(moment, &records[done..]) else { break };
+                let (place, held) = run[done + refused.taken];
+                messages[place].err = code_of_send(&refused.error);
+                if !held.is_null() {
+                    // SAFETY: the message was not taken, and nobody else has it.
+                    unsafe { take_back(held, std::ptr::null_mut()) };
+                }
+                done += refused.taken + 1;
+            }
+            for (place, held) in run.drain(..) {
+                if messages[place].err == 0 {
+                    taken += 1;
+                    if held.is_null() {
+                        self.forget(&as_message(&messages[place]));
+                    }
+                }
+            }
+            records.clear();
+        }
+        taken
+    }
+
+    /// The second home of a message; NULL if nobody will be told of it.
     ///
     /// # Safety
     ///
     /// As for [`Topic::produce`].
     #[inline]
-    unsafe fn hold(&self, message: &Message, payload: Option<&[u8]>, key: Option<&[u8]>) -> *mut Held {
+    unsafe fn hold(
+        &self,
+        message: &Message,
+        producing: &Producing,
+        moment: Moment,
+    ) -> Result<*mut Held, c_int> {
+        if !producing.has_messages {
+            return Ok(std::ptr::null_mut());
+        }
+        // SAFETY: as the caller says.
+        let (payload, key) = unsafe { message.bytes() };
+        if payload.map_or(0, <[u8]>::len) + key.map_or(0, <[u8]>::len) > producing.max_bytes {
+            return Err(code::MSG_SIZE_TOO_LARGE);
+        }
         let copied = if message.flags & F_COPY != 0 { payload } else { None };
         let (copied_len, key_len) = (copied.map_or(0, <[u8]>::len), key.map_or(0, <[u8]>::len));
         let (place, chunk) = arena::take(size_of::<Held>() + copied_len + key_len);
         let held = place.cast::<Held>();
         let mut new = Held::produced(self, message.partition, message.opaque, chunk);
-        new.timestamp = if message.timestamp > 0 { message.timestamp } else { queue::coarse_wall_ms() };
-        new.latency = queue::coarse_micros();
+        new.timestamp = if message.timestamp > 0 { message.timestamp } else { moment.wall_ms() };
+        new.latency = moment.micros();
         new.headers = message.headers;
         new.message.len = message.len;
         new.message.key_len = key_len;
@@ -185,7 +220,7 @@ impl Topic {
             }
             held.write(new);
         }
-        held
+        Ok(held)
     }
 
     /// Frees what the application gave away with a message that nobody will be told of.
@@ -199,6 +234,75 @@ impl Topic {
             drop(unsafe { Box::from_raw(message.headers) });
         }
     }
+}
+
+impl Message {
+    /// What can be said without looking at anything else.
+    #[inline]
+    fn check(&self) -> Result<(), c_int> {
+        if self.partition < PARTITION_UA {
+            return Err(code::_UNKNOWN_PARTITION);
+        }
+        if self.payload.is_null() && self.len > 0
+            || self.key.is_null() && self.key_len > 0
+            || self.flags & (F_COPY | F_FREE) == F_COPY | F_FREE
+        {
+            return Err(code::_INVALID_ARG);
+        }
+        if isize::try_from(self.len).is_err() || isize::try_from(self.key_len).is_err() {
+            return Err(code::MSG_SIZE_TOO_LARGE);
+        }
+        Ok(())
+    }
+
+    /// Payload and key.
+    ///
+    /// # Safety
+    ///
+    /// Pointers and sizes are those of the application's memory, and it stays as long as `'a`.
+    #[inline]
+    unsafe fn bytes<'a>(&self) -> (Option<&'a [u8]>, Option<&'a [u8]>) {
+        // SAFETY: as the caller says.
+        unsafe { (bytes(self.payload, self.len), bytes(self.key, self.key_len)) }
+    }
+
+    /// As a record without headers.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Message::bytes`].
+    #[inline]
+    unsafe fn record<'a>(&self, held: *mut Held) -> Record<'a> {
+        // SAFETY: as the caller says.
+        let (payload, key) = unsafe { self.bytes() };
+        let partition = (self.partition >= 0).then_some(self.partition);
+        let timestamp = (self.timestamp > 0).then_some(self.timestamp);
+        Record::of(partition, timestamp, key, payload, number(held))
+    }
+}
+
+/// Frees a message that was not taken: payload and headers stay the application's, but for headers that an interceptor
+/// gave it.
+///
+/// # Safety
+///
+/// Nobody else has the message.
+#[cold]
+unsafe fn take_back(held: *mut Held, headers: *mut Headers) {
+    // SAFETY: as the caller says.
+    unsafe {
+        if std::ptr::eq((*held).headers, headers) {
+            (*held).headers = std::ptr::null_mut();
+        }
+        (*held).frees_payload = false;
+        dispose(held);
+    }
+}
+
+/// None of the messages is taken.
+fn refuse(messages: &mut [rd_kafka_message_t], code: c_int) -> c_int {
+    messages.iter_mut().for_each(|message| message.err = code);
+    0
 }
 
 /// Waits for room, until there is some or the client goes.
@@ -265,21 +369,28 @@ pub unsafe extern "C" fn rd_kafka_produce_batch(
         };
         // SAFETY: so many messages, says the caller, which nobody else uses now.
         let messages = unsafe { std::slice::from_raw_parts_mut(rkmessages, count) };
+        let as_message = |each: &rd_kafka_message_t| Message {
+            partition: if msgflags & F_PARTITION != 0 { each.partition } else { partition },
+            flags: msgflags,
+            payload: each.payload,
+            len: each.len,
+            key: each.key,
+            key_len: each.key_len,
+            opaque: each.private,
+            timestamp: 0,
+            headers: std::ptr::null_mut(),
+        };
+        // What runs in between may call the library: then there is no lock.
+        let is_watched = topic.client().interceptors().has(kind::SEND | kind::ACKNOWLEDGEMENT)
+            || topic.producing().is_ok_and(|producing| producing.asks_partitioner);
+        if msgflags & F_BLOCK == 0 && !is_watched {
+            // SAFETY: the pointers are as the caller says.
+            return unsafe { Topic::produce_run(topic, messages, as_message) };
+        }
         let mut taken = 0;
         for each in messages {
-            let message = Message {
-                partition: if msgflags & F_PARTITION != 0 { each.partition } else { partition },
-                flags: msgflags,
-                payload: each.payload,
-                len: each.len,
-                key: each.key,
-                key_len: each.key_len,
-                opaque: each.private,
-                timestamp: 0,
-                headers: std::ptr::null_mut(),
-            };
             // SAFETY: the pointers are as the caller says.
-            each.err = unsafe { Topic::produce(topic, &message) }.err().unwrap_or(0);
+            each.err = unsafe { Topic::produce(topic, &as_message(each)) }.err().unwrap_or(0);
             taken += c_int::from(each.err == 0);
         }
         taken

@@ -186,13 +186,6 @@ pub(crate) fn coarse_wall_ms() -> i64 {
     time.tv_sec * 1000 + time.tv_nsec / 1_000_000
 }
 
-/// Microseconds since some time, some milliseconds late.
-#[inline]
-pub(crate) fn coarse_micros() -> i64 {
-    let time = coarse(libc::CLOCK_MONOTONIC_COARSE);
-    time.tv_sec * 1_000_000 + time.tv_nsec / 1000
-}
-
 /// Wakes who waits at a queue.
 struct QueueWaker(Weak<Queue>);
 

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use ottla::{DeliveryBatch, DeliverySink, PersistenceStatus, Producer};
+use ottla::{DeliveryBatch, DeliverySink, Moment, PersistenceStatus, Producer};
 use parking_lot::Mutex;
 
 use crate::{
@@ -85,7 +85,7 @@ impl DeliverySink for Reports {
             disposed: 0,
             shown: 0,
             code,
-            known_at: queue::coarse_micros(),
+            known_at: Moment::now().micros(),
         };
         if let Some(client) = self.witness.as_ref().and_then(Weak::upgrade) {
             let mut place = 0;

@@ -20,6 +20,7 @@
 mod admin;
 mod config;
 mod consumer;
+mod moment;
 mod producer;
 mod start;
 mod wait;
@@ -29,6 +30,7 @@ pub use admin::{Admin, AdminOptions};
 pub use bytes::Bytes;
 pub use config::{Config, check_config};
 pub use consumer::{Consumer, ConsumerBuilder, MessageStream};
+pub use moment::Moment;
 pub use ottla_core::config::table as properties;
 pub use ottla_core::produce::partitioner as partitioners;
 pub use ottla_core::{

@@ -29,6 +29,7 @@ use ottla_net::clock;
 use crate::{
     admin::Admin,
     config::Config,
+    moment::Moment,
     start,
     wait::{check_may_wait, in_callback, thread_waker, wait_for},
 };
@@ -336,10 +337,20 @@ impl Topic {
     /// Takes records in their order, without waiting, for less than one by one. An error says how many were taken before
     /// the one that was not.
     pub fn send_batch(&self, records: &[Record<'_>]) -> Result<(), SendBatchError> {
-        let (now, wall_ms) = clock::now_and_wall_ms();
+        self.send_batch_at(Moment::now(), records)
+    }
+
+    /// As [`Topic::send`], at a moment that the caller has read already.
+    #[inline]
+    pub fn send_at(&self, moment: Moment, record: &Record<'_>) -> Result<(), SendError> {
+        self.inner.shared.send(&self.topic, moment.now, moment.wall_ms, record, None)
+    }
+
+    /// As [`Topic::send_batch`], at a moment that the caller has read already.
+    pub fn send_batch_at(&self, moment: Moment, records: &[Record<'_>]) -> Result<(), SendBatchError> {
         self.inner
             .shared
-            .send_batch(&self.topic, now, wall_ms, records)
+            .send_batch(&self.topic, moment.now, moment.wall_ms, records)
             .map_err(|(taken, error)| SendBatchError { taken, error })
     }
 
@@ -382,8 +393,7 @@ impl Topic {
 
     #[inline]
     fn try_send(&self, record: &Record<'_>) -> Result<(), SendError> {
-        let (now, wall_ms) = clock::now_and_wall_ms();
-        self.inner.shared.send(&self.topic, now, wall_ms, record, None)
+        self.send_at(Moment::now(), record)
     }
 
     fn send_when_room<'a>(&'a self, record: Record<'a>) -> impl Future<Output = Result<(), SendError>> + 'a {

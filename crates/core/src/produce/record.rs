@@ -34,6 +34,19 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// A record without headers from its parts, for callers that have them at hand: partition, timestamp in milliseconds since
+    /// 1970, key, value, and the number that comes back in the delivery report.
+    #[inline]
+    pub const fn of(
+        partition: Option<i32>,
+        timestamp: Option<i64>,
+        key: Option<&'a [u8]>,
+        value: Option<&'a [u8]>,
+        opaque: u64,
+    ) -> Self {
+        Self { partition, timestamp, key, value, shared: None, headers: Vec::new(), opaque }
+    }
+
     /// Sets the key. Records with the same key go to the same partition, unless the partitioner is random.
     #[must_use]
     pub fn key(mut self, key: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
