@@ -86,7 +86,8 @@ impl Admin {
         let seed = start::seeded_rng().next_u64();
         // Asking about a topic must not create it.
         let view = ClientView { allow_auto_create_topics: false, ..view };
-        let client = Arc::new(start::client(&view, None, None, Arc::clone(&events), None, seed)?);
+        let client =
+            Arc::new(start::client(&view, None, None, Arc::clone(&events), start::Hooks::default(), seed)?);
         Ok(Self { inner: Arc::new(Inner { client, events }) })
     }
 

@@ -26,6 +26,7 @@ use ottla_core::{
     },
     stats::Statistics,
 };
+use ottla_net::Transport;
 use parking_lot::Mutex;
 
 use crate::{
@@ -80,20 +81,27 @@ const MAX_EVENTS: usize = 1000;
 /// Makes a [`Consumer`].
 pub struct ConsumerBuilder<'a> {
     config: &'a Config,
-    statistics: Option<Box<start::StatisticsCallback>>,
+    hooks: start::Hooks,
 }
 
 impl ConsumerBuilder<'_> {
     /// Calls `on_statistics` every `statistics.interval.ms`. It runs on an I/O thread: it must not block.
     #[must_use]
     pub fn on_statistics(mut self, on_statistics: impl Fn(Statistics) + Send + Sync + 'static) -> Self {
-        self.statistics = Some(Box::new(on_statistics));
+        self.hooks.statistics = Some(Box::new(on_statistics));
+        self
+    }
+
+    /// Lets `transport` make and close the sockets and find hosts' addresses, in place of the system.
+    #[must_use]
+    pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
+        self.hooks.transport = Some(transport);
         self
     }
 
     /// Starts the consumer.
     pub fn build(self) -> Result<Consumer> {
-        Consumer::start(self.config, self.statistics)
+        Consumer::start(self.config, self.hooks)
     }
 }
 
@@ -110,24 +118,18 @@ impl Consumer {
     }
 
     /// A consumer with callbacks.
-    pub const fn builder(config: &Config) -> ConsumerBuilder<'_> {
-        ConsumerBuilder { config, statistics: None }
+    pub fn builder(config: &Config) -> ConsumerBuilder<'_> {
+        ConsumerBuilder { config, hooks: start::Hooks::default() }
     }
 
-    fn start(config: &Config, statistics: Option<Box<start::StatisticsCallback>>) -> Result<Self> {
+    fn start(config: &Config, hooks: start::Hooks) -> Result<Self> {
         let view = ConsumerView::new(config.raw()).map_err(config_error)?;
         view.client.require_servers().map_err(config_error)?;
         let shared = Arc::new(ConsumerShared::new(settings(&view)));
         let events = Arc::new(EventQueue::default());
         let seed = start::seeded_rng().next_u64();
-        let client = start::client(
-            &view.client,
-            None,
-            Some(Arc::clone(&shared)),
-            Arc::clone(&events),
-            statistics,
-            seed,
-        )?;
+        let client =
+            start::client(&view.client, None, Some(Arc::clone(&shared)), Arc::clone(&events), hooks, seed)?;
         let client = Arc::new(client);
         let warnings = view.client.warnings;
         Ok(Self { inner: Arc::new(Inner { shared, client, events, single: Mutex::default(), warnings }) })

@@ -62,6 +62,7 @@ pub use ottla_core::{
         Statistics, TopicStatistics, Window, table as statistics_table,
     },
 };
+pub use ottla_net::{SystemTransport, Transport};
 pub use ottla_protocol::{
     batch::{HeaderRef, Headers},
     error_code::ErrorCode,

@@ -24,7 +24,7 @@ use ottla_core::{
     },
     stats::Statistics,
 };
-use ottla_net::clock;
+use ottla_net::{Transport, clock};
 
 use crate::{
     admin::Admin,
@@ -52,7 +52,7 @@ pub struct ProducerBuilder<'a> {
     config: &'a Config,
     sink: Option<Arc<dyn DeliverySink>>,
     partitioner: Option<Partitioner>,
-    statistics: Option<Box<start::StatisticsCallback>>,
+    hooks: start::Hooks,
 }
 
 /// A topic of a producer: saves looking the name up for each record.
@@ -122,8 +122,8 @@ impl Producer {
     }
 
     /// A producer with a choice of what happens to reports.
-    pub const fn builder(config: &Config) -> ProducerBuilder<'_> {
-        ProducerBuilder { config, sink: None, partitioner: None, statistics: None }
+    pub fn builder(config: &Config) -> ProducerBuilder<'_> {
+        ProducerBuilder { config, sink: None, partitioner: None, hooks: start::Hooks::default() }
     }
 
     /// A handle to a topic. Nothing is asked of the cluster about a topic that was used before.
@@ -289,7 +289,7 @@ impl ProducerBuilder<'_> {
     /// Calls `on_statistics` every `statistics.interval.ms`. It runs on an I/O thread: it must not block.
     #[must_use]
     pub fn on_statistics(mut self, on_statistics: impl Fn(Statistics) + Send + Sync + 'static) -> Self {
-        self.statistics = Some(Box::new(on_statistics));
+        self.hooks.statistics = Some(Box::new(on_statistics));
         self
     }
 
@@ -297,6 +297,13 @@ impl ProducerBuilder<'_> {
     #[must_use]
     pub fn partitioner(mut self, partitioner: Partitioner) -> Self {
         self.partitioner = Some(partitioner);
+        self
+    }
+
+    /// Lets `transport` make and close the sockets and find hosts' addresses, in place of the system.
+    #[must_use]
+    pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
+        self.hooks.transport = Some(transport);
         self
     }
 
@@ -317,7 +324,7 @@ impl ProducerBuilder<'_> {
             Some(Arc::clone(&shared)),
             None,
             Arc::clone(&events),
-            self.statistics,
+            self.hooks,
             rng.next_u64(),
         )?);
         let warnings = view.client.warnings.clone();

@@ -30,7 +30,7 @@ use ottla_core::{
     rng::Rng,
     stats::{Gather, Statistics},
 };
-use ottla_net::{ClientHandle, ClientParts, Runtime, SocketSettings};
+use ottla_net::{ClientHandle, ClientParts, Runtime, SocketSettings, SystemTransport, Transport};
 use ottla_protocol::compress::Compression;
 
 use crate::wait::{check_may_wait, wait_for};
@@ -41,7 +41,7 @@ pub fn client(
     producer: Option<Arc<ProducerShared>>,
     consumer: Option<Arc<ConsumerShared>>,
     events: Arc<EventQueue>,
-    sink: Option<Box<StatisticsCallback>>,
+    hooks: Hooks,
     seed: u64,
 ) -> Result<Client> {
     let runtime = Runtime::get()
@@ -51,7 +51,7 @@ pub fn client(
     let kind = if producer.is_some() { "producer" } else { "consumer" };
     let identity =
         Identity { name: format!("{}#{kind}-{number}", view.client_id), client_id: view.client_id.clone() };
-    let statistics = view.statistics_interval.zip(sink).map(|(interval, sink)| {
+    let statistics = view.statistics_interval.zip(hooks.statistics).map(|(interval, sink)| {
         let identity = identity.clone();
         let sink = Arc::new(move |statistics| sink(identity.sign(statistics)));
         StatisticsSettings { interval, sink }
@@ -84,6 +84,7 @@ pub fn client(
             send_buffer_bytes: view.socket_send_buffer_bytes,
             receive_buffer_bytes: view.socket_receive_buffer_bytes,
         },
+        transport: hooks.transport.unwrap_or_else(|| Arc::new(SystemTransport)),
         events,
         seed,
     });
@@ -106,6 +107,15 @@ pub struct Client {
 struct Identity {
     name: String,
     client_id: String,
+}
+
+/// What an application may do itself.
+#[derive(Default)]
+pub struct Hooks {
+    /// Takes the statistics.
+    pub statistics: Option<Box<StatisticsCallback>>,
+    /// Makes the sockets.
+    pub transport: Option<Arc<dyn Transport>>,
 }
 
 /// Takes snapshots of the statistics.

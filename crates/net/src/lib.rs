@@ -10,7 +10,8 @@
 //! ```
 //!
 //! How many threads there are depends on the machine, not on the number of brokers or clients. Read [`clock`],
-//! [`mailbox`] (how threads wake each other), [`reactor`] (the loop), [`runtime`].
+//! [`mailbox`] (how threads wake each other), [`reactor`] (the loop), [`runtime`]. [`Transport`] is what an application may do
+//! itself of it.
 
 pub mod clock;
 pub mod mailbox;
@@ -18,5 +19,7 @@ pub mod reactor;
 mod resolver;
 pub mod runtime;
 mod socket;
+mod transport;
 
 pub use runtime::{ClientHandle, ClientParts, Runtime, SocketSettings};
+pub use transport::{SystemTransport, Transport};

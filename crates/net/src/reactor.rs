@@ -8,7 +8,7 @@ use std::{
 };
 
 use core::net::SocketAddr;
-use mio::{Events, Poll, Token};
+use mio::{Events, Poll, Registry, Token};
 use ottla_core::{
     broker::{BrokerCore, BrokerOutput},
     cluster::{ClusterCore, ClusterOutput},
@@ -207,7 +207,7 @@ impl Reactor {
         if let Some(socket) = &mut broker.socket {
             socket.note(readable, writable, ending);
         }
-        broker.read(now);
+        broker.read(now, self.poll.registry());
         self.mark(slot);
     }
 
@@ -282,21 +282,27 @@ impl Reactor {
 
 impl Broker {
     /// Reads what the socket has.
-    fn read(&mut self, now: Instant) {
+    fn read(&mut self, now: Instant, registry: &Registry) {
         let Some(socket) = &mut self.socket else { return };
         if !socket.is_connected() {
             match socket.finish_connecting() {
                 None => return,
                 Some(Ok(())) => self.core.handle_connected(now),
                 Some(Err(error)) => {
-                    self.socket = None;
+                    self.close_socket(registry);
                     return self.core.handle_closed(now, &error.to_string());
                 }
             }
         }
         if let Turn::Closed(reason) = socket.read(now, &mut self.core) {
-            self.socket = None;
+            self.close_socket(registry);
             self.core.handle_closed(now, &reason);
+        }
+    }
+
+    fn close_socket(&mut self, registry: &Registry) {
+        if let Some(socket) = self.socket.take() {
+            socket.close(registry);
         }
     }
 
@@ -311,13 +317,13 @@ impl Broker {
     ) {
         loop {
             if self.socket.as_ref().is_some_and(Socket::has_news) {
-                self.read(now);
+                self.read(now, poll.registry());
             }
             let Some(output) = self.core.poll_output() else {
                 let Some(socket) = &mut self.socket else { return };
                 match socket.write(now, &mut self.core) {
                     Turn::Closed(reason) => {
-                        self.socket = None;
+                        self.close_socket(poll.registry());
                         self.core.handle_closed(now, &reason);
                     }
                     Turn::Waiting | Turn::More => {}
@@ -349,20 +355,23 @@ impl Broker {
                     let answer = move |result: Result<Vec<SocketAddr>, String>| {
                         mailbox.post(Letter::Resolved(client, key, result));
                     };
-                    runtime.resolver.resolve(host, port, answer);
+                    runtime.resolver.resolve(host, port, Arc::clone(&route.transport), answer);
                 }
             }
             BrokerOutput::Connect(address) => {
-                match Socket::connect(address, &route.sockets, poll.registry(), token(slot)) {
+                let name = self.core.name();
+                let (settings, transport) = (&route.sockets, &route.transport);
+                let registry = poll.registry();
+                match Socket::connect(address, &name, settings, transport, registry, token(slot)) {
                     Ok(socket) => self.socket = Some(socket),
                     Err(error) => self.core.handle_closed(now, &error.to_string()),
                 }
             }
             BrokerOutput::CloseSocket => {
-                if let Some(mut socket) = self.socket.take() {
+                if let Some(socket) = &self.socket {
                     socket.shut_down();
-                    socket.deregister(poll.registry());
                 }
+                self.close_socket(poll.registry());
             }
             BrokerOutput::ToCluster(mail) => {
                 posted.push((Arc::clone(route.home()), Letter::ToCluster(route.client, self.key, mail)));

@@ -1,12 +1,14 @@
 //! Host names to addresses, on a thread of its own because the system's resolver blocks.
 
 use std::{
-    net::{SocketAddr, ToSocketAddrs},
-    sync::mpsc,
+    net::SocketAddr,
+    sync::{Arc, mpsc},
     thread,
 };
 
 use parking_lot::Mutex;
+
+use crate::transport::Transport;
 
 /// Resolves host names in order, off the I/O threads. The thread starts with the first name that is not an address.
 #[derive(Debug, Default)]
@@ -17,6 +19,7 @@ pub struct Resolver {
 struct Job {
     host: String,
     port: u16,
+    transport: Arc<dyn Transport>,
     answer: Box<dyn FnOnce(Result<Vec<SocketAddr>, String>) + Send>,
 }
 
@@ -31,13 +34,16 @@ impl Resolver {
         &self,
         host: String,
         port: u16,
+        transport: Arc<dyn Transport>,
         answer: impl FnOnce(Result<Vec<SocketAddr>, String>) + Send + 'static,
     ) {
-        if let Ok(address) = host.trim_start_matches('[').trim_end_matches(']').parse() {
+        if !transport.resolves_addresses()
+            && let Ok(address) = host.trim_start_matches('[').trim_end_matches(']').parse()
+        {
             return answer(Ok(vec![SocketAddr::new(address, port)]));
         }
         let mut jobs = self.jobs.lock();
-        let job = Job { host, port, answer: Box::new(answer) };
+        let job = Job { host, port, transport, answer: Box::new(answer) };
         let job = match &*jobs {
             Some(jobs) => match jobs.send(job) {
                 Ok(()) => return,
@@ -58,8 +64,9 @@ impl Resolver {
 }
 
 fn run(jobs: &mpsc::Receiver<Job>) {
-    while let Ok(Job { host, port, answer }) = jobs.recv() {
-        let result = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
+    while let Ok(Job { host, port, transport, answer }) = jobs.recv() {
+        let result = transport.resolve(&host, port);
+        drop(transport);
         answer(result.map_err(|error| format!("can't resolve {host}: {error}")));
     }
 }

@@ -25,6 +25,7 @@ use crate::{
     mailbox::{Letter, Mailbox, Owner, OwnerWaker},
     reactor::{Reactor, WAKE_TOKEN},
     resolver::Resolver,
+    transport::Transport,
 };
 
 /// Names a client within the process.
@@ -47,10 +48,11 @@ pub struct ClientRoute {
     pub(crate) mailboxes: Vec<Arc<Mailbox>>,
     pub(crate) parts: Arc<BrokerParts>,
     pub(crate) sockets: SocketSettings,
+    pub(crate) transport: Arc<dyn Transport>,
     done: Mutex<Option<Completion<()>>>,
 }
 
-/// How sockets are made.
+/// Options of sockets.
 #[derive(Clone, Debug)]
 pub struct SocketSettings {
     /// `socket.nagle.disable`.
@@ -76,8 +78,10 @@ pub struct ClientParts {
     pub cluster: ClusterSettings,
     /// What the brokers' owners are made of, with the shared halves of producer and consumer.
     pub broker: BrokerParts,
-    /// How sockets are made.
+    /// Options of sockets.
     pub sockets: SocketSettings,
+    /// Who makes them.
+    pub transport: Arc<dyn Transport>,
     /// Where errors that belong to no call go.
     pub events: Arc<EventQueue>,
     /// The seed of everything random in the client.
@@ -125,13 +129,14 @@ impl Runtime {
         let mut mailboxes = self.mailboxes.clone();
         let count = mailboxes.len();
         mailboxes.rotate_left(client.0 as usize % count);
-        let ClientParts { cluster, broker, sockets, events, seed } = parts;
+        let ClientParts { cluster, broker, sockets, transport, events, seed } = parts;
         let route = Arc::new(ClientRoute {
             client,
             runtime: Arc::downgrade(self),
             mailboxes,
             parts: Arc::new(broker),
             sockets,
+            transport,
             done: Mutex::new(Some(done)),
         });
         let home = Arc::clone(&route.mailboxes[0]);

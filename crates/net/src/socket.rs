@@ -3,19 +3,22 @@
 use std::{
     io::{self, IoSlice, Read, Write},
     net::SocketAddr,
+    sync::Arc,
 };
 
 use mio::{Interest, Registry, Token, net::TcpStream};
 use ottla_core::broker::BrokerCore;
 use ottla_core::machine::Instant;
-use socket2::{Domain, Protocol, SockRef, Socket as RawSocket, TcpKeepalive, Type};
+use socket2::{SockRef, TcpKeepalive};
 
-use crate::runtime::SocketSettings;
+use crate::{runtime::SocketSettings, transport::Transport};
 
 /// A socket that is connecting or connected.
 #[derive(Debug)]
 pub struct Socket {
-    stream: TcpStream,
+    /// There until the socket is closed.
+    stream: Option<TcpStream>,
+    transport: Arc<dyn Transport>,
     connected: bool,
     readable: bool,
     writable: bool,
@@ -43,32 +46,29 @@ impl Socket {
     /// Starts to connect.
     pub fn connect(
         address: SocketAddr,
+        broker: &str,
         settings: &SocketSettings,
+        transport: &Arc<dyn Transport>,
         registry: &Registry,
         token: Token,
     ) -> io::Result<Self> {
-        let raw = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-        raw.set_nonblocking(true)?;
-        if settings.no_delay {
-            raw.set_tcp_nodelay(true)?;
+        let stream = transport.open(address)?;
+        let started = prepare(&stream, settings)
+            .and_then(|()| transport.connect(&stream, address, broker))
+            // Whoever connects in our place may have made it blocking.
+            .and_then(|()| stream.set_nonblocking(true));
+        if let Err(error) = started {
+            transport.close(stream);
+            return Err(error);
         }
-        if settings.keepalive {
-            raw.set_tcp_keepalive(&TcpKeepalive::new())?;
+        let mut stream = TcpStream::from_std(stream);
+        if let Err(error) = registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE) {
+            transport.close(stream.into());
+            return Err(error);
         }
-        if let Some(bytes) = settings.send_buffer_bytes {
-            raw.set_send_buffer_size(bytes)?;
-        }
-        if let Some(bytes) = settings.receive_buffer_bytes {
-            raw.set_recv_buffer_size(bytes)?;
-        }
-        match raw.connect(&address.into()) {
-            Ok(()) => {}
-            Err(error) if is_in_progress(&error) => {}
-            Err(error) => return Err(error),
-        }
-        let mut stream = TcpStream::from_std(raw.into());
-        registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
-        Ok(Self { stream, connected: false, readable: false, writable: false, ending: false })
+        let transport = Arc::clone(transport);
+        let stream = Some(stream);
+        Ok(Self { stream, transport, connected: false, readable: false, writable: false, ending: false })
     }
 
     /// The kernel says something about the socket.
@@ -88,16 +88,25 @@ impl Socket {
         if self.connected {
             return Some(Ok(()));
         }
-        match self.stream.take_error() {
+        let stream = self.stream.as_ref()?;
+        match stream.take_error() {
             Ok(None) => {}
             Ok(Some(error)) | Err(error) => return Some(Err(error)),
         }
-        match self.stream.peer_addr() {
+        match stream.peer_addr() {
             Ok(_) => {
                 self.connected = true;
                 Some(Ok(()))
             }
-            Err(error) if error.kind() == io::ErrorKind::NotConnected => None,
+            // The end of what has not begun: whoever was to connect the socket did not.
+            Err(error) if error.kind() == io::ErrorKind::NotConnected && self.ending => {
+                Some(Err(io::Error::new(error.kind(), "nobody connects the socket")))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => {
+                // The kernel says so again when it is connected.
+                (self.readable, self.writable) = (false, false);
+                None
+            }
             Err(error) => Some(Err(error)),
         }
     }
@@ -110,13 +119,14 @@ impl Socket {
     /// Reads what there is, up to a fair share.
     pub fn read(&mut self, now: Instant, core: &mut BrokerCore) -> Turn {
         let mut total = 0;
+        let Some(stream) = &mut self.stream else { return Turn::Waiting };
         while self.readable {
             if total >= READ_TURN_BYTES {
                 return Turn::More;
             }
             let space = core.read_space();
             let wanted = space.len();
-            match self.stream.read(space) {
+            match stream.read(space) {
                 Ok(0) => return Turn::Closed("closed by the peer".to_owned()),
                 Ok(n) => {
                     total += n;
@@ -134,6 +144,7 @@ impl Socket {
 
     /// Writes what is waiting, as far as the kernel takes it.
     pub fn write(&mut self, now: Instant, core: &mut BrokerCore) -> Turn {
+        let Some(stream) = &mut self.stream else { return Turn::Waiting };
         while self.connected && self.writable {
             let mut slices = [IoSlice::new(&[]); SLICES];
             let filled = core.unsent(&mut slices);
@@ -141,7 +152,7 @@ impl Socket {
                 break;
             }
             let wanted: usize = slices[..filled].iter().map(|slice| slice.len()).sum();
-            match self.stream.write_vectored(&slices[..filled]) {
+            match stream.write_vectored(&slices[..filled]) {
                 Ok(n) => {
                     self.writable = n == wanted;
                     core.handle_written(now, n);
@@ -154,25 +165,45 @@ impl Socket {
         Turn::Waiting
     }
 
-    /// Stops hearing of it; dropping it closes it.
-    pub fn deregister(&mut self, registry: &Registry) {
-        // The file descriptor is closed right after, which deregisters it in any case.
-        let _ = registry.deregister(&mut self.stream);
-    }
-
     /// A quick, orderly end.
     pub fn shut_down(&self) {
-        // The peer may be gone already.
-        let _ = SockRef::from(&self.stream).shutdown(std::net::Shutdown::Both);
+        if let Some(stream) = &self.stream {
+            // The peer may be gone already.
+            let _ = SockRef::from(stream).shutdown(std::net::Shutdown::Both);
+        }
+    }
+
+    /// Stops hearing of it and closes it.
+    pub fn close(mut self, registry: &Registry) {
+        if let Some(stream) = &mut self.stream {
+            // The file descriptor is closed right after, which deregisters it in any case.
+            let _ = registry.deregister(stream);
+        }
     }
 }
 
-fn is_in_progress(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(IN_PROGRESS)
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if let Some(stream) = self.stream.take() {
+            self.transport.close(stream.into());
+        }
+    }
 }
 
-/// EINPROGRESS on Linux; other systems report it as [`io::ErrorKind::InProgress`] or this number too.
-#[cfg(target_os = "linux")]
-const IN_PROGRESS: i32 = 115;
-#[cfg(not(target_os = "linux"))]
-const IN_PROGRESS: i32 = 36;
+fn prepare(stream: &std::net::TcpStream, settings: &SocketSettings) -> io::Result<()> {
+    stream.set_nonblocking(true)?;
+    let options = SockRef::from(stream);
+    if settings.no_delay {
+        options.set_tcp_nodelay(true)?;
+    }
+    if settings.keepalive {
+        options.set_tcp_keepalive(&TcpKeepalive::new())?;
+    }
+    if let Some(bytes) = settings.send_buffer_bytes {
+        options.set_send_buffer_size(bytes)?;
+    }
+    if let Some(bytes) = settings.receive_buffer_bytes {
+        options.set_recv_buffer_size(bytes)?;
+    }
+    Ok(())
+}

@@ -117,6 +117,11 @@ impl BrokerCore {
         }
     }
 
+    /// `host:port/node`, as errors and logs call the broker.
+    pub fn name(&self) -> String {
+        self.connection.name()
+    }
+
     /// Mail from the cluster's owner.
     pub fn handle_mail(&mut self, now: Instant, mail: ToBroker) {
         if self.closed {

@@ -1,0 +1,125 @@
+//! Sockets and addresses in the application's hands.
+
+use std::{
+    io,
+    net::{SocketAddr, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use ottla::{Config, Event, Producer, Record, SystemTransport, Transport};
+use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Counts, and does what the system does or fails.
+#[derive(Debug, Default)]
+struct Counting {
+    opened: AtomicUsize,
+    connected: AtomicUsize,
+    closed: AtomicUsize,
+    resolved: AtomicUsize,
+    /// Says that it connects, and does not.
+    forgets_to_connect: bool,
+    /// Leaves sockets blocking.
+    makes_blocking: bool,
+    /// What resolving answers instead of addresses.
+    refusal: Option<&'static str>,
+}
+
+impl Transport for Counting {
+    fn open(&self, address: SocketAddr) -> io::Result<TcpStream> {
+        self.opened.fetch_add(1, Ordering::SeqCst);
+        SystemTransport.open(address)
+    }
+
+    fn connect(&self, socket: &TcpStream, address: SocketAddr, broker: &str) -> io::Result<()> {
+        self.connected.fetch_add(1, Ordering::SeqCst);
+        assert!(broker.starts_with("somewhere.example:") || broker.starts_with("127.0.0.1:"), "{broker}");
+        if self.makes_blocking {
+            socket.set_nonblocking(false)?;
+        }
+        if self.forgets_to_connect { Ok(()) } else { SystemTransport.connect(socket, address, broker) }
+    }
+
+    fn close(&self, socket: TcpStream) {
+        self.closed.fetch_add(1, Ordering::SeqCst);
+        SystemTransport.close(socket);
+    }
+
+    fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        self.resolved.fetch_add(1, Ordering::SeqCst);
+        match self.refusal {
+            Some(text) => Err(io::Error::other(text)),
+            None if host == "somewhere.example" => Ok(vec![([127, 0, 0, 1], port).into()]),
+            None => SystemTransport.resolve(host, port),
+        }
+    }
+
+    fn resolves_addresses(&self) -> bool {
+        true
+    }
+}
+
+fn producer(transport: &Arc<Counting>, host: &str, cluster: &EmbeddedCluster) -> Producer {
+    let servers = cluster.bootstrap_servers();
+    let (_, port) = servers.rsplit_once(':').unwrap();
+    let mut config = Config::new();
+    config.set("bootstrap.servers", &format!("{host}:{port}")).unwrap();
+    Producer::builder(&config).transport(Arc::clone(transport) as _).build().unwrap()
+}
+
+fn cluster() -> EmbeddedCluster {
+    EmbeddedCluster::start(ClusterOptions { brokers: 1, ..ClusterOptions::default() }).unwrap()
+}
+
+/// What the client says when no broker can be reached.
+fn complaint(producer: &Producer) -> String {
+    producer.topic("t");
+    let until = Instant::now() + SOON;
+    while Instant::now() < until {
+        if let Some(Event::AllBrokersDown(error) | Event::Error(error)) = producer.poll_event() {
+            return error.to_string();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("nothing was said");
+}
+
+#[test]
+fn every_socket_and_every_address_goes_through_the_applications_hands_and_every_socket_is_closed() {
+    let (cluster, transport) =
+        (cluster(), Arc::new(Counting { makes_blocking: true, ..Counting::default() }));
+    let producer = producer(&transport, "somewhere.example", &cluster);
+    let sent = producer.topic("t").send_tracked(Record::new().value("v")).unwrap().wait(SOON).unwrap();
+    assert_eq!(sent.offset, Some(0));
+    producer.close(SOON).unwrap();
+    let count = |counter: &AtomicUsize| counter.load(Ordering::SeqCst);
+    // The bootstrap server, and the node that it names.
+    assert_eq!((count(&transport.opened), count(&transport.connected)), (2, 2));
+    assert_eq!((count(&transport.closed), count(&transport.resolved)), (2, 2));
+}
+
+#[test]
+fn a_socket_that_nobody_connects_is_given_up_at_once_and_closed() {
+    let (cluster, transport) =
+        (cluster(), Arc::new(Counting { forgets_to_connect: true, ..Counting::default() }));
+    let producer = producer(&transport, "127.0.0.1", &cluster);
+    let said = complaint(&producer);
+    assert!(said.contains("nobody connects the socket"), "{said}");
+    producer.close(Duration::ZERO).unwrap();
+    assert_eq!(transport.opened.load(Ordering::SeqCst), transport.closed.load(Ordering::SeqCst));
+}
+
+#[test]
+fn what_a_resolver_of_the_applications_says_is_what_the_error_says() {
+    let (cluster, transport) =
+        (cluster(), Arc::new(Counting { refusal: Some("not today"), ..Counting::default() }));
+    let producer = producer(&transport, "127.0.0.1", &cluster);
+    let said = complaint(&producer);
+    assert!(said.contains("can't resolve 127.0.0.1: not today"), "{said}");
+    producer.close(Duration::ZERO).unwrap();
+}
