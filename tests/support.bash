@@ -29,18 +29,18 @@ embedded_brokers() {
 # everywhere CHECK ARGS...: calls the function CHECK with embedded brokers, started with ARGS, and again with Apache Kafka where
 # OTTLA_BOOTSTRAP says that there is one. Names of topics get $suffix at their end: the real brokers may know them already.
 everywhere() {
-  local check=$1
+  local what_to_check=$1
   shift
   suffix=
   embedded_brokers "$@"
-  "$check"
+  "$what_to_check"
   if [ -z "$real_brokers" ]; then
     echo "NOT CHECKED: the same on Apache Kafka, for none is named by OTTLA_BOOTSTRAP"
     return
   fi
   echo "and on Apache Kafka:"
   OTTLA_BOOTSTRAP=$real_brokers suffix=-$$
-  "$check"
+  "$what_to_check"
 }
 
 # new_topics PARTITIONS NAME...: creates them.

@@ -44,6 +44,14 @@ grep -q '^xx 0 0 0: message 0 number=0$' "$work/xx-shared.out" || fail "$(head -
 built static $(pkg-config --cflags --libs rdkafka++-static)
 run xx-static static
 same xx-static xx-shared
+if [ -n "$real_brokers" ]; then
+  embedded=$OTTLA_BOOTSTRAP OTTLA_BOOTSTRAP=$real_brokers
+  LD_LIBRARY_PATH=$OTTLA_PREFIX/lib run "xx-kafka-$$" shared
+  same "xx-kafka-$$" xx-shared
+  OTTLA_BOOTSTRAP=$embedded
+else
+  echo "NOT CHECKED: the same on Apache Kafka, for none is named by OTTLA_BOOTSTRAP"
+fi
 
 if original librdkafka1 librdkafka-dev librdkafka++1; then
   lib=$ORIGINAL/usr/lib/x86_64-linux-gnu

@@ -2,7 +2,6 @@
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
 command -v kcat > /dev/null || fail "there is no kcat (on Debian: apt-get install kcat)"
-embedded_brokers --partitions 2
 
 ours() { LD_LIBRARY_PATH=$OTTLA_PREFIX/lib timeout 60 kcat -b "$OTTLA_BOOTSTRAP" "$@" 2>&1; }
 theirs() { timeout 60 kcat -b "$OTTLA_BOOTSTRAP" "$@" 2>&1; }
@@ -26,37 +25,42 @@ both() {
 kcat_says=$(LD_LIBRARY_PATH=$OTTLA_PREFIX/lib kcat -V 2>&1)
 [[ $kcat_says == *"librdkafka 2.15.0"* ]] || fail "kcat doesn't use our library: $kcat_says"
 
-# What kcat sets by itself is what every C program sets: no reason for a warning.
-printf 'quiet' | ours -P -t quiet > "$work/quiet"
-equal "warnings that every program would get" "" "$(grep -i 'termination' "$work/quiet" || true)"
+check() {
+  local t=t$suffix
+  new_topics 2 "$t" "spread$suffix" "quiet$suffix"
+  # What kcat sets by itself is what every C program sets: no reason for a warning.
+  printf 'quiet' | ours -P -t "quiet$suffix" > "$work/quiet"
+  equal "warnings that every program would get" "" "$(grep -i 'termination' "$work/quiet" || true)"
 
-# -P: keys, headers, nothing as a value, a partition, codecs, files, properties
-printf 'k1:one\nk2:two\n:empty key\nk4:\n' | ours -P -t t -p 0 -K : -Z -H a=1 -H b=two
-for codec in none gzip snappy lz4 zstd; do
-  seq -f "$codec %g" 200 | ours -P -t t -p 1 -z $codec -X acks=all -X linger.ms=1 -X enable.idempotence=true
-done
-printf 'a file as one message' > "$work/file"
-ours -P -t t -p 0 "$work/file" "$work/file"
-printf 'x;y;z' | ours -P -t t -p 0 -D ';'
-seq 1000 | ours -P -t spread -c 1000
-equal "records that were not spread" 1000 "$(theirs -C -t spread -o beginning -e -q | wc -l)"
+  # -P: keys, headers, nothing as a value, a partition, codecs, files, properties
+  printf 'k1:one\nk2:two\n:empty key\nk4:\n' | ours -P -t "$t" -p 0 -K : -Z -H a=1 -H b=two
+  for codec in none gzip snappy lz4 zstd; do
+    seq -f "$codec %g" 200 | ours -P -t "$t" -p 1 -z $codec -X acks=all -X linger.ms=1 -X enable.idempotence=true
+  done
+  printf 'a file as one message' > "$work/file"
+  ours -P -t "$t" -p 0 "$work/file" "$work/file"
+  printf 'x;y;z' | ours -P -t "$t" -p 0 -D ';'
+  seq 1000 | ours -P -t "spread$suffix" -c 1000
+  equal "records that were not spread" 1000 "$(theirs -C -t "spread$suffix" -o beginning -e -q | wc -l)"
 
-# -C: formats, JSON, offsets, counts; the topic is read with both libraries
-both "-C with every format" -C -t t -p 0 -o beginning -e -q -f 'topic %t [%p] %o key %k (%K) value %s (%S) at %T headers %h\n'
-both "-C as JSON" -C -t t -p 0 -o beginning -e -q -J
-both "-C of compressed records" -C -t t -p 1 -o beginning -e -q
-both "-C from an offset" -C -t t -p 1 -o 990 -e -q -f '%o %s\n'
-both "-C of the last ones" -C -t t -p 1 -o -5 -e -q -f '%o %s\n'
-both "-C of so many" -C -t t -p 1 -o beginning -c 7 -q -f '%o %s\n'
-both "-C with keys and delimiters" -C -t t -p 0 -o beginning -e -q -K ' -> ' -D '|\n'
-both "-C between timestamps" -C -t t -p 0 -o s@0 -e -q -f '%o %s\n'
-both "-C says where the end is" -C -t t -p 0 -o end -e
-both "-C unpacks" -C -t t -p 0 -o beginning -c 1 -q -s value=s
+  # -C: formats, JSON, offsets, counts; the topic is read with both libraries
+  both "-C with every format" -C -t "$t" -p 0 -o beginning -e -q -f 'topic %t [%p] %o key %k (%K) value %s (%S) at %T headers %h\n'
+  both "-C as JSON" -C -t "$t" -p 0 -o beginning -e -q -J
+  both "-C of compressed records" -C -t "$t" -p 1 -o beginning -e -q
+  both "-C from an offset" -C -t "$t" -p 1 -o 990 -e -q -f '%o %s\n'
+  both "-C of the last ones" -C -t "$t" -p 1 -o -5 -e -q -f '%o %s\n'
+  both "-C of so many" -C -t "$t" -p 1 -o beginning -c 7 -q -f '%o %s\n'
+  both "-C with keys and delimiters" -C -t "$t" -p 0 -o beginning -e -q -K ' -> ' -D '|\n'
+  both "-C between timestamps" -C -t "$t" -p 0 -o s@0 -e -q -f '%o %s\n'
+  both "-C says where the end is" -C -t "$t" -p 0 -o end -e
+  both "-C unpacks" -C -t "$t" -p 0 -o beginning -c 1 -q -s value=s
 
-# -L and -Q
-both "-L" -L -t t
-both "-L as JSON" -L -J -t t
-both "-Q: offsets by timestamp" -Q -t t:0:-1 -t t:1:-2
+  # -L and -Q
+  both "-L" -L -t "$t"
+  both "-L as JSON" -L -J -t "$t"
+  both "-Q: offsets by timestamp" -Q -t "$t:0:-1" -t "$t:1:-2"
+}
+everywhere check --partitions 2
 
 # -X
 ours -X list > "$work/list"

@@ -1,6 +1,7 @@
 """confluent_kafka on our C library: SERVERS NAME."""
 
 import sys
+import time
 
 import confluent_kafka
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -19,6 +20,10 @@ try:
     raise SystemExit("a topic was created twice")
 except KafkaException as error:
     assert error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS, error
+# The broker that is asked may learn of the topic a moment later than the one that created it.
+until = time.monotonic() + 30
+while name not in admin.list_topics(timeout=30).topics and time.monotonic() < until:
+    time.sleep(0.05)
 listed = admin.list_topics(timeout=30)
 assert len(listed.topics[name].partitions) == 3, listed.topics
 

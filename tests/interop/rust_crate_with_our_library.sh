@@ -1,9 +1,12 @@
 # The Rust crate rdkafka with the feature dynamic-linking: pkg-config finds our library, and its own bindings fit.
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
-embedded_brokers --partitions 1
 cp -r tests/interop/rdkafka-crate "$work/program"
 cd "$work/program"
 PKG_CONFIG_PATH=$OTTLA_PREFIX/lib/pkgconfig CARGO_TARGET_DIR=$work/target cargo build --quiet 2> "$work/log" ||
   fail "the crate can't be built with our library: $(tail -20 "$work/log")"
-LD_LIBRARY_PATH=$OTTLA_PREFIX/lib timeout 100 "$work/target/debug/rdkafka-crate" "$OTTLA_BOOTSTRAP" crate
+check() {
+  new_topics 1 "crate$suffix"
+  LD_LIBRARY_PATH=$OTTLA_PREFIX/lib timeout 100 "$work/target/debug/rdkafka-crate" "$OTTLA_BOOTSTRAP" "crate$suffix"
+}
+everywhere check

@@ -46,10 +46,13 @@ int main(int argc, char **argv) {
         rd_kafka_t *rk;
         int64_t low = 0, high = 0;
         char *id;
-        int i, count;
+        const char *server;
+        int i, count, controller, brokers = 1;
 
         if (argc < 2)
                 return 2;
+        for (server = argv[1]; (server = strchr(server, ',')); server++)
+                brokers++;
         rk = client(RD_KAFKA_PRODUCER, argv[1]);
         topic = rd_kafka_topic_new(rk, "consume", NULL);
         for (i = 0; i < COUNT; i++) {
@@ -96,12 +99,13 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_query_watermark_offsets(rk, "consume", 1, &low, &high, 10000) == 0 && low == 0 && high == COUNT);
         CHECK(rd_kafka_get_watermark_offsets(rk, "consume", 1, &low, &high) == 0 && high == COUNT);
         CHECK(rd_kafka_metadata(rk, 0, topic, &metadata, 10000) == 0);
-        CHECK(metadata->broker_cnt == 1 && metadata->topic_cnt == 1 && metadata->topics[0].partition_cnt == 4);
+        CHECK(metadata->broker_cnt == brokers && metadata->topic_cnt == 1 && metadata->topics[0].partition_cnt == 4);
         rd_kafka_metadata_destroy(metadata);
         id = rd_kafka_clusterid(rk, 10000);
         CHECK(id && *id);
         rd_kafka_mem_free(rk, id);
-        CHECK(rd_kafka_controllerid(rk, 10000) == 1);
+        controller = rd_kafka_controllerid(rk, 10000);
+        CHECK(controller >= 1 && controller <= brokers);
         rd_kafka_queue_destroy(queue);
         rd_kafka_topic_partition_list_destroy(list);
         rd_kafka_topic_destroy(topic);
