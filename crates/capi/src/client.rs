@@ -39,6 +39,7 @@ use crate::{
     queue::{self, Op, Queue, c_text, wants},
     report::Reports,
     topic::Topic,
+    transport::AppTransport,
     types::event_type,
 };
 
@@ -66,6 +67,8 @@ pub struct Client {
     offsets: Offsets,
     interceptors: Interceptors,
     log: Log,
+    /// The application's functions for sockets, if there are any.
+    transport: Option<Arc<AppTransport>>,
     background: OnceLock<Background>,
     /// The cluster of `test.mock.num.brokers`.
     mock: Mutex<Option<Box<MockCluster>>>,
@@ -123,6 +126,7 @@ impl Client {
         let log_level = raw.get("log_level").ok().and_then(|level| level.parse().ok()).unwrap_or(6);
         let offsets = Offsets::new(|name| raw.get(name).ok().map(str::to_owned));
         let has_log_queue = raw.get("log.queue").is_ok_and(|value| value == "true");
+        let transport = AppTransport::of(conf, raw.get("broker.address.family").ok()).map(Arc::new);
         let client = Arc::new_cyclic(|me: &Weak<Self>| {
             let queue = || {
                 let queue = Queue::new();
@@ -158,6 +162,7 @@ impl Client {
                 offsets,
                 interceptors: Interceptors::default(),
                 log: Log::new(log_level, conf.callbacks.log, has_log_queue.then(queue)),
+                transport,
                 background: OnceLock::new(),
                 mock: Mutex::new(mock),
             }
@@ -196,6 +201,9 @@ impl Client {
             let mut builder = Consumer::builder(&config);
             if let Some(sink) = self.statistics_sink() {
                 builder = builder.on_statistics(sink);
+            }
+            if let Some(transport) = &self.transport {
+                builder = builder.transport(Arc::clone(transport) as _);
             }
             Core::Consumer(builder.build()?)
         } else {
@@ -245,6 +253,9 @@ impl Client {
         let mut builder = with(Producer::builder(config));
         if has_messages {
             builder = builder.sink(sink);
+        }
+        if let Some(transport) = &self.transport {
+            builder = builder.transport(Arc::clone(transport) as _);
         }
         let producer = builder.build()?;
         reports.set_producer(Some(producer.clone()));
@@ -542,6 +553,9 @@ impl Client {
         }
         if let Some(Core::Consumer(consumer)) = self.core.get() {
             let _ = consumer.close(Duration::from_secs(10));
+        }
+        if let Some(transport) = &self.transport {
+            transport.shut();
         }
         if let Some(background) = self.background.get() {
             background.stop();

@@ -18,6 +18,7 @@ use crate::{
     interceptors::{ConfInterceptors, load_plugins},
     list::List,
     topic::Topic,
+    transport::{CloseSocketCb, ConnectCb, OpenCb, ResolveCb, SocketCb},
     types::rd_kafka_message_t,
 };
 
@@ -66,6 +67,11 @@ pub(crate) struct Callbacks {
     pub(crate) log: Option<LogCb>,
     pub(crate) stats: Option<StatsCb>,
     pub(crate) background_event: Option<EventCb>,
+    pub(crate) socket: Option<SocketCb>,
+    pub(crate) connect: Option<ConnectCb>,
+    pub(crate) closesocket: Option<CloseSocketCb>,
+    pub(crate) open: Option<OpenCb>,
+    pub(crate) resolve: Option<ResolveCb>,
 }
 
 /// `rd_kafka_topic_conf_t`.
@@ -463,6 +469,11 @@ callback! {
     rd_kafka_conf_set_log_cb, log: LogCb;
     rd_kafka_conf_set_stats_cb, stats: StatsCb;
     rd_kafka_conf_set_background_event_cb, background_event: EventCb;
+    rd_kafka_conf_set_socket_cb, socket: SocketCb;
+    rd_kafka_conf_set_connect_cb, connect: ConnectCb;
+    rd_kafka_conf_set_closesocket_cb, closesocket: CloseSocketCb;
+    rd_kafka_conf_set_open_cb, open: OpenCb;
+    rd_kafka_conf_set_resolve_cb, resolve: ResolveCb;
 }
 
 /// See the header.

@@ -10,7 +10,7 @@
 //!  queue ───── queues, their forwarding and who serves them;  event: what is in them
 //!  consume ──► message: consumed messages in slabs;  offsets: stored and committed;  list, headers
 //!  background ─ the thread of background_event_cb;  log: where log lines go;  interceptors: plug-ins;  partitioners
-//!  metadata, admin (uuid), mock
+//!  transport ─ the application's functions for sockets and host names;  metadata, admin (uuid), mock
 //!  variadic, not_yet ── functions that Rust can't write, and functions that are not there yet
 //! ```
 //!
@@ -44,6 +44,7 @@ mod queue;
 mod report;
 mod task;
 mod topic;
+mod transport;
 mod types;
 mod uuid;
 mod variadic;

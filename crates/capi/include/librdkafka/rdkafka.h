@@ -1208,23 +1208,23 @@ void rd_kafka_conf_set_oauthbearer_token_refresh_cb(rd_kafka_conf_t *conf, void 
 RD_EXPORT
 void rd_kafka_conf_enable_sasl_queue(rd_kafka_conf_t *conf, int enable);
 
-/** Sets the socket callback. Not there yet. */
+/** Sets the function that opens sockets, as socket(2) does: it answers a new stream socket, or -1 and errno. The client makes it non-blocking and closes it. I/O threads of all clients call it: it must not block, nor call rd_kafka_destroy(). */
 RD_EXPORT
 void rd_kafka_conf_set_socket_cb(rd_kafka_conf_t *conf, int (*socket_cb)(int domain, int type, int protocol, void *opaque));
 
-/** Sets the connect callback. Not there yet. */
+/** Sets the function that connects sockets: it gets a non-blocking socket, the address, its length, and the broker's name, and answers 0 or the errno; EINPROGRESS is success, too. I/O threads of all clients call it: it must not block, nor call rd_kafka_destroy(). */
 RD_EXPORT
 void rd_kafka_conf_set_connect_cb(rd_kafka_conf_t *conf, int (*connect_cb)(int sockfd, const struct sockaddr *addr, int addrlen, const char *id, void *opaque));
 
-/** Sets the closesocket callback. Not there yet. */
+/** Sets the function that closes each socket of the client, whoever opened it; it is the only one that does. Its answer is not looked at. I/O threads of all clients call it: it must not block, nor call rd_kafka_destroy(). */
 RD_EXPORT
 void rd_kafka_conf_set_closesocket_cb(rd_kafka_conf_t *conf, int (*closesocket_cb)(int sockfd, void *opaque));
 
-/** Sets the open callback. Not there yet. */
+/** Sets the function that opens files, as open(2) does: it answers a descriptor, or -1 and errno. */
 RD_EXPORT
 void rd_kafka_conf_set_open_cb(rd_kafka_conf_t *conf, int (*open_cb)(const char *pathname, int flags, mode_t mode, void *opaque));
 
-/** Sets the resolve callback. Not there yet. */
+/** Sets the function that finds the addresses of a host, with the arguments and answers of getaddrinfo(3). It is asked about hosts that are addresses already, too. It is called once more with node, service and hints NULL to free what it gave. It runs on a thread that all clients share. */
 RD_EXPORT
 void rd_kafka_conf_set_resolve_cb(rd_kafka_conf_t *conf, int (*resolve_cb)(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **res, void *opaque));
 

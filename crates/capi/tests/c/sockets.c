@@ -1,0 +1,284 @@
+/* The application's functions for sockets and host names: what they are given, and what they may answer. */
+#include <librdkafka/rdkafka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int bad;
+
+#define CHECK(what)                                                                                                    \
+        do {                                                                                                           \
+                if (!(what)) {                                                                                         \
+                        fprintf(stderr, "line %d, mode %d: %s\n", __LINE__, mode, #what);                              \
+                        __atomic_add_fetch(&bad, 1, __ATOMIC_SEQ_CST);                                                 \
+                }                                                                                                      \
+        } while (0)
+
+enum mode {
+        GOOD,
+        SOCKET_FAILS,
+        SOCKET_NO_DESCRIPTOR,
+        SOCKET_NO_SOCKET,
+        SOCKET_DATAGRAM,
+        SOCKET_TWICE,
+        CONNECT_FAILS,
+        CONNECT_MINUS_ONE,
+        CONNECT_NOT,
+        CONNECT_CLOSES,
+        RESOLVE_FAILS,
+        RESOLVE_NOTHING,
+        RESOLVE_NONSENSE,
+        MODES
+};
+
+/* What the error that the application is told has to say. */
+static const char *said[MODES] = {"",
+                                  "socket_cb answered -1",
+                                  "socket_cb answered 1000000, which is no open stream socket",
+                                  "socket_cb answered 0, which is no open stream socket",
+                                  "which is no open stream socket",
+                                  "which is in use already",
+                                  "connect_cb answered 101",
+                                  "connect_cb answered -1, which is neither 0 nor an errno",
+                                  "nobody connects the socket",
+                                  "connect_cb closed the socket and answered success",
+                                  "resolve_cb answered",
+                                  "resolve_cb answered 0 and gave no IPv4 or IPv6 address",
+                                  "resolve_cb answered 0 and gave no IPv4 or IPv6 address"};
+
+static enum mode mode;
+static int opened, connected, closed, resolved, freed, is_over, first = -1, datagram = -1;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char told[4096];
+
+static void count(int *counter) {
+        __atomic_add_fetch(counter, 1, __ATOMIC_SEQ_CST);
+}
+
+static int seen(int *counter) {
+        return __atomic_load_n(counter, __ATOMIC_SEQ_CST);
+}
+
+static int on_socket(int domain, int type, int protocol, void *opaque) {
+        int fd;
+        CHECK(opaque == &bad && !seen(&is_over));
+        CHECK(domain == AF_INET && type == SOCK_STREAM && protocol == IPPROTO_TCP);
+        if (mode == SOCKET_FAILS) {
+                errno = EMFILE;
+                return -1;
+        }
+        if (mode == SOCKET_NO_DESCRIPTOR)
+                return 1000000;
+        if (mode == SOCKET_NO_SOCKET)
+                return 0;
+        if (mode == SOCKET_DATAGRAM)
+                return datagram;
+        pthread_mutex_lock(&lock);
+        if (mode == SOCKET_TWICE && first != -1)
+                fd = first;
+        else {
+                fd = first = socket(domain, type, protocol);
+                count(&opened);
+        }
+        pthread_mutex_unlock(&lock);
+        return fd;
+}
+
+static int on_connect(int fd, const struct sockaddr *address, int length, const char *id, void *opaque) {
+        CHECK(opaque == &bad && !seen(&is_over));
+        CHECK(fcntl(fd, F_GETFL) & O_NONBLOCK);
+        CHECK(length == sizeof(struct sockaddr_in) && address->sa_family == AF_INET);
+        CHECK(((const struct sockaddr_in *)address)->sin_addr.s_addr == htonl(INADDR_LOOPBACK));
+        CHECK(!strncmp(id, "localhost:", 10) || !strncmp(id, "127.0.0.1:", 10));
+        CHECK(strchr(id, '/') != NULL);
+        count(&connected);
+        if (mode == CONNECT_FAILS)
+                return ENETUNREACH;
+        if (mode == CONNECT_MINUS_ONE)
+                return -1;
+        if (mode == CONNECT_NOT)
+                return 0;
+        if (mode == CONNECT_CLOSES) {
+                close(fd);
+                return 0;
+        }
+        return connect(fd, address, length) == -1 ? errno : 0;
+}
+
+static int on_close(int fd, void *opaque) {
+        CHECK(opaque == &bad && !seen(&is_over));
+        pthread_mutex_lock(&lock);
+        if (fd == first)
+                first = -1;
+        pthread_mutex_unlock(&lock);
+        count(&closed);
+        /* It is closed already, and the number may be somebody else's by now. */
+        return mode == CONNECT_CLOSES ? 0 : close(fd);
+}
+
+static int on_open(const char *path, int flags, mode_t rights, void *opaque) {
+        (void)opaque;
+        return open(path, flags, rights);
+}
+
+static int on_resolve(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **list,
+                      void *opaque) {
+        static struct addrinfo circle, brief;
+        static struct sockaddr odd;
+        CHECK(opaque == &bad && !seen(&is_over));
+        if (!node) {
+                CHECK(!service && !hints && list && *list);
+                if (*list != &circle)
+                        freeaddrinfo(*list);
+                count(&freed);
+                return 0;
+        }
+        CHECK(!strcmp(node, "localhost") || !strcmp(node, "127.0.0.1"));
+        CHECK(service && atoi(service) > 0);
+        CHECK(hints && hints->ai_socktype == SOCK_STREAM && hints->ai_family == AF_INET);
+        count(&resolved);
+        if (mode == RESOLVE_FAILS) {
+                errno = ENETDOWN;
+                return seen(&resolved) % 2 ? EAI_AGAIN : EAI_SYSTEM;
+        }
+        if (mode == RESOLVE_NOTHING) {
+                *list = NULL;
+                return 0;
+        }
+        if (mode == RESOLVE_NONSENSE) {
+                odd.sa_family = 77;
+                circle.ai_addr = &odd;
+                circle.ai_addrlen = sizeof(odd);
+                circle.ai_next = &brief;
+                odd.sa_family = AF_INET;
+                brief.ai_addr = &odd;
+                brief.ai_addrlen = 3;
+                brief.ai_next = &circle;
+                circle.ai_addrlen = 1;
+                *list = &circle;
+                return 0;
+        }
+        return getaddrinfo(node, service, hints, list);
+}
+
+static void on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque) {
+        size_t used = strlen(told);
+        (void)rk;
+        CHECK(opaque == &bad && err);
+        snprintf(told + used, sizeof(told) - used, "%s\n", reason);
+}
+
+/* A client whose bootstrap server is a name. */
+static rd_kafka_t *client(rd_kafka_type_t type, const char *brokers) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        char errstr[256], servers[256];
+        rd_kafka_t *rk;
+        const char *end = strchr(brokers, ',');
+        if (!end)
+                end = brokers + strlen(brokers);
+        CHECK(!strncmp(brokers, "127.0.0.1:", 10));
+        snprintf(servers, sizeof(servers), "localhost:%.*s", (int)(end - brokers) - 10, brokers + 10);
+        CHECK(!rd_kafka_conf_set(conf, "bootstrap.servers", servers, errstr, sizeof(errstr)));
+        CHECK(!rd_kafka_conf_set(conf, "broker.address.family", "v4", errstr, sizeof(errstr)));
+        CHECK(!rd_kafka_conf_set(conf, "reconnect.backoff.ms", "10", errstr, sizeof(errstr)));
+        CHECK(!rd_kafka_conf_set(conf, "reconnect.backoff.max.ms", "20", errstr, sizeof(errstr)));
+        rd_kafka_conf_set_opaque(conf, &bad);
+        rd_kafka_conf_set_socket_cb(conf, on_socket);
+        rd_kafka_conf_set_connect_cb(conf, on_connect);
+        rd_kafka_conf_set_closesocket_cb(conf, on_close);
+        rd_kafka_conf_set_open_cb(conf, on_open);
+        rd_kafka_conf_set_resolve_cb(conf, on_resolve);
+        rd_kafka_conf_set_error_cb(conf, on_error);
+        opened = connected = closed = resolved = freed = is_over = 0;
+        first = -1;
+        told[0] = '\0';
+        rk = rd_kafka_new(type, conf, errstr, sizeof(errstr));
+        CHECK(rk != NULL);
+        return rk;
+}
+
+static void destroy(rd_kafka_t *rk) {
+        rd_kafka_destroy(rk);
+        __atomic_store_n(&is_over, 1, __ATOMIC_SEQ_CST);
+        CHECK(seen(&opened) == seen(&closed));
+}
+
+static void send_one(rd_kafka_t *rk) {
+        CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("sockets"), RD_KAFKA_V_PARTITION(0),
+                                 RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_VALUE((void *)"value", 5),
+                                 RD_KAFKA_V_END));
+}
+
+int main(int argc, char **argv) {
+        rd_kafka_topic_partition_list_t *list;
+        rd_kafka_message_t *message = NULL;
+        rd_kafka_t *rk, *other;
+        int i, fails;
+
+        if (argc < 2)
+                return 2;
+        datagram = socket(AF_INET, SOCK_DGRAM, 0);
+
+        rk = client(RD_KAFKA_PRODUCER, argv[1]);
+        send_one(rk);
+        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(seen(&opened) >= 1 && seen(&connected) == seen(&opened) && seen(&closed) == 0);
+        CHECK(seen(&resolved) >= 1 && seen(&resolved) == seen(&freed));
+        destroy(rk);
+
+        rk = client(RD_KAFKA_CONSUMER, argv[1]);
+        list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_topic_partition_list_add(list, "sockets", 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
+        CHECK(rd_kafka_assign(rk, list) == 0);
+        rd_kafka_topic_partition_list_destroy(list);
+        for (i = 0; i < 100 && !message; i++)
+                message = rd_kafka_consumer_poll(rk, 100);
+        CHECK(message && !message->err && message->len == 5);
+        rd_kafka_message_destroy(message);
+        CHECK(seen(&opened) >= 1 && seen(&connected) == seen(&opened));
+        destroy(rk);
+
+        for (fails = SOCKET_FAILS; fails < MODES; fails++) {
+                mode = (enum mode)fails;
+                rk = client(RD_KAFKA_PRODUCER, argv[1]);
+                if (mode == SOCKET_TWICE) {
+                        /* The first socket serves; the second one, for the node that the first one names, is the same. */
+                        CHECK(rk != NULL);
+                }
+                send_one(rk);
+                for (i = 0; i < 400 && !strstr(told, said[mode]); i++)
+                        rd_kafka_poll(rk, 20);
+                if (!strstr(told, said[mode])) {
+                        fprintf(stderr, "mode %d: `%s` was not said, but: %s\n", mode, said[mode], told);
+                        bad++;
+                }
+                /* A client that is well does not notice. */
+                if (mode == CONNECT_NOT) {
+                        mode = GOOD;
+                        CHECK(rd_kafka_flush(rk, 10000) == 0);
+                }
+                rd_kafka_destroy(rk);
+                __atomic_store_n(&is_over, 1, __ATOMIC_SEQ_CST);
+                if (mode != SOCKET_DATAGRAM)
+                        CHECK(seen(&opened) == seen(&closed));
+        }
+        /* Nobody closed what was no socket of theirs. */
+        CHECK(fcntl(datagram, F_GETFD) != -1 && fcntl(0, F_GETFD) != -1);
+
+        mode = GOOD;
+        rk = client(RD_KAFKA_PRODUCER, argv[1]);
+        other = client(RD_KAFKA_PRODUCER, argv[1]);
+        send_one(rk);
+        send_one(other);
+        CHECK(rd_kafka_flush(rk, 10000) == 0 && rd_kafka_flush(other, 10000) == 0);
+        rd_kafka_destroy(rk);
+        destroy(other);
+        return bad != 0;
+}
