@@ -48,7 +48,11 @@ const LOG4J: &str = "2.25.4";
 pub fn main(args: &[String]) -> Result<ExitCode> {
     let mut args = args.to_vec();
     let folder = take_option(&mut args, "--data")?.map(PathBuf::from).unwrap_or_else(default_folder);
-    if args.is_empty() || ["help", "--help", "-h"].contains(&args[0].as_str()) {
+    let is_help = |arg: &String| ["--help", "-h"].contains(&arg.as_str());
+    // The arguments of `run` are its tool's.
+    let asks_for_help = args.first().is_some_and(|command| command == "help")
+        || args.iter().take_while(|arg| *arg != "run").any(is_help);
+    if args.is_empty() || asks_for_help {
         print!("{HELP}");
         return Ok(ExitCode::SUCCESS);
     }
@@ -61,7 +65,8 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
             return Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         "start" => start(&folder, args)?,
-        "torture" => return torture(),
+        "torture" if args.is_empty() => return torture(),
+        "torture" => return Err(format!("torture takes no arguments, but there is {}", args.join(" ")).into()),
         "destroy" if !folder.exists() => println!("there is no cluster in {}", folder.display()),
         _ => {
             let cluster = Cluster::open(&folder)?;
