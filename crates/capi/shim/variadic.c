@@ -38,10 +38,11 @@ HIDDEN rd_kafka_error_t *ottla_shim_error_new(rd_kafka_resp_err_t code, const ch
 HIDDEN rd_kafka_resp_err_t ottla_shim_producev(rd_kafka_t *rk, ...) {
         rd_kafka_vu_t few[24], *vus = few;
         size_t cnt = 0, room = sizeof(few) / sizeof(*few);
+        int is_known = 1;
         rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR_NO_ERROR;
         va_list ap;
         va_start(ap, rk);
-        for (;;) {
+        while (is_known) {
                 int vtype = va_arg(ap, int);
                 if (vtype == RD_KAFKA_VTYPE_END)
                         break;
@@ -98,11 +99,10 @@ HIDDEN rd_kafka_resp_err_t ottla_shim_producev(rd_kafka_t *rk, ...) {
                         vus[cnt].u.headers = va_arg(ap, rd_kafka_headers_t *);
                         break;
                 default:
-                        err = RD_KAFKA_RESP_ERR__INVALID_ARG;
+                        /* How long it is nobody knows: it is the last one, and refused. */
+                        is_known = 0;
                         break;
                 }
-                if (err)
-                        break;
                 cnt++;
         }
         va_end(ap);

@@ -10,6 +10,8 @@ use std::{
     },
 };
 
+use crate::{codes::code, error::set_last};
+
 /// An object that C holds a pointer to. Its first field says what it is, as long as it is there.
 ///
 /// # Safety
@@ -34,6 +36,35 @@ impl Tag {
     pub(crate) fn clear(&self) {
         self.0.store(0, Ordering::Release);
     }
+
+    /// Clears the tag of what C gives up; false for NULL, for other things, and for everybody but the first.
+    ///
+    /// # Safety
+    ///
+    /// As for [`handle`].
+    pub(crate) unsafe fn take<T: Handle>(pointer: *const T) -> bool {
+        if is_no_address(pointer) {
+            return false;
+        }
+        // SAFETY: as for `handle`.
+        let tag = unsafe { &*pointer.cast::<AtomicU32>() };
+        tag.compare_exchange(T::KIND, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Makes it the tag of another kind, if it is of the one that is said.
+    pub(crate) fn change(&self, from: u32, to: u32) -> bool {
+        self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    pub(crate) fn kind(&self) -> u32 {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// NULL, a small number or an odd one: there is no object there.
+#[inline]
+fn is_no_address<T>(pointer: *const T) -> bool {
+    (pointer as usize) < 4096 || !pointer.is_aligned()
 }
 
 /// The object behind a handle, unless the handle is NULL, of another kind, or gone.
@@ -43,7 +74,7 @@ impl Tag {
 /// `pointer` is NULL or points to readable memory that lives as long as `'a`: an object of this library.
 #[inline]
 pub(crate) unsafe fn handle<'a, T: Handle>(pointer: *const T) -> Option<&'a T> {
-    if pointer.is_null() || !pointer.is_aligned() {
+    if is_no_address(pointer) {
         return None;
     }
     // SAFETY: the caller vouches for the memory; every handle begins with a tag, and no other type is assumed before the
@@ -54,6 +85,16 @@ pub(crate) unsafe fn handle<'a, T: Handle>(pointer: *const T) -> Option<&'a T> {
     }
     // SAFETY: the tag says that this is a live `T`.
     Some(unsafe { &*pointer })
+}
+
+/// What an object's tag says, unless there is no object.
+///
+/// # Safety
+///
+/// As for [`handle`], but for the kind: whatever is there begins with a tag.
+pub(crate) unsafe fn tag<'a, T: Handle>(pointer: *const T) -> Option<&'a Tag> {
+    // SAFETY: as the caller says.
+    (!is_no_address(pointer)).then(|| unsafe { &*pointer.cast::<Tag>() })
 }
 
 /// Runs a call. A panic ends here: it becomes `otherwise`, and its text goes to standard error as a log line.
@@ -80,6 +121,7 @@ pub(crate) fn guarded_for<R>(handle: impl Blamed, otherwise: R, call: impl FnOnc
             let told = || handle.blame(&format!("a bug of the library, please report it: {text}"));
             // Whoever panics while being told of a panic is told nothing more.
             let _ = catch_unwind(AssertUnwindSafe(told));
+            set_last(code::_FATAL);
             otherwise
         }
     }

@@ -31,6 +31,7 @@ use crate::{
     codes::code,
     conf::{Conf, TopicConf},
     error::{code_of, set_last},
+    graves::{self, Counted, Graves, HandleBox},
     interceptors::{Interceptors, kind},
     log::Log,
     message::Held,
@@ -49,7 +50,7 @@ pub struct Client {
     tag: Tag,
     is_consumer: bool,
     name: CString,
-    conf: Box<Conf>,
+    conf: HandleBox<Conf>,
     raw: Mutex<RawConfig>,
     me: Weak<Self>,
     main: Arc<Queue>,
@@ -60,6 +61,8 @@ pub struct Client {
     topics: Mutex<BTreeMap<String, Arc<Topic>>>,
     /// Queues of single partitions.
     partition_queues: Mutex<BTreeMap<(String, i32), Arc<Queue>>>,
+    /// Queues that the application made.
+    other_queues: Mutex<Vec<Weak<Queue>>>,
     is_closing: AtomicBool,
     is_closed: AtomicBool,
     has_fatal: AtomicBool,
@@ -77,6 +80,22 @@ pub struct Client {
 // SAFETY: `repr(C)`, the tag comes first.
 unsafe impl Handle for Client {
     const KIND: u32 = 0x6f74_6b01;
+}
+
+static GRAVES: Graves = Graves::new();
+
+// SAFETY: see `drop` and `start`.
+unsafe impl Counted for Client {
+    fn graves() -> &'static Graves {
+        &GRAVES
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.tag.clear();
+        graves::end(self);
+    }
 }
 
 enum Core {
@@ -145,7 +164,7 @@ impl Client {
                 tag: Tag::of::<Self>(),
                 is_consumer,
                 name: c_text(&name),
-                conf: Box::new(Conf::copy_of(conf)),
+                conf: HandleBox::new(Conf::copy_of(conf)),
                 raw: Mutex::new(raw),
                 me: Weak::clone(me),
                 main,
@@ -155,6 +174,7 @@ impl Client {
                 producers: Mutex::default(),
                 topics: Mutex::default(),
                 partition_queues: Mutex::default(),
+                other_queues: Mutex::default(),
                 is_closing: AtomicBool::new(false),
                 is_closed: AtomicBool::new(false),
                 has_fatal: AtomicBool::new(false),
@@ -167,6 +187,7 @@ impl Client {
                 mock: Mutex::new(mock),
             }
         });
+        let client = graves::begin(client);
         client.check()?;
         client.intercept_new();
         let has_servers = client.raw.lock().get("bootstrap.servers").is_ok_and(|servers| !servers.is_empty());
@@ -306,7 +327,7 @@ impl Client {
             return Err(code::_INVALID_ARG);
         }
         let me = self.me.upgrade().ok_or(code::_DESTROY)?;
-        let topic = Arc::new(Topic::new(me, name, conf.unwrap_or_else(TopicConf::new)));
+        let topic = Topic::new(me, name, conf.unwrap_or_else(TopicConf::new));
         topics.insert(name.to_owned(), Arc::clone(&topic));
         Ok(topic)
     }
@@ -363,7 +384,7 @@ impl Client {
         &self.name
     }
 
-    pub(crate) const fn conf(&self) -> &Conf {
+    pub(crate) fn conf(&self) -> &Conf {
         &self.conf
     }
 
@@ -382,6 +403,21 @@ impl Client {
 
     pub(crate) const fn partition_queues(&self) -> &Mutex<BTreeMap<(String, i32), Arc<Queue>>> {
         &self.partition_queues
+    }
+
+    /// A queue that the application made ends with the client.
+    pub(crate) fn adopt_queue(&self, queue: &Arc<Queue>) {
+        let mut queues = self.other_queues.lock();
+        if queues.len() == queues.capacity() {
+            queues.retain(|known| known.strong_count() > 0);
+        }
+        queues.push(Arc::downgrade(queue));
+    }
+
+    /// True for a queue that the client itself hands out of: who waits there does not wait for the handle's sake.
+    pub(crate) fn serves(&self, queue: &Arc<Queue>) -> bool {
+        Arc::ptr_eq(queue, &self.main)
+            || self.consumer_queue.as_ref().is_some_and(|own| Arc::ptr_eq(own, queue))
     }
 
     pub(crate) fn weak(&self) -> Weak<Self> {
@@ -569,6 +605,8 @@ impl Client {
         }
         let queues = std::mem::take(&mut *self.partition_queues.lock());
         queues.values().for_each(|queue| queue.clear());
+        let queues = std::mem::take(&mut *self.other_queues.lock());
+        queues.iter().filter_map(Weak::upgrade).for_each(|queue| queue.clear());
         let topics = std::mem::take(&mut *self.topics.lock());
         drop(topics);
         self.conf.interceptors.destroy();
@@ -716,19 +754,17 @@ pub unsafe extern "C" fn rd_kafka_new(
             }
             let own;
             let given = if conf.is_null() {
-                own = Conf::take(crate::conf::rd_kafka_conf_new());
-                &*own
+                own = HandleBox::from_raw(crate::conf::rd_kafka_conf_new());
+                own.as_deref()
             } else {
-                match handle(conf.cast_const()) {
-                    Some(conf) => conf,
-                    None => return failed("this is no configuration"),
-                }
+                Conf::changeable(conf).map(|conf| &*conf)
+            };
+            let Some(given) = given else {
+                return failed("this is no configuration, or one that a client has already");
             };
             match Client::start(kind == 1, given) {
                 Ok(client) => {
-                    if !conf.is_null() {
-                        drop(Conf::take(conf));
-                    }
+                    graves::bury(conf);
                     LIVE.fetch_add(1, Ordering::SeqCst);
                     Arc::into_raw(client)
                 }
@@ -751,10 +787,12 @@ pub unsafe extern "C" fn rd_kafka_destroy_flags(rk: *const Client, _flags: c_int
     guarded_for(rk, (), || {
         // SAFETY: NULL or a client, says the caller, who gives its reference up.
         unsafe {
-            let Some(client) = Client::of(rk) else { return };
-            client.tag.clear();
+            if !Tag::take(rk) {
+                return;
+            }
+            let client = Arc::from_raw(rk);
             client.close();
-            drop(Arc::from_raw(rk));
+            drop(client);
         }
         LIVE.fetch_sub(1, Ordering::SeqCst);
     });
@@ -802,7 +840,7 @@ pub unsafe extern "C" fn rd_kafka_opaque(rk: *const Client) -> *mut std::ffi::c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_conf(rk: *const Client) -> *const Conf {
     // SAFETY: NULL or a client, says the caller.
-    unsafe { Client::of(rk) }.map_or(ptr::null(), |client| &raw const *client.conf)
+    unsafe { Client::of(rk) }.map_or(ptr::null(), |client| client.conf.as_ptr().cast_const())
 }
 
 /// See the header.

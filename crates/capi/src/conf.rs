@@ -15,6 +15,7 @@ use crate::{
     boundary::{Handle, Opaque, Tag, guarded_local, handle, malloc_text, put_text, text},
     client::Client,
     event::Event,
+    graves::{self, HandleBox},
     interceptors::{ConfInterceptors, load_plugins},
     list::List,
     topic::Topic,
@@ -50,7 +51,7 @@ pub struct Conf {
     pub(crate) callbacks: Callbacks,
     pub(crate) events: c_int,
     pub(crate) opaque: Opaque,
-    pub(crate) topic: Option<Box<TopicConf>>,
+    pub(crate) topic: Option<HandleBox<TopicConf>>,
     pub(crate) interceptors: ConfInterceptors,
 }
 
@@ -121,21 +122,9 @@ impl Conf {
             callbacks: self.callbacks,
             events: self.events,
             opaque: self.opaque,
-            topic: self.topic.as_ref().map(|topic| Box::new(topic.duplicate())),
+            topic: self.topic.as_ref().map(|topic| HandleBox::new(topic.duplicate())),
             interceptors: ConfInterceptors::default(),
         }
-    }
-
-    /// The client that was made of it has it from now on.
-    ///
-    /// # Safety
-    ///
-    /// `conf` is a configuration that belongs to the caller.
-    pub(crate) unsafe fn take(conf: *mut Self) -> Box<Self> {
-        // SAFETY: configurations come from `into_raw`.
-        let mut conf = unsafe { Box::from_raw(conf) };
-        conf.is_taken = true;
-        conf
     }
 
     /// What was said, the default topic's configuration included.
@@ -266,9 +255,8 @@ pub unsafe extern "C" fn rd_kafka_conf_destroy(conf: *mut Conf) {
         // SAFETY: NULL or a configuration, says the caller, who gives it up.
         if let Some(changeable) = unsafe { Conf::changeable(conf) } {
             changeable.interceptors.destroy();
-            changeable.tag.clear();
-            // SAFETY: it comes from `into_raw`.
-            drop(unsafe { Box::from_raw(conf) });
+            // SAFETY: as above.
+            unsafe { graves::bury(conf) };
         }
     });
 }
@@ -482,8 +470,12 @@ pub unsafe extern "C" fn rd_kafka_conf_set_default_topic_conf(conf: *mut Conf, t
     guarded_local((), || {
         // SAFETY: NULL or configurations, says the caller, who gives the topic's up.
         unsafe {
-            if let (Some(conf), Some(_)) = (Conf::changeable(conf), handle(topic_conf.cast_const())) {
-                conf.topic = Some(Box::from_raw(topic_conf));
+            let Some(conf) = Conf::changeable(conf) else { return };
+            if conf.topic.as_ref().is_some_and(|own| own.as_ptr() == topic_conf) {
+                return;
+            }
+            if let Some(topic) = HandleBox::from_raw(topic_conf) {
+                conf.topic = Some(topic);
             }
         }
     });
@@ -494,7 +486,7 @@ pub unsafe extern "C" fn rd_kafka_conf_set_default_topic_conf(conf: *mut Conf, t
 pub unsafe extern "C" fn rd_kafka_conf_get_default_topic_conf(conf: *mut Conf) -> *mut TopicConf {
     // SAFETY: NULL or a configuration, says the caller.
     let topic = unsafe { Conf::changeable(conf) }.and_then(|conf| conf.topic.as_mut());
-    topic.map_or(ptr::null_mut(), |topic| &raw mut **topic)
+    topic.map_or(ptr::null_mut(), |topic| topic.as_ptr())
 }
 
 /// See the header.
@@ -528,15 +520,8 @@ pub unsafe extern "C" fn rd_kafka_default_topic_conf_dup(rk: *const Client) -> *
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_topic_conf_destroy(conf: *mut TopicConf) {
-    guarded_local((), || {
-        // SAFETY: NULL or a configuration, says the caller, who gives it up.
-        unsafe {
-            if let Some(topic) = handle(conf.cast_const()) {
-                topic.tag.clear();
-                drop(Box::from_raw(conf));
-            }
-        }
-    });
+    // SAFETY: NULL or a configuration, says the caller, who gives it up.
+    guarded_local((), || unsafe { graves::bury(conf) });
 }
 
 /// See the header.

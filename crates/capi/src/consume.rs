@@ -379,7 +379,7 @@ pub unsafe extern "C" fn rd_kafka_queue_get_partition(
         if is_new {
             queue.forward(client.consumer_queue().cloned());
         }
-        Arc::into_raw(queue)
+        queue::raw(Some(queue))
     })
 }
 

@@ -9,14 +9,17 @@ use std::{
 use ottla::{ErrorCode, ErrorKind, SendError};
 
 use crate::{
-    boundary::{guarded_local, put_text, text},
+    boundary::{Handle, Tag, guarded_local, handle, put_text, text},
     client::Client,
     codes::{CODES, code},
+    graves,
 };
 
 /// `rd_kafka_error_t`.
+#[repr(C)]
 #[derive(Debug)]
 pub struct ErrorObject {
+    tag: Tag,
     code: c_int,
     text: CString,
     is_fatal: bool,
@@ -47,11 +50,17 @@ thread_local! {
     static LAST: Cell<c_int> = const { Cell::new(0) };
 }
 
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for ErrorObject {
+    const KIND: u32 = 0x6f74_4501;
+}
+
 impl ErrorObject {
     pub(crate) fn new(code: c_int, text: impl Into<Vec<u8>>) -> Self {
         let mut text = text.into();
         text.retain(|byte| *byte != 0);
         Self {
+            tag: Tag::of::<Self>(),
             code,
             text: CString::new(text).unwrap_or_default(),
             is_fatal: code == code::_FATAL,
@@ -145,7 +154,9 @@ fn errno_of(code: c_int) -> c_int {
         code::_UNKNOWN_TOPIC => libc::ENOENT,
         code::_TIMED_OUT | code::_MSG_TIMED_OUT => libc::ETIMEDOUT,
         code::_FATAL => libc::ECANCELED,
-        code::_CONFLICT | code::_PREV_IN_PROGRESS => libc::EEXIST,
+        code::_CONFLICT => libc::EBUSY,
+        code::_STATE => libc::ENOEXEC,
+        code::_PREV_IN_PROGRESS => libc::EEXIST,
         code::_NOT_IMPLEMENTED => libc::ENOSYS,
         _ => libc::EINVAL,
     }
@@ -318,7 +329,7 @@ pub(crate) unsafe extern "C" fn ottla_error_new(err: c_int, reason: *const c_cha
 /// `error` is NULL or an error object.
 unsafe fn read<R>(error: *const ErrorObject, null: R, read: impl FnOnce(&ErrorObject) -> R) -> R {
     // SAFETY: as the caller says.
-    unsafe { error.as_ref() }.map_or(null, read)
+    unsafe { handle(error) }.map_or(null, read)
 }
 
 /// See the header.
@@ -394,8 +405,6 @@ pub unsafe extern "C" fn rd_kafka_error_txn_requires_abort(error: *const ErrorOb
 /// `error` is NULL or an error object that nobody uses any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_error_destroy(error: *mut ErrorObject) {
-    if !error.is_null() {
-        // SAFETY: every error object comes from `into_raw`, and the caller gives it up.
-        drop(unsafe { Box::from_raw(error) });
-    }
+    // SAFETY: NULL or an error object, which the caller gives up.
+    guarded_local((), || unsafe { graves::bury(error) });
 }

@@ -7,9 +7,10 @@ use std::{
 
 use crate::{
     admin::{self, Answer, Failure},
-    boundary::{Opaque, guarded_local, put_text},
+    boundary::{Handle, Opaque, Tag, guarded_local, handle, put_text},
     client::Client,
     codes::code,
+    graves,
     list::{self, List},
     message::Held,
     queue::{Op, c_text, event_type_of, topic_of},
@@ -17,8 +18,10 @@ use crate::{
 };
 
 /// An event.
+#[repr(C)]
 #[derive(Debug)]
 pub struct Event {
+    tag: Tag,
     pub(crate) kind: c_int,
     op: Option<Op>,
     code: c_int,
@@ -32,11 +35,17 @@ pub struct Event {
     opaque: Opaque,
 }
 
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for Event {
+    const KIND: u32 = 0x6f74_6501;
+}
+
 impl Event {
     /// An entry as an event.
     pub(crate) fn of(op: Op, _: &Client) -> Self {
         let kind = event_type_of(&op);
         let mut event = Self {
+            tag: Tag::of::<Self>(),
             kind,
             op: None,
             code: 0,
@@ -83,6 +92,7 @@ impl Event {
     /// An event that only tells of an error.
     pub(crate) fn of_error(code: c_int, text: String) -> Self {
         Self {
+            tag: Tag::of::<Self>(),
             kind: event_type::ERROR,
             op: None,
             code,
@@ -121,11 +131,24 @@ impl Event {
     }
 }
 
+/// The event behind a handle, for a call that changes it.
+///
+/// # Safety
+///
+/// NULL or an object of this library that nobody else uses now.
+unsafe fn changeable<'a>(event: *mut Event) -> Option<&'a mut Event> {
+    // SAFETY: as the caller says.
+    unsafe {
+        handle(event.cast_const())?;
+        event.as_mut()
+    }
+}
+
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_event_type(event: *const Event) -> c_int {
     // SAFETY: NULL or an event, says the caller.
-    unsafe { event.as_ref() }.map_or(0, |event| event.kind)
+    unsafe { handle(event) }.map_or(0, |event| event.kind)
 }
 
 /// See the header.
@@ -150,10 +173,8 @@ pub unsafe extern "C" fn rd_kafka_event_name(event: *const Event) -> *const c_ch
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_event_destroy(event: *mut Event) {
     guarded_local((), || {
-        if !event.is_null() {
-            // SAFETY: events come from `Box::into_raw`, and the caller gives this one up.
-            drop(unsafe { Box::from_raw(event) });
-        }
+        // SAFETY: NULL or an event, says the caller, who gives it up.
+        unsafe { graves::bury(event) };
     });
 }
 
@@ -162,7 +183,7 @@ pub unsafe extern "C" fn rd_kafka_event_destroy(event: *mut Event) {
 pub unsafe extern "C" fn rd_kafka_event_message_next(event: *mut Event) -> *const rd_kafka_message_t {
     guarded_local(ptr::null(), || {
         // SAFETY: NULL or an event that nobody else uses now, says the caller.
-        unsafe { event.as_mut() }.map_or(ptr::null(), Event::next)
+        unsafe { changeable(event) }.map_or(ptr::null(), Event::next)
     })
 }
 
@@ -175,7 +196,7 @@ pub unsafe extern "C" fn rd_kafka_event_message_array(
 ) -> usize {
     guarded_local(0, || {
         // SAFETY: NULL or an event that nobody else uses now, and an array of that size, says the caller.
-        let Some(event) = (unsafe { event.as_mut() }) else { return 0 };
+        let Some(event) = (unsafe { changeable(event) }) else { return 0 };
         if messages.is_null() {
             return 0;
         }
@@ -197,7 +218,7 @@ pub unsafe extern "C" fn rd_kafka_event_message_array(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_event_message_count(event: *const Event) -> usize {
     // SAFETY: NULL or an event, says the caller.
-    match unsafe { event.as_ref() }.and_then(|event| event.op.as_ref()) {
+    match unsafe { handle(event) }.and_then(|event| event.op.as_ref()) {
         Some(Op::Delivery(delivery)) => delivery.len(),
         Some(Op::Message(_)) => 1,
         _ => 0,
@@ -208,14 +229,14 @@ pub unsafe extern "C" fn rd_kafka_event_message_count(event: *const Event) -> us
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_event_error(event: *const Event) -> c_int {
     // SAFETY: NULL or an event, says the caller.
-    unsafe { event.as_ref() }.map_or(code::NO_ERROR, |event| event.code)
+    unsafe { handle(event) }.map_or(code::NO_ERROR, |event| event.code)
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_event_error_string(event: *const Event) -> *const c_char {
     // SAFETY: NULL or an event, says the caller.
-    match unsafe { event.as_ref() } {
+    match unsafe { handle(event) } {
         Some(event) if event.code != 0 => event.text.as_ptr(),
         _ => ptr::null(),
     }
@@ -225,14 +246,14 @@ pub unsafe extern "C" fn rd_kafka_event_error_string(event: *const Event) -> *co
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_event_error_is_fatal(event: *const Event) -> c_int {
     // SAFETY: NULL or an event, says the caller.
-    unsafe { event.as_ref() }.map_or(0, |event| event.is_fatal.into())
+    unsafe { handle(event) }.map_or(0, |event| event.is_fatal.into())
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_event_opaque(event: *const Event) -> *mut c_void {
     // SAFETY: NULL or an event, says the caller.
-    unsafe { event.as_ref() }.map_or(ptr::null_mut(), |event| event.opaque.0)
+    unsafe { handle(event) }.map_or(ptr::null_mut(), |event| event.opaque.0)
 }
 
 /// See the header.
@@ -245,7 +266,7 @@ pub unsafe extern "C" fn rd_kafka_event_log(
 ) -> c_int {
     // SAFETY: NULL or an event, and writable places or NULL, says the caller.
     unsafe {
-        let Some(event) = event.as_ref() else { return -1 };
+        let Some(event) = handle(event) else { return -1 };
         let Some((is, facility)) = event.log else { return -1 };
         if !fac.is_null() {
             *fac = facility.as_ptr();
@@ -264,7 +285,7 @@ pub unsafe extern "C" fn rd_kafka_event_log(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_event_stats(event: *const Event) -> *const c_char {
     // SAFETY: NULL or an event, says the caller.
-    match unsafe { event.as_ref() }.and_then(|event| event.op.as_ref()) {
+    match unsafe { handle(event) }.and_then(|event| event.op.as_ref()) {
         Some(Op::Stats(json)) => json.as_ptr(),
         _ => ptr::null(),
     }
@@ -274,7 +295,7 @@ pub unsafe extern "C" fn rd_kafka_event_stats(event: *const Event) -> *const c_c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_event_topic_partition_list(event: *const Event) -> *mut List {
     // SAFETY: NULL or an event, says the caller.
-    match unsafe { event.as_ref() }.and_then(|event| event.op.as_ref()) {
+    match unsafe { handle(event) }.and_then(|event| event.op.as_ref()) {
         Some(Op::Committed(committed)) => committed.list.as_ptr(),
         _ => ptr::null_mut(),
     }
@@ -287,7 +308,7 @@ pub unsafe extern "C" fn rd_kafka_event_topic_partition(
 ) -> *mut rd_kafka_topic_partition_t {
     guarded_local(ptr::null_mut(), || {
         // SAFETY: NULL or an event, says the caller.
-        match unsafe { event.as_ref() }.and_then(|event| event.op.as_ref()) {
+        match unsafe { handle(event) }.and_then(|event| event.op.as_ref()) {
             Some(Op::Message(message)) => {
                 // SAFETY: the event has the message.
                 let message = unsafe { &*message.0 };
@@ -309,7 +330,7 @@ pub unsafe extern "C" fn rd_kafka_event_debug_contexts(
 ) -> c_int {
     // SAFETY: NULL or an event, and a buffer of that size, says the caller.
     unsafe {
-        match event.as_ref() {
+        match handle(event) {
             Some(event) if event.log.is_some() => {
                 // No line is one of `debug`.
                 put_text(dst, dstsize, "");

@@ -3,15 +3,26 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use crate::{
-    boundary::{bytes, guarded_local},
+    boundary::{Handle, Tag, bytes, guarded_local, tag},
     codes::code,
+    graves,
 };
 
 /// A list of headers.
-#[derive(Clone, Debug, Default)]
+#[repr(C)]
+#[derive(Debug)]
 pub struct Headers {
+    tag: Tag,
     pub(crate) list: Vec<Header>,
 }
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for Headers {
+    const KIND: u32 = 0x6f74_6801;
+}
+
+/// The tag of a list that belongs to a message: it can be read and changed, but not destroyed or sent again.
+const OF_A_MESSAGE: u32 = 0x6f74_6802;
 
 /// One header.
 #[derive(Clone, Debug)]
@@ -71,8 +82,72 @@ pub(crate) unsafe fn header_of(
 }
 
 impl Headers {
+    pub(crate) const fn new(list: Vec<Header>) -> Self {
+        Self { tag: Tag::of::<Self>(), list }
+    }
+
     pub(crate) fn into_raw(self) -> *mut Self {
         Box::into_raw(Box::new(self))
+    }
+
+    /// The list behind a pointer, whoever it belongs to.
+    ///
+    /// # Safety
+    ///
+    /// NULL or an object of this library.
+    pub(crate) unsafe fn of<'a>(headers: *const Self) -> Option<&'a Self> {
+        // SAFETY: as the caller says.
+        unsafe {
+            let tag = tag(headers)?;
+            (tag.kind() == Self::KIND || tag.kind() == OF_A_MESSAGE).then(|| &*headers)
+        }
+    }
+
+    /// The same for a call that changes the list.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Headers::of`], and nobody else uses the list now.
+    unsafe fn changeable<'a>(headers: *mut Self) -> Option<&'a mut Self> {
+        // SAFETY: as the caller says.
+        unsafe {
+            Self::of(headers)?;
+            headers.as_mut()
+        }
+    }
+
+    /// The list belongs to a message from now on; false if it is none, or some message's already.
+    ///
+    /// # Safety
+    ///
+    /// NULL or an object of this library.
+    pub(crate) unsafe fn give_to_message(headers: *const Self) -> bool {
+        // SAFETY: as the caller says.
+        unsafe { tag(headers) }.is_some_and(|tag| tag.change(Self::KIND, OF_A_MESSAGE))
+    }
+
+    /// The list is the application's again.
+    ///
+    /// # Safety
+    ///
+    /// NULL or an object of this library.
+    pub(crate) unsafe fn give_back(headers: *const Self) -> bool {
+        // SAFETY: as the caller says.
+        unsafe { tag(headers) }.is_some_and(|tag| tag.change(OF_A_MESSAGE, Self::KIND))
+    }
+
+    /// Drops the list of a message that goes.
+    ///
+    /// # Safety
+    ///
+    /// NULL or a list that belongs to a message.
+    pub(crate) unsafe fn drop_with_message(headers: *mut Self) {
+        // SAFETY: as the caller says.
+        unsafe {
+            if Self::give_back(headers) {
+                graves::bury(headers);
+            }
+        }
     }
 }
 
@@ -81,17 +156,15 @@ impl Headers {
 pub extern "C" fn rd_kafka_headers_new(initial_count: usize) -> *mut Headers {
     guarded_local(std::ptr::null_mut(), || {
         // A nonsense count is only a hint.
-        Headers { list: Vec::with_capacity(initial_count.min(1000)) }.into_raw()
+        Headers::new(Vec::with_capacity(initial_count.min(1000))).into_raw()
     })
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_headers_destroy(headers: *mut Headers) {
-    if !headers.is_null() {
-        // SAFETY: lists come from `into_raw`, and the caller gives this one up.
-        drop(unsafe { Box::from_raw(headers) });
-    }
+    // SAFETY: NULL or a list, says the caller, who gives it up. A message's own goes with the message.
+    guarded_local((), || unsafe { graves::bury(headers) });
 }
 
 /// See the header.
@@ -99,7 +172,8 @@ pub unsafe extern "C" fn rd_kafka_headers_destroy(headers: *mut Headers) {
 pub unsafe extern "C" fn rd_kafka_headers_copy(headers: *const Headers) -> *mut Headers {
     guarded_local(std::ptr::null_mut(), || {
         // SAFETY: NULL or a list, says the caller.
-        unsafe { headers.as_ref() }.map_or(std::ptr::null_mut(), |headers| headers.clone().into_raw())
+        unsafe { Headers::of(headers) }
+            .map_or(std::ptr::null_mut(), |headers| Headers::new(headers.list.clone()).into_raw())
     })
 }
 
@@ -107,7 +181,7 @@ pub unsafe extern "C" fn rd_kafka_headers_copy(headers: *const Headers) -> *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_header_cnt(headers: *const Headers) -> usize {
     // SAFETY: NULL or a list, says the caller.
-    unsafe { headers.as_ref() }.map_or(0, |headers| headers.list.len())
+    unsafe { Headers::of(headers) }.map_or(0, |headers| headers.list.len())
 }
 
 /// See the header.
@@ -121,7 +195,7 @@ pub unsafe extern "C" fn rd_kafka_header_add(
 ) -> c_int {
     guarded_local(code::_FAIL, || {
         // SAFETY: NULL or a list that nobody else uses now, and sizes that are true, says the caller.
-        match unsafe { (headers.as_mut(), header_of(name, name_size, value, value_size)) } {
+        match unsafe { (Headers::changeable(headers), header_of(name, name_size, value, value_size)) } {
             (Some(headers), Some(header)) => {
                 headers.list.push(header);
                 code::NO_ERROR
@@ -139,7 +213,7 @@ pub unsafe extern "C" fn rd_kafka_header_remove(headers: *mut Headers, name: *co
             return code::_INVALID_ARG;
         }
         // SAFETY: a list that nobody else uses now and a text, says the caller.
-        let (headers, name) = unsafe { (headers.as_mut(), CStr::from_ptr(name)) };
+        let (headers, name) = unsafe { (Headers::changeable(headers), CStr::from_ptr(name)) };
         let Some(headers) = headers else { return code::_INVALID_ARG };
         let before = headers.list.len();
         headers.list.retain(|header| *header.name != *name);
@@ -176,13 +250,13 @@ pub unsafe extern "C" fn rd_kafka_header_get_last(
     sizep: *mut usize,
 ) -> c_int {
     guarded_local(code::_FAIL, || {
-        if headers.is_null() || name.is_null() {
-            return code::_INVALID_ARG;
-        }
-        // SAFETY: a list, a text, and writable places, says the caller.
+        // SAFETY: NULL or a list, a text, and writable places, says the caller.
         unsafe {
+            let (Some(headers), false) = (Headers::of(headers), name.is_null()) else {
+                return code::_INVALID_ARG;
+            };
             let name = CStr::from_ptr(name);
-            answer((*headers).list.iter().rev().find(|header| *header.name == *name), valuep, sizep)
+            answer(headers.list.iter().rev().find(|header| *header.name == *name), valuep, sizep)
         }
     })
 }
@@ -197,13 +271,13 @@ pub unsafe extern "C" fn rd_kafka_header_get(
     sizep: *mut usize,
 ) -> c_int {
     guarded_local(code::_FAIL, || {
-        if headers.is_null() || name.is_null() {
-            return code::_INVALID_ARG;
-        }
-        // SAFETY: a list, a text, and writable places, says the caller.
+        // SAFETY: NULL or a list, a text, and writable places, says the caller.
         unsafe {
+            let (Some(headers), false) = (Headers::of(headers), name.is_null()) else {
+                return code::_INVALID_ARG;
+            };
             let name = CStr::from_ptr(name);
-            answer((*headers).list.iter().filter(|header| *header.name == *name).nth(idx), valuep, sizep)
+            answer(headers.list.iter().filter(|header| *header.name == *name).nth(idx), valuep, sizep)
         }
     })
 }
@@ -218,12 +292,10 @@ pub unsafe extern "C" fn rd_kafka_header_get_all(
     sizep: *mut usize,
 ) -> c_int {
     guarded_local(code::_FAIL, || {
-        if headers.is_null() {
-            return code::_INVALID_ARG;
-        }
-        // SAFETY: a list and writable places, says the caller.
+        // SAFETY: NULL or a list, and writable places, says the caller.
         unsafe {
-            let list = &(*headers).list;
+            let Some(headers) = Headers::of(headers) else { return code::_INVALID_ARG };
+            let list = &headers.list;
             let header = list.get(idx);
             if let Some(header) = header
                 && !namep.is_null()

@@ -1,7 +1,7 @@
 //! `librdkafka.so.1`: the C interface of librdkafka, thin over `ottla`.
 //!
 //! ```text
-//!  boundary ── panics, handles, texts: what every exported function goes through
+//!  boundary ── panics, handles, texts: what every exported function goes through;  graves: handles that are gone
 //!  types ───── the structures that C sees; codes, error: error codes, rd_kafka_error_t, the last error
 //!  conf ────── what is said before a client starts, and its callbacks
 //!  client ──── rd_kafka_t: the life of a client
@@ -28,6 +28,7 @@ mod conf;
 mod consume;
 mod error;
 mod event;
+mod graves;
 mod headers;
 mod interceptors;
 mod list;

@@ -55,6 +55,8 @@ pub(crate) enum Home {
     Slab(*const Slab),
     /// To itself: an error, with its text and its topic.
     Alone(*mut Lonely),
+    /// To others: the message was given back.
+    Gone,
 }
 
 /// An error as a message.
@@ -172,7 +174,7 @@ impl Held {
         let headers = std::mem::replace(&mut self.headers, ptr::null_mut());
         if !headers.is_null() {
             // SAFETY: the list belongs to the message.
-            drop(unsafe { Box::from_raw(headers) });
+            unsafe { Headers::drop_with_message(headers) };
         }
         if self.frees_payload {
             self.frees_payload = false;
@@ -191,7 +193,9 @@ impl Held {
             let list = ottla::Headers::new(bytes, self.header_count)
                 .map(|header| Header::new(header.key, header.value))
                 .collect();
-            self.headers = Headers { list }.into_raw();
+            self.headers = Headers::new(list).into_raw();
+            // SAFETY: it was just made.
+            unsafe { Headers::give_to_message(self.headers) };
         }
         self.headers
     }
@@ -311,8 +315,9 @@ pub unsafe extern "C" fn rd_kafka_message_destroy(message: *mut rd_kafka_message
         let Some(held) = (unsafe { Held::of(message) }) else { return };
         match held.home {
             // A report's message belongs to the report.
-            Home::Arena(_) => {}
+            Home::Arena(_) | Home::Gone => {}
             Home::Slab(slab) => {
+                held.home = Home::Gone;
                 held.release_parts();
                 // SAFETY: this message's use was counted when it was handed out.
                 unsafe { Slab::release(slab, 1) };
@@ -428,6 +433,7 @@ pub unsafe extern "C" fn rd_kafka_message_detach_headers(
             if result == code::NO_ERROR
                 && let Some(held) = Held::of(message)
             {
+                Headers::give_back(held.headers);
                 held.headers = ptr::null_mut();
                 held.header_count = 0;
             }
@@ -445,12 +451,16 @@ pub unsafe extern "C" fn rd_kafka_message_set_headers(
     guarded_local((), || {
         // SAFETY: a message of this library that one thread uses at a time, and a list that now belongs to it.
         if let Some(held) = unsafe { Held::of(message) } {
+            // SAFETY: as above. Another message's list, or one that is gone, is not taken.
+            if std::ptr::eq(held.headers, headers)
+                || !headers.is_null() && unsafe { !Headers::give_to_message(headers) }
+            {
+                return;
+            }
             let old = std::mem::replace(&mut held.headers, headers);
             held.header_count = 0;
-            if !old.is_null() && !std::ptr::eq(old, headers) {
-                // SAFETY: the old list belonged to the message.
-                drop(unsafe { Box::from_raw(old) });
-            }
+            // SAFETY: the old list belonged to the message.
+            unsafe { Headers::drop_with_message(old) };
         }
     });
 }

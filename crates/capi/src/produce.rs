@@ -18,7 +18,8 @@ use crate::{
     client::{Client, Producing},
     codes::code,
     error::{ErrorObject, code_of_send, describe, fail, set_last},
-    headers::{Headers, header_of},
+    graves,
+    headers::{Header, Headers, header_of},
     interceptors::kind,
     message::{Held, dispose},
     report::number,
@@ -190,6 +191,10 @@ impl Topic {
         if payload.map_or(0, <[u8]>::len) + key.map_or(0, <[u8]>::len) > producing.max_bytes {
             return Err(code::MSG_SIZE_TOO_LARGE);
         }
+        // SAFETY: as the caller says. The list belongs to the message from here on, or until it is refused.
+        if !message.headers.is_null() && unsafe { !Headers::give_to_message(message.headers) } {
+            return Err(code::_INVALID_ARG);
+        }
         let copied = if message.flags & F_COPY != 0 { payload } else { None };
         let (copied_len, key_len) = (copied.map_or(0, <[u8]>::len), key.map_or(0, <[u8]>::len));
         let (place, chunk) = arena::take(size_of::<Held>() + copied_len + key_len);
@@ -231,7 +236,7 @@ impl Topic {
         }
         if !message.headers.is_null() {
             // SAFETY: the message was taken, and the list with it.
-            drop(unsafe { Box::from_raw(message.headers) });
+            unsafe { graves::bury(message.headers) };
         }
     }
 }
@@ -249,7 +254,7 @@ impl Message {
         {
             return Err(code::_INVALID_ARG);
         }
-        if isize::try_from(self.len).is_err() || isize::try_from(self.key_len).is_err() {
+        if self.len.checked_add(self.key_len).is_none_or(|bytes| isize::try_from(bytes).is_err()) {
             return Err(code::MSG_SIZE_TOO_LARGE);
         }
         Ok(())
@@ -292,6 +297,7 @@ unsafe fn take_back(held: *mut Held, headers: *mut Headers) {
     // SAFETY: as the caller says.
     unsafe {
         if std::ptr::eq((*held).headers, headers) {
+            Headers::give_back(headers);
             (*held).headers = std::ptr::null_mut();
         }
         (*held).frees_payload = false;
@@ -407,7 +413,7 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
     // SAFETY: NULL or a client, says the caller.
     let client = unsafe { Client::of(rk) }.ok_or_else(|| invalid("no client"))?;
     let mut topic: Option<Arc<Topic>> = None;
-    let mut single: Option<Headers> = None;
+    let mut single: Option<Vec<Header>> = None;
     let mut message = Message {
         partition: PARTITION_UA,
         flags: 0,
@@ -433,9 +439,11 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
                     topic = Some(client.topic(name, None).map_err(|code| (code, "bad topic".to_owned()))?);
                 }
                 2 => {
-                    let rkt = handle::<Topic>(u.rkt).ok_or_else(|| invalid("the topic is no topic"))?;
-                    Arc::increment_strong_count(std::ptr::from_ref(rkt));
-                    topic = Some(Arc::from_raw(rkt));
+                    let rkt = graves::counted(u.rkt).ok_or_else(|| invalid("the topic is no topic"))?;
+                    if !std::ptr::eq(Arc::as_ptr(rkt.client()), client) {
+                        return Err(invalid("the topic is another client's"));
+                    }
+                    topic = Some(rkt);
                 }
                 3 => message.partition = u.i32,
                 4 => (message.payload, message.len) = (u.mem.ptr, u.mem.size),
@@ -452,7 +460,7 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
                     }
                     let header = header_of(u.header.name, -1, u.header.value, u.header.size)
                         .ok_or_else(|| invalid("a header has no name"))?;
-                    single.get_or_insert_default().list.push(header);
+                    single.get_or_insert_default().push(header);
                 }
                 10 => {
                     if single.is_some() || !message.headers.is_null() {
@@ -460,6 +468,9 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
                             code::_CONFLICT,
                             "headers come one by one or as a list, not both".to_owned(),
                         ));
+                    }
+                    if !u.headers.is_null() && handle(u.headers.cast_const()).is_none() {
+                        return Err(invalid("the headers are gone, or another message's"));
                     }
                     message.headers = u.headers;
                 }
@@ -469,7 +480,7 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
         }
     }
     let topic = topic.ok_or_else(|| invalid("a message needs a topic"))?;
-    let own = single.map(Headers::into_raw);
+    let own = single.map(|list| Headers::new(list).into_raw());
     if let Some(own) = own {
         message.headers = own;
     }
@@ -477,7 +488,7 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
     unsafe { topic.produce(&message) }.map_err(|code| {
         if let Some(own) = own {
             // SAFETY: the message was not taken, so the list is still ours.
-            drop(unsafe { Box::from_raw(own) });
+            unsafe { graves::bury(own) };
         }
         (code, describe(code).to_string_lossy().into_owned())
     })

@@ -10,7 +10,7 @@ use std::{
     ptr,
     sync::{
         Arc, OnceLock, Weak,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::{Wake, Waker},
     time::{Duration, Instant},
@@ -25,6 +25,7 @@ use crate::{
     codes::code,
     error::code_of,
     event::Event,
+    graves::{self, Counted, Graves},
     interceptors::kind,
     message::{SLAB, Slab, error_message},
     offsets::Committed,
@@ -37,6 +38,8 @@ use crate::{
 #[repr(C)]
 pub struct Queue {
     tag: Tag,
+    /// References that the application has: it can't give up more than it got.
+    handles: AtomicUsize,
     /// The route of fetched records that come here; 0 is the consumer's queue.
     route: u64,
     client: OnceLock<Weak<Client>>,
@@ -47,6 +50,22 @@ pub struct Queue {
 // SAFETY: `repr(C)`, the tag comes first.
 unsafe impl Handle for Queue {
     const KIND: u32 = 0x6f74_7101;
+}
+
+static GRAVES: Graves = Graves::new();
+
+// SAFETY: see `drop` and `with_route`.
+unsafe impl Counted for Queue {
+    fn graves() -> &'static Graves {
+        &GRAVES
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.tag.clear();
+        graves::end(self);
+    }
 }
 
 /// An entry of a queue.
@@ -102,6 +121,10 @@ struct State {
     io: Option<(c_int, Vec<u8>)>,
     notify: Option<(NotifyCb, Opaque)>,
     is_yielded: bool,
+    /// The client goes: nobody waits here any more.
+    is_over: bool,
+    /// Threads that wait here.
+    waiting: usize,
     /// Counts what happened, for who waits for anything at all.
     signals: u64,
 }
@@ -210,13 +233,14 @@ impl Queue {
 
     /// A queue for what goes a route.
     pub(crate) fn with_route(route: u64) -> Arc<Self> {
-        Arc::new(Self {
+        graves::begin(Arc::new(Self {
             tag: Tag::of::<Self>(),
+            handles: AtomicUsize::new(0),
             route,
             client: OnceLock::new(),
             state: Mutex::default(),
             ready: Condvar::new(),
-        })
+        }))
     }
 
     pub(crate) fn set_client(&self, client: Weak<Client>) {
@@ -237,12 +261,8 @@ impl Queue {
     ///
     /// NULL or a queue of this library.
     pub(crate) unsafe fn of(queue: *const Self) -> Option<Arc<Self>> {
-        // SAFETY: as the caller says; handles are references counted by `Arc`.
-        unsafe {
-            handle(queue)?;
-            Arc::increment_strong_count(queue);
-            Some(Arc::from_raw(queue))
-        }
+        // SAFETY: as the caller says.
+        unsafe { graves::counted(queue) }
     }
 
     /// Where things really are: this queue or the one it is forwarded to in the end.
@@ -315,7 +335,7 @@ impl Queue {
             if let Some(op) = state.ops.pop_front() {
                 return Some(op);
             }
-            if std::mem::take(&mut state.is_yielded) || !queue.wait(&mut state, until) {
+            if state.takes_return() || !queue.wait(&mut state, until) {
                 return None;
             }
         }
@@ -323,12 +343,24 @@ impl Queue {
 
     /// Waits for a signal; false if the time is over before.
     fn wait(&self, state: &mut MutexGuard<'_, State>, until: Option<Instant>) -> bool {
-        match until {
+        state.waiting += 1;
+        let is_signalled = match until {
             None => {
                 self.ready.wait(state);
                 true
             }
             Some(until) => !self.ready.wait_until(state, until).timed_out(),
+        };
+        state.waiting -= 1;
+        is_signalled
+    }
+
+    /// Nobody has the queue any more but who waits at it: that wait is over.
+    fn end_waiting(&self) {
+        let mut state = self.state.lock();
+        if state.waiting > 0 {
+            state.is_yielded = true;
+            self.ready.notify_all();
         }
     }
 
@@ -472,8 +504,12 @@ impl Queue {
             if queue.pull(&mut state, consumer) {
                 continue;
             }
-            if count > 0 && !all || std::mem::take(&mut state.is_yielded) {
+            if count > 0 && !all || state.takes_return() {
                 break;
+            }
+            if held.is_none() {
+                // Another thread may destroy the client, who waits does not.
+                held = client.weak().upgrade();
             }
             if !queue.wait_or_commit(&mut state, client, consumer, patience.until()) {
                 break;
@@ -521,10 +557,11 @@ impl Queue {
         self.state.lock().ops.iter().filter(|op| !matches!(op, Op::Delivery(_))).count()
     }
 
-    /// Drops everything, because the client goes.
+    /// Drops everything, because the client goes. Who waits here waits no longer.
     pub(crate) fn clear(&self) {
         let (ops, fetched) = {
             let mut state = self.state.lock();
+            state.is_over = true;
             state.signals += 1;
             self.ready.notify_all();
             state.forward = None;
@@ -609,8 +646,7 @@ impl Queue {
                 continue;
             }
             if !queue.pull(&mut state, consumer)
-                && (std::mem::take(&mut state.is_yielded)
-                    || !queue.wait_or_commit(&mut state, client, consumer, until))
+                && (state.takes_return() || !queue.wait_or_commit(&mut state, client, consumer, until))
             {
                 return false;
             }
@@ -738,6 +774,11 @@ impl Fetched {
 }
 
 impl State {
+    /// True if a poll is to return without anything: it was asked to, or nothing can come any more.
+    fn takes_return(&mut self) -> bool {
+        std::mem::take(&mut self.is_yielded) || self.is_over
+    }
+
     /// Writes to the application's descriptor; answers the callback that is to be called without the lock.
     fn notification(&self) -> Option<(NotifyCb, Opaque)> {
         if let Some((descriptor, payload)) = &self.io {
@@ -756,7 +797,10 @@ impl std::fmt::Debug for Queue {
 
 /// A queue as a handle, or NULL.
 pub(crate) fn raw(queue: Option<Arc<Queue>>) -> *const Queue {
-    queue.map_or(ptr::null(), Arc::into_raw)
+    queue.map_or(ptr::null(), |queue| {
+        queue.handles.fetch_add(1, Ordering::Relaxed);
+        Arc::into_raw(queue)
+    })
 }
 
 /// See the header.
@@ -767,6 +811,7 @@ pub unsafe extern "C" fn rd_kafka_queue_new(rk: *const Client) -> *const Queue {
         raw(unsafe { Client::of(rk) }.map(|client| {
             let queue = Queue::new();
             queue.set_client(client.weak());
+            client.adopt_queue(&queue);
             queue
         }))
     })
@@ -778,8 +823,13 @@ pub unsafe extern "C" fn rd_kafka_queue_destroy(queue: *const Queue) {
     guarded_local((), || {
         // SAFETY: NULL or a queue, says the caller, who gives its reference up.
         unsafe {
-            if handle(queue).is_some() {
-                drop(Arc::from_raw(queue));
+            let Some(given_up) = handle::<Queue>(queue) else { return };
+            let one_less = |handles: usize| handles.checked_sub(1);
+            let before = given_up.handles.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less);
+            let Ok(before) = before else { return };
+            let queue = Arc::from_raw(queue);
+            if before == 1 && !queue.client().is_some_and(|client| client.serves(&queue)) {
+                queue.end_waiting();
             }
         }
     });

@@ -3,7 +3,10 @@
 use std::{
     ffi::{CString, c_char, c_int, c_void},
     ptr,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use crate::{
@@ -12,6 +15,7 @@ use crate::{
     codes::code,
     conf::TopicConf,
     error::set_last,
+    graves::{self, Counted, Graves},
 };
 
 /// A topic of a client.
@@ -19,6 +23,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Topic {
     tag: Tag,
+    /// References that the application has: it can't give up more than it got.
+    handles: AtomicUsize,
     client: Arc<Client>,
     name: CString,
     conf: TopicConf,
@@ -31,10 +37,27 @@ unsafe impl Handle for Topic {
     const KIND: u32 = 0x6f74_7401;
 }
 
+static GRAVES: Graves = Graves::new();
+
+// SAFETY: see `drop` and `new`.
+unsafe impl Counted for Topic {
+    fn graves() -> &'static Graves {
+        &GRAVES
+    }
+}
+
+impl Drop for Topic {
+    fn drop(&mut self) {
+        self.tag.clear();
+        graves::end(self);
+    }
+}
+
 impl Topic {
-    pub(crate) fn new(client: Arc<Client>, name: &str, conf: TopicConf) -> Self {
-        let name = CString::new(name).unwrap_or_default();
-        Self { tag: Tag::of::<Self>(), client, name, conf, producing: OnceLock::new() }
+    pub(crate) fn new(client: Arc<Client>, name: &str, conf: TopicConf) -> Arc<Self> {
+        let (tag, name) = (Tag::of::<Self>(), CString::new(name).unwrap_or_default());
+        let handles = AtomicUsize::new(0);
+        graves::begin(Arc::new(Self { tag, handles, client, name, conf, producing: OnceLock::new() }))
     }
 
     #[inline]
@@ -65,8 +88,9 @@ impl Topic {
         Ok(self.producing.get_or_init(|| producing))
     }
 
-    /// A reference of its own, as a pointer.
-    pub(crate) fn into_raw(self: Arc<Self>) -> *const Self {
+    /// A reference for the application.
+    fn into_raw(self: Arc<Self>) -> *const Self {
+        self.handles.fetch_add(1, Ordering::Relaxed);
         Arc::into_raw(self)
     }
 }
@@ -87,10 +111,8 @@ pub unsafe extern "C" fn rd_kafka_topic_new(
         };
         match client.topic(&name, given.map(TopicConf::duplicate)) {
             Ok(topic) => {
-                if given.is_some() {
-                    // SAFETY: it comes from `into_raw`, and belongs to the topic from now on.
-                    drop(unsafe { Box::from_raw(conf) });
-                }
+                // SAFETY: NULL or a configuration, which belongs to the topic from now on.
+                unsafe { graves::bury(conf) };
                 topic.into_raw()
             }
             Err(code) => {
@@ -107,7 +129,9 @@ pub unsafe extern "C" fn rd_kafka_topic_destroy(rkt: *const Topic) {
     guarded_local((), || {
         // SAFETY: NULL or a handle, says the caller, who gives its reference up.
         unsafe {
-            if handle(rkt).is_some() {
+            let Some(topic) = handle::<Topic>(rkt) else { return };
+            let one_less = |handles: usize| handles.checked_sub(1);
+            if topic.handles.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less).is_ok() {
                 drop(Arc::from_raw(rkt));
             }
         }

@@ -56,10 +56,16 @@ fn text(command: &mut Command) -> String {
 
 /// Compiles a program and links it to the library.
 fn program(folder: &Path, source: &Path) -> PathBuf {
+    program_with(folder, source, &[])
+}
+
+fn program_with(folder: &Path, source: &Path, flags: &[&str]) -> PathBuf {
     let program = folder.join(source.file_stem().unwrap());
     let cc = env::var("CC").unwrap_or_else(|_| "cc".into());
     run(Command::new(cc)
-        .args(["-std=gnu90", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-o"])
+        .args(["-std=gnu90", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g"])
+        .args(flags)
+        .arg("-o")
         .arg(&program)
         .arg(source)
         .arg("-I")
@@ -232,6 +238,150 @@ fn programs_in_c_pass() {
         }
         run(with_library(&folder, program).arg(cluster.bootstrap_servers()));
     }
+}
+
+/// Handles that a function may get: how C makes one, and how it gives it up.
+const HANDLES: [(&str, &str, &str); 9] = [
+    ("rd_kafka_t", "rd_kafka_new(RD_KAFKA_PRODUCER, NULL, NULL, 0)", "rd_kafka_destroy"),
+    ("rd_kafka_topic_t", "rd_kafka_topic_new(client, \"topic\", NULL)", "rd_kafka_topic_destroy"),
+    ("rd_kafka_queue_t", "rd_kafka_queue_new(client)", "rd_kafka_queue_destroy"),
+    ("rd_kafka_conf_t", "rd_kafka_conf_new()", "rd_kafka_conf_destroy"),
+    ("rd_kafka_topic_conf_t", "rd_kafka_topic_conf_new()", "rd_kafka_topic_conf_destroy"),
+    ("rd_kafka_headers_t", "rd_kafka_headers_new(1)", "rd_kafka_headers_destroy"),
+    ("rd_kafka_error_t", "rd_kafka_error_new(1, \"text\")", "rd_kafka_error_destroy"),
+    ("rd_kafka_AdminOptions_t", "rd_kafka_AdminOptions_new(client, 0)", "rd_kafka_AdminOptions_destroy"),
+    ("rd_kafka_NewTopic_t", "rd_kafka_NewTopic_new(\"topic\", 1, 1, NULL, 0)", "rd_kafka_NewTopic_destroy"),
+];
+
+/// The handle that a parameter is, if it is a pointer to one.
+fn handle_of(parameter: &str) -> Option<usize> {
+    let words: Vec<&str> = parameter
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
+        .collect();
+    let is_single = parameter.matches('*').count() == 1 && !parameter.contains('(');
+    HANDLES.iter().position(|(name, ..)| is_single && words.contains(name))
+}
+
+/// Functions that answer a code and have none for want of a client: no error was told, a handle of NULL is a default.
+const NO_CODE: [&str; 4] =
+    ["rd_kafka_fatal_error", "rd_kafka_error_code", "rd_kafka_event_error", "rd_kafka_test_fatal_error"];
+
+#[test]
+fn every_function_bears_null_handles_that_are_gone_and_handles_of_another_kind() {
+    let folder = folder("sweep");
+    let mut calls = String::new();
+    let mut count = 0;
+    for how in ["NULL", "GONE", "OTHER", "LIVE"] {
+        for function in table::functions() {
+            let (name, parameters) = (function.name(), function.parameters());
+            let handles: Vec<usize> =
+                parameters.iter().filter_map(|parameter| handle_of(parameter)).collect();
+            if how != "NULL" && handles.is_empty()
+                || parameters.iter().any(|parameter| parameter.contains("va_list"))
+            {
+                continue;
+            }
+            let arguments: Vec<String> = parameters
+                .iter()
+                .filter(|parameter| **parameter != "..." || name == "rd_kafka_producev")
+                .map(|parameter| match handle_of(parameter) {
+                    _ if *parameter == "..." && name == "rd_kafka_producev" => {
+                        "RD_KAFKA_VTYPE_END".to_owned()
+                    }
+                    Some(kind) => format!("(void *)handle({how}, {kind})"),
+                    // A pointer to a function is no pointer to data in strict C, and zero is both.
+                    None => "0".to_owned(),
+                })
+                .collect();
+            let call = format!("{name}({})", arguments.join(", "));
+            let is_its_first = parameters.first().is_some_and(|first| handle_of(first).is_some());
+            let must_fail = how != "LIVE" && is_its_first && !NO_CODE.contains(&name);
+            let checked = match function.return_type() {
+                "rd_kafka_resp_err_t" if must_fail => format!("if (!{call}) fail();"),
+                "rd_kafka_error_t *" if must_fail => format!("destroy_error({call});"),
+                "rd_kafka_error_t *" => format!("rd_kafka_error_destroy({call});"),
+                "void" => format!("{call};"),
+                "rd_kafka_t *" if name == "rd_kafka_new" => format!("rd_kafka_destroy({call});"),
+                _ => format!("(void){call};"),
+            };
+            calls.push_str(&format!("at = \"{name} {how}\"; begin(); {checked} end({how});\n"));
+            count += 1;
+        }
+    }
+    assert!(count > 1000, "{count} calls");
+    let kinds = HANDLES.len();
+    let [make, give_up]: [String; 2] = [1, 2].map(|which| {
+        let line = |(kind, row): (usize, &(&str, &str, &str))| match which {
+            1 => format!("case {kind}: return {};\n", row.1),
+            _ => format!("case {kind}: {}(object); break;\n", row.2),
+        };
+        HANDLES.iter().enumerate().map(line).collect()
+    });
+    // A client of its own for each call; a handle that the call took is given up twice.
+    let program_text = format!(
+        "#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+enum {{ GONE, OTHER, LIVE }};
+static const char *volatile at = \"\";
+static int bad, made;
+static rd_kafka_t *client;
+static struct {{ int kind; void *object; }} alive[16];
+static void crashed(int number) {{
+(void)number;
+if (write(2, at, strlen(at)) < 0 || write(2, \" crashed\\n\", 9) < 0) _exit(3);
+_exit(2);
+}}
+static void fail(void) {{ fprintf(stderr, \"%s is no success\\n\", at); bad++; }}
+static void destroy_error(rd_kafka_error_t *error) {{ if (!error) fail(); rd_kafka_error_destroy(error); }}
+static void *make(int kind) {{
+switch (kind) {{
+{make}}}
+return NULL;
+}}
+static void give_up(int kind, void *object) {{
+switch (kind) {{
+{give_up}}}
+}}
+static void *handle(int how, int kind) {{
+void *object = make(how == OTHER ? (kind + 3) % {kinds} : kind);
+if (how == GONE) {{ give_up(kind, object); return object; }}
+alive[made].kind = how == OTHER ? (kind + 3) % {kinds} : kind;
+alive[made++].object = object;
+return object;
+}}
+static void begin(void) {{ client = rd_kafka_new(RD_KAFKA_PRODUCER, NULL, NULL, 0); }}
+static void end(int how) {{
+(void)how;
+while (made > 0) {{ made--; give_up(alive[made].kind, alive[made].object); }}
+rd_kafka_destroy(client);
+}}
+int main(void) {{
+signal(SIGSEGV, crashed);
+signal(SIGBUS, crashed);
+signal(SIGABRT, crashed);
+signal(SIGALRM, crashed);
+alarm(250);
+{calls}
+at = \"the end\";
+if (rd_kafka_wait_destroyed(5000)) fail();
+return bad != 0;
+}}
+"
+    );
+    let program_text =
+        program_text.replace("(void *)handle(NULL, ", "(void *)(0 * ").replace("end(NULL)", "end(0)");
+    let source = folder.join("sweep.c");
+    fs::write(&source, program_text).unwrap();
+    run(&mut with_library(
+        &folder,
+        program_with(&folder, &source, &["-Wno-deprecated-declarations", "-Wno-nonnull"]),
+    ));
 }
 
 #[test]

@@ -228,7 +228,7 @@ pub unsafe extern "C" fn rd_kafka_TopicCollection_of_topic_names(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_TopicCollection_destroy(topics: *mut TopicCollection) {
     // SAFETY: NULL or a collection, says the caller, who gives it up.
-    unsafe { destroy(topics, |topics| topics.tag.clear()) };
+    unsafe { destroy(topics) };
 }
 
 /// What an event shows of a cluster.
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn rd_kafka_TopicCollection_destroy(topics: *mut TopicColl
 /// NULL or an event.
 unsafe fn cluster_of<'a>(event: *const Event) -> Option<&'a ClusterResult> {
     // SAFETY: as the caller says.
-    match unsafe { event.as_ref() }.and_then(Event::answer) {
+    match unsafe { handle(event) }.and_then(Event::answer) {
         Some(Answer::Cluster(cluster)) => Some(cluster),
         _ => None,
     }
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn rd_kafka_DescribeTopics_result_topics(
 ) -> *const *const TopicDescription {
     // SAFETY: NULL or an event, and a writable place or NULL, says the caller.
     unsafe {
-        let topics = match result.as_ref().and_then(Event::answer) {
+        let topics = match handle(result).and_then(Event::answer) {
             Some(Answer::Descriptions(described)) => Some(&described.topics),
             _ => None,
         };

@@ -212,7 +212,7 @@ pub unsafe extern "C" fn rd_kafka_ConfigResource_new(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_ConfigResource_destroy(config: *mut ConfigResource) {
     // SAFETY: NULL or a resource, says the caller, who gives it up.
-    unsafe { destroy(config, |config| config.tag.clear()) };
+    unsafe { destroy(config) };
 }
 
 /// See the header.
@@ -470,7 +470,7 @@ pub unsafe extern "C" fn rd_kafka_AlterConfigs(
 unsafe fn resources_of(event: *const Event, kind: c_int, cntp: *mut usize) -> *const *const ConfigResource {
     // SAFETY: as the caller says.
     unsafe {
-        let resources = match event.as_ref().filter(|event| event.kind == kind).and_then(Event::answer) {
+        let resources = match handle(event).filter(|event| event.kind == kind).and_then(Event::answer) {
             Some(Answer::Configs(resources)) => Some(resources),
             _ => None,
         };

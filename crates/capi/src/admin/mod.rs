@@ -248,16 +248,9 @@ unsafe fn objects<'a, T: Handle>(
 /// # Safety
 ///
 /// NULL or an object from `Box::into_raw` that nobody uses any more.
-unsafe fn destroy<T: Handle>(object: *mut T, clear: impl FnOnce(&T)) {
-    crate::boundary::guarded_local((), || {
-        // SAFETY: as the caller says.
-        unsafe {
-            if let Some(alive) = handle(object.cast_const()) {
-                clear(alive);
-                drop(Box::from_raw(object));
-            }
-        }
-    });
+unsafe fn destroy<T: Handle>(object: *mut T) {
+    // SAFETY: as the caller says.
+    crate::boundary::guarded_local((), || unsafe { crate::graves::bury(object) });
 }
 
 /// Frees the objects of an array, which stays the caller's.
@@ -342,7 +335,7 @@ macro_rules! results {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(event: *const Event) -> *const Event {
             // SAFETY: NULL or an event, says the caller.
-            match unsafe { event.as_ref() } {
+            match unsafe { handle(event) } {
                 Some(found) if found.kind == $kind => event,
                 _ => ptr::null(),
             }

@@ -6,6 +6,7 @@ use ottla::{Error, ListedOffset, OffsetSpec};
 
 use super::{AdminOptions, Answer, Failure, Listed, Outcome, call, code_in_result, common_failure};
 use crate::{
+    boundary::handle,
     client::Client,
     codes::code,
     event::Event,
@@ -123,7 +124,7 @@ pub unsafe extern "C" fn rd_kafka_ListOffsets_result_infos(
 ) -> *const *const ListedInfo {
     // SAFETY: NULL or an event, and a writable place or NULL, says the caller.
     unsafe {
-        let infos = match result.as_ref().and_then(Event::answer) {
+        let infos = match handle(result).and_then(Event::answer) {
             Some(Answer::Offsets(infos)) => Some(infos),
             _ => None,
         };

@@ -157,7 +157,7 @@ pub unsafe extern "C" fn rd_kafka_AdminOptions_new(rk: *const Client, for_api: c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_AdminOptions_destroy(options: *mut AdminOptions) {
     // SAFETY: NULL or options, says the caller, who gives them up.
-    unsafe { destroy(options, |options| options.tag.clear()) };
+    unsafe { destroy(options) };
 }
 
 /// See the header.

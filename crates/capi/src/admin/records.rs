@@ -8,7 +8,7 @@ use super::{
     AdminOptions, Answer, Failure, Outcome, call, code_in_result, common_failure, destroy, each, objects,
 };
 use crate::{
-    boundary::{Handle, Tag, guarded_local},
+    boundary::{Handle, Tag, guarded_local, handle},
     client::Client,
     codes::code,
     event::Event,
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn rd_kafka_DeleteRecords_new(before_offsets: *const List)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_DeleteRecords_destroy(del_records: *mut DeleteRecords) {
     // SAFETY: NULL or records to delete, says the caller, who gives them up.
-    unsafe { destroy(del_records, |records| records.tag.clear()) };
+    unsafe { destroy(del_records) };
 }
 
 /// See the header.
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn rd_kafka_DeleteRecords(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_DeleteRecords_result_offsets(result: *const Event) -> *const List {
     // SAFETY: NULL or an event, says the caller.
-    match unsafe { result.as_ref() }.and_then(Event::answer) {
+    match unsafe { handle(result) }.and_then(Event::answer) {
         Some(Answer::Records(list)) => list.0.cast_const(),
         _ => ptr::null(),
     }

@@ -132,7 +132,7 @@ pub unsafe extern "C" fn rd_kafka_NewTopic_new(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_NewTopic_destroy(new_topic: *mut NewTopic) {
     // SAFETY: NULL or a new topic, says the caller, who gives it up.
-    unsafe { destroy(new_topic, |topic| topic.tag.clear()) };
+    unsafe { destroy(new_topic) };
 }
 
 /// See the header.
@@ -266,7 +266,7 @@ pub unsafe extern "C" fn rd_kafka_DeleteTopic_new(topic: *const c_char) -> *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_DeleteTopic_destroy(del_topic: *mut DeleteTopic) {
     // SAFETY: NULL or a topic to delete, says the caller, who gives it up.
-    unsafe { destroy(del_topic, |topic| topic.tag.clear()) };
+    unsafe { destroy(del_topic) };
 }
 
 /// See the header.
@@ -330,7 +330,7 @@ pub unsafe extern "C" fn rd_kafka_NewPartitions_new(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_NewPartitions_destroy(new_parts: *mut NewPartitions) {
     // SAFETY: NULL or new partitions, says the caller, who gives them up.
-    unsafe { destroy(new_parts, |partitions| partitions.tag.clear()) };
+    unsafe { destroy(new_parts) };
 }
 
 /// See the header.
@@ -411,7 +411,7 @@ pub unsafe extern "C" fn rd_kafka_CreatePartitions(
 unsafe fn topics_of(event: *const Event, kind: c_int, cntp: *mut usize) -> *const *const TopicResult {
     // SAFETY: as the caller says.
     unsafe {
-        let answer = event.as_ref().filter(|event| event.kind == kind).and_then(Event::answer);
+        let answer = handle(event).filter(|event| event.kind == kind).and_then(Event::answer);
         let topics = match answer {
             Some(Answer::Topics(topics)) => Some(topics),
             _ => None,

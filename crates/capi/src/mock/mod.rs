@@ -165,7 +165,7 @@ pub unsafe extern "C" fn rd_kafka_mock_cluster_destroy(mcluster: *mut MockCluste
         unsafe {
             let Some(cluster) = MockCluster::of(mcluster) else { return };
             if !cluster.is_clients_own {
-                drop(Box::from_raw(mcluster));
+                crate::graves::bury(mcluster);
             }
         }
     });

@@ -94,12 +94,7 @@ pub unsafe extern "C" fn rd_kafka_mock_get_requests(
 pub unsafe extern "C" fn rd_kafka_mock_request_destroy(mreq: *mut MockRequest) {
     guarded_local((), || {
         // SAFETY: NULL or a request, says the caller, who gives it up.
-        unsafe {
-            if let Some(request) = handle(mreq.cast_const()) {
-                request.tag.clear();
-                drop(Box::from_raw(mreq));
-            }
-        }
+        unsafe { crate::graves::bury(mreq) };
     });
 }
 
