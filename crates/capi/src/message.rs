@@ -451,10 +451,11 @@ pub unsafe extern "C" fn rd_kafka_message_set_headers(
     guarded_local((), || {
         // SAFETY: a message of this library that one thread uses at a time, and a list that now belongs to it.
         if let Some(held) = unsafe { Held::of(message) } {
+            if std::ptr::eq(held.headers, headers) {
+                return;
+            }
             // SAFETY: as above. Another message's list, or one that is gone, is not taken.
-            if std::ptr::eq(held.headers, headers)
-                || !headers.is_null() && unsafe { !Headers::give_to_message(headers) }
-            {
+            if !headers.is_null() && unsafe { !Headers::give_to_message(headers) } {
                 return;
             }
             let old = std::mem::replace(&mut held.headers, headers);
