@@ -328,7 +328,7 @@ mod tests {
 
     fn transport() -> AppTransport {
         // SAFETY: a configuration that is given back.
-        let conf = unsafe { Conf::take(crate::conf::rd_kafka_conf_new()) };
+        let conf = unsafe { crate::graves::HandleBox::from_raw(crate::conf::rd_kafka_conf_new()) }.unwrap();
         assert!(AppTransport::of(&conf, None).is_none());
         AppTransport {
             socket: None,
