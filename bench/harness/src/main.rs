@@ -4,6 +4,7 @@
 //! one process and reads its CPU time and memory from the kernel, [`record`] keeps every single run under `bench/runs/`,
 //! and [`report`] makes `bench/RESULTS.md` and its picture out of those files. [`kip_951`] is another kind of measurement: what
 //! a record takes while leaders move. [`linger`] is a third: requests, latency and CPU of the ways to linger.
+//! [`rdkafka_performance`] is a fourth: librdkafka's own benchmark program and ours, with the commands it was published with.
 
 mod case;
 mod kip_951;
@@ -12,6 +13,7 @@ mod machine;
 mod measure;
 mod peer;
 mod ping;
+mod rdkafka_performance;
 mod record;
 mod report;
 mod server;
@@ -33,7 +35,8 @@ cargo xtask bench [OPTIONS]
   --report            only write bench/RESULTS.md again, from bench/runs/
 
 cargo xtask bench kip-951 measures what a record takes while leaders move, cargo xtask bench linger
-what gathering per broker brings; each has a --help of its own.
+what gathering per broker brings, cargo xtask bench rdkafka-performance librdkafka's own benchmark
+program beside ours; each has a --help of its own.
 
 Every peer is a process of its own that does its work once. CPU is the user and system time of that whole process as the
 kernel counted it, divided by the messages; messages per second is from the first message to the last acknowledgement
@@ -70,6 +73,9 @@ fn run() -> Result<()> {
     }
     if args.next_if(|arg| arg == "linger").is_some() {
         return linger::main(args);
+    }
+    if args.next_if(|arg| arg == "rdkafka-performance").is_some() {
+        return rdkafka_performance::main(args);
     }
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));

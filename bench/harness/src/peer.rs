@@ -345,7 +345,8 @@ pub fn built(wanted: &[&'static Peer]) -> Vec<&'static Peer> {
     wanted.iter().copied().filter(there).collect()
 }
 
-fn cargo(packages: &[&str]) -> Result<()> {
+/// Builds packages of this workspace.
+pub fn cargo(packages: &[&str]) -> Result<()> {
     let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     build.args(["build", "--quiet", "--release"]).current_dir(folder());
     for package in packages {
