@@ -66,7 +66,9 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
         }
         "start" => start(&folder, args)?,
         "torture" if args.is_empty() => return torture(),
-        "torture" => return Err(format!("torture takes no arguments, but there is {}", args.join(" ")).into()),
+        "torture" => {
+            return Err(format!("torture takes no arguments, but there is {}", args.join(" ")).into());
+        }
         "destroy" if !folder.exists() => println!("there is no cluster in {}", folder.display()),
         _ => {
             let cluster = Cluster::open(&folder)?;
