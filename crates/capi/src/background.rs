@@ -17,6 +17,7 @@ use crate::{
     boundary::{guarded, guarded_local},
     client::Client,
     conf::EventCb,
+    interceptors::THREAD_BACKGROUND,
     queue::{Queue, raw},
 };
 
@@ -46,7 +47,7 @@ impl Background {
             THREADS.fetch_add(1, Ordering::Relaxed);
             let tell = |starts| {
                 if let Some(client) = client.upgrade() {
-                    client.intercept_thread(starts, c"background");
+                    client.intercept_thread(starts, THREAD_BACKGROUND, c"background");
                 }
             };
             tell(true);

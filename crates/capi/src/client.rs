@@ -32,7 +32,7 @@ use crate::{
     conf::{Conf, TopicConf},
     error::{code_of, set_last},
     graves::{self, Counted, Graves, HandleBox},
-    interceptors::{Interceptors, kind},
+    interceptors::{Interceptors, Witness, kind},
     log::Log,
     message::Held,
     mock::MockCluster,
@@ -72,6 +72,8 @@ pub struct Client {
     log: Log,
     /// The application's functions for sockets, if there are any.
     transport: Option<Arc<AppTransport>>,
+    /// Sees what passes on the connections, if there are interceptors for that.
+    witness: OnceLock<Arc<Witness>>,
     background: OnceLock<Background>,
     /// The cluster of `test.mock.num.brokers`.
     mock: Mutex<Option<Box<MockCluster>>>,
@@ -183,6 +185,7 @@ impl Client {
                 interceptors: Interceptors::default(),
                 log: Log::new(log_level, conf.callbacks.log, has_log_queue.then(queue)),
                 transport,
+                witness: OnceLock::new(),
                 background: OnceLock::new(),
                 mock: Mutex::new(mock),
             }
@@ -190,6 +193,9 @@ impl Client {
         let client = graves::begin(client);
         client.check()?;
         client.intercept_new();
+        if client.interceptors.has(kind::WITNESSED) {
+            let _ = client.witness.set(Arc::new(Witness::new(client.weak())));
+        }
         let has_servers = client.raw.lock().get("bootstrap.servers").is_ok_and(|servers| !servers.is_empty());
         if has_servers {
             client.core().map_err(|error| error.to_string())?;
@@ -225,6 +231,9 @@ impl Client {
             }
             if let Some(transport) = &self.transport {
                 builder = builder.transport(Arc::clone(transport) as _);
+            }
+            if let Some(witness) = self.witness.get() {
+                builder = builder.observer(Arc::clone(witness) as _);
             }
             Core::Consumer(builder.build()?)
         } else {
@@ -277,6 +286,9 @@ impl Client {
         }
         if let Some(transport) = &self.transport {
             builder = builder.transport(Arc::clone(transport) as _);
+        }
+        if let Some(witness) = self.witness.get() {
+            builder = builder.observer(Arc::clone(witness) as _);
         }
         let producer = builder.build()?;
         reports.set_producer(Some(producer.clone()));
@@ -578,6 +590,9 @@ impl Client {
 
     /// Ends everything that runs.
     fn close(&self) {
+        if let Some(witness) = self.witness.get() {
+            witness.shut_traffic();
+        }
         self.intercept_destroy();
         self.is_closing.store(true, Ordering::Release);
         let producers = std::mem::take(&mut *self.producers.lock());
@@ -592,6 +607,9 @@ impl Client {
         }
         if let Some(transport) = &self.transport {
             transport.shut();
+        }
+        if let Some(witness) = self.witness.get() {
+            witness.shut_threads();
         }
         if let Some(background) = self.background.get() {
             background.stop();

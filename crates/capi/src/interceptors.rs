@@ -5,9 +5,14 @@
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
     ptr,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Weak,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
 };
 
+use ottla::{Exchange, Observer, Peer};
 use parking_lot::Mutex;
 
 use crate::{
@@ -15,7 +20,9 @@ use crate::{
     client::Client,
     codes::code,
     conf::{CONF_UNKNOWN, Conf},
+    gate::Gate,
     list::List,
+    queue::c_text,
     types::rd_kafka_message_t,
 };
 
@@ -121,11 +128,19 @@ pub(crate) mod kind {
     pub(crate) const ACKNOWLEDGEMENT: u32 = 2;
     pub(crate) const CONSUME: u32 = 4;
     pub(crate) const COMMIT: u32 = 8;
-    pub(crate) const OTHER: u32 = 16;
+    pub(crate) const REQUEST_SENT: u32 = 16;
+    pub(crate) const RESPONSE_RECEIVED: u32 = 32;
+    pub(crate) const BROKER_STATE_CHANGE: u32 = 64;
+    pub(crate) const THREAD: u32 = 128;
+    pub(crate) const OTHER: u32 = 256;
+    /// What needs a [`Witness`](super::Witness).
+    pub(crate) const WITNESSED: u32 = REQUEST_SENT | RESPONSE_RECEIVED | BROKER_STATE_CHANGE | THREAD;
 }
 
 /// `RD_KAFKA_THREAD_BACKGROUND`.
-const THREAD_BACKGROUND: c_int = 1;
+pub(crate) const THREAD_BACKGROUND: c_int = 1;
+/// `RD_KAFKA_THREAD_BROKER`.
+const THREAD_BROKER: c_int = 2;
 
 impl Interceptors {
     /// True if there are interceptors of one of these kinds.
@@ -183,15 +198,15 @@ impl Client {
         }
     }
 
-    /// Tells that a thread of this client's starts or ends.
-    pub(crate) fn intercept_thread(&self, starts: bool, name: &CStr) {
+    /// Tells that a thread of this client's starts or ends, or begins or ceases to serve it.
+    pub(crate) fn intercept_thread(&self, starts: bool, kind: c_int, name: &CStr) {
         let chain = {
             let chains = self.interceptors().chains.lock();
             if starts { chains.thread_start.clone() } else { chains.thread_exit.clone() }
         };
         for (who, function, opaque) in &chain.0 {
             // SAFETY: the plug-in's function, with a text that lives until it returns.
-            let code = unsafe { function(self, THREAD_BACKGROUND, name.as_ptr(), opaque.0) };
+            let code = unsafe { function(self, kind, name.as_ptr(), opaque.0) };
             self.intercepted(who, code);
         }
     }
@@ -210,6 +225,131 @@ impl Client {
         if code != code::NO_ERROR {
             self.log(4, c"ICFAIL", &format!("interceptor {name} answered {code}"));
         }
+    }
+}
+
+/// Shows a client's interceptors what passes on its connections, and which I/O threads serve it.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    client: Weak<Client>,
+    traffic: Gate,
+    threads: Gate,
+}
+
+impl Witness {
+    pub(crate) fn new(client: Weak<Client>) -> Self {
+        Self { client, traffic: Gate::default(), threads: Gate::default() }
+    }
+
+    /// Nobody is told of requests, answers and states any more: what the interceptors have may go.
+    pub(crate) fn shut_traffic(&self) {
+        self.traffic.shut();
+    }
+
+    /// Nor of threads.
+    pub(crate) fn shut_threads(&self) {
+        self.threads.shut();
+    }
+
+    /// Calls each function of a kind, if there are any.
+    fn tell<F: Copy>(
+        &self,
+        kind: u32,
+        chain: impl FnOnce(&Chains) -> &Chain<F>,
+        call: impl Fn(&Client, F, *mut c_void) -> c_int,
+    ) {
+        let Some(client) = self.client.upgrade() else { return };
+        if !client.interceptors().has(kind) {
+            return;
+        }
+        let Some(_pass) = self.traffic.enter() else { return };
+        let functions = chain(&client.interceptors().chains.lock()).0.clone();
+        for (name, function, opaque) in &functions {
+            let code = call(&client, *function, opaque.0);
+            client.intercepted(name, code);
+        }
+    }
+
+    fn tell_thread(&self, starts: bool, name: &str) {
+        let Some(client) = self.client.upgrade() else { return };
+        let Some(_pass) = self.threads.enter() else { return };
+        client.intercept_thread(starts, THREAD_BROKER, &c_text(name));
+    }
+}
+
+impl Observer for Witness {
+    fn request_sent(&self, peer: &Peer<'_>, request: &Exchange) {
+        let (name, node) = (c_text(&peer.to_string()), peer.node_id.unwrap_or(-1));
+        let Exchange { api, version, correlation_id, size } = *request;
+        self.tell(
+            kind::REQUEST_SENT,
+            |chains| &chains.request_sent,
+            // SAFETY: the plug-in's function, with a text that lives until it returns.
+            |client, function, opaque| unsafe {
+                let socket = peer.socket.unwrap_or(-1);
+                function(
+                    client,
+                    socket,
+                    name.as_ptr(),
+                    node,
+                    api as i16,
+                    version,
+                    correlation_id,
+                    size,
+                    opaque,
+                )
+            },
+        );
+    }
+
+    fn response_received(&self, peer: &Peer<'_>, response: &Exchange, round_trip: Duration) {
+        let (name, node) = (c_text(&peer.to_string()), peer.node_id.unwrap_or(-1));
+        let Exchange { api, version, correlation_id, size } = *response;
+        let micros = i64::try_from(round_trip.as_micros()).unwrap_or(i64::MAX);
+        self.tell(
+            kind::RESPONSE_RECEIVED,
+            |chains| &chains.response_received,
+            // SAFETY: the plug-in's function, with a text that lives until it returns.
+            |client, function, opaque| unsafe {
+                function(
+                    client,
+                    peer.socket.unwrap_or(-1),
+                    name.as_ptr(),
+                    node,
+                    api as i16,
+                    version,
+                    correlation_id,
+                    size,
+                    micros,
+                    code::NO_ERROR,
+                    opaque,
+                )
+            },
+        );
+    }
+
+    fn state_changed(&self, peer: &Peer<'_>, state: &'static str) {
+        let (host, state) = (c_text(peer.host), c_text(state));
+        self.tell(
+            kind::BROKER_STATE_CHANGE,
+            |chains| &chains.broker_state_change,
+            |client, function, opaque| {
+                let protocol = c_text(&client.property("security.protocol").unwrap_or_default());
+                let (node, port) = (peer.node_id.unwrap_or(-1), c_int::from(peer.port));
+                // SAFETY: the plug-in's function, with texts that live until it returns.
+                unsafe {
+                    function(client, node, protocol.as_ptr(), host.as_ptr(), port, state.as_ptr(), opaque)
+                }
+            },
+        );
+    }
+
+    fn thread_starts(&self, name: &str) {
+        self.tell_thread(true, name);
+    }
+
+    fn thread_ends(&self, name: &str) {
+        self.tell_thread(false, name);
     }
 }
 
@@ -358,9 +498,9 @@ of_client! {
     rd_kafka_interceptor_add_on_acknowledgement, acknowledgement: OfMessage, ACKNOWLEDGEMENT;
     rd_kafka_interceptor_add_on_consume, consume: OfMessage, CONSUME;
     rd_kafka_interceptor_add_on_commit, commit: Commit, COMMIT;
-    rd_kafka_interceptor_add_on_request_sent, request_sent: RequestSent, OTHER;
-    rd_kafka_interceptor_add_on_response_received, response_received: ResponseReceived, OTHER;
-    rd_kafka_interceptor_add_on_thread_start, thread_start: OfThread, OTHER;
-    rd_kafka_interceptor_add_on_thread_exit, thread_exit: OfThread, OTHER;
-    rd_kafka_interceptor_add_on_broker_state_change, broker_state_change: BrokerStateChange, OTHER;
+    rd_kafka_interceptor_add_on_request_sent, request_sent: RequestSent, REQUEST_SENT;
+    rd_kafka_interceptor_add_on_response_received, response_received: ResponseReceived, RESPONSE_RECEIVED;
+    rd_kafka_interceptor_add_on_thread_start, thread_start: OfThread, THREAD;
+    rd_kafka_interceptor_add_on_thread_exit, thread_exit: OfThread, THREAD;
+    rd_kafka_interceptor_add_on_broker_state_change, broker_state_change: BrokerStateChange, BROKER_STATE_CHANGE;
 }

@@ -12,15 +12,15 @@ use std::{
     os::fd::{AsRawFd, FromRawFd, IntoRawFd, RawFd},
     panic::{AssertUnwindSafe, catch_unwind},
     ptr,
-    thread::{self, ThreadId},
 };
 
 use ottla::{SystemTransport, Transport};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use crate::{
     boundary::Opaque,
     conf::{Callbacks, Conf},
+    gate::Gate,
 };
 
 pub(crate) type SocketCb = unsafe extern "C-unwind" fn(c_int, c_int, c_int, *mut c_void) -> c_int;
@@ -200,52 +200,6 @@ impl Transport for AppTransport {
     }
 }
 
-/// Lets calls to the application through until it is shut.
-#[derive(Debug, Default)]
-struct Gate {
-    state: Mutex<GateState>,
-    left: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct GateState {
-    is_shut: bool,
-    /// Threads that are inside; one may be twice.
-    inside: Vec<ThreadId>,
-}
-
-struct Pass<'a>(&'a Gate);
-
-impl Gate {
-    fn enter(&self) -> Option<Pass<'_>> {
-        let (me, mut state) = (thread::current().id(), self.state.lock());
-        if state.is_shut && !state.inside.contains(&me) {
-            return None;
-        }
-        state.inside.push(me);
-        Some(Pass(self))
-    }
-
-    fn shut(&self) {
-        let (me, mut state) = (thread::current().id(), self.state.lock());
-        state.is_shut = true;
-        while state.inside.iter().any(|thread| *thread != me) {
-            self.left.wait(&mut state);
-        }
-    }
-}
-
-impl Drop for Pass<'_> {
-    fn drop(&mut self) {
-        let (me, mut state) = (thread::current().id(), self.0.state.lock());
-        if let Some(at) = state.inside.iter().rposition(|thread| *thread == me) {
-            state.inside.remove(at);
-        }
-        drop(state);
-        self.0.left.notify_all();
-    }
-}
-
 fn failed(name: &str, what: &str) -> io::Error {
     io::Error::other(format!("the application's {name} {what}"))
 }
@@ -389,32 +343,6 @@ mod tests {
         broken.close(made);
         // Nothing of it is left behind: whoever was inside has left.
         broken.shut();
-    }
-
-    #[test]
-    fn destroying_waits_for_a_call_under_way_and_lets_no_further_one_through() {
-        let transport = transport();
-        let (inside, go) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                transport
-                    .call("slow", |_| {
-                        inside.wait();
-                        go.wait();
-                        // A function may be called from within another one of the same thread.
-                        assert!(transport.call("inner", |_| ()).is_ok());
-                    })
-                    .unwrap();
-            });
-            inside.wait();
-            let shutting = scope.spawn(|| transport.shut());
-            while !transport.gate.state.lock().is_shut {
-                thread::yield_now();
-            }
-            assert!(!shutting.is_finished());
-            assert!(transport.call("late", |_| ()).is_err());
-            go.wait();
-        });
     }
 
     #[test]

@@ -24,6 +24,7 @@ use ottla_core::{
         shared::{ConsumerSettings, ConsumerShared},
         stored::{CommitAnswer, CommittedAnswer, GroupCall, GroupCallKind, GroupOffset},
     },
+    observer::Observer,
     stats::Statistics,
 };
 use ottla_net::Transport;
@@ -96,6 +97,13 @@ impl ConsumerBuilder<'_> {
     #[must_use]
     pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
         self.hooks.transport = Some(transport);
+        self
+    }
+
+    /// Shows `observer` what passes on the connections.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.hooks.observer = Some(observer);
         self
     }
 

@@ -51,6 +51,7 @@ pub use ottla_core::{
         position::Offset,
         stored::{CommitAnswer, CommittedAnswer, GroupOffset},
     },
+    observer::{Exchange, Observer, Peer},
     produce::{
         partitioner::{PartitionChoice, Partitioner},
         record::{Record, SendError},
@@ -64,6 +65,7 @@ pub use ottla_core::{
 };
 pub use ottla_net::{SystemTransport, Transport};
 pub use ottla_protocol::{
+    api::ApiKey,
     batch::{HeaderRef, Headers},
     error_code::ErrorCode,
 };

@@ -14,6 +14,7 @@ use ottla_core::{
     config::{ConfigError, ConfigErrorKind, ProducerView, RawConfig, TopicView},
     error::{Error, ErrorKind, Result},
     event::{Event, EventQueue},
+    observer::Observer,
     produce::{
         partitioner::Partitioner,
         record::{Record, SendError},
@@ -304,6 +305,13 @@ impl ProducerBuilder<'_> {
     #[must_use]
     pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
         self.hooks.transport = Some(transport);
+        self
+    }
+
+    /// Shows `observer` what passes on the connections.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.hooks.observer = Some(observer);
         self
     }
 

@@ -22,6 +22,7 @@ use ottla_core::{
     error::{Error, ErrorKind, Result},
     event::EventQueue,
     fetch::shared::ConsumerShared,
+    observer::Observer,
     produce::{
         accumulator::BatchLimits,
         collector::Linger,
@@ -73,7 +74,10 @@ pub fn client(
             statistics,
         },
         broker: BrokerParts {
-            connection: Arc::new(connection_settings(view)),
+            connection: Arc::new(ConnectionSettings {
+                observer: hooks.observer,
+                ..connection_settings(view)
+            }),
             producer,
             consumer,
             buffers: BufferPool::default(),
@@ -116,6 +120,8 @@ pub struct Hooks {
     pub statistics: Option<Box<StatisticsCallback>>,
     /// Makes the sockets.
     pub transport: Option<Arc<dyn Transport>>,
+    /// Sees what passes on the connections.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 /// Takes snapshots of the statistics.
@@ -235,6 +241,7 @@ fn connection_settings(view: &ClientView) -> ConnectionSettings {
         ask_versions_timeout: view.api_version_request_timeout,
         fallback_release: view.broker_version_fallback.to_string(),
         version_caps: Vec::new(),
+        observer: None,
         mutation: ottla_core::mutation::Mutation::NONE,
     }
 }

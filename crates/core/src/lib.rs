@@ -24,6 +24,7 @@ pub mod fetch;
 pub mod machine;
 pub mod mail;
 pub mod mutation;
+pub mod observer;
 pub mod produce;
 pub mod rng;
 pub mod stats;

@@ -41,6 +41,8 @@ pub struct Reactor {
     dirty: Vec<usize>,
     /// Slots whose sockets have more to read than their turn allowed.
     unfinished: Vec<usize>,
+    /// How many owners observed clients have here.
+    observed: HashMap<ClientId, usize>,
     stopping: bool,
 }
 
@@ -75,6 +77,7 @@ impl Reactor {
             local: VecDeque::new(),
             dirty: Vec::new(),
             unfinished: Vec::new(),
+            observed: HashMap::new(),
             stopping: false,
         }
     }
@@ -161,9 +164,27 @@ impl Reactor {
     }
 
     fn add(&mut self, owner: Owner, machine: Machine, route: Arc<ClientRoute>) {
+        if let Some(observer) = &route.parts.connection.observer {
+            let owners = self.observed.entry(route.client).or_default();
+            *owners += 1;
+            if *owners == 1 {
+                observer.thread_starts(std::thread::current().name().unwrap_or_default());
+            }
+        }
         let slot = self.slots.insert(Slot { machine, route, deadline: None, dirty: false });
         self.by_owner.insert(owner, slot);
         self.mark(slot);
+    }
+
+    /// An owner of the client's is gone from this thread.
+    fn leave(&mut self, route: &ClientRoute) {
+        let Some(observer) = &route.parts.connection.observer else { return };
+        let Some(owners) = self.observed.get_mut(&route.client) else { return };
+        *owners -= 1;
+        if *owners == 0 {
+            self.observed.remove(&route.client);
+            observer.thread_ends(std::thread::current().name().unwrap_or_default());
+        }
     }
 
     fn with_cluster(&mut self, client: ClientId, act: impl FnOnce(&mut ClusterCore)) {
@@ -259,6 +280,7 @@ impl Reactor {
         if over {
             let entry = self.slots.remove(slot);
             self.by_owner.retain(|_, known| *known != slot);
+            self.leave(&entry.route);
             if matches!(entry.machine, Machine::Cluster(_)) {
                 entry.route.finish();
             }
@@ -363,7 +385,10 @@ impl Broker {
                 let (settings, transport) = (&route.sockets, &route.transport);
                 let registry = poll.registry();
                 match Socket::connect(address, &name, settings, transport, registry, token(slot)) {
-                    Ok(socket) => self.socket = Some(socket),
+                    Ok(socket) => {
+                        self.core.set_socket(socket.number());
+                        self.socket = Some(socket);
+                    }
                     Err(error) => self.core.handle_closed(now, &error.to_string()),
                 }
             }

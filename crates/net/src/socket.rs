@@ -71,6 +71,14 @@ impl Socket {
         Ok(Self { stream, transport, connected: false, readable: false, writable: false, ending: false })
     }
 
+    /// What the system calls it.
+    pub fn number(&self) -> Option<i32> {
+        #[cfg(unix)]
+        return self.stream.as_ref().map(std::os::fd::AsRawFd::as_raw_fd);
+        #[cfg(not(unix))]
+        None
+    }
+
     /// The kernel says something about the socket.
     pub fn note(&mut self, readable: bool, writable: bool, ending: bool) {
         self.readable |= readable || ending;

@@ -2088,23 +2088,23 @@ rd_kafka_resp_err_t rd_kafka_interceptor_add_on_consume(rd_kafka_t *rk, const ch
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_commit(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_commit_t *on_commit, void *ic_opaque);
 
-/** Adds an on_request_sent interceptor; a name may be used once per kind. */
+/** Adds an on_request_sent interceptor, from an on_new interceptor; a name may be used once per kind. It is called when a request, of size bytes with its length, was wholly written to the socket. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_request_sent(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_request_sent_t *on_request_sent, void *ic_opaque);
 
-/** Adds an on_response_received interceptor; a name may be used once per kind. */
+/** Adds an on_response_received interceptor, from an on_new interceptor; a name may be used once per kind. It is called when the answer to a request, of size bytes with its length, was wholly read and before anybody looks into it; rtt is in microseconds and counts from the request's last byte. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_response_received(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_response_received_t *on_response_received, void *ic_opaque);
 
-/** Adds an on_thread_start interceptor; a name may be used once per kind. */
+/** Adds an on_thread_start interceptor, from an on_new interceptor; a name may be used once per kind. The background thread calls it when it starts, as RD_KAFKA_THREAD_BACKGROUND. I/O threads serve all clients of the process: each calls it, as RD_KAFKA_THREAD_BROKER, when it begins to serve this client. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_thread_start(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_thread_start_t *on_thread_start, void *ic_opaque);
 
-/** Adds an on_thread_exit interceptor; a name may be used once per kind. */
+/** Adds an on_thread_exit interceptor, from an on_new interceptor; a name may be used once per kind. The background thread calls it when it ends. An I/O thread calls it when it serves this client no more, and may go on for others. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_thread_exit(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_thread_exit_t *on_thread_exit, void *ic_opaque);
 
-/** Adds an on_broker_state_change interceptor; a name may be used once per kind. */
+/** Adds an on_broker_state_change interceptor, from an on_new interceptor; a name may be used once per kind. It is called when a connection is in another state: CONNECT, APIVERSION_QUERY, UP or DOWN. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_broker_state_change(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_broker_state_change_t *on_broker_state_change, void *ic_opaque);
 

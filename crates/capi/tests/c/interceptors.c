@@ -6,6 +6,13 @@
 
 static int bad, of_dup, of_conf_destroy, of_new, of_destroy, of_commit, of_start, of_exit;
 static int of_send, of_failed, of_acknowledgement, of_consume;
+static int of_io_start, of_io_exit, of_sent, of_received, of_produce_sent, of_produce_received, of_connecting, of_up;
+static int is_destroyed;
+/* Clients that this thread serves. */
+static __thread int my_clients;
+
+#define COUNT(what) __atomic_add_fetch(&what, 1, __ATOMIC_SEQ_CST)
+#define READ(what) __atomic_load_n(&what, __ATOMIC_SEQ_CST)
 
 #define CHECK(what)                                                                                                    \
         do {                                                                                                           \
@@ -51,20 +58,77 @@ static rd_kafka_resp_err_t on_commit(rd_kafka_t *rk, const rd_kafka_topic_partit
 
 static rd_kafka_resp_err_t on_destroy(rd_kafka_t *rk, void *opaque) {
         CHECK(rk != NULL && opaque == &bad);
+        __atomic_store_n(&is_destroyed, 1, __ATOMIC_SEQ_CST);
         of_destroy++;
         return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
+/* Threads that serve the client: those of the library, and its own for the background queue. */
 static rd_kafka_resp_err_t on_thread_start(rd_kafka_t *rk, rd_kafka_thread_type_t type, const char *name, void *opaque) {
-        CHECK(rk != NULL && opaque == &bad && type == RD_KAFKA_THREAD_BACKGROUND && !strcmp(name, "background"));
-        of_start++;
+        CHECK(rk != NULL && opaque == &bad);
+        if (type == RD_KAFKA_THREAD_BACKGROUND) {
+                CHECK(!strcmp(name, "background"));
+                of_start++;
+        } else {
+                CHECK(type == RD_KAFKA_THREAD_BROKER && !strncmp(name, "ottla-io-", 9));
+                COUNT(of_io_start);
+                my_clients++;
+        }
         return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 static rd_kafka_resp_err_t on_thread_exit(rd_kafka_t *rk, rd_kafka_thread_type_t type, const char *name, void *opaque) {
-        CHECK(rk != NULL && opaque == &bad && type == RD_KAFKA_THREAD_BACKGROUND && !strcmp(name, "background"));
-        of_exit++;
+        CHECK(rk != NULL && opaque == &bad);
+        if (type == RD_KAFKA_THREAD_BACKGROUND) {
+                CHECK(!strcmp(name, "background"));
+                of_exit++;
+        } else {
+                CHECK(type == RD_KAFKA_THREAD_BROKER && !strncmp(name, "ottla-io-", 9));
+                COUNT(of_io_exit);
+                /* It is the thread that began to serve the client. */
+                CHECK(--my_clients >= 0);
+        }
         return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_request_sent(rd_kafka_t *rk, int sockfd, const char *brokername, int32_t brokerid,
+                                           int16_t api, int16_t version, int32_t correlation, size_t size,
+                                           void *opaque) {
+        CHECK(rk != NULL && opaque == &bad && !READ(is_destroyed));
+        CHECK(sockfd > 2 && strchr(brokername, ':') && strchr(brokername, '/'));
+        CHECK(brokerid >= -1 && version >= 0 && correlation > 0 && size > 12);
+        if (api == 0)
+                COUNT(of_produce_sent);
+        COUNT(of_sent);
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_response_received(rd_kafka_t *rk, int sockfd, const char *brokername, int32_t brokerid,
+                                                int16_t api, int16_t version, int32_t correlation, size_t size,
+                                                int64_t rtt, rd_kafka_resp_err_t err, void *opaque) {
+        CHECK(rk != NULL && opaque == &bad && !READ(is_destroyed));
+        CHECK(sockfd > 2 && strchr(brokername, ':') && strchr(brokername, '/'));
+        CHECK(brokerid >= -1 && version >= 0 && correlation > 0 && size >= 8);
+        CHECK(rtt >= 0 && rtt < 60000000 && !err);
+        if (api == 0)
+                COUNT(of_produce_received);
+        COUNT(of_received);
+        CHECK(READ(of_received) <= READ(of_sent));
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_broker_state_change(rd_kafka_t *rk, int32_t brokerid, const char *secproto,
+                                                  const char *name, int port, const char *state, void *opaque) {
+        CHECK(rk != NULL && opaque == &bad && !READ(is_destroyed));
+        CHECK(brokerid >= -1 && !strcmp(secproto, "plaintext") && !strcmp(name, "127.0.0.1") && port > 0);
+        if (!strcmp(state, "CONNECT"))
+                COUNT(of_connecting);
+        else if (!strcmp(state, "UP"))
+                COUNT(of_up);
+        else
+                CHECK(!strcmp(state, "APIVERSION_QUERY") || !strcmp(state, "DOWN"));
+        /* What an interceptor answers is logged, and changes nothing. */
+        return RD_KAFKA_RESP_ERR__FAIL;
 }
 
 static rd_kafka_resp_err_t on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf, void *opaque, char *errstr,
@@ -81,6 +145,10 @@ static rd_kafka_resp_err_t on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf, v
         CHECK(!rd_kafka_interceptor_add_on_destroy(rk, "test", on_destroy, opaque));
         CHECK(!rd_kafka_interceptor_add_on_thread_start(rk, "test", on_thread_start, opaque));
         CHECK(!rd_kafka_interceptor_add_on_thread_exit(rk, "test", on_thread_exit, opaque));
+        CHECK(!rd_kafka_interceptor_add_on_request_sent(rk, "test", on_request_sent, opaque));
+        CHECK(!rd_kafka_interceptor_add_on_response_received(rk, "test", on_response_received, opaque));
+        CHECK(!rd_kafka_interceptor_add_on_broker_state_change(rk, "test", on_broker_state_change, opaque));
+        __atomic_store_n(&is_destroyed, 0, __ATOMIC_SEQ_CST);
         of_new++;
         return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
@@ -192,7 +260,11 @@ int main(int argc, char **argv) {
                                 RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END) != 0);
         CHECK(of_send == 11 && of_failed == 1);
         CHECK(of_start == 1 && of_exit == 0);
+        CHECK(READ(of_sent) >= 3 && READ(of_received) >= 3 && READ(of_produce_sent) >= 1);
+        CHECK(READ(of_produce_sent) == READ(of_produce_received));
+        CHECK(READ(of_connecting) >= 1 && READ(of_up) >= 1 && READ(of_io_start) >= 1);
         rd_kafka_destroy(rk);
+        CHECK(READ(of_io_start) == READ(of_io_exit));
         CHECK(of_exit == 1 && of_destroy == 1 && of_conf_destroy == 1);
 
         conf = configuration(argv[1]);
@@ -212,11 +284,13 @@ int main(int argc, char **argv) {
                 rd_kafka_message_destroy(message);
         }
         CHECK(of_consume == 10);
+        CHECK(READ(of_up) >= 2 && READ(of_sent) >= 6 && READ(of_produce_sent) == READ(of_produce_received));
         CHECK(rd_kafka_commit(rk, NULL, 0) == 0);
         CHECK(of_commit == 1);
         rd_kafka_topic_partition_list_destroy(list);
         rd_kafka_consumer_close(rk);
         rd_kafka_destroy(rk);
+        CHECK(READ(of_io_start) == READ(of_io_exit));
         CHECK(of_destroy == 2 && of_conf_destroy == 2);
         return bad != 0;
 }

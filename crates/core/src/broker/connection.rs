@@ -31,6 +31,7 @@ use crate::{
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
     mutation::{Mutant, Mutation},
+    observer::{Exchange, Observer, Peer},
     produce::request::ProduceFrame,
     rng::Rng,
     stats::{BrokerStatistics, Window},
@@ -67,6 +68,8 @@ pub struct ConnectionSettings {
     pub fallback_release: String,
     /// Highest versions to use of some APIs, for tests and measurements.
     pub version_caps: Vec<(ApiKey, i16)>,
+    /// Who sees what passes.
+    pub observer: Option<Arc<dyn Observer>>,
     /// A deliberate mistake, for the simulator's tests.
     pub mutation: Mutation,
 }
@@ -88,6 +91,7 @@ impl Default for ConnectionSettings {
             ask_versions_timeout: Duration::from_secs(10),
             fallback_release: "0.10.0".to_owned(),
             version_caps: Vec::new(),
+            observer: None,
             mutation: Mutation::NONE,
         }
     }
@@ -108,6 +112,8 @@ pub struct Connection {
     host: String,
     port: u16,
     node_id: Option<i32>,
+    /// The socket's number, for observers.
+    socket: Option<i32>,
     state: State,
     wanted: bool,
     addresses: VecDeque<SocketAddr>,
@@ -238,6 +244,8 @@ impl Response {
 /// A broker that never told its versions and closed the connection so often in a row when it was asked is taken for one
 /// of `broker.version.fallback`.
 const GUESS_AFTER: u32 = 3;
+/// Before each frame, its length.
+const LENGTH_BYTES: usize = 4;
 /// A connection that is closed after so long without a byte was idle, and did not fail.
 const QUIET: Duration = Duration::from_secs(1);
 
@@ -258,6 +266,7 @@ impl Connection {
             host,
             port,
             node_id,
+            socket: None,
             state: State::Idle,
             wanted: false,
             addresses: VecDeque::new(),
@@ -279,10 +288,16 @@ impl Connection {
 
     /// `host:port`, with the node's id where it is known.
     pub fn name(&self) -> String {
-        match self.node_id {
-            Some(id) => format!("{}:{}/{id}", self.host, self.port),
-            None => format!("{}:{}/bootstrap", self.host, self.port),
-        }
+        self.peer().to_string()
+    }
+
+    fn peer(&self) -> Peer<'_> {
+        Peer { host: &self.host, port: self.port, node_id: self.node_id, socket: self.socket }
+    }
+
+    /// What the system calls the socket that is being opened.
+    pub const fn set_socket(&mut self, socket: Option<i32>) {
+        self.socket = socket;
     }
 
     /// True if requests can be sent.
@@ -437,6 +452,11 @@ impl Connection {
             if let Ok(response) = &matched {
                 self.counters.received += 1;
                 self.counters.round_trip.record_micros(now.saturating_since(response.request.queued_at));
+                if let Some(observer) = &self.settings.observer {
+                    let round_trip = now.saturating_since(response.request.written_at);
+                    let size = LENGTH_BYTES + response.frame.len;
+                    observer.response_received(&self.peer(), &exchange(&response.request, size), round_trip);
+                }
             }
             match matched {
                 Ok(response) if response.request.tag == RequestTag::Versions => {
@@ -473,6 +493,12 @@ impl Connection {
             counters.sent += 1;
             *counters.requests.entry(request.api.name()).or_default() += 1;
             counters.to_write.record_micros(now.saturating_since(request.queued_at));
+        }
+        if let Some(observer) = &self.settings.observer {
+            let written = self.in_flight.iter().take(self.in_flight.written()).skip(before);
+            for request in written.chain(&over[over_before..]) {
+                observer.request_sent(&self.peer(), &exchange(request, request.payload.len()));
+            }
         }
     }
 
@@ -634,6 +660,11 @@ impl Connection {
             State::Asking => "APIVERSION_QUERY",
             State::Ready => "UP",
         };
+        if self.counters.state != state
+            && let Some(observer) = &self.settings.observer
+        {
+            observer.state_changed(&self.peer(), state);
+        }
         if self.counters.state != state || self.counters.state_since == Instant::ZERO {
             self.counters.state = state;
             self.counters.state_since = now;
@@ -647,6 +678,7 @@ impl Connection {
         let messages = |requests: &mut dyn Iterator<Item = &InFlight>| {
             requests.map(|r| r.payload.messages() as i64).sum()
         };
+        let name = self.name();
         let counters = &mut *self.counters;
         BrokerStatistics {
             nodeid: self.node_id.map_or(-1, i64::from),
@@ -674,10 +706,7 @@ impl Connection {
             outbuf_latency: counters.to_write.snapshot(reset),
             rtt: counters.round_trip.snapshot(reset),
             throttle: counters.throttle.snapshot(reset),
-            name: match self.node_id {
-                Some(id) => format!("{}:{}/{id}", self.host, self.port),
-                None => format!("{}:{}/bootstrap", self.host, self.port),
-            },
+            name,
             ..BrokerStatistics::default()
         }
     }
@@ -892,4 +921,8 @@ impl Connection {
             timeout,
         });
     }
+}
+
+const fn exchange(request: &InFlight, size: usize) -> Exchange {
+    Exchange { api: request.api, version: request.version, correlation_id: request.correlation_id, size }
 }

@@ -122,6 +122,11 @@ impl BrokerCore {
         self.connection.name()
     }
 
+    /// What the system calls the socket that is being opened, for observers.
+    pub const fn set_socket(&mut self, socket: Option<i32>) {
+        self.connection.set_socket(socket);
+    }
+
     /// Mail from the cluster's owner.
     pub fn handle_mail(&mut self, now: Instant, mail: ToBroker) {
         if self.closed {
@@ -487,6 +492,7 @@ impl BrokerCore {
             sender.close(&mut self.connection, ErrorKind::Closed);
         }
         self.drain_parts(now);
+        self.connection.note_state(now);
         if let Some(sender) = &mut self.sender {
             for partition in sender.take_partitions() {
                 partition.accumulator().clear_owner();
