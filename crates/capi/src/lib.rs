@@ -10,7 +10,8 @@
 //!  queue ───── queues, their forwarding and who serves them;  event: what is in them
 //!  consume ──► message: consumed messages in slabs;  offsets: stored and committed;  list, headers
 //!  background ─ the thread of background_event_cb;  log: where log lines go;  interceptors: plug-ins;  partitioners
-//!  transport ─ the application's functions for sockets and host names;  gate: until when they are called;  metadata, admin (uuid), mock
+//!  transport ─ the application's functions for sockets and host names;  gate: until when it and interceptors are called
+//!  metadata, admin (uuid), mock
 //!  variadic, not_yet ── functions that Rust can't write, and functions that are not there yet
 //! ```
 //!
