@@ -29,15 +29,16 @@ use crate::{
         text, watch_forks,
     },
     codes::code,
-    conf::{Conf, TopicConf},
+    conf::{Conf, ConsumeCb, TopicConf, below},
     error::{code_of, set_last},
     graves::{self, Counted, Graves, HandleBox},
     interceptors::{Interceptors, Witness, kind},
     log::Log,
-    message::Held,
+    message::{Held, rd_kafka_message_destroy},
     mock::MockCluster,
+    offset_file::OffsetFiles,
     offsets::Offsets,
-    queue::{self, Op, Queue, c_text, wants},
+    queue::{self, Op, Patience, Queue, c_text, wants},
     report::Reports,
     topic::Topic,
     transport::AppTransport,
@@ -68,6 +69,7 @@ pub struct Client {
     has_fatal: AtomicBool,
     fatal: Mutex<Option<(c_int, String)>>,
     offsets: Offsets,
+    offset_files: OffsetFiles,
     interceptors: Interceptors,
     log: Log,
     /// The application's functions for sockets, if there are any.
@@ -117,11 +119,8 @@ pub(crate) struct Producing {
     pub(crate) asks_partitioner: bool,
 }
 
-impl Producing {
-    pub(crate) fn partition_count(&self) -> Option<i32> {
-        self.topic.partition_count()
-    }
-}
+/// `RD_KAFKA_PURGE_F_NON_BLOCKING`.
+const PURGE_NON_BLOCKING: c_int = 4;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static NUMBER: AtomicUsize = AtomicUsize::new(1);
@@ -182,6 +181,7 @@ impl Client {
                 has_fatal: AtomicBool::new(false),
                 fatal: Mutex::new(None),
                 offsets,
+                offset_files: OffsetFiles::default(),
                 interceptors: Interceptors::default(),
                 log: Log::new(log_level, conf.callbacks.log, has_log_queue.then(queue)),
                 transport,
@@ -223,7 +223,7 @@ impl Client {
         if let Some(core) = self.core.get() {
             return Ok(core);
         }
-        let config = Config::from_raw(self.raw.lock().clone());
+        let config = Config::from_raw(below(&self.raw.lock()));
         let core = if self.is_consumer {
             let mut builder = Consumer::builder(&config);
             if let Some(sink) = self.statistics_sink() {
@@ -384,6 +384,10 @@ impl Client {
         &self.offsets
     }
 
+    pub(crate) const fn offset_files(&self) -> &OffsetFiles {
+        &self.offset_files
+    }
+
     pub(crate) const fn interceptors(&self) -> &Interceptors {
         &self.interceptors
     }
@@ -526,6 +530,28 @@ impl Client {
         None
     }
 
+    /// Serves the main queue, and hands the messages that come to it, because it is forwarded to the consumer's, to the
+    /// callback.
+    fn serve_messages(&self, callback: ConsumeCb, timeout_ms: c_int) -> c_int {
+        let mut served = self.main.serve(self, 0);
+        let mut patience = Patience::new(if served > 0 { 0 } else { timeout_ms });
+        while !self.is_closing()
+            && let Some(message) = self.main.pop_message(self, &mut patience)
+        {
+            // SAFETY: the application's function, with a message that lives until it returns.
+            unsafe {
+                callback(message, self.conf.opaque.0);
+                rd_kafka_message_destroy(message);
+            }
+            served += 1;
+            if queue::take_yield() {
+                break;
+            }
+            patience = Patience::new(0);
+        }
+        served
+    }
+
     /// Hands statistics to the application, which may keep the text and free it later.
     fn serve_stats(&self, json: CString) {
         let Some(callback) = self.conf.callbacks.stats else { return };
@@ -602,6 +628,7 @@ impl Client {
             producer.purge(Purge::ALL);
             let _ = producer.close(Duration::ZERO);
         }
+        self.stop_offset_files();
         if let Some(Core::Consumer(consumer)) = self.core.get() {
             let _ = consumer.close(Duration::from_secs(10));
         }
@@ -869,7 +896,10 @@ pub unsafe extern "C" fn rd_kafka_poll(rk: *const Client, timeout_ms: c_int) -> 
         unsafe { Client::of(rk) }.map_or(0, |client| {
             // A callback may destroy the client.
             let held = client.me.upgrade();
-            let served = client.main.serve(client, timeout_ms);
+            let served = match client.conf.callbacks.consume {
+                Some(callback) if client.is_consumer => client.serve_messages(callback, timeout_ms),
+                _ => client.main.serve(client, timeout_ms),
+            };
             drop(held);
             served
         })
@@ -907,7 +937,12 @@ pub unsafe extern "C" fn rd_kafka_purge(rk: *const Client, flags: c_int) -> c_in
             2 => Purge::IN_FLIGHT,
             _ => Purge::ALL,
         };
-        client.producers().iter().for_each(|producer| producer.purge(what));
+        let producers = client.producers();
+        producers.iter().for_each(|producer| producer.purge(what));
+        if flags & PURGE_NON_BLOCKING == 0 {
+            // Who answers a question that came behind the purge has purged.
+            producers.iter().for_each(|producer| drop(producer.statistics()));
+        }
         code::NO_ERROR
     })
 }

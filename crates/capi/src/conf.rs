@@ -170,7 +170,8 @@ impl TopicConf {
 
     /// Adds what was said of the topic to a client's configuration.
     pub(crate) fn add_to(&self, raw: &mut RawConfig) {
-        for entry in self.raw.iter().filter(|entry| entry.is_modified && entry.value != "inherit") {
+        let entries = self.raw.iter().filter(|entry| entry.is_modified && entry.value != "inherit");
+        for entry in entries.filter(|entry| !OLD_CONSUMER.contains(&entry.property)) {
             // What one topic takes, the other does, or it keeps what it has.
             let _ = raw.set(entry.property, &entry.value);
         }
@@ -180,6 +181,26 @@ impl TopicConf {
     pub(crate) fn says_something(&self) -> bool {
         self.partitioner.is_some() || self.raw.iter().any(|entry| entry.is_modified)
     }
+}
+
+/// What only the older consumer's calls look at, which they do themselves. Some of these names mean something else in a
+/// client's configuration.
+const OLD_CONSUMER: [&str; 6] = [
+    "auto.commit.enable",
+    "auto.commit.interval.ms",
+    "consume.callback.max.messages",
+    "offset.store.method",
+    "offset.store.path",
+    "offset.store.sync.interval.ms",
+];
+
+/// The configuration for what runs below: it would warn of properties that it does not know to have an effect here.
+pub(crate) fn below(raw: &RawConfig) -> RawConfig {
+    let mut raw = raw.clone();
+    for name in OLD_CONSUMER {
+        let _ = raw.unset(name);
+    }
+    raw
 }
 
 fn set(raw: &mut RawConfig, name: &str, value: Option<&str>) -> Result<(), ConfigError> {

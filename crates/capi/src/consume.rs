@@ -4,7 +4,7 @@ use std::{
     ffi::{c_char, c_int, c_void},
     ptr,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ottla::{Consumer, Offset, OffsetSpec};
@@ -16,8 +16,8 @@ use crate::{
     conf::ConsumeCb,
     error::{ErrorObject, code_of, fail, set_last},
     list::List,
-    message::rd_kafka_message_destroy,
-    queue::{self, Patience, Queue},
+    message::{error_message, rd_kafka_message_destroy},
+    queue::{self, ErrorMessage, Op, Patience, Queue},
     topic::Topic,
     types::{
         OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, OFFSET_STORED, OFFSET_TAIL_BASE, rd_kafka_message_t,
@@ -341,6 +341,32 @@ fn seek(
     }
 }
 
+/// Seeks every element, all at once; each learns its own fate.
+fn seek_all(client: &Client, consumer: &Consumer, list: &mut List, timeout_ms: c_int) {
+    let until = Instant::now().checked_add(queue::timeout(timeout_ms));
+    let mut begun = Vec::with_capacity(list.elements().len());
+    for element in list.elements() {
+        begun.push(match place(element.offset) {
+            Some(from) => {
+                consumer.seek_begin(element.name(), element.partition, from).map_err(|error| code_of(&error))
+            }
+            None => Err(code::_INVALID_ARG),
+        });
+    }
+    for (element, begun) in list.elements_mut().iter_mut().zip(begun) {
+        let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+        let sought = match begun {
+            Ok(_) if timeout_ms == 0 => Ok(()),
+            Ok(begun) => begun.wait(left).map(|_| ()).map_err(|error| code_of(&error)),
+            Err(code) => Err(code),
+        };
+        if sought.is_ok() {
+            client.offsets().forget(element.name(), element.partition);
+        }
+        element.err = sought.err().unwrap_or(code::NO_ERROR);
+    }
+}
+
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_seek_partitions(
@@ -354,10 +380,7 @@ pub unsafe extern "C" fn rd_kafka_seek_partitions(
             (Err(code), _) => Err(ErrorObject::new(code, "this is no consumer")),
             (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
             (Ok((client, consumer)), Some(list)) => {
-                for element in list.elements_mut() {
-                    element.err =
-                        seek(client, consumer, element.name(), element.partition, element.offset, timeout_ms);
-                }
+                seek_all(client, consumer, list, timeout_ms);
                 Ok(())
             }
         })
@@ -401,7 +424,22 @@ unsafe fn start(rkt: *const Topic, partition: i32, offset: i64, to: Option<Arc<Q
         if consumer.assignment().iter().any(|(name, number)| name == topic.name() && *number == partition) {
             return fail(code::_CONFLICT);
         }
+        let from = match client.start_offset_file(topic, partition, from) {
+            None => from,
+            Some(Ok(from)) => from,
+            Some(Err(text)) => {
+                // Nothing is fetched, as after any other error of the partition that `auto.offset.reset` can't mend.
+                let (queue, _) = client.partition_queue(consumer, topic.name(), partition);
+                queue.forward(to);
+                let counted = client.topic(topic.name(), None).ok();
+                let error =
+                    error_message(code::_AUTO_OFFSET_RESET, &text, counted, partition, OFFSET_INVALID);
+                queue.push(Op::Message(ErrorMessage(error)));
+                return 0;
+            }
+        };
         if let Err(error) = consumer.incremental_assign(&[(topic.name(), partition, from)]) {
+            client.stop_offset_file(topic.name(), partition);
             return fail(code_of(&error));
         }
         let (queue, _) = client.partition_queue(consumer, topic.name(), partition);
@@ -442,6 +480,7 @@ pub unsafe extern "C" fn rd_kafka_consume_stop(rkt: *const Topic, partition: i32
         let client = topic.client();
         let Some(consumer) = client.consumer() else { return fail(code::_INVALID_ARG) };
         client.commit_at_once(consumer);
+        client.stop_offset_file(topic.name(), partition);
         let result = consumer.incremental_unassign(&[(topic.name(), partition)]);
         client.offsets().forget(topic.name(), partition);
         let queue = client.partition_queues().lock().remove(&(topic.name().to_owned(), partition));

@@ -40,6 +40,7 @@ mod metadata;
 mod misc;
 mod mock;
 mod not_yet;
+mod offset_file;
 mod offsets;
 mod partitioners;
 mod produce;

@@ -38,6 +38,8 @@ pub(crate) struct Held {
     pub(crate) latency: i64,
     /// Of a consumed message; -1 if unknown.
     pub(crate) leader_epoch: i32,
+    /// Who answered for it or sent it; -1 if unknown.
+    pub(crate) broker_id: i32,
     pub(crate) timestamp_kind: u8,
     pub(crate) status: u8,
     /// A produced message whose latency is known.
@@ -112,6 +114,7 @@ impl Held {
             header_count: 0,
             latency: -1,
             leader_epoch: -1,
+            broker_id: -1,
             timestamp_kind: TIMESTAMP_CREATE_TIME,
             status: 0,
             is_reported: false,
@@ -148,6 +151,7 @@ impl Held {
             header_count: headers.len() as u32,
             latency: -1,
             leader_epoch: message.leader_epoch(),
+            broker_id: message.broker_id().unwrap_or(-1),
             timestamp_kind: match timestamp {
                 ..0 => 0,
                 _ if message.is_log_append_time() => TIMESTAMP_LOG_APPEND_TIME,
@@ -293,6 +297,7 @@ pub(crate) fn error_message(
         header_count: 0,
         latency: -1,
         leader_epoch: -1,
+        broker_id: -1,
         timestamp_kind: 0,
         status: 0,
         is_reported: false,
@@ -471,4 +476,11 @@ pub unsafe extern "C" fn rd_kafka_message_set_headers(
 pub unsafe extern "C" fn rd_kafka_message_leader_epoch(message: *const rd_kafka_message_t) -> i32 {
     // SAFETY: NULL or a message of this library, says the caller.
     guarded_local(-1, || unsafe { Held::of(message) }.map_or(-1, |held| held.leader_epoch))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_message_broker_id(message: *const rd_kafka_message_t) -> i32 {
+    // SAFETY: NULL or a message of this library, says the caller.
+    guarded_local(-1, || unsafe { Held::of(message) }.map_or(-1, |held| held.broker_id))
 }

@@ -234,8 +234,16 @@ pub unsafe extern "C" fn rd_kafka_clusterid(rk: *const Client, timeout_ms: c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_controllerid(rk: *const Client, timeout_ms: c_int) -> i32 {
     guarded_for(rk, -1, || {
-        // SAFETY: as the caller says.
-        unsafe { cluster(rk, timeout_ms) }.and_then(|cluster| cluster.controller_id).unwrap_or(-1)
+        // SAFETY: NULL or a client, says the caller.
+        let Some(admin) = (unsafe { Client::of(rk) }).and_then(|client| client.admin().ok()) else {
+            return -1;
+        };
+        let known = admin.cached_controller_id();
+        if timeout_ms == 0 || known.is_some() {
+            return known.unwrap_or(-1);
+        }
+        let cluster = admin.describe_cluster(queue::timeout(timeout_ms)).ok();
+        cluster.and_then(|cluster| cluster.controller_id).unwrap_or(-1)
     })
 }
 

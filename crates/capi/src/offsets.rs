@@ -5,7 +5,7 @@
 //! application got. Commits by themselves go along with the application's polls: there is no thread for them.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::{c_int, c_void},
     ptr,
     sync::Arc,
@@ -43,6 +43,8 @@ pub(crate) struct Offsets {
 #[derive(Debug)]
 struct State {
     partitions: BTreeMap<(String, i32), Kept>,
+    /// These are kept in files, and never committed to the group.
+    in_files: BTreeSet<(String, i32)>,
     next_commit: Option<Instant>,
 }
 
@@ -81,7 +83,11 @@ impl Offsets {
         Self {
             by_position: is_true("enable.auto.offset.store"),
             interval: commits.then(|| Duration::from_millis(millis)),
-            state: Mutex::new(State { partitions: BTreeMap::new(), next_commit: None }),
+            state: Mutex::new(State {
+                partitions: BTreeMap::new(),
+                in_files: BTreeSet::new(),
+                next_commit: None,
+            }),
         }
     }
 
@@ -114,7 +120,12 @@ impl Offsets {
     }
 
     /// What is stored of a partition.
-    fn stored(&self, consumer: &Consumer, topic: &str, partition: i32) -> Option<(i64, i32, String)> {
+    pub(crate) fn stored(
+        &self,
+        consumer: &Consumer,
+        topic: &str,
+        partition: i32,
+    ) -> Option<(i64, i32, String)> {
         let kept = self.state.lock().partitions.get(&(topic.to_owned(), partition)).cloned()?;
         match kept.stored {
             Some(stored) => Some(stored),
@@ -133,9 +144,22 @@ impl Offsets {
         self.state.lock().partitions.clear();
     }
 
+    /// What is stored of a partition is kept in a file, not by the group.
+    pub(crate) fn keep_in_file(&self, topic: &str, partition: i32) {
+        self.state.lock().in_files.insert((topic.to_owned(), partition));
+    }
+
+    /// It is kept by the group again.
+    pub(crate) fn keep_in_group(&self, topic: &str, partition: i32) {
+        self.state.lock().in_files.remove(&(topic.to_owned(), partition));
+    }
+
     /// What is stored and not committed.
     fn uncommitted(&self, consumer: &Consumer) -> Vec<GroupOffset> {
-        let names: Vec<_> = self.state.lock().partitions.keys().cloned().collect();
+        let names: Vec<_> = {
+            let state = self.state.lock();
+            state.partitions.keys().filter(|partition| !state.in_files.contains(partition)).cloned().collect()
+        };
         let mut offsets = Vec::new();
         for (topic, partition) in names {
             let Some((offset, leader_epoch, metadata)) = self.stored(consumer, &topic, partition) else {

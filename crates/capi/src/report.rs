@@ -120,6 +120,7 @@ impl Delivery {
         let message = unsafe { &mut *held };
         message.message.err = self.code;
         message.message.partition = self.batch.partition();
+        message.broker_id = self.batch.broker_id().unwrap_or(-1);
         message.message.offset = self.batch.base_offset().map_or(OFFSET_INVALID, |base| base + place as i64);
         if let Some(time) = self.batch.log_append_time() {
             message.timestamp = time;

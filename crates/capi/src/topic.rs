@@ -158,7 +158,7 @@ pub unsafe extern "C" fn rd_kafka_topic_partition_available(rkt: *const Topic, p
     guarded_for(rkt, 0, || {
         // SAFETY: NULL or a topic, says the caller.
         let topic = unsafe { handle::<Topic>(rkt) };
-        let count = topic.and_then(|topic| topic.producing().ok()?.partition_count());
-        c_int::from(count.is_some_and(|count| (0..count).contains(&partition)))
+        let producing = topic.and_then(|topic| topic.producing().ok());
+        c_int::from(producing.is_some_and(|producing| producing.topic.has_leader(partition)))
     })
 }

@@ -349,9 +349,16 @@ impl Admin {
         Ok(self.call(move |done| describe(which, timeout, done)))
     }
 
+    /// The controller as the last metadata named it, without asking anybody; `None` while that is not known.
+    pub fn cached_controller_id(&self) -> Option<i32> {
+        self.inner.events.controller_id()
+    }
+
     /// The cluster's id, controller and brokers.
     pub fn describe_cluster(&self, timeout: Duration) -> Result<ClusterDescription> {
-        wait(self.describe_cluster_async(timeout), timeout)?
+        let description = wait(self.describe_cluster_async(timeout), timeout)??;
+        self.inner.events.set_controller_id(description.controller_id.unwrap_or(-1));
+        Ok(description)
     }
 
     /// The cluster's id, controller and brokers.

@@ -11,7 +11,7 @@ use std::{
 use futures_core::Stream;
 use ottla_core::{
     cluster::command::Command,
-    completion::completion,
+    completion::{Waiting, completion},
     config::ConsumerView,
     error::{Error, ErrorKind, Result},
     event::{Event, EventQueue},
@@ -116,6 +116,26 @@ impl ConsumerBuilder<'_> {
 impl std::fmt::Debug for ConsumerBuilder<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ConsumerBuilder")
+    }
+}
+
+/// A seek that goes on by itself. See [`Consumer::seek_begin`].
+#[derive(Debug)]
+pub struct Seek {
+    waiting: Waiting<Result<i64>>,
+    topic: Arc<str>,
+    partition: i32,
+}
+
+impl Seek {
+    /// Waits until the place's offset is known, and answers it.
+    pub fn wait(self, timeout: Duration) -> Result<i64> {
+        match wait_for(self.waiting, timeout) {
+            Some(Some(result)) => result,
+            Some(None) => Err(Error::new(ErrorKind::State, "the partition was assigned anew meanwhile")),
+            None => Err(Error::new(ErrorKind::TimedOut, "the offset is not known yet; the seek goes on")),
+        }
+        .map_err(|error| error.with_partition(&*self.topic, self.partition))
     }
 }
 
@@ -271,14 +291,15 @@ impl Consumer {
             self.command(self.inner.shared.seek(topic, partition, from, None)?);
             return Ok(if let Offset::At(offset) = from { Some(offset) } else { None });
         }
+        self.seek_begin(topic, partition, from)?.wait(timeout).map(Some)
+    }
+
+    /// The same without waiting: many partitions can be sought at once, and waited for after that.
+    pub fn seek_begin(&self, topic: &str, partition: i32, from: Offset) -> Result<Seek> {
+        self.check_place(topic, partition, from)?;
         let (done, waiting) = completion();
         self.command(self.inner.shared.seek(topic, partition, from, Some(done))?);
-        match wait_for(waiting, timeout) {
-            Some(Some(result)) => result.map(Some),
-            Some(None) => Err(Error::new(ErrorKind::State, "the partition was assigned anew meanwhile")),
-            None => Err(Error::new(ErrorKind::TimedOut, "the offset is not known yet; the seek goes on")),
-        }
-        .map_err(|error| error.with_partition(topic, partition))
+        Ok(Seek { waiting, topic: topic.into(), partition })
     }
 
     /// Nothing of these partitions is handed out from now on. What is fetched of them already is kept.

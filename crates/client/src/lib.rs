@@ -29,7 +29,7 @@ pub use admin::{Admin, AdminOptions};
 /// Shared bytes, for [`Record::shared_value`].
 pub use bytes::Bytes;
 pub use config::{Config, check_config};
-pub use consumer::{Consumer, ConsumerBuilder, MessageStream};
+pub use consumer::{Consumer, ConsumerBuilder, MessageStream, Seek};
 pub use moment::Moment;
 pub use ottla_core::config::table as properties;
 pub use ottla_core::produce::partitioner as partitioners;

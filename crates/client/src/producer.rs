@@ -406,6 +406,11 @@ impl Topic {
         self.topic.partition_count()
     }
 
+    /// Whether the partition exists and has a leader, as far as is known.
+    pub fn has_leader(&self, partition: i32) -> bool {
+        self.topic.has_leader(partition)
+    }
+
     #[inline]
     fn try_send(&self, record: &Record<'_>) -> Result<(), SendError> {
         self.send_at(Moment::now(), record)

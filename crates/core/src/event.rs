@@ -2,7 +2,14 @@
 
 use std::{collections::VecDeque, task::Waker};
 
-use crate::{cluster::metadata::RecreatedTopic, error::Error, sync::Mutex};
+use crate::{
+    cluster::metadata::RecreatedTopic,
+    error::Error,
+    sync::{
+        Mutex,
+        atomic::{AtomicI32, Ordering},
+    },
+};
 
 /// Something that the application may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,9 +39,17 @@ pub struct Throttle {
 }
 
 /// Events on their way to the application. At most [`EventQueue::LIMIT`]: when nobody reads, the oldest are dropped.
-#[derive(Debug, Default)]
+/// And what the cluster said last of its controller, for those who don't want to ask.
+#[derive(Debug)]
 pub struct EventQueue {
     state: Mutex<State>,
+    controller_id: AtomicI32,
+}
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        Self { state: Mutex::default(), controller_id: AtomicI32::new(-1) }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -63,6 +78,16 @@ impl EventQueue {
     /// Takes the oldest event.
     pub fn pop(&self) -> Option<Event> {
         self.state.lock().events.pop_front()
+    }
+
+    /// The controller, as the last metadata named it; `None` while there was none.
+    pub fn controller_id(&self) -> Option<i32> {
+        Some(self.controller_id.load(Ordering::Relaxed)).filter(|id| *id >= 0)
+    }
+
+    /// Somebody was told who the controller is, or that it is not known: -1.
+    pub fn set_controller_id(&self, id: i32) {
+        self.controller_id.store(id, Ordering::Relaxed);
     }
 
     /// How many events wait.

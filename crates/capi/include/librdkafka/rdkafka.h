@@ -920,7 +920,7 @@ RD_DEPRECATED rd_kafka_resp_err_t rd_kafka_errno2err(int errnox);
 RD_EXPORT
 RD_DEPRECATED int rd_kafka_errno(void);
 
-/** The error that ended this client for good, or no error. Its text is written to errstr. */
+/** The error that ended this client for good, or no error; other calls and the error callback answer RD_KAFKA_RESP_ERR__FATAL then, this one what was the cause. Its text is written to errstr. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_fatal_error(rd_kafka_t *rk, char *errstr, size_t errstr_size);
 
@@ -1076,7 +1076,7 @@ int64_t rd_kafka_message_timestamp(const rd_kafka_message_t *rkmessage, rd_kafka
 RD_EXPORT
 int64_t rd_kafka_message_latency(const rd_kafka_message_t *rkmessage);
 
-/** The broker that the message came from or went to, or -1 if that is not known. Not there yet. */
+/** The broker that a consumed message was fetched from, or to which a produced one was sent last; -1 if it was never sent or the broker's id is not known. */
 RD_EXPORT
 int32_t rd_kafka_message_broker_id(const rd_kafka_message_t *rkmessage);
 
@@ -1172,7 +1172,7 @@ void rd_kafka_conf_set_dr_cb(rd_kafka_conf_t *conf, void (*dr_cb)(rd_kafka_t *rk
 RD_EXPORT
 void rd_kafka_conf_set_dr_msg_cb(rd_kafka_conf_t *conf, void (*dr_msg_cb)(rd_kafka_t *rk, const rd_kafka_message_t *rkmessage, void *opaque));
 
-/** The callback that is handed consumed messages by rd_kafka_consumer_poll(). */
+/** The callback that is handed consumed messages by rd_kafka_poll(), where rd_kafka_poll_set_consumer() sends them there; a message is destroyed when the callback returns. rd_kafka_consumer_poll() always answers its message. */
 RD_EXPORT
 void rd_kafka_conf_set_consume_cb(rd_kafka_conf_t *conf, void (*consume_cb)(rd_kafka_message_t *rkmessage, void *opaque));
 
@@ -1384,11 +1384,11 @@ char *rd_kafka_memberid(const rd_kafka_t *rk);
 RD_EXPORT
 char *rd_kafka_clusterid(rd_kafka_t *rk, int timeout_ms);
 
-/** The id of the controller, or -1 when it is not known in time. */
+/** The id of the controller as it was told last, without waiting; otherwise it is asked for, which takes at most timeout_ms, with 0 not at all. -1 when it is not known (in time). */
 RD_EXPORT
 int32_t rd_kafka_controllerid(rd_kafka_t *rk, int timeout_ms);
 
-/** A handle for a topic; conf may be NULL and belongs to the handle from now on. */
+/** A handle for a topic; conf may be NULL and belongs to the handle from now on. Where the topic has a handle already, that one is answered with the configuration that it has, and conf is freed. */
 RD_EXPORT
 rd_kafka_topic_t *rd_kafka_topic_new(rd_kafka_t *rk, const char *topic, rd_kafka_topic_conf_t *conf);
 
@@ -1472,7 +1472,7 @@ rd_kafka_error_t *rd_kafka_sasl_set_credentials(rd_kafka_t *rk, const char *user
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_queue_get_consumer(rd_kafka_t *rk);
 
-/** The queue of a partition, which is forwarded to the queue of the consumer until that is changed. */
+/** The queue of a partition, which is forwarded to the queue of the consumer until that is changed. A producer has none: NULL. */
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_queue_get_partition(rd_kafka_t *rk, const char *topic, int32_t partition);
 
@@ -1504,7 +1504,7 @@ void rd_kafka_queue_cb_event_enable(rd_kafka_queue_t *rkqu, void (*event_cb)(rd_
 RD_EXPORT
 void rd_kafka_queue_yield(rd_kafka_queue_t *rkqu);
 
-/** Begins to fetch a partition at an offset or at one of the RD_KAFKA_OFFSET_ places. */
+/** Begins to fetch a partition at an offset or at one of the RD_KAFKA_OFFSET_ places. With offset.store.method=file what is read is kept in a file, whose offset is the place RD_KAFKA_OFFSET_STORED. */
 RD_EXPORT
 int rd_kafka_consume_start(rd_kafka_topic_t *rkt, int32_t partition, int64_t offset);
 
@@ -1520,7 +1520,7 @@ int rd_kafka_consume_stop(rd_kafka_topic_t *rkt, int32_t partition);
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_seek(rd_kafka_topic_t *rkt, int32_t partition, int64_t offset, int timeout_ms);
 
-/** Goes on from other offsets of partitions; each element tells its error. */
+/** Goes on from other offsets of partitions; all at once, for which timeout_ms is the time; each element tells its error. With a timeout of 0 it is not waited for. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_seek_partitions(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions, int timeout_ms);
 
@@ -1692,7 +1692,7 @@ int rd_kafka_produce_batch(rd_kafka_topic_t *rkt, int32_t partition, int msgflag
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_flush(rd_kafka_t *rk, int timeout_ms);
 
-/** Drops messages that wait or are in flight, by RD_KAFKA_PURGE_F_ flags; each gets its report. */
+/** Drops messages that wait or are in flight, by RD_KAFKA_PURGE_F_ flags; each gets its report. The reports are there when the call returns, unless RD_KAFKA_PURGE_F_NON_BLOCKING says not to wait. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_purge(rd_kafka_t *rk, int purge_flags);
 

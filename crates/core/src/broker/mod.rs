@@ -99,11 +99,12 @@ impl BrokerCore {
         wake: WakeHandle,
         mut rng: Rng,
     ) -> Self {
-        let sender = parts.producer.clone().map(|shared| Sender::new(shared, wake.clone(), rng.fork()));
+        let sender =
+            parts.producer.clone().map(|shared| Sender::new(shared, node_id, wake.clone(), rng.fork()));
         let fetcher = parts
             .consumer
             .clone()
-            .map(|shared| Fetcher::new(shared, parts.buffers.clone(), wake, rng.fork()));
+            .map(|shared| Fetcher::new(shared, node_id, parts.buffers.clone(), wake, rng.fork()));
         let connection =
             Connection::new(Arc::clone(&parts.connection), host, port, node_id, parts.buffers.clone(), rng);
         Self {
@@ -153,7 +154,15 @@ impl BrokerCore {
                     fetcher.handle_mail(now, mail);
                 }
             }
-            ToBroker::SetNode(id) => self.connection.set_node_id(id),
+            ToBroker::SetNode(id) => {
+                self.connection.set_node_id(id);
+                if let Some(sender) = &mut self.sender {
+                    sender.set_broker_id(id);
+                }
+                if let Some(fetcher) = &mut self.fetcher {
+                    fetcher.set_broker_id(id);
+                }
+            }
             ToBroker::SetAddress { host, port } => self.connection.set_address(now, &host, port),
             ToBroker::Connect => self.connection.want(now),
             ToBroker::Reconnect => self.connection.reconnect(now),

@@ -690,6 +690,7 @@ impl ClusterCore {
         self.refresh.failing_since = None;
         self.brokers.trust_all();
         let Applied { errors, recreated, outdated, contradiction } = self.metadata.apply(&answer);
+        self.events.set_controller_id(self.metadata.controller_id);
         self.tell_contradiction(from, contradiction);
         self.brokers.adopt_nodes(from, &self.metadata);
         let mut incomplete = outdated;
@@ -739,6 +740,7 @@ impl ClusterCore {
     fn rebootstrap(&mut self, why: Error) {
         self.events.push(Event::Error(why));
         self.metadata.forget_nodes();
+        self.events.set_controller_id(self.metadata.controller_id);
         self.brokers.start_again();
         // Whoever is asked now is not waited for.
         self.requests.sent.retain(|_, purpose| !matches!(purpose, Purpose::Metadata));

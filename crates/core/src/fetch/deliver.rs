@@ -40,6 +40,8 @@ pub struct FetchedRecords {
     pub(crate) messages: usize,
     pub(crate) bytes: usize,
     pub(crate) next_offset: i64,
+    /// Who they were fetched from; -1 if its id is not known.
+    pub(crate) broker_id: i32,
 }
 
 /// What a consumer hands out at once: records of any number of partitions, and events.
@@ -174,9 +176,9 @@ impl RecordBatch {
 
 impl FetchedRecords {
     /// What was decoded of a partition.
-    pub(crate) fn new(handle: Arc<PartitionHandle>, version: u64, decoded: Decoded) -> Self {
+    pub(crate) fn new(handle: Arc<PartitionHandle>, version: u64, broker_id: i32, decoded: Decoded) -> Self {
         let Decoded { batches, next_offset, messages, bytes, .. } = decoded;
-        Self { handle, version, batches, messages, bytes, next_offset }
+        Self { handle, version, batches, messages, bytes, next_offset, broker_id }
     }
 
     /// The topic.
@@ -381,6 +383,12 @@ impl<'a> MessageRef<'a> {
     #[inline]
     pub const fn leader_epoch(&self) -> i32 {
         self.batch.header.partition_leader_epoch
+    }
+
+    /// The broker that it was fetched from; `None` if its id is not known.
+    #[inline]
+    pub fn broker_id(&self) -> Option<i32> {
+        Some(self.fetched.broker_id).filter(|id| *id >= 0)
     }
 
     /// The key.
@@ -657,6 +665,7 @@ impl RecordCursor {
             messages: batches.iter().map(|batch| batch.header.record_count as usize).sum(),
             bytes: batches.iter().map(|batch| batch.bytes.len()).sum(),
             next_offset: fetched.next_offset,
+            broker_id: fetched.broker_id,
             batches,
         })
     }

@@ -49,6 +49,8 @@ use crate::{
 /// The receiving half of one broker.
 pub struct Fetcher {
     shared: Arc<ConsumerShared>,
+    /// The broker's id, -1 if it is not known.
+    broker_id: i32,
     buffers: BufferPool,
     wake: WakeHandle,
     topics: BTreeMap<Arc<str>, TopicSlots>,
@@ -122,9 +124,16 @@ const EMPTY_ANSWERS: u32 = 10;
 
 impl Fetcher {
     /// A fetcher without partitions; `wake` makes the broker's owner run.
-    pub fn new(shared: Arc<ConsumerShared>, buffers: BufferPool, wake: WakeHandle, rng: Rng) -> Self {
+    pub fn new(
+        shared: Arc<ConsumerShared>,
+        broker_id: Option<i32>,
+        buffers: BufferPool,
+        wake: WakeHandle,
+        rng: Rng,
+    ) -> Self {
         Self {
             shared,
+            broker_id: broker_id.unwrap_or(-1),
             buffers,
             wake,
             topics: BTreeMap::new(),
@@ -141,6 +150,11 @@ impl Fetcher {
             outputs: VecDeque::new(),
             rng,
         }
+    }
+
+    /// The broker's id is known now.
+    pub const fn set_broker_id(&mut self, id: i32) {
+        self.broker_id = id;
     }
 
     /// Mail from the cluster's owner.
@@ -553,7 +567,12 @@ impl Fetcher {
         let version = slot.partition.version;
         let mut error = None;
         if decoded.next_offset > offset {
-            items.push(Item::Records(FetchedRecords::new(Arc::clone(handle), version, decoded)));
+            items.push(Item::Records(FetchedRecords::new(
+                Arc::clone(handle),
+                version,
+                self.broker_id,
+                decoded,
+            )));
         } else if decoded.cut_off && damage.is_none() {
             error = slot.handle_cut_off(now, decoded.cut_off_size, &self.shared.settings);
         }

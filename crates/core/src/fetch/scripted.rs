@@ -66,7 +66,8 @@ impl Script {
         let shared = Arc::new(ConsumerShared::new(settings));
         let wakes = Arc::new(Wakes::default());
         let wake = WakeHandle::new(Arc::clone(&wakes) as Arc<dyn Wake>);
-        let fetcher = Fetcher::new(Arc::clone(&shared), BufferPool::default(), wake, Rng::from_seed(1));
+        let fetcher =
+            Fetcher::new(Arc::clone(&shared), Some(1), BufferPool::default(), wake, Rng::from_seed(1));
         let settings = Arc::new(ConnectionSettings::default());
         let connection =
             Connection::new(settings, "b".into(), 9092, Some(1), BufferPool::default(), Rng::from_seed(2));

@@ -34,6 +34,7 @@ impl Consumer {
             messages: 1,
             bytes: 10,
             next_offset,
+            broker_id: 1,
         })]);
     }
 

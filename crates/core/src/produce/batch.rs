@@ -179,7 +179,16 @@ fn report(
     if let Some((tracker, first)) = tracker {
         tracker.complete(first..first + len, TrackedOutcome { partition, outcome: outcome.clone(), status });
     }
-    DeliveryBatch { topic: Arc::clone(topic), partition, outcome, status, tags, len, charged_bytes }
+    DeliveryBatch {
+        topic: Arc::clone(topic),
+        partition,
+        outcome,
+        status,
+        tags,
+        len,
+        charged_bytes,
+        broker_id: -1,
+    }
 }
 
 #[cfg(test)]

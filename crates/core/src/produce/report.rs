@@ -19,6 +19,8 @@ pub struct DeliveryBatch {
     pub(crate) tags: Tags,
     pub(crate) len: usize,
     pub(crate) charged_bytes: u64,
+    /// Who was sent the records, if anybody; -1 otherwise.
+    pub(crate) broker_id: i32,
 }
 
 /// What the broker said of a batch that it wrote.
@@ -83,6 +85,17 @@ impl DeliveryBatch {
     /// The broker's time in milliseconds, if the topic keeps that.
     pub fn log_append_time(&self) -> Option<i64> {
         self.outcome.as_ref().ok().and_then(|delivered| delivered.log_append_time)
+    }
+
+    /// The broker that answered, or that was sent the records last and did not; `None` if they never left, or its id is
+    /// not known.
+    pub const fn broker_id(&self) -> Option<i32> {
+        if self.broker_id < 0 { None } else { Some(self.broker_id) }
+    }
+
+    pub(crate) const fn sent_to(mut self, broker_id: i32) -> Self {
+        self.broker_id = broker_id;
+        self
     }
 
     /// How many records.

@@ -63,7 +63,7 @@ impl Script {
             },
             |_| (),
         );
-        let sender = Sender::new(Arc::clone(&shared), WakeHandle::noop(), Rng::from_seed(2));
+        let sender = Sender::new(Arc::clone(&shared), Some(1), WakeHandle::noop(), Rng::from_seed(2));
         Self { shared, reports, sender, partition }
     }
 

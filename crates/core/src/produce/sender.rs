@@ -53,6 +53,8 @@ const MOST_EXPECTED: usize = 4096;
 #[derive(Debug)]
 pub struct Sender {
     shared: Arc<ProducerShared>,
+    /// The broker's id, -1 if it is not known.
+    broker_id: i32,
     ready: Arc<ReadyList>,
     slots: Vec<Option<Slot>>,
     free: Vec<usize>,
@@ -150,7 +152,7 @@ const EXPIRY_FRACTION: u32 = 20;
 
 impl Sender {
     /// A sender without partitions; `wake` makes the broker's owner run.
-    pub fn new(shared: Arc<ProducerShared>, wake: WakeHandle, rng: Rng) -> Self {
+    pub fn new(shared: Arc<ProducerShared>, broker_id: Option<i32>, wake: WakeHandle, rng: Rng) -> Self {
         let settings = &shared.settings;
         Self {
             ready: Arc::new(ReadyList::new(
@@ -162,6 +164,7 @@ impl Sender {
             )),
             collector: Collector::new(settings.linger, settings.max_partitions, settings.max_in_flight),
             shared,
+            broker_id: broker_id.unwrap_or(-1),
             slots: Vec::new(),
             free: Vec::new(),
             by_partition: BTreeMap::new(),
@@ -178,6 +181,11 @@ impl Sender {
             outputs: VecDeque::new(),
             rng,
         }
+    }
+
+    /// The broker's id is known now.
+    pub const fn set_broker_id(&mut self, id: i32) {
+        self.broker_id = id;
     }
 
     /// The broker leads this partition from now on.
@@ -958,7 +966,8 @@ impl Sender {
         let Some(entry) = &self.slots[batch.slot] else { return };
         let (topic, partition) = (entry.partition.topic(), entry.partition.partition());
         let outcome = outcome.map_err(|error| error.with_partition(&**topic, partition));
-        self.shared.report(batch.batch.into_report(topic, partition, outcome, status));
+        let report = batch.batch.into_report(topic, partition, outcome, status);
+        self.shared.report(report.sent_to(self.broker_id));
     }
 
     /// Counts a batch out of flight; `None` if it was reported before.
@@ -1087,7 +1096,8 @@ impl Sender {
                 let detail = format!("{peer} did not answer yet{}", refusal.unwrap_or_default());
                 let error = Error::new(kind, detail).with_partition(&**topic, partition);
                 let status = PersistenceStatus::PossiblyPersisted;
-                self.shared.report(batch.batch.report_early(topic, partition, Err(error), status));
+                let report = batch.batch.report_early(topic, partition, Err(error), status);
+                self.shared.report(report.sent_to(self.broker_id));
             }
         }
     }

@@ -428,6 +428,7 @@ impl ProducerShared {
                 },
                 len: 1,
                 charged_bytes: waiting.payload_bytes as u64,
+                broker_id: -1,
             });
         }
     }

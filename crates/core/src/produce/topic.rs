@@ -17,7 +17,7 @@ use crate::{
     rng::Rng,
     sync::{
         Mutex,
-        atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -38,6 +38,8 @@ pub struct ProducerTopic {
     leaderless: Mutex<Vec<i32>>,
     /// How many these are, so that nobody takes the lock while there are none.
     leaderless_count: AtomicU32,
+    /// No partition has a leader.
+    is_leaderless: AtomicBool,
     /// The topic's own `broker.linger.ms` in nanoseconds, or [`NO_LINGER`].
     linger: AtomicU64,
     /// Random numbers for the partitioner.
@@ -103,6 +105,7 @@ impl ProducerTopic {
             sticky_until: AtomicU64::new(0),
             leaderless: Mutex::default(),
             leaderless_count: AtomicU32::new(0),
+            is_leaderless: AtomicBool::new(false),
             linger: AtomicU64::new(NO_LINGER),
             rng: Mutex::new(rng),
             budget,
@@ -192,7 +195,9 @@ impl ProducerTopic {
 
     /// Says which partitions have no leader, in order. If none has one, none is better than another.
     pub(crate) fn set_leaderless(&self, mut partitions: Vec<i32>, count: i32) {
-        if partitions.len() >= count.max(0) as usize {
+        let is_leaderless = partitions.len() >= count.max(0) as usize;
+        self.is_leaderless.store(is_leaderless, Ordering::Relaxed);
+        if is_leaderless {
             partitions.clear();
         }
         let mut leaderless = self.leaderless.lock();
@@ -206,6 +211,12 @@ impl ProducerTopic {
         }
         self.leaderless_count.store(partitions.len() as u32, Ordering::Relaxed);
         *leaderless = partitions;
+    }
+
+    /// Whether the partition exists and has a leader, as far as is known.
+    pub fn has_leader(&self, partition: i32) -> bool {
+        let exists = self.partition_count().is_some_and(|count| (0..count).contains(&partition));
+        exists && !self.is_leaderless.load(Ordering::Relaxed) && self.is_available(partition)
     }
 
     /// False if the partition has no leader while others have one.
@@ -410,6 +421,19 @@ mod tests {
         topic.set_leaderless(vec![0, 1, 2], 4);
         let only = |n: u64| topic.sticky_partition(4, at(9000 + n * 20), linger).0;
         assert!((0..10).all(|n| only(n) == 3));
+    }
+
+    #[test]
+    fn only_a_partition_that_exists_and_that_somebody_leads_has_a_leader() {
+        let topic = ProducerTopic::new(Arc::from("t"), Arc::new(Budget::new(0, 1000)), Rng::from_seed(1));
+        assert!(!topic.has_leader(0), "nothing is known yet");
+        topic.set_partitions(4, |_| (), |_| ());
+        topic.set_leaderless(vec![3], 4);
+        assert!(topic.has_leader(1) && !topic.has_leader(3) && !topic.has_leader(4) && !topic.has_leader(-1));
+        topic.set_leaderless(vec![0, 1, 2, 3], 4);
+        assert!(!topic.has_leader(1));
+        topic.set_leaderless(Vec::new(), 4);
+        assert!(topic.has_leader(3));
     }
 
     #[test]

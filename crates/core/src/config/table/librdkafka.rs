@@ -552,7 +552,7 @@ pub(super) const ROWS: &[Property] = &[
         .consumer()
         .one_of(&["none", "file", "broker"], "broker")
         .deprecated()
-        .accepted("offsets are stored in the broker once consumer groups are built")
+        .accepted("offsets are stored in the broker; the older consumer of the C library has a property of its topics for that")
         .doc("Where offsets are stored."),
     Property::global("isolation.level")
         .consumer()
@@ -821,23 +821,23 @@ pub(super) const ROWS: &[Property] = &[
         .consumer()
         .string(".")
         .deprecated()
-        .accepted("offsets aren't stored in files")
+        .accepted("the older consumer of the C library alone stores offsets in files")
         .doc("The file or folder of the old consumer's offsets."),
     Property::topic("offset.store.sync.interval.ms")
         .consumer()
         .integer(-1, 86400000, "-1")
         .deprecated()
-        .accepted("offsets aren't stored in files")
+        .accepted("the older consumer of the C library alone stores offsets in files")
         .doc("How often the offset file is synced."),
     Property::topic("offset.store.method")
         .consumer()
         .one_of(&["file", "broker"], "broker")
         .deprecated()
-        .accepted("offsets aren't stored in files")
+        .accepted("the older consumer of the C library alone stores offsets in files")
         .doc("Where the old consumer stores its offsets."),
     Property::topic("consume.callback.max.messages")
         .consumer()
         .integer(0, 1000000, "0")
-        .accepted("the C library's callback consumer isn't there yet")
+        .accepted("only the C library has calls that hand messages to a callback")
         .doc("The most messages one callback consume hands over; 0 means no limit."),
 ];

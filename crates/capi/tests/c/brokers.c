@@ -1,0 +1,131 @@
+/* Which broker: of a report, of a message that was fetched, and the controller, on a cluster of three. */
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int bad;
+
+#define CHECK(what)                                                                                                    \
+        do {                                                                                                           \
+                if (!(what)) {                                                                                         \
+                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
+                        bad++;                                                                                         \
+                }                                                                                                      \
+        } while (0)
+
+static void set(rd_kafka_conf_t *conf, const char *name, const char *value) {
+        char errstr[256];
+        if (rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr)) != RD_KAFKA_CONF_OK) {
+                fprintf(stderr, "%s\n", errstr);
+                bad++;
+        }
+}
+
+static int reports;
+static int32_t reported;
+
+static void on_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque) {
+        (void)rk;
+        (void)opaque;
+        reports++;
+        reported = rd_kafka_message_broker_id(message);
+}
+
+static int produce(rd_kafka_t *rk, int32_t partition) {
+        return rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("brokers"), RD_KAFKA_V_PARTITION(partition),
+                                 RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                                 RD_KAFKA_V_END);
+}
+
+int main(void) {
+        char errstr[256];
+        const char *servers;
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_topic_partition_list_t *list;
+        rd_kafka_mock_cluster_t *cluster;
+        rd_kafka_message_t *message;
+        rd_kafka_t *rk, *consumer;
+        int32_t controller;
+        int i, seen[3];
+
+        set(conf, "test.mock.num.brokers", "3");
+        set(conf, "log_level", "2");
+        rd_kafka_conf_set_dr_msg_cb(conf, on_report);
+        rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
+        CHECK(rk != NULL);
+        if (!rk)
+                return 1;
+        cluster = rd_kafka_handle_mock_cluster(rk);
+        servers = rd_kafka_mock_cluster_bootstraps(cluster);
+        CHECK(rd_kafka_mock_topic_create(cluster, "brokers", 3, 1) == 0);
+        for (i = 0; i < 3; i++)
+                CHECK(rd_kafka_mock_partition_set_leader(cluster, "brokers", i, 3 - i) == 0);
+
+        controller = rd_kafka_controllerid(rk, 10000);
+        CHECK(controller >= 1 && controller <= 3);
+        CHECK(rd_kafka_controllerid(rk, 0) == controller);
+
+        for (i = 0; i < 3; i++) {
+                CHECK(produce(rk, i) == 0 && rd_kafka_flush(rk, 10000) == 0);
+                CHECK(reports == i + 1 && reported == 3 - i);
+        }
+        /* What never left has no broker; what may be under way has the one that it went to. */
+        CHECK(rd_kafka_mock_broker_set_down(cluster, 3) == 0);
+        CHECK(produce(rk, 0) == 0);
+        CHECK(rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE) == 0 && rd_kafka_flush(rk, 10000) == 0);
+        CHECK(reports == 4 && (reported == -1 || reported == 3));
+        CHECK(rd_kafka_mock_broker_set_up(cluster, 3) == 0);
+        CHECK(rd_kafka_message_broker_id(NULL) == -1);
+
+        /* Who asks a producer without brokers is told at once. */
+        conf = rd_kafka_conf_new();
+        set(conf, "bootstrap.servers", "127.0.0.1:1");
+        set(conf, "log_level", "0");
+        consumer = rd_kafka_new(RD_KAFKA_CONSUMER, conf, errstr, sizeof(errstr));
+        CHECK(rd_kafka_controllerid(consumer, 0) == -1);
+        CHECK(rd_kafka_controllerid(consumer, 100) == -1);
+        rd_kafka_destroy(consumer);
+
+        /* With acks=0 nobody answers, but it is known where the message went. */
+        {
+                rd_kafka_t *quick;
+                conf = rd_kafka_conf_new();
+                set(conf, "bootstrap.servers", servers);
+                set(conf, "acks", "0");
+                rd_kafka_conf_set_dr_msg_cb(conf, on_report);
+                quick = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
+                reported = -2;
+                CHECK(produce(quick, 1) == 0 && rd_kafka_flush(quick, 10000) == 0 && reported == 2);
+                rd_kafka_destroy(quick);
+        }
+
+        conf = rd_kafka_conf_new();
+        set(conf, "bootstrap.servers", servers);
+        set(conf, "group.id", "brokers");
+        set(conf, "enable.partition.eof", "true");
+        consumer = rd_kafka_new(RD_KAFKA_CONSUMER, conf, errstr, sizeof(errstr));
+        list = rd_kafka_topic_partition_list_new(3);
+        for (i = 0; i < 3; i++)
+                rd_kafka_topic_partition_list_add(list, "brokers", i)->offset = RD_KAFKA_OFFSET_BEGINNING;
+        CHECK(rd_kafka_assign(consumer, list) == 0);
+        seen[0] = seen[1] = seen[2] = 0;
+        for (i = 0; i < 100 && !(seen[0] && seen[1] && seen[2]); i++) {
+                message = rd_kafka_consumer_poll(consumer, 1000);
+                if (!message)
+                        continue;
+                if (!message->err) {
+                        CHECK(rd_kafka_message_broker_id(message) == 3 - message->partition);
+                        seen[message->partition] = 1;
+                } else
+                        CHECK(rd_kafka_message_broker_id(message) == -1);
+                rd_kafka_message_destroy(message);
+        }
+        CHECK(seen[0] && seen[1] && seen[2]);
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_consumer_close(consumer);
+        rd_kafka_destroy(consumer);
+        rd_kafka_destroy(rk);
+        return bad != 0;
+}

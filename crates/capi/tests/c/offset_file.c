@@ -1,0 +1,239 @@
+/* The older consumer with offset.store.method=file: what is stored comes back, in which files, and what becomes of a
+ * file that makes no sense. */
+#define _DEFAULT_SOURCE
+#include <librdkafka/rdkafka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int bad, errors, warnings;
+static char folder[] = "/tmp/ottla-offsets-XXXXXX";
+
+#define CHECK(what)                                                                                                    \
+        do {                                                                                                           \
+                if (!(what)) {                                                                                         \
+                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
+                        bad++;                                                                                         \
+                }                                                                                                      \
+        } while (0)
+
+#define COUNT 500
+
+static void on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque) {
+        (void)rk;
+        (void)reason;
+        (void)opaque;
+        if (err == RD_KAFKA_RESP_ERR__FS)
+                errors++;
+}
+
+static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *line) {
+        (void)rk;
+        if (!strcmp(facility, "CONFWARN")) {
+                fprintf(stderr, "%d %s\n", level, line);
+                warnings++;
+        }
+}
+
+static void set(rd_kafka_topic_conf_t *conf, const char *name, const char *value) {
+        char errstr[256];
+        if (rd_kafka_topic_conf_set(conf, name, value, errstr, sizeof(errstr)) != RD_KAFKA_CONF_OK) {
+                fprintf(stderr, "%s\n", errstr);
+                bad++;
+        }
+}
+
+static void path_of(char *path, size_t size, const char *name) {
+        snprintf(path, size, "%s/%s", folder, name);
+}
+
+static void write_file(const char *name, const char *content) {
+        char path[256];
+        FILE *file;
+        path_of(path, sizeof(path), name);
+        file = fopen(path, "w");
+        fputs(content, file);
+        fclose(file);
+}
+
+/* The offset in a file, or -1. */
+static long in_file(const char *name) {
+        char path[256];
+        long offset = -1;
+        FILE *file;
+        path_of(path, sizeof(path), name);
+        file = fopen(path, "r");
+        if (!file)
+                return -1;
+        if (fscanf(file, "%ld", &offset) != 1)
+                offset = -1;
+        fclose(file);
+        return offset;
+}
+
+static rd_kafka_t *client(const char *brokers, const char *group) {
+        char errstr[256];
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_t *rk;
+        rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr));
+        rd_kafka_conf_set(conf, "enable.auto.commit", "false", errstr, sizeof(errstr));
+        if (group)
+                rd_kafka_conf_set(conf, "group.id", group, errstr, sizeof(errstr));
+        rd_kafka_conf_set_error_cb(conf, on_error);
+        rd_kafka_conf_set_log_cb(conf, on_log);
+        rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, errstr, sizeof(errstr));
+        CHECK(rk != NULL);
+        return rk;
+}
+
+static rd_kafka_topic_t *topic_of(rd_kafka_t *rk, const char *path, const char *interval, const char *reset) {
+        rd_kafka_topic_conf_t *conf = rd_kafka_topic_conf_new();
+        set(conf, "offset.store.method", "file");
+        set(conf, "offset.store.path", path);
+        set(conf, "offset.store.sync.interval.ms", "0");
+        set(conf, "auto.commit.interval.ms", interval);
+        set(conf, "auto.offset.reset", reset);
+        return rd_kafka_topic_new(rk, "files", conf);
+}
+
+/* Reads so many messages; the offset of the first, or -1. */
+static long consume(rd_kafka_topic_t *topic, int count) {
+        long first = -1;
+        int i;
+        for (i = 0; i < count; i++) {
+                rd_kafka_message_t *message = rd_kafka_consume(topic, 0, 10000);
+                if (!message || message->err) {
+                        fprintf(stderr, "%s\n", message ? rd_kafka_message_errstr(message) : "nothing");
+                        bad++;
+                        if (message)
+                                rd_kafka_message_destroy(message);
+                        return -1;
+                }
+                if (first < 0)
+                        first = (long)message->offset;
+                rd_kafka_message_destroy(message);
+        }
+        return first;
+}
+
+int main(int argc, char **argv) {
+        char errstr[256], path[256];
+        rd_kafka_conf_t *conf;
+        rd_kafka_topic_t *topic;
+        rd_kafka_message_t *message;
+        rd_kafka_t *rk;
+        int i;
+
+        if (argc < 2 || !mkdtemp(folder))
+                return 2;
+        conf = rd_kafka_conf_new();
+        rd_kafka_conf_set(conf, "bootstrap.servers", argv[1], errstr, sizeof(errstr));
+        rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
+        topic = rd_kafka_topic_new(rk, "files", NULL);
+        for (i = 0; i < COUNT; i++)
+                CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, (void *)"value", 5, NULL, 0, NULL) == 0);
+        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(rk);
+
+        /* There is no file at first: the reset says where to begin. Stopping writes. */
+        rk = client(argv[1], NULL);
+        topic = topic_of(rk, folder, "60000", "smallest");
+        CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
+        CHECK(consume(topic, 10) == 0);
+        CHECK(in_file("files-0.offset") == -1);
+        CHECK(rd_kafka_consume_stop(topic, 0) == 0);
+        CHECK(in_file("files-0.offset") == 10);
+        /* It goes on from there, and the time writes. */
+        CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
+        CHECK(consume(topic, 5) == 10);
+        rd_kafka_consume_stop(topic, 0);
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(rk);
+        CHECK(in_file("files-0.offset") == 15);
+
+        /* Another client; the group is in the file's name, with what no name can have; an offset of one's own. */
+        rk = client(argv[1], "a/b:c");
+        topic = topic_of(rk, folder, "10", "smallest");
+        CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
+        CHECK(consume(topic, 20) == 0);
+        for (i = 0; i < 1000 && in_file("files-0-a%2Fb%3Ac.offset") != 20; i++)
+                usleep(10000);
+        CHECK(in_file("files-0-a%2Fb%3Ac.offset") == 20);
+        CHECK(rd_kafka_offset_store(topic, 0, 99) == 0);
+        /* Destroying writes what is left. */
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(rk);
+        CHECK(in_file("files-0-a%2Fb%3Ac.offset") == 100);
+
+        /* A path that is no folder is the file; what was written by the original is read. */
+        write_file("mine", "42\n");
+        path_of(path, sizeof(path), "mine");
+        rk = client(argv[1], NULL);
+        topic = topic_of(rk, path, "60000", "smallest");
+        CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
+        CHECK(consume(topic, 1) == 42);
+        CHECK(rd_kafka_consume_stop(topic, 0) == 0 && in_file("mine") == 43);
+        /* Another beginning does not ask the file, but writes it. */
+        CHECK(rd_kafka_consume_start(topic, 0, 7) == 0);
+        CHECK(consume(topic, 1) == 7);
+        CHECK(rd_kafka_consume_stop(topic, 0) == 0 && in_file("mine") == 8);
+
+        /* A file that makes no sense is an error, and the reset says where to begin; an empty one is none. */
+        CHECK(errors == 0);
+        for (i = 0; i < 5; i++) {
+                static const char *contents[] = {"nonsense\n", "-5\n", "99999999999999999999\n", "12 34\n", ""};
+                write_file("mine", contents[i]);
+                CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
+                CHECK(consume(topic, 3) == 0);
+                CHECK(rd_kafka_consume_stop(topic, 0) == 0 && in_file("mine") == 3);
+                rd_kafka_poll(rk, 0);
+                CHECK(errors == (i < 4 ? i + 1 : 4));
+        }
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(rk);
+
+        /* A device is no file to put another in the place of; and without a file a reset that is an error is one. */
+        errors = 0;
+        rk = client(argv[1], NULL);
+        topic = topic_of(rk, "/dev/null", "60000", "error");
+        CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
+        message = rd_kafka_consume(topic, 0, 10000);
+        CHECK(message && message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET && message->partition == 0);
+        if (message)
+                rd_kafka_message_destroy(message);
+        rd_kafka_poll(rk, 0);
+        CHECK(errors == 1);
+        rd_kafka_consume_stop(topic, 0);
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(rk);
+
+        /* What can't be written is told once. */
+        errors = 0;
+        path_of(path, sizeof(path), "no/such/folder");
+        rk = client(argv[1], NULL);
+        topic = topic_of(rk, path, "10", "smallest");
+        CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
+        CHECK(consume(topic, 1) == 0);
+        for (i = 0; i < 1000 && !errors; i++)
+                rd_kafka_poll(rk, 10);
+        CHECK(consume(topic, 1) == 1);
+        rd_kafka_poll(rk, 100);
+        CHECK(errors == 1);
+        rd_kafka_consume_stop(topic, 0);
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(rk);
+
+        CHECK(warnings == 0);
+        if (!bad) {
+                static const char *names[] = {"files-0.offset", "files-0-a%2Fb%3Ac.offset", "mine"};
+                for (i = 0; i < 3; i++) {
+                        path_of(path, sizeof(path), names[i]);
+                        CHECK(unlink(path) == 0);
+                }
+                CHECK(rmdir(folder) == 0);
+        }
+        return bad != 0;
+}
