@@ -139,7 +139,7 @@ impl Accumulator {
     /// Keeps others out for a few records in a row.
     #[inline]
     pub(super) fn hold(&self) -> Held<'_> {
-        Held { budget: &self.budget, state: self.state.lock() }
+        Held { budget: &self.budget, state: self.state.lock(), wake: WakeLater(None) }
     }
 
     /// Names the broker that is to be told from now on, and says whether there is something to send already.
@@ -248,6 +248,30 @@ impl Accumulator {
 pub(super) struct Held<'a> {
     budget: &'a Budget,
     state: ShortGuard<'a, State>,
+    /// Dropped after the lock: an owner who is woken while it is held would run into it.
+    wake: WakeLater,
+}
+
+/// Whom to wake in the end.
+#[derive(Debug)]
+struct WakeLater(Option<Arc<ReadyList>>);
+
+impl WakeLater {
+    #[inline]
+    fn note(&mut self, owner: Option<&Arc<ReadyList>>) {
+        if let Some(owner) = owner {
+            self.0 = Some(Arc::clone(owner));
+        }
+    }
+}
+
+impl Drop for WakeLater {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(ready) = &self.0 {
+            ready.wake();
+        }
+    }
 }
 
 impl Held<'_> {
@@ -289,7 +313,7 @@ impl Held<'_> {
         let opened_batch = state.open.is_none();
         if opened_batch && join_only {
             if filled {
-                state.announce(true, now);
+                self.wake.note(state.announce(true, now));
             }
             return Ok(Appended::NothingToJoin);
         }
@@ -297,7 +321,7 @@ impl Held<'_> {
             && let Err(NoRoom) = self.budget.try_charge_lease(&mut state.lease, payload_bytes, state.last_len)
         {
             if filled {
-                state.announce(true, now);
+                self.wake.note(state.announce(true, now));
             }
             return Err(Refused::NoRoom);
         }
@@ -323,26 +347,28 @@ impl Held<'_> {
             let tracker = open.tracker.get_or_insert_with(|| Arc::new(Tracker::default()));
             *track = Some((Arc::clone(tracker), open.builder.record_count() as usize - 1));
         }
-        if let Some(owner) = &state.owner {
-            owner.ready.add_bytes(payload_bytes);
+        if let Some(owner) = &state.owner
+            && owner.ready.add_bytes(payload_bytes)
+        {
+            self.wake.note(Some(&owner.ready));
         }
         if opened_batch {
-            state.announce(filled, now);
+            self.wake.note(state.announce(filled, now));
         }
         Ok(Appended::Yes)
     }
 }
 
 impl State {
-    /// Tells the owner that there is something, unless it knows and nothing is urgent.
-    fn announce(&mut self, full: bool, now: Instant) {
+    /// Tells the owner that there is something, unless it knows and nothing is urgent; answers it if it is to be woken.
+    fn announce(&mut self, full: bool, now: Instant) -> Option<&Arc<ReadyList>> {
         let since = self.full.front().map_or(now, |oldest| oldest.since);
-        if let Some(owner) = &self.owner
-            && (!self.announced || full)
-        {
-            self.announced = true;
-            owner.ready.push(Ready { slot: owner.slot, since, full });
+        let owner = self.owner.as_ref()?;
+        if self.announced && !full {
+            return None;
         }
+        self.announced = true;
+        owner.ready.push(Ready { slot: owner.slot, since, full }).then_some(&owner.ready)
     }
 }
 
@@ -366,3 +392,46 @@ impl Remaining {
 pub const RECORD_OVERHEAD: usize = 36;
 /// The two lengths of a header.
 pub const HEADER_OVERHEAD: usize = 10;
+
+#[cfg(all(test, not(ottla_loom)))]
+mod tests {
+    use std::sync::{
+        OnceLock,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    };
+
+    use super::*;
+    use crate::wake::{Wake, WakeHandle};
+
+    /// Does at once what an owner does that is woken: looks at the accumulator.
+    #[derive(Default)]
+    struct Eager {
+        accumulator: OnceLock<Arc<Accumulator>>,
+        seen: AtomicUsize,
+    }
+
+    impl Wake for Eager {
+        fn wake(&self) {
+            let accumulator = self.accumulator.get().expect("it was set before the first record");
+            self.seen.fetch_add(accumulator.queued().0, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn an_owner_is_woken_when_the_partition_is_free_again() {
+        let eager = Arc::new(Eager::default());
+        let wake = WakeHandle::new(Arc::clone(&eager) as Arc<dyn Wake>);
+        let (flushing, differ) = (Arc::default(), Arc::new(AtomicBool::new(false)));
+        let ready = Arc::new(ReadyList::new(wake, flushing, differ, None, None));
+        let budget = Arc::new(Budget::new(100, 1_000_000));
+        let accumulator = Arc::new(Accumulator::new(Arc::from("t"), 0, budget));
+        accumulator.set_owner(&ready, 0);
+        eager.accumulator.set(Arc::clone(&accumulator)).unwrap();
+        let limits = BatchLimits { max_bytes: 1000, max_records: 10, max_age_nanos: 1, sums_early: false };
+        let (now, record, pool) = (Instant::from_nanos(1), Record::new(), ChunkPool::new());
+        let appended =
+            accumulator.hold().append(now, &record, 0, 0, false, false, Charge::Now, &limits, &pool, None);
+        assert_eq!(appended, Ok(Appended::Yes));
+        assert_eq!(eager.seen.load(Ordering::Relaxed), 1);
+    }
+}

@@ -67,28 +67,33 @@ impl ReadyList {
         }
     }
 
-    /// A partition has something to send. Wakes the owner only if it would sleep too long otherwise.
-    pub fn push(&self, ready: Ready) {
-        let wake = {
+    /// A partition has something to send. True if the owner would sleep too long otherwise: then the caller calls
+    /// [`Self::wake`] when it holds no lock any more that the owner will want.
+    #[must_use]
+    pub fn push(&self, ready: Ready) -> bool {
+        let is_news = {
             let mut state = self.state.lock();
             state.ready.push(ready);
             let enough = state.collected + state.ready.len() >= state.max_partitions;
             !std::mem::replace(&mut state.armed, true) || ready.full || enough
         };
-        if wake || self.flushing.load(Ordering::Relaxed) > 0 || self.lingers_differ.load(Ordering::Relaxed) {
-            self.wake.wake();
-        }
+        is_news || self.flushing.load(Ordering::Relaxed) > 0 || self.lingers_differ.load(Ordering::Relaxed)
     }
 
-    /// Counts bytes that were appended; wakes the owner when its limit is passed.
+    /// Counts bytes that were appended. True if they passed the limit: then the owner is to be woken as by [`Self::push`].
     #[inline]
-    pub fn add_bytes(&self, bytes: usize) {
-        if self.max_bytes != u64::MAX {
-            let before = self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-            if before < self.max_bytes && before + bytes as u64 >= self.max_bytes {
-                self.wake.wake();
-            }
+    #[must_use]
+    pub fn add_bytes(&self, bytes: usize) -> bool {
+        if self.max_bytes == u64::MAX {
+            return false;
         }
+        let before = self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        before < self.max_bytes && before + bytes as u64 >= self.max_bytes
+    }
+
+    /// Wakes the owner.
+    pub fn wake(&self) {
+        self.wake.wake();
     }
 
     /// Bytes were taken out.
