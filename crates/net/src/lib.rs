@@ -14,6 +14,7 @@
 //! itself of it.
 
 pub mod clock;
+pub mod injection;
 pub mod mailbox;
 pub mod reactor;
 mod resolver;

@@ -61,6 +61,8 @@ pub enum Letter {
     Wake(Owner, Arc<AtomicBool>),
     /// A host's addresses, or why there are none.
     Resolved(ClientId, BrokerKey, Result<Vec<SocketAddr>, String>),
+    /// A client is broken: drop what this thread has of it.
+    Abandon(Arc<ClientRoute>),
     /// No clients are left.
     Stop,
 }
@@ -158,6 +160,7 @@ impl fmt::Debug for Letter {
             Self::BrokerDone(..) => "BrokerDone",
             Self::Wake(..) => "Wake",
             Self::Resolved(..) => "Resolved",
+            Self::Abandon(..) => "Abandon",
             Self::Stop => "Stop",
         })
     }

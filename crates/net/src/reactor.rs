@@ -1,8 +1,10 @@
 //! The loop of an I/O thread: letters, sockets, timers, in that order, then sleep.
 
 use std::{
+    any::Any,
     collections::{BTreeSet, HashMap, VecDeque},
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Duration,
 };
@@ -20,6 +22,7 @@ use slab::Slab;
 
 use crate::{
     clock,
+    injection::{Place, reach},
     mailbox::{Letter, Mailbox, Owner, OwnerWaker},
     runtime::{ClientId, ClientRoute, token},
     socket::{Socket, Turn},
@@ -132,33 +135,50 @@ impl Reactor {
                 self.add(owner, Machine::Cluster(core), route);
             }
             Letter::AddBroker { route, key, host, port, node_id, rng, parts } => {
+                if route.broken().is_some() {
+                    return;
+                }
                 let owner = Owner::Broker(route.client, key);
                 let wake = WakeHandle::new(Arc::new(OwnerWaker::new(Arc::clone(&self.mailbox), owner)));
-                let core = BrokerCore::new(&parts, host, port, node_id, wake, rng);
-                let broker = Broker { key, core, socket: None, done: false };
-                self.add(owner, Machine::Broker(Box::new(broker)), route);
+                let make = || {
+                    reach(&route, Place::BrokerStart);
+                    BrokerCore::new(&parts, host, port, node_id, wake, rng)
+                };
+                match catch_unwind(AssertUnwindSafe(make)) {
+                    Ok(core) => {
+                        let broker = Broker { key, core, socket: None, done: false };
+                        self.add(owner, Machine::Broker(Box::new(broker)), route);
+                    }
+                    Err(panic) => break_down(&route, &*panic),
+                }
             }
             Letter::ToCluster(client, from, mail) => {
-                self.with_cluster(client, |core| core.handle_mail(now, from, mail));
+                self.with_cluster(client, Place::ClusterMail, |core| core.handle_mail(now, from, mail));
             }
             Letter::ToBroker(client, key, mail) => {
-                self.with_broker(client, key, |broker| broker.core.handle_mail(now, mail));
+                self.with_broker(client, key, Place::BrokerMail, |broker| broker.core.handle_mail(now, mail));
             }
             Letter::BrokerDone(client, key) => {
-                self.with_cluster(client, |core| core.handle_broker_done(key));
+                self.with_cluster(client, Place::ClusterMail, |core| core.handle_broker_done(key));
             }
             Letter::Wake(owner, pending) => {
                 OwnerWaker::open(&pending);
                 match owner {
-                    Owner::Cluster(client) => self.with_cluster(client, |core| core.handle_wake(now)),
+                    Owner::Cluster(client) => {
+                        self.with_cluster(client, Place::ClusterWake, |core| core.handle_wake(now));
+                    }
                     Owner::Broker(client, key) => {
-                        self.with_broker(client, key, |broker| broker.core.handle_wake(now));
+                        self.with_broker(client, key, Place::BrokerWake, |broker| {
+                            broker.core.handle_wake(now)
+                        });
                     }
                 }
             }
             Letter::Resolved(client, key, result) => {
-                self.with_broker(client, key, |broker| broker.core.handle_resolved(now, result));
+                let resolved = |broker: &mut Broker| broker.core.handle_resolved(now, result);
+                self.with_broker(client, key, Place::BrokerMail, resolved);
             }
+            Letter::Abandon(route) => self.abandon(&route),
             Letter::Stop => self.stopping = true,
         }
     }
@@ -168,7 +188,11 @@ impl Reactor {
             let owners = self.observed.entry(route.client).or_default();
             *owners += 1;
             if *owners == 1 {
-                observer.thread_starts(std::thread::current().name().unwrap_or_default());
+                let told = || observer.thread_starts(std::thread::current().name().unwrap_or_default());
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(told)) {
+                    // The letter that this makes drops the owner again.
+                    break_down(&route, &*panic);
+                }
             }
         }
         let slot = self.slots.insert(Slot { machine, route, deadline: None, dirty: false });
@@ -183,24 +207,86 @@ impl Reactor {
         *owners -= 1;
         if *owners == 0 {
             self.observed.remove(&route.client);
-            observer.thread_ends(std::thread::current().name().unwrap_or_default());
+            // It is the application's, and may panic. The client goes anyway.
+            let told = || observer.thread_ends(std::thread::current().name().unwrap_or_default());
+            let _ = catch_unwind(AssertUnwindSafe(told));
         }
     }
 
-    fn with_cluster(&mut self, client: ClientId, act: impl FnOnce(&mut ClusterCore)) {
+    fn with_cluster(&mut self, client: ClientId, place: Place, act: impl FnOnce(&mut ClusterCore)) {
         let Some(slot) = self.by_owner.get(&Owner::Cluster(client)).copied() else { return };
-        if let Machine::Cluster(core) = &mut self.slots[slot].machine {
-            act(core);
-        }
-        self.mark(slot);
+        self.step(slot, place, |machine, _| {
+            if let Machine::Cluster(core) = machine {
+                act(core);
+            }
+        });
     }
 
-    fn with_broker(&mut self, client: ClientId, key: BrokerKey, act: impl FnOnce(&mut Broker)) {
+    fn with_broker(&mut self, client: ClientId, key: BrokerKey, place: Place, act: impl FnOnce(&mut Broker)) {
         let Some(slot) = self.by_owner.get(&Owner::Broker(client, key)).copied() else { return };
-        if let Machine::Broker(broker) = &mut self.slots[slot].machine {
-            act(broker);
+        self.step(slot, place, |machine, _| {
+            if let Machine::Broker(broker) = machine {
+                act(broker);
+            }
+        });
+    }
+
+    /// One step of an owner. If it panics its client is broken, and only that.
+    fn step(&mut self, slot: usize, place: Place, act: impl FnOnce(&mut Machine, &Registry)) {
+        let Some(Slot { machine, route, .. }) = self.slots.get_mut(slot) else { return };
+        let registry = self.poll.registry();
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            reach(route, place);
+            act(machine, registry);
+        }));
+        match outcome {
+            Ok(()) => self.mark(slot),
+            Err(panic) => self.break_down(slot, &*panic),
         }
-        self.mark(slot);
+    }
+
+    /// An owner panicked. It is dropped at once, the client's others when their threads come to it.
+    #[cold]
+    fn break_down(&mut self, slot: usize, panic: &(dyn Any + Send)) {
+        let route = Arc::clone(&self.slots[slot].route);
+        break_down(&route, panic);
+        self.drop_broken(slot);
+    }
+
+    /// Drops what this thread has of a broken client.
+    fn abandon(&mut self, route: &Arc<ClientRoute>) {
+        let is_its = |(slot, entry): (usize, &Slot)| (entry.route.client == route.client).then_some(slot);
+        let slots: Vec<usize> = self.slots.iter().filter_map(is_its).collect();
+        slots.into_iter().for_each(|slot| self.drop_broken(slot));
+        // Reports and wakers are the application's: it may panic in them.
+        if catch_unwind(AssertUnwindSafe(|| route.abandoned())).is_err() {
+            route.finish();
+        }
+    }
+
+    /// Fails what an owner of a broken client has, as far as it still can, and drops it.
+    fn drop_broken(&mut self, slot: usize) {
+        let Slot { machine, route, deadline, .. } = self.slots.remove(slot);
+        self.by_owner.retain(|_, known| *known != slot);
+        self.dirty.retain(|known| *known != slot);
+        self.unfinished.retain(|known| *known != slot);
+        if let Some(deadline) = deadline {
+            self.timers.remove(&(deadline, slot));
+        }
+        let (registry, left) = (self.poll.registry(), Arc::clone(&route));
+        let _ = catch_unwind(AssertUnwindSafe(move || {
+            let mut machine = machine;
+            if let Machine::Broker(broker) = &mut machine {
+                broker.close_socket(registry);
+            }
+            reach(&route, Place::Abandon);
+            match (&mut machine, route.broken()) {
+                (Machine::Cluster(core), _) => core.abandon(),
+                (Machine::Broker(broker), Some(error)) => broker.core.abandon(error),
+                (Machine::Broker(_), None) => {}
+            }
+        }));
+        self.leave(&left);
     }
 
     fn mark(&mut self, slot: usize) {
@@ -215,21 +301,21 @@ impl Reactor {
         {
             self.timers.remove(&(at, slot));
             self.slots[slot].deadline = None;
-            match &mut self.slots[slot].machine {
+            self.step(slot, Place::Timer, |machine, _| match machine {
                 Machine::Cluster(core) => core.handle_timeout(now),
                 Machine::Broker(broker) => broker.core.handle_timeout(now),
-            }
-            self.mark(slot);
+            });
         }
     }
 
     fn handle_socket(&mut self, now: Instant, slot: usize, readable: bool, writable: bool, ending: bool) {
-        let Some(Slot { machine: Machine::Broker(broker), .. }) = self.slots.get_mut(slot) else { return };
-        if let Some(socket) = &mut broker.socket {
-            socket.note(readable, writable, ending);
-        }
-        broker.read(now, self.poll.registry());
-        self.mark(slot);
+        self.step(slot, Place::Socket, |machine, registry| {
+            let Machine::Broker(broker) = machine else { return };
+            if let Some(socket) = &mut broker.socket {
+                socket.note(readable, writable, ending);
+            }
+            broker.read(now, registry);
+        });
     }
 
     /// Carries out what the owners want until nobody wants anything.
@@ -248,26 +334,35 @@ impl Reactor {
         entry.dirty = false;
         let route = Arc::clone(&entry.route);
         let mut posted = Vec::new();
-        let mut over = false;
-        match &mut entry.machine {
-            Machine::Cluster(core) => {
-                while let Some(output) = core.poll_output() {
-                    over |= matches!(output, ClusterOutput::Done);
-                    posted.extend(cluster_letter(output, &route));
+        let (poll, unfinished) = (&self.poll, &mut self.unfinished);
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            reach(&route, Place::Output);
+            let mut over = false;
+            match &mut entry.machine {
+                Machine::Cluster(core) => {
+                    while let Some(output) = core.poll_output() {
+                        over |= matches!(output, ClusterOutput::Done);
+                        posted.extend(cluster_letter(output, &route));
+                    }
+                }
+                Machine::Broker(broker) => {
+                    broker.settle(now, slot, &route, poll, &mut posted);
+                    over = broker.done;
+                    if broker.socket.as_ref().is_some_and(Socket::has_news) {
+                        unfinished.push(slot);
+                    }
                 }
             }
-            Machine::Broker(broker) => {
-                broker.settle(now, slot, &route, &self.poll, &mut posted);
-                over = broker.done;
-                if broker.socket.as_ref().is_some_and(Socket::has_news) {
-                    self.unfinished.push(slot);
-                }
-            }
-        }
-        let deadline = match &entry.machine {
-            _ if over => None,
-            Machine::Cluster(core) => core.poll_timeout(),
-            Machine::Broker(broker) => broker.core.poll_timeout(),
+            let deadline = match &entry.machine {
+                _ if over => None,
+                Machine::Cluster(core) => core.poll_timeout(),
+                Machine::Broker(broker) => broker.core.poll_timeout(),
+            };
+            (over, deadline)
+        }));
+        let (over, deadline) = match outcome {
+            Ok(both) => both,
+            Err(panic) => return self.break_down(slot, &*panic),
         };
         if entry.deadline != deadline {
             if let Some(old) = std::mem::replace(&mut entry.deadline, deadline) {
@@ -407,6 +502,20 @@ impl Broker {
             }
         }
     }
+}
+
+/// A part of a client panicked: everybody who has a part of it is told.
+#[cold]
+fn break_down(route: &Arc<ClientRoute>, panic: &(dyn Any + Send)) {
+    let text = text_of(panic);
+    // Who waits for events is the application's: it may panic when it is woken.
+    let _ = catch_unwind(AssertUnwindSafe(|| route.break_down(&text)));
+}
+
+/// What a panic said.
+pub(crate) fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
 fn cluster_letter(output: ClusterOutput, route: &Arc<ClientRoute>) -> Option<(Arc<Mailbox>, Letter)> {

@@ -2,13 +2,14 @@
 
 use std::{
     net::SocketAddr,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, mpsc},
     thread,
 };
 
 use parking_lot::Mutex;
 
-use crate::transport::Transport;
+use crate::{reactor::text_of, transport::Transport};
 
 /// Resolves host names in order, off the I/O threads. The thread starts with the first name that is not an address.
 #[derive(Debug, Default)]
@@ -65,8 +66,11 @@ impl Resolver {
 
 fn run(jobs: &mpsc::Receiver<Job>) {
     while let Ok(Job { host, port, transport, answer }) = jobs.recv() {
-        let result = transport.resolve(&host, port);
+        let resolve = || transport.resolve(&host, port).map_err(|error| error.to_string());
+        // The thread is everybody's: it goes on whatever happens to one name.
+        let result = catch_unwind(AssertUnwindSafe(resolve)).unwrap_or_else(|panic| Err(text_of(&*panic)));
         drop(transport);
-        answer(result.map_err(|error| format!("can't resolve {host}: {error}")));
+        let answer = || answer(result.map_err(|error| format!("can't resolve {host}: {error}")));
+        let _ = catch_unwind(AssertUnwindSafe(answer));
     }
 }

@@ -3,8 +3,8 @@
 use std::{
     fmt, io,
     sync::{
-        Arc, Weak,
-        atomic::{AtomicU64, Ordering},
+        Arc, OnceLock, Weak,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
 };
@@ -14,7 +14,8 @@ use ottla_core::{
     broker::BrokerParts,
     cluster::{ClusterCore, ClusterSettings, command::Command, command::CommandQueue},
     completion::{Completion, Waiting, completion},
-    event::EventQueue,
+    error::{Error, ErrorKind},
+    event::{Event, EventQueue},
     mail::BrokerKey,
     rng::Rng,
     wake::{Wake, WakeHandle},
@@ -50,6 +51,12 @@ pub struct ClientRoute {
     pub(crate) sockets: SocketSettings,
     pub(crate) transport: Arc<dyn Transport>,
     done: Mutex<Option<Completion<()>>>,
+    commands: Arc<CommandQueue>,
+    events: Arc<EventQueue>,
+    /// The panic that ended the client, if one did.
+    broken: OnceLock<Error>,
+    /// How many I/O threads have yet to drop what they have of a broken client.
+    threads_left: AtomicUsize,
 }
 
 /// Options of sockets.
@@ -130,6 +137,9 @@ impl Runtime {
         let count = mailboxes.len();
         mailboxes.rotate_left(client.0 as usize % count);
         let ClientParts { cluster, broker, sockets, transport, events, seed } = parts;
+        let home = Arc::clone(&mailboxes[0]);
+        let wake = WakeHandle::new(Arc::new(OwnerWaker::new(Arc::clone(&home), Owner::Cluster(client))));
+        let commands = Arc::new(CommandQueue::new(wake));
         let route = Arc::new(ClientRoute {
             client,
             runtime: Arc::downgrade(self),
@@ -138,10 +148,11 @@ impl Runtime {
             sockets,
             transport,
             done: Mutex::new(Some(done)),
+            commands: Arc::clone(&commands),
+            events: Arc::clone(&events),
+            broken: OnceLock::new(),
+            threads_left: AtomicUsize::new(count),
         });
-        let home = Arc::clone(&route.mailboxes[0]);
-        let wake = WakeHandle::new(Arc::new(OwnerWaker::new(Arc::clone(&home), Owner::Cluster(client))));
-        let commands = Arc::new(CommandQueue::new(wake));
         let core = ClusterCore::new(
             cluster,
             route.parts.producer.clone(),
@@ -209,6 +220,43 @@ impl ClientRoute {
     /// Where the cluster's owner runs.
     pub(crate) fn home(&self) -> &Arc<Mailbox> {
         &self.mailboxes[0]
+    }
+
+    /// The error of a broken client.
+    pub(crate) fn broken(&self) -> Option<&Error> {
+        self.broken.get()
+    }
+
+    /// A part of the client panicked: nothing is taken any more, the application is told, and all I/O threads drop what
+    /// they have of the client. Other clients go on.
+    pub(crate) fn break_down(self: &Arc<Self>, text: &str) {
+        let detail = format!("a part of the client panicked, please report it: {text}");
+        if self.broken.set(Error::new(ErrorKind::Bug, detail)).is_err() {
+            return;
+        }
+        let Some(error) = self.broken.get() else { return };
+        if let Some(producer) = &self.parts.producer {
+            producer.close(Some(error.clone()));
+        }
+        for mailbox in &self.mailboxes {
+            mailbox.post(Letter::Abandon(Arc::clone(self)));
+        }
+        self.events.push(Event::Fatal(error.clone()));
+    }
+
+    /// A thread has dropped what it had of the broken client. The last one fails what is left.
+    pub(crate) fn abandoned(&self) {
+        if self.threads_left.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return;
+        }
+        if let (Some(producer), Some(error)) = (&self.parts.producer, self.broken.get()) {
+            producer.abandon(error);
+        }
+        if let Some(consumer) = &self.parts.consumer {
+            consumer.queue.close();
+        }
+        self.commands.abandon();
+        self.finish();
     }
 
     /// The client is over.

@@ -513,6 +513,14 @@ impl BrokerCore {
         self.outputs.push_back(BrokerOutput::Done);
     }
 
+    /// A part of the client panicked: fails everything that is left with `error`. The owner is of no use afterwards.
+    pub fn abandon(&mut self, error: &Error) {
+        self.closed = true;
+        if let Some(sender) = &mut self.sender {
+            sender.abandon(&mut self.connection, error);
+        }
+    }
+
     /// Mail that came after the end goes back.
     fn bounce(&mut self, mail: ToBroker) {
         match mail {

@@ -1,6 +1,6 @@
 //! The second of the three places where threads meet: what the application asks of the cluster's owner.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, mem, sync::Arc};
 
 use crate::{
     admin::AdminCall,
@@ -33,24 +33,47 @@ pub enum Command {
 /// Commands on their way. Bounded by what the application waits for: each call has at most one command under way.
 #[derive(Debug)]
 pub struct CommandQueue {
-    commands: Mutex<VecDeque<Command>>,
+    commands: Mutex<Commands>,
     wake: WakeHandle,
+}
+
+#[derive(Debug, Default)]
+struct Commands {
+    queue: VecDeque<Command>,
+    /// Nobody reads them any more.
+    is_abandoned: bool,
 }
 
 impl CommandQueue {
     /// An empty queue whose owner is woken by `wake`.
     pub fn new(wake: WakeHandle) -> Self {
-        Self { commands: Mutex::new(VecDeque::new()), wake }
+        Self { commands: Mutex::new(Commands::default()), wake }
     }
 
     /// Appends a command.
     pub fn push(&self, command: Command) {
-        self.commands.lock().push_back(command);
+        let mut commands = self.commands.lock();
+        if commands.is_abandoned {
+            drop(commands);
+            // Who waits for its answer is woken and told that there is none.
+            return drop(command);
+        }
+        commands.queue.push_back(command);
+        drop(commands);
         self.wake.wake();
+    }
+
+    /// The owner is gone: nobody will read commands, and who waits for their answers waits no longer.
+    pub fn abandon(&self) {
+        let mut commands = self.commands.lock();
+        commands.is_abandoned = true;
+        let left = mem::take(&mut commands.queue);
+        drop(commands);
+        drop(left);
     }
 
     /// Takes the oldest command.
     pub fn pop(&self) -> Option<Command> {
-        self.commands.lock().pop_front()
+        self.commands.lock().queue.pop_front()
     }
 }

@@ -821,6 +821,21 @@ impl ClusterCore {
         self.brokers.close();
     }
 
+    /// A part of the client panicked: ends what was asked of this owner, and fails what no broker has. The owner is of no
+    /// use afterwards.
+    pub fn abandon(&mut self) {
+        self.closing = true;
+        self.requests.waiting.clear();
+        if let Some(producer) = &mut self.producer {
+            producer.close();
+            producer.abandon();
+        }
+        if let Some(fetch) = &mut self.fetch {
+            fetch.close();
+        }
+        self.admin.close();
+    }
+
     /// The last broker's owner is gone, and all partitions came back.
     fn end(&mut self) {
         if let Some(producer) = &mut self.producer {

@@ -333,6 +333,11 @@ impl Placements {
         self.closing = true;
     }
 
+    /// The client is broken: fails what no broker has.
+    pub(super) fn abandon(&mut self) {
+        self.fail_unassigned(Waiting::AllForGood, ErrorKind::Bug, None);
+    }
+
     /// The client is closed: fails what is left, also in topics that it never heard of.
     pub(super) fn end(&mut self) {
         self.fail_all(ErrorKind::Closed);

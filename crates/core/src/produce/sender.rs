@@ -380,6 +380,14 @@ impl Sender {
         self.fail_all_waiting(Waiting::All, kind);
     }
 
+    /// Fails everything that is left, partition by partition: the client is broken, and this may be, too.
+    pub fn abandon(&mut self, connection: &mut Connection, error: &Error) {
+        self.report_in_flight(connection, ErrorKind::Bug, |_| true);
+        for partition in &mut self.take_partitions() {
+            partition.fail_waiting(&self.shared, Waiting::AllForGood, |_| error.clone());
+        }
+    }
+
     /// All partitions, taken out: the broker is gone for good.
     pub fn take_partitions(&mut self) -> Vec<PartitionProducer> {
         self.by_partition.clear();

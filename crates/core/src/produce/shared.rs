@@ -12,6 +12,7 @@ use std::{
 use ottla_protocol::{
     batch::{ChunkPool, SealOptions},
     compress::Compression,
+    uuid::Uuid,
 };
 
 use super::{
@@ -19,6 +20,7 @@ use super::{
     batch::OpenBatchRest,
     budget::Budget,
     collector::Linger,
+    partition::{PartitionProducer, Waiting},
     partitioner::{Partitioner, Pick},
     producer_id::SharedIdentity,
     record::{Record, SendError},
@@ -441,6 +443,18 @@ impl ProducerShared {
                 topic.name(),
                 failed.into_iter().map(|record| (record, error.clone())).collect(),
             );
+        }
+    }
+
+    /// Fails what waits anywhere, whoever its owner is or was: the client is broken. Nothing is taken from now on.
+    pub fn abandon(&self, error: &Error) {
+        self.close(Some(error.clone()));
+        self.fail_all_waiting(error);
+        for topic in self.topics() {
+            for accumulator in topic.slots() {
+                let mut partition = PartitionProducer::new(Arc::clone(accumulator), Uuid::ZERO, -1);
+                partition.fail_waiting(self, Waiting::AllForGood, |_| error.clone());
+            }
         }
     }
 

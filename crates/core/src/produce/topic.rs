@@ -323,6 +323,11 @@ impl ProducerTopic {
     }
 
     /// A partition's accumulator, also while the partitions are only becoming known.
+    /// What collects the records of the partitions that are known.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = &Arc<Accumulator>> {
+        (0..).map_while(|partition| self.slot(partition))
+    }
+
     pub(crate) fn slot(&self, partition: i32) -> Option<&Arc<Accumulator>> {
         if partition < 0 {
             return None;
