@@ -28,7 +28,9 @@ const SOME_VERSIONS: [(ApiKey, i16, &[i16]); 5] = [
 ];
 
 /// A version of Metadata answers that tells ids of topics.
-const FIRST_METADATA_WITH_IDS: i16 = 10;
+const FIRST_WITH_IDS: i16 = 10;
+/// The last version in which both Produce and Fetch call topics by their names.
+const LAST_BY_NAME: i16 = 12;
 
 /// Errors that pass by themselves.
 const SOME_ERRORS: [(ApiKey, &[ErrorCode]); 4] = [
@@ -179,10 +181,14 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
             // A rolling upgrade, or one that is taken back.
             let mut versions = SOME_VERSIONS
                 .map(|(api, min, choices)| (api, min, choices[rng.below(choices.len() as u64) as usize]));
-            if knobs.topics_deleted {
-                // Without ids nobody can tell for sure that a topic was made anew.
+            let tells_ids = versions.iter().any(|of| of.0 == ApiKey::Metadata && of.2 >= FIRST_WITH_IDS);
+            if knobs.ids_told {
                 let metadata = versions.iter_mut().filter(|of| of.0 == ApiKey::Metadata);
-                metadata.for_each(|of| of.2 = of.2.max(FIRST_METADATA_WITH_IDS));
+                metadata.for_each(|of| of.2 = of.2.max(FIRST_WITH_IDS));
+            } else if knobs.topics_deleted && !tells_ids {
+                // No release wants topics to be called by ids that it does not tell.
+                let by_id = versions.iter_mut().filter(|of| matches!(of.0, ApiKey::Produce | ApiKey::Fetch));
+                by_id.for_each(|of| of.2 = of.2.min(LAST_BY_NAME));
             }
             world.trace.note(now, format_args!("broker {} is replaced by one with {versions:?}", broker.0));
             let mut control = world.cluster.control();

@@ -45,6 +45,8 @@ pub struct Knobs {
     pub unclean: bool,
     /// Topics are deleted and made anew.
     pub topics_deleted: bool,
+    /// Brokers of every release tell the ids of topics.
+    pub ids_told: bool,
     /// Whoever wants to be idempotent has to wait for an identity so long.
     pub no_identity_for: Duration,
     /// How long followers lag.
@@ -74,6 +76,7 @@ impl Knobs {
         knobs.records_deleted = rng.chance(1, 3);
         knobs.unclean = rng.chance(1, 6);
         knobs.topics_deleted = rng.chance(1, 4);
+        knobs.ids_told = knobs.topics_deleted && Rng::from_seed(seed ^ 0x1d5).chance(1, 2);
         if rng.chance(1, 12) {
             knobs.no_identity_for = Duration::from_millis(rng.below(3_000));
         }
@@ -86,6 +89,11 @@ impl Knobs {
             knobs.consumer.topic_recreate = TopicRecreatePolicy::Reset;
         }
         knobs
+    }
+
+    /// Draws every knob, and lets some brokers tell no ids of topics also where topics are made anew.
+    pub fn without_ids(seed: u64) -> Self {
+        Self { ids_told: false, ..Self::from_seed(seed) }
     }
 
     /// Draws the knobs of a world in which only producers change logs and nobody deletes a topic.
@@ -163,6 +171,7 @@ impl Knobs {
             records_deleted: false,
             unclean: false,
             topics_deleted: false,
+            ids_told: false,
             no_identity_for: Duration::ZERO,
             lossy: rng.chance(1, 3),
             replication_lag: millis(pick(&mut rng, &[0, 0, 5, 100])),

@@ -108,4 +108,11 @@ mod found {
             assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
         }
     }
+
+    #[test]
+    fn a_consumer_asks_the_same_leader_under_the_epoch_of_a_topic_that_was_made_anew() {
+        for seed in [1283, 1465, 4513, 1_795_256_026_346_331_320, 1_795_256_026_346_332_238] {
+            assert_eq!(run(&Knobs::without_ids(seed), false).broken, None, "seed {seed}");
+        }
+    }
 }

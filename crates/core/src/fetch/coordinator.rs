@@ -198,6 +198,7 @@ impl FetchCoordinator {
                 self.refused.insert((Arc::clone(partition.handle.topic()), partition.handle.partition()));
                 self.take_back(partition, Place::HereUntilMetadata, None);
             }
+            FetchReply::UnknownEpoch(partition) => self.handle_unknown_epoch(now, partition),
             FetchReply::ReadFrom(partition, node) => self.take_back(partition, Place::Here, Some(node)),
             FetchReply::OutOfRange(partition) => self.handle_out_of_range(now, partition),
             FetchReply::Diverged(partition, epoch, offset) => {
@@ -723,6 +724,17 @@ impl FetchCoordinator {
         }
     }
 
+    /// A broker does not know the leader epoch that it was asked under: it is behind, or the epoch is of a topic that is
+    /// no more. Newer metadata tells the epoch; the same broker gets time to learn it.
+    fn handle_unknown_epoch(&mut self, now: Instant, partition: Box<PartitionConsumer>) {
+        let key = (Arc::clone(partition.handle.topic()), partition.handle.partition());
+        self.take_back(partition, Place::HereUntilMetadata, None);
+        if self.entries.get(&key).is_some_and(|entry| entry.place == Place::HereUntilMetadata) {
+            let at = now + self.shared.settings.fetch_error_backoff;
+            self.delay(key, at);
+        }
+    }
+
     /// A broker says that a partition has no such offset.
     fn handle_out_of_range(&mut self, now: Instant, partition: Box<PartitionConsumer>) {
         let key = (Arc::clone(partition.handle.topic()), partition.handle.partition());
@@ -988,6 +1000,29 @@ mod tests {
         let known = script.metadata.clone();
         script.coordinator.handle_metadata(NOW, &known, &[]);
         assert_eq!(script.wants(), ["adopt 1 from 6 version 1"]);
+    }
+
+    #[test]
+    fn an_epoch_that_the_leader_does_not_know_is_replaced_by_the_one_in_newer_metadata() {
+        let mut script = Script::new(OffsetReset::End);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let partition = script.back(6);
+        script.coordinator.handle_reply(NOW, FetchReply::UnknownEpoch(partition));
+        script.metadata.topics.get_mut("t").unwrap().partitions[0].leader_epoch = -1;
+        let known = script.metadata.clone();
+        script.coordinator.handle_metadata(NOW, &known, &[]);
+        assert!(script.wants().is_empty(), "the broker gets time to learn of the epoch");
+        let later = script.coordinator.poll_timeout().expect("it is tried again");
+        assert_eq!(later, NOW + script.shared.settings.fetch_error_backoff);
+        script.coordinator.handle_timeout(later);
+        script.coordinator.advance(later, &known);
+        match script.coordinator.poll_output() {
+            Some(FetchCoordinatorOutput::ToNode(1, FetchMail::Adopt(partition))) => {
+                assert_eq!((partition.offset, partition.leader_epoch), (6, -1), "the same leader");
+            }
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]

@@ -618,9 +618,16 @@ impl Fetcher {
             }
             return;
         }
-        if code == ErrorCode::UNKNOWN_LEADER_EPOCH {
-            // Either the broker is behind, or it is another topic of the same name whose epochs began again.
-            self.outputs.push_back(FetcherOutput::RefreshMetadata(Arc::clone(topic)));
+        if code == ErrorCode::UNKNOWN_LEADER_EPOCH
+            && !self.shared.settings.mutation.is(Mutant::KeepStaleLeader)
+        {
+            // Either the broker is behind, or it is another topic of the same name whose epochs began again. The leader may
+            // be the same, so that only who knows the newest metadata can tell under which epoch to ask.
+            if let Some(slot) = self.remove(topic, number) {
+                self.outputs.push_back(FetcherOutput::RefreshMetadata(Arc::clone(topic)));
+                self.reply(FetchReply::UnknownEpoch(slot.partition));
+            }
+            return;
         }
         let wait = self.rng.jitter(self.shared.settings.fetch_error_backoff, 20);
         let Some(slot) = self.topics.get_mut(topic).and_then(|slots| slots.partitions.get_mut(&number))

@@ -92,6 +92,8 @@ pub enum FetchReply {
     Released(Box<PartitionConsumer>),
     /// The broker says that it does not lead this partition.
     NotLeader(Box<PartitionConsumer>),
+    /// The broker does not know the leader epoch under which it was asked for this partition.
+    UnknownEpoch(Box<PartitionConsumer>),
     /// The partition has no such offset.
     OutOfRange(Box<PartitionConsumer>),
     /// The partition's log is another one than what was read of it: this epoch ended at this offset.

@@ -463,6 +463,20 @@ fn a_leader_that_is_none_gives_the_partition_back_with_its_offset() {
 }
 
 #[test]
+fn a_partition_whose_epoch_the_leader_does_not_know_is_given_back_for_another_epoch() {
+    let mut script = Script::new(12, ConsumerSettings::default());
+    script.adopt(0, 7);
+    script.fetch().unwrap();
+    script.answer(&response(5, vec![failed(0, ErrorCode::UNKNOWN_LEADER_EPOCH)]));
+    assert!(matches!(script.fetcher.poll_output(), Some(FetcherOutput::RefreshMetadata(_))));
+    assert!(matches!(
+        script.fetcher.poll_output(),
+        Some(FetcherOutput::ToCluster(FetchReply::UnknownEpoch(partition))) if partition.offset == 7
+    ));
+    assert!(!script.fetcher.wants_connection(), "nothing is asked under that epoch again");
+}
+
+#[test]
 fn a_topic_that_comes_while_a_fetch_is_under_way_does_not_undo_its_answer() {
     for version in [4, 12, 18] {
         let mut script = Script::new(version, ConsumerSettings::default());

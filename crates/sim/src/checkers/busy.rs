@@ -38,8 +38,8 @@ const IDENTITIES: usize = 30;
 /// Attempts at one batch in a second: one per back-off of 100 ms, and one more for each new leader.
 const ATTEMPTS: usize = 40;
 
-/// Fetches of one partition that are refused in a second: each answer about the cluster may send it to the same broker again.
-const REFUSALS: usize = QUESTIONS;
+/// Fetches of one partition that are refused in a second: one per back-off of 50 ms at least, and some for new leaders.
+const REFUSALS: usize = 40;
 
 impl Rates {
     /// A client's fetch was refused.
