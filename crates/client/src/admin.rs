@@ -14,7 +14,7 @@ use ottla_core::{
         configs::{
             ConfigChanges, ConfigResource, ConfigResults, change_configs, describe_configs, replace_configs,
         },
-        describe::{ClusterDescription, WhichTopics, describe},
+        describe::{ClusterDescription, WhichTopics, describe, describe_operations},
         records::delete_records,
         topics::{NewPartitions, NewTopic, TopicResults, create_partitions, create_topics, delete_topics},
     },
@@ -58,12 +58,21 @@ pub struct AdminOptions {
     pub broker: Option<i32>,
     /// The last offset is the one up to which transactions are decided.
     pub read_committed: bool,
+    /// Descriptions say what the application may do with the topics, or with the cluster where no topics are described.
+    pub authorized_operations: bool,
 }
 
 impl AdminOptions {
     /// Tries this long, and does nothing special.
     pub const fn new(timeout: Duration) -> Self {
-        Self { timeout, operation_timeout: None, validate_only: false, broker: None, read_committed: false }
+        Self {
+            timeout,
+            operation_timeout: None,
+            validate_only: false,
+            broker: None,
+            read_committed: false,
+            authorized_operations: false,
+        }
     }
 
     const fn how(&self) -> How {
@@ -213,7 +222,10 @@ impl Admin {
             Some(names) => WhichTopics::These(names.iter().map(ToString::to_string).collect()),
         };
         let options = *options;
-        self.call(move |done| describe(which, options.timeout, done).done(options.how()))
+        let with_operations = options.authorized_operations;
+        self.call(move |done| {
+            describe_operations(which, with_operations, options.timeout, done).done(options.how())
+        })
     }
 
     /// Asks the partitions' leaders for offsets. See [`Admin::list_offsets`] and [`AdminOptions`].

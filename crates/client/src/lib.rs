@@ -39,7 +39,10 @@ pub use ottla_core::{
             ConfigChange, ConfigChanges, ConfigEntry, ConfigOperation, ConfigResource, ConfigResults,
             ConfigSynonym, ResourceKind,
         },
-        describe::{BrokerDescription, ClusterDescription, PartitionDescription, TopicDescription},
+        describe::{
+            AuthorizedOperations, BrokerDescription, ClusterDescription, PartitionDescription,
+            TopicDescription,
+        },
         topics::{NewPartitions, NewTopic, TopicResults},
     },
     config::{ConfigError, ConfigErrorKind, Profile, RawConfig},

@@ -2424,7 +2424,7 @@ const rd_kafka_Node_t **rd_kafka_TopicPartitionInfo_isr(const rd_kafka_TopicPart
 RD_EXPORT
 const rd_kafka_Node_t **rd_kafka_TopicPartitionInfo_replicas(const rd_kafka_TopicPartitionInfo_t *partition, size_t *cntp);
 
-/** The authorized operations of the topic description. Not there yet. */
+/** What the application may do with the topic, if rd_kafka_AdminOptions_set_include_authorized_operations() asked for that; otherwise, or if the broker does not tell, NULL. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_AclOperation_t *rd_kafka_TopicDescription_authorized_operations(const rd_kafka_TopicDescription_t *topicdesc, size_t *cntp);
 
@@ -2452,7 +2452,7 @@ void rd_kafka_DescribeCluster(rd_kafka_t *rk, const rd_kafka_AdminOptions_t *opt
 RD_EXPORT
 const rd_kafka_Node_t **rd_kafka_DescribeCluster_result_nodes(const rd_kafka_DescribeCluster_result_t *result, size_t *cntp);
 
-/** The authorized operations in the result of DescribeCluster; they live as long as the event. Not there yet. */
+/** What the application may do with the cluster, if rd_kafka_AdminOptions_set_include_authorized_operations() asked for that; otherwise, or if the broker does not tell, NULL. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_AclOperation_t *rd_kafka_DescribeCluster_result_authorized_operations(const rd_kafka_DescribeCluster_result_t *result, size_t *cntp);
 

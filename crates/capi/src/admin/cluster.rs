@@ -6,7 +6,7 @@ use std::{
     ptr,
 };
 
-use ottla::{BrokerDescription, ClusterDescription, Error, PartitionDescription};
+use ottla::{AuthorizedOperations, BrokerDescription, ClusterDescription, Error, PartitionDescription};
 
 use super::{AdminOptions, Answer, Failure, Listed, Outcome, call, code_in_result, destroy, show};
 use crate::{
@@ -84,6 +84,7 @@ pub(crate) struct ClusterResult {
     nodes: Nodes,
     controller: *const Node,
     cluster_id: CString,
+    operations: Vec<c_int>,
 }
 
 /// What DescribeTopics shows.
@@ -106,6 +107,7 @@ pub struct TopicDescription {
     is_internal: bool,
     error: Option<ErrorObject>,
     partitions: Listed<TopicPartitionInfo>,
+    operations: Vec<c_int>,
 }
 
 /// `rd_kafka_TopicPartitionInfo_t`.
@@ -134,6 +136,46 @@ fn flat<T>(answer: Result<Result<T, Error>, Error>) -> Result<T, Failure> {
     answer.and_then(|answer| answer).map_err(|error| Failure::of(&error))
 }
 
+/// As `rd_kafka_AclOperation_t`, of which there are 13. The first three are no operations that a broker names.
+fn operations(operations: Option<AuthorizedOperations>) -> Vec<c_int> {
+    let named = operations.into_iter().flat_map(AuthorizedOperations::iter);
+    named.filter(|operation| (3..13).contains(operation)).map(c_int::from).collect()
+}
+
+/// Shows operations; NULL if there are none.
+///
+/// # Safety
+///
+/// `cntp` is NULL or writable.
+unsafe fn show_operations(operations: Option<&Vec<c_int>>, cntp: *mut usize) -> *const c_int {
+    let operations = operations.map_or(&[][..], Vec::as_slice);
+    if !cntp.is_null() {
+        // SAFETY: as the caller says.
+        unsafe { *cntp = operations.len() };
+    }
+    if operations.is_empty() { ptr::null() } else { operations.as_ptr() }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_DescribeCluster_result_authorized_operations(
+    result: *const Event,
+    cntp: *mut usize,
+) -> *const c_int {
+    // SAFETY: NULL or an event, and a writable place or NULL, says the caller.
+    unsafe { show_operations(cluster_of(result).map(|cluster| &cluster.operations), cntp) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_TopicDescription_authorized_operations(
+    topic: *const TopicDescription,
+    cntp: *mut usize,
+) -> *const c_int {
+    // SAFETY: NULL or a description, and a writable place or NULL, says the caller.
+    unsafe { show_operations(topic.as_ref().map(|topic| &topic.operations), cntp) }
+}
+
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_DescribeCluster(
@@ -150,7 +192,8 @@ pub unsafe extern "C" fn rd_kafka_DescribeCluster(
                 let nodes = Nodes::new(&cluster);
                 let controller = cluster.controller_id.map_or(ptr::null(), |id| nodes.get(id));
                 let cluster_id = c_text(cluster.cluster_id.as_deref().unwrap_or(""));
-                Ok(Answer::Cluster(ClusterResult { nodes, controller, cluster_id }))
+                let operations = operations(cluster.authorized_operations);
+                Ok(Answer::Cluster(ClusterResult { nodes, controller, cluster_id, operations }))
             })
         });
     }
@@ -201,6 +244,7 @@ fn described(names: &[String], cluster: ClusterDescription) -> Outcome {
                 .as_ref()
                 .map(|error| ErrorObject::new(code_in_result(error), error.to_string())),
             partitions: Listed::new(topic.partitions.iter().map(info)),
+            operations: operations(topic.authorized_operations),
         });
     let topics = Listed::new(described.collect::<Vec<_>>());
     Ok(Answer::Descriptions(TopicsResult { topics, _nodes: nodes }))

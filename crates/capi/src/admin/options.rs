@@ -26,6 +26,7 @@ pub struct AdminOptions {
     validate_only: bool,
     broker: Option<i32>,
     read_committed: bool,
+    authorized_operations: bool,
     opaque: Opaque,
 }
 
@@ -56,6 +57,7 @@ impl AdminOptions {
             validate_only: false,
             broker: None,
             read_committed: false,
+            authorized_operations: false,
             opaque: Opaque(ptr::null_mut()),
         }
     }
@@ -72,6 +74,7 @@ impl AdminOptions {
         options.validate_only = self.validate_only;
         options.broker = self.broker;
         options.read_committed = self.read_committed;
+        options.authorized_operations = self.authorized_operations;
         options
     }
 
@@ -244,8 +247,9 @@ pub unsafe extern "C" fn rd_kafka_AdminOptions_set_include_authorized_operations
     unsafe {
         change_or_error(options, |options| {
             options.allows("include_authorized_operations", WITH_AUTHORIZED_OPERATIONS)?;
-            in_range("include_authorized_operations", true_or_false, 0, 0)
-                .map_err(|_| "include_authorized_operations is not implemented yet".to_owned())
+            in_range("include_authorized_operations", true_or_false, 0, 1)?;
+            options.authorized_operations = true_or_false == 1;
+            Ok(())
         })
     }
 }

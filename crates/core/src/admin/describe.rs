@@ -1,6 +1,6 @@
 //! Looking at the cluster and its topics, without changing anything.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -29,6 +29,24 @@ pub struct ClusterDescription {
     pub brokers: Vec<BrokerDescription>,
     /// The topics that were asked about, by name.
     pub topics: Vec<TopicDescription>,
+    /// What may be done with the cluster, if that was asked for and the broker tells.
+    pub authorized_operations: Option<AuthorizedOperations>,
+}
+
+/// What the application may do with a topic or the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuthorizedOperations(i32);
+
+impl AuthorizedOperations {
+    /// A broker that was not asked, or does not know, answers the smallest number.
+    fn new(bits: i32) -> Option<Self> {
+        (bits != i32::MIN).then_some(Self(bits))
+    }
+
+    /// The numbers of the operations, as Kafka's access rules have them: 3 is reading, 12 idempotent writing.
+    pub fn iter(self) -> impl Iterator<Item = u8> {
+        (0..31).filter(move |operation| self.0 >> operation & 1 == 1)
+    }
 }
 
 /// A broker.
@@ -57,6 +75,8 @@ pub struct TopicDescription {
     pub error: Option<Error>,
     /// Its partitions, by number.
     pub partitions: Vec<PartitionDescription>,
+    /// What may be done with it, if that was asked for and the broker tells.
+    pub authorized_operations: Option<AuthorizedOperations>,
 }
 
 /// A partition.
@@ -95,11 +115,27 @@ pub fn describe(
     timeout: Duration,
     done: Completion<Result<ClusterDescription, Error>>,
 ) -> AdminCall {
-    AdminCall::operation(Describe { topics, answer: None, done }, timeout)
+    describe_operations(topics, false, timeout, done)
 }
+
+/// The same, and what may be done: with the topics, or with the cluster if it is without topics.
+pub fn describe_operations(
+    topics: WhichTopics,
+    with_operations: bool,
+    timeout: Duration,
+    done: Completion<Result<ClusterDescription, Error>>,
+) -> AdminCall {
+    AdminCall::operation(Describe { topics, with_operations, answer: None, done }, timeout)
+}
+
+/// Metadata tells what may be done with topics from this version on,
+const FIRST_WITH_OPERATIONS: i16 = 8;
+/// and what may be done with the cluster up to this one.
+const LAST_WITH_CLUSTER_OPERATIONS: i16 = 10;
 
 struct Describe {
     topics: WhichTopics,
+    with_operations: bool,
     answer: Option<ClusterDescription>,
     done: Completion<Result<ClusterDescription, Error>>,
 }
@@ -109,13 +145,24 @@ impl Operation for Describe {
         ApiKey::Metadata
     }
 
+    fn versions(&self) -> RangeInclusive<i16> {
+        let all = self.api().versions();
+        // Later versions don't tell what may be done with the cluster.
+        let is_told_early = self.with_operations && self.topics == WhichTopics::None;
+        *all.start()..=if is_told_early { LAST_WITH_CLUSTER_OPERATIONS } else { *all.end() }
+    }
+
     fn route(&self) -> Route {
         Route::Any
     }
 
     fn encode(&self, _timeout: Duration) -> EncodeBody {
         let topics = self.topics.clone();
+        let with_operations = self.with_operations;
         Box::new(move |version, out| {
+            let with_operations = with_operations && version >= FIRST_WITH_OPERATIONS;
+            let of_cluster = topics == WhichTopics::None && version <= LAST_WITH_CLUSTER_OPERATIONS;
+            let topics_are_wanted = topics != WhichTopics::None;
             let topics = match &topics {
                 // In version 0 an empty list means all topics, and no topics can't be said.
                 WhichTopics::All if version == 0 => Some(Vec::new()),
@@ -132,7 +179,8 @@ impl Operation for Describe {
                 topics,
                 // Before version 4 the broker decides alone.
                 allow_auto_topic_creation: version < 4,
-                ..MetadataRequest::default()
+                include_topic_authorized_operations: with_operations && topics_are_wanted,
+                include_cluster_authorized_operations: with_operations && of_cluster,
             };
             request.encode(version, out)
         })
@@ -185,6 +233,7 @@ fn description(answer: MetadataResponse, which: &WhichTopics) -> ClusterDescript
                 is_internal: topic.is_internal,
                 error: error_of(topic.error_code).map(|error| error.with_topic(&*name)),
                 partitions,
+                authorized_operations: AuthorizedOperations::new(topic.topic_authorized_operations),
                 name,
             });
         }
@@ -195,6 +244,7 @@ fn description(answer: MetadataResponse, which: &WhichTopics) -> ClusterDescript
         controller_id: Some(answer.controller_id).filter(|id| *id >= 0),
         brokers,
         topics,
+        authorized_operations: AuthorizedOperations::new(answer.cluster_authorized_operations),
     }
 }
 

@@ -17,6 +17,7 @@ pub mod topics;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     fmt,
+    ops::RangeInclusive,
     sync::Arc,
     time::Duration,
 };
@@ -108,6 +109,10 @@ enum State {
 pub(crate) trait Operation: Send {
     /// The API.
     fn api(&self) -> ApiKey;
+    /// The versions of it that can say what is wanted.
+    fn versions(&self) -> RangeInclusive<i16> {
+        self.api().versions()
+    }
     /// Who is asked.
     fn route(&self) -> Route;
     /// The partition whose leader is asked instead.
@@ -207,7 +212,7 @@ impl AdminCalls {
             let timeout = self.request_timeout.min(call.deadline - now);
             let request = RoutedRequest {
                 api: operation.api(),
-                versions: operation.api().versions(),
+                versions: operation.versions(),
                 timeout,
                 encode: operation.encode(call.how.operation_timeout.unwrap_or(timeout)),
             };
