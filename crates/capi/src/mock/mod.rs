@@ -14,6 +14,7 @@ mod topics;
 use std::{
     ffi::{CString, c_char, c_int},
     ptr,
+    time::Duration,
 };
 
 use ottla::RawConfig;
@@ -40,7 +41,7 @@ pub struct MockCluster {
     /// It goes with its client.
     is_clients_own: bool,
     /// Of the machine's monotonic clock, when the cluster's clock was at zero.
-    origin_micros: i64,
+    origin_nanos: i64,
 }
 
 // SAFETY: the pointer is never looked behind here; everything else may be shared.
@@ -64,10 +65,9 @@ impl MockCluster {
         let options = ClusterOptions { brokers, ..ClusterOptions::default() };
         let embedded = EmbeddedCluster::start(options).ok()?;
         let bootstraps = c_text(&embedded.bootstrap_servers());
-        let uptime = i64::try_from(embedded.uptime().as_micros()).unwrap_or(0);
-        let origin_micros = monotonic_micros() - uptime;
+        let origin_nanos = origin_nanos(monotonic_nanos, || embedded.uptime());
         let tag = Tag::of::<Self>();
-        Some(Self { tag, embedded, bootstraps, client, is_clients_own: false, origin_micros })
+        Some(Self { tag, embedded, bootstraps, client, is_clients_own: false, origin_nanos })
     }
 
     /// The cluster that a client's configuration asks for with `test.mock.num.brokers`; the client then starts from its
@@ -129,11 +129,21 @@ impl Drop for MockCluster {
     }
 }
 
-fn monotonic_micros() -> i64 {
+/// When a clock that says `uptime` was at zero. Between the two readings the thread may lose its processor for any time:
+/// therefore the uptime is read last, and the latest of some tries taken, so that nothing is ever told to be in the future.
+fn origin_nanos(mut monotonic: impl FnMut() -> i64, mut uptime: impl FnMut() -> Duration) -> i64 {
+    let mut once = || {
+        let now = monotonic();
+        now.saturating_sub(i64::try_from(uptime().as_nanos()).unwrap_or(i64::MAX))
+    };
+    once().max(once()).max(once())
+}
+
+fn monotonic_nanos() -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the struct is writable.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec * 1_000_000 + time.tv_nsec / 1000
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 /// Runs a call on a cluster; a handle that is none is an invalid argument.
@@ -203,8 +213,31 @@ pub unsafe extern "C" fn rd_kafka_mock_group_initial_rebalance_delay_ms(
     guarded((), || {
         // SAFETY: NULL or a cluster, says the caller.
         if let (Some(cluster), Ok(delay)) = (unsafe { MockCluster::of(mcluster) }, u64::try_from(delay_ms)) {
-            let delay = std::time::Duration::from_millis(delay);
+            let delay = Duration::from_millis(delay);
             cluster.control(|control| control.options().group_initial_rebalance_delay = delay);
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_request_is_never_in_the_future_when_the_thread_waits_between_two_clocks() {
+        for waits in [0, 1, 5] {
+            // Nanoseconds since the machine started; the cluster started at 1000.
+            let (now, reading) = (Cell::new(4000), Cell::new(0));
+            let read = || {
+                // It waits for a second before some of its readings.
+                now.set(now.get() + 100 + if reading.get() < waits { 1_000_000_000 } else { 0 });
+                reading.set(reading.get() + 1);
+                now.get()
+            };
+            let origin = origin_nanos(read, || Duration::from_nanos(read() as u64 - 1000));
+            assert_eq!(origin, 900, "{waits} waits");
+        }
+    }
 }

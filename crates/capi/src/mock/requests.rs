@@ -79,8 +79,8 @@ pub unsafe extern "C" fn rd_kafka_mock_get_requests(
             }
             *cntp = records.len();
             for (at, record) in records.into_iter().enumerate() {
-                let micros = i64::try_from(record.at.as_nanos() / 1000).unwrap_or(i64::MAX);
-                let at_micros = cluster.origin_micros.saturating_add(micros);
+                let nanos = i64::try_from(record.at.as_nanos()).unwrap_or(i64::MAX);
+                let at_micros = cluster.origin_nanos.saturating_add(nanos) / 1000;
                 let request = MockRequest { tag: Tag::of::<MockRequest>(), record, at_micros };
                 *array.add(at) = Box::into_raw(Box::new(request));
             }
