@@ -1,4 +1,4 @@
-# The test programs in C with AddressSanitizer: what they and the library take from the heap is used while it is theirs, and
+# The test programs in C and the examples in C++ with AddressSanitizer: what they and the library take from the heap is used while it is theirs, and
 # given back. The sanitizer replaces malloc in the whole process, so that the library's memory is watched too; accesses are
 # checked in the programs and in what the library passes to the C library. events.c is not among them, as under valgrind.
 . "$(dirname "$0")/../support.bash"
@@ -44,4 +44,13 @@ for source in crates/capi/tests/c/*.c; do
   timeout 120 "$work/$name" "$OTTLA_BOOTSTRAP" > "$work/$name.out" 2>&1 ||
     fail "$name with AddressSanitizer: $(head -60 "$work/$name.out")"
   echo "$name: no finding ($SECONDS s)"
+done
+
+# librdkafka++ too, by its examples.
+"$OTTLA" topics -b "$OTTLA_BOOTSTRAP" create xx --partitions 2 > "$work/log" 2>&1 || fail "$(cat "$work/log")"
+for name in producer consumer; do
+  c++ "${flags[@]:1}" -o "$work/$name" "examples/cpp/$name.cpp" -lrdkafka++ -lrdkafka
+  timeout 60 "$work/$name" "$OTTLA_BOOTSTRAP" xx > "$work/$name.out" 2>&1 ||
+    fail "examples/cpp/$name.cpp with AddressSanitizer: $(head -60 "$work/$name.out")"
+  echo "examples/cpp/$name.cpp: no finding ($SECONDS s)"
 done
