@@ -14,7 +14,7 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
-    boundary::{guarded, guarded_local},
+    boundary::{Place, guarded_for, reach},
     client::Client,
     conf::EventCb,
     interceptors::THREAD_BACKGROUND,
@@ -82,22 +82,27 @@ pub(crate) fn thread_count() -> usize {
 }
 
 fn serve(client: &Weak<Client>, queue: &Arc<Queue>, is_over: &AtomicBool, callback: EventCb) {
-    while !is_over.load(Ordering::Acquire) {
+    let mut panics = 0;
+    // After so many there is nothing to be hoped for, and the application knows.
+    while !is_over.load(Ordering::Acquire) && panics < 3 {
         let Some(client) = client.upgrade() else { return };
-        guarded_local((), || {
+        let is_well = guarded_for(Arc::as_ptr(&client), false, || {
+            reach(Place::Background, &client);
             if let Some(event) = queue.pop_event(&client, NAP_MS) {
                 let event = Box::into_raw(Box::new(event));
                 // SAFETY: the application's function; the event is its own from now on.
                 unsafe { callback(Arc::as_ptr(&client), event, client.conf().opaque.0) };
             }
+            true
         });
+        panics += usize::from(!is_well);
     }
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_queue_get_background(rk: *const Client) -> *const Queue {
-    guarded(ptr::null(), || {
+    guarded_for(rk, ptr::null(), || {
         // SAFETY: NULL or a client, says the caller.
         let client = unsafe { Client::of(rk) };
         raw(client.and_then(Client::background).map(|background| Arc::clone(background.queue())))

@@ -116,8 +116,7 @@ pub(crate) fn guarded_for<R>(handle: impl Blamed, otherwise: R, call: impl FnOnc
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(answer) => answer,
         Err(panic) => {
-            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+            let text = text_of(&*panic);
             let told = || handle.blame(&format!("a bug of the library, please report it: {text}"));
             // Whoever panics while being told of a panic is told nothing more.
             let _ = catch_unwind(AssertUnwindSafe(told));
@@ -127,10 +126,47 @@ pub(crate) fn guarded_for<R>(handle: impl Blamed, otherwise: R, call: impl FnOnc
     }
 }
 
+/// What a panic said.
+pub(crate) fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
 /// What a call was about when it panicked.
 pub(crate) trait Blamed: Copy {
     /// Ends the client.
     fn blame(self, text: &str);
+}
+
+/// Where a test can make the library panic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A call of the application's that produces.
+    Produce,
+    /// An entry is served by its callback.
+    Serve,
+    /// The background thread looks for an event.
+    Background,
+}
+
+/// A client has come to this place.
+#[cfg(not(test))]
+#[inline(always)]
+pub(crate) const fn reach(_: Place, _: &crate::client::Client) {}
+
+#[cfg(test)]
+static ARMED: parking_lot::Mutex<Vec<(Place, usize)>> = parking_lot::Mutex::new(Vec::new());
+
+/// A client has come to this place, and panics if a test wants it to.
+#[cfg(test)]
+pub(crate) fn reach(place: Place, client: &crate::client::Client) {
+    let mut armed = ARMED.lock();
+    let is_it = |armed: &(Place, usize)| *armed == (place, std::ptr::from_ref(client) as usize);
+    if let Some(found) = armed.iter().position(is_it) {
+        armed.remove(found);
+        drop(armed);
+        panic!("injected at {place:?}");
+    }
 }
 
 /// The same for calls that only read memory of the process: they work in a forked child, too.
@@ -225,15 +261,35 @@ unsafe impl Sync for Opaque {}
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        ffi::{CString, c_int},
+        ptr,
+        sync::atomic::AtomicUsize,
+        thread,
+        time::{Duration, Instant},
+    };
+
+    use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+    use ottla_net::injection::{Place as IoPlace, is_armed, panic_at};
+
     use super::*;
     use crate::{
-        client::{Client, rd_kafka_destroy, rd_kafka_new},
+        client::{Client, rd_kafka_destroy, rd_kafka_flush, rd_kafka_new, rd_kafka_outq_len, rd_kafka_poll},
         codes::code,
+        conf::{
+            rd_kafka_conf_new, rd_kafka_conf_set, rd_kafka_conf_set_background_event_cb,
+            rd_kafka_conf_set_dr_msg_cb, rd_kafka_conf_set_error_cb, rd_kafka_conf_set_opaque,
+        },
+        error::{rd_kafka_fatal_error, rd_kafka_last_error},
+        event::Event,
         event::{
             rd_kafka_event_destroy, rd_kafka_event_error, rd_kafka_event_error_is_fatal,
             rd_kafka_event_error_string,
         },
+        produce::rd_kafka_produce,
         queue::{rd_kafka_queue_destroy, rd_kafka_queue_get_main, rd_kafka_queue_poll},
+        topic::{Topic, rd_kafka_topic_destroy, rd_kafka_topic_new},
+        types::{F_COPY, rd_kafka_message_t},
     };
 
     #[test]
@@ -259,6 +315,172 @@ mod tests {
             rd_kafka_queue_destroy(queue);
             rd_kafka_destroy(broken);
             rd_kafka_destroy(other);
+        }
+    }
+
+    /// What callbacks of one client saw.
+    #[derive(Default)]
+    struct Seen {
+        delivered: AtomicUsize,
+        failed: AtomicUsize,
+        fatal: AtomicUsize,
+    }
+
+    unsafe extern "C" fn on_report(_: *const Client, message: *const rd_kafka_message_t, seen: *mut c_void) {
+        // SAFETY: the test's own pointer, and a message.
+        unsafe {
+            let seen = &*seen.cast::<Seen>();
+            let counter = if (*message).err == 0 { &seen.delivered } else { &seen.failed };
+            counter.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    unsafe extern "C" fn on_error(_: *const Client, error: c_int, _: *const c_char, seen: *mut c_void) {
+        // SAFETY: the test's own pointer.
+        unsafe {
+            (*seen.cast::<Seen>()).fatal.fetch_add(usize::from(error == code::_FATAL), Ordering::SeqCst)
+        };
+    }
+
+    unsafe extern "C" fn on_event(_: *const Client, event: *mut Event, _: *mut c_void) {
+        // SAFETY: the event is this function's.
+        unsafe { rd_kafka_event_destroy(event) };
+    }
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    /// # Safety
+    ///
+    /// `seen` lives as long as the client.
+    unsafe fn client(servers: &str, id: &str, seen: &Seen, background: bool) -> *const Client {
+        // SAFETY: handles and texts as the header demands.
+        unsafe {
+            let conf = rd_kafka_conf_new();
+            for (name, value) in [("bootstrap.servers", servers), ("client.id", id), ("linger.ms", "1")] {
+                let (name, value) = (CString::new(name).unwrap(), CString::new(value).unwrap());
+                assert_eq!(rd_kafka_conf_set(conf, name.as_ptr(), value.as_ptr(), ptr::null_mut(), 0), 0);
+            }
+            rd_kafka_conf_set_opaque(conf, ptr::from_ref(seen).cast_mut().cast());
+            rd_kafka_conf_set_dr_msg_cb(conf, Some(on_report));
+            rd_kafka_conf_set_error_cb(conf, Some(on_error));
+            if background {
+                rd_kafka_conf_set_background_event_cb(conf, Some(on_event));
+            }
+            let mut why = [0; 200];
+            let client = rd_kafka_new(0, conf, why.as_mut_ptr(), why.len());
+            assert!(!client.is_null(), "{:?}", CStr::from_ptr(why.as_ptr()));
+            client
+        }
+    }
+
+    unsafe fn produce(topic: *const Topic) -> c_int {
+        // SAFETY: a topic, says the caller, and bytes that are copied.
+        unsafe {
+            rd_kafka_produce(
+                topic,
+                0,
+                F_COPY,
+                c"x".as_ptr().cast_mut().cast(),
+                1,
+                ptr::null(),
+                0,
+                ptr::null_mut(),
+            )
+        }
+    }
+
+    /// The first fatal error's text, once there is one.
+    unsafe fn fatal_text(client: *const Client) -> String {
+        let start = Instant::now();
+        let mut text = [0; 500];
+        // SAFETY: a client, says the caller, and a buffer.
+        unsafe {
+            while rd_kafka_fatal_error(client, text.as_mut_ptr(), text.len()) == 0 {
+                assert!(start.elapsed() < SOON, "no fatal error");
+                thread::sleep(Duration::from_millis(2));
+            }
+            CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned()
+        }
+    }
+
+    /// What panics: a place of this library, or one on the I/O threads.
+    #[derive(Clone, Copy, Debug)]
+    enum Where {
+        Here(Place),
+        Io(IoPlace),
+    }
+
+    #[test]
+    fn a_panic_in_any_kind_of_thread_is_a_fatal_error_of_its_client_with_its_text_as_an_error() {
+        let cluster = EmbeddedCluster::start(ClusterOptions { partitions: 1, ..ClusterOptions::default() });
+        let cluster = cluster.unwrap();
+        let servers = cluster.bootstrap_servers();
+        let io = [IoPlace::Socket, IoPlace::BrokerWake, IoPlace::Output, IoPlace::Timer].map(Where::Io);
+        let here = [Place::Produce, Place::Serve, Place::Background].map(Where::Here);
+        for place in here.into_iter().chain(io) {
+            let (seen, other_seen) = (Seen::default(), Seen::default());
+            let id = format!("panics-{place:?}");
+            // SAFETY: handles and texts as the header demands.
+            unsafe {
+                let broken = client(&servers, &id, &seen, matches!(place, Where::Here(Place::Background)));
+                let other = client(&servers, "other", &other_seen, false);
+                let (topic, other_topic) = (
+                    rd_kafka_topic_new(broken, c"panics".as_ptr(), ptr::null_mut()),
+                    rd_kafka_topic_new(other, c"panics".as_ptr(), ptr::null_mut()),
+                );
+                assert_eq!((produce(topic), rd_kafka_flush(broken, 20_000)), (0, 0), "{place:?}");
+                match place {
+                    Where::Here(place) => ARMED.lock().push((place, broken as usize)),
+                    Where::Io(place) => panic_at(&id, place),
+                }
+                let mut taken = 1;
+                match place {
+                    Where::Here(Place::Produce) => {
+                        assert_eq!((produce(topic), rd_kafka_last_error()), (-1, code::_FATAL));
+                    }
+                    Where::Here(Place::Background) => {
+                        // It looks when something comes.
+                        let queue = crate::background::rd_kafka_queue_get_background(broken);
+                        crate::queue::rd_kafka_queue_yield(queue);
+                        rd_kafka_queue_destroy(queue);
+                    }
+                    _ => {
+                        let start = Instant::now();
+                        let is_coming = |place| match place {
+                            Where::Here(_) => !ARMED.lock().is_empty(),
+                            Where::Io(place) => is_armed(&id, place),
+                        };
+                        while is_coming(place) {
+                            assert!(start.elapsed() < SOON, "{place:?}");
+                            taken += usize::from(produce(topic) == 0);
+                            rd_kafka_poll(broken, 1);
+                        }
+                    }
+                }
+                let text = fatal_text(broken);
+                assert!(text.contains("injected at"), "{place:?}: {text}");
+                assert_eq!((produce(topic), rd_kafka_last_error()), (-1, code::_FATAL), "{place:?}");
+                let start = Instant::now();
+                while seen.fatal.load(Ordering::SeqCst) == 0 {
+                    assert!(start.elapsed() < SOON, "{place:?}");
+                    rd_kafka_poll(broken, 10);
+                }
+                if let Where::Io(_) = place {
+                    rd_kafka_flush(broken, 20_000);
+                    let reported = seen.delivered.load(Ordering::SeqCst) + seen.failed.load(Ordering::SeqCst);
+                    assert_eq!((reported, rd_kafka_outq_len(broken)), (taken, 0), "{place:?}");
+                }
+                // The other one goes on.
+                assert_eq!((produce(other_topic), rd_kafka_flush(other, 20_000)), (0, 0), "{place:?}");
+                assert_eq!(other_seen.delivered.load(Ordering::SeqCst), 1, "{place:?}");
+                assert_eq!(other_seen.fatal.load(Ordering::SeqCst), 0, "{place:?}");
+                let start = Instant::now();
+                rd_kafka_topic_destroy(topic);
+                rd_kafka_destroy(broken);
+                assert!(start.elapsed() < SOON / 2, "{place:?}");
+                rd_kafka_topic_destroy(other_topic);
+                rd_kafka_destroy(other);
+            }
         }
     }
 }

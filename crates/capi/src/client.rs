@@ -25,8 +25,8 @@ use parking_lot::Mutex;
 use crate::{
     background::Background,
     boundary::{
-        Blamed, Handle, Opaque, Tag, guarded_for, guarded_local, handle, is_forked, malloc_text, put_text,
-        text, watch_forks,
+        Blamed, Handle, Opaque, Place, Tag, guarded_for, guarded_local, handle, is_forked, malloc_text,
+        put_text, reach, text, watch_forks,
     },
     codes::code,
     conf::{Conf, ConsumeCb, TopicConf, below},
@@ -495,6 +495,7 @@ impl Client {
 
     /// Calls the callback that an entry is for. An entry that was not served to its end is answered.
     pub(crate) fn serve(&self, op: Op) -> Option<Op> {
+        reach(Place::Serve, self);
         let callbacks = &self.conf.callbacks;
         match op {
             Op::Delivery(mut delivery) => {

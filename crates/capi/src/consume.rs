@@ -10,7 +10,7 @@ use std::{
 use ottla::{Consumer, Offset, OffsetSpec};
 
 use crate::{
-    boundary::{guarded, guarded_for, handle, text},
+    boundary::{guarded_for, handle, text},
     client::Client,
     codes::code,
     conf::ConsumeCb,
@@ -253,7 +253,7 @@ pub unsafe extern "C" fn rd_kafka_consumer_closed(rk: *const Client) -> c_int {
 ///
 /// NULL or a client and a list that nobody else uses now.
 unsafe fn pause_or_resume(rk: *const Client, partitions: *mut List, pause: bool) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: as the caller says.
         let (Some(client), Some(list)) = (unsafe { (Client::of(rk), partitions.as_mut()) }) else {
             return code::_INVALID_ARG;
@@ -412,7 +412,7 @@ pub unsafe extern "C" fn rd_kafka_queue_get_partition(
 ///
 /// NULL or a topic and a queue.
 unsafe fn start(rkt: *const Topic, partition: i32, offset: i64, to: Option<Arc<Queue>>) -> c_int {
-    guarded(-1, || {
+    guarded_for(rkt, -1, || {
         // SAFETY: as the caller says.
         let topic = unsafe { handle::<Topic>(rkt) };
         let (Some(topic), Some(from)) = (topic, place(offset)) else { return fail(code::_INVALID_ARG) };

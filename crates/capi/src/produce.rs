@@ -14,7 +14,7 @@ use ottla::{Moment, Record, SendError};
 
 use crate::{
     arena,
-    boundary::{bytes, guarded, guarded_for, handle},
+    boundary::{Place, bytes, guarded_for, handle, reach},
     client::{Client, Producing},
     codes::code,
     error::{ErrorObject, code_of_send, describe, fail, set_last},
@@ -55,6 +55,7 @@ impl Topic {
     unsafe fn produce(&self, message: &Message) -> Result<(), c_int> {
         message.check()?;
         let client = self.client();
+        reach(Place::Produce, client);
         if let Some((code, _)) = client.fatal_if_any() {
             return Err(if code == 0 { code::_STATE } else { code::_FATAL });
         }
@@ -521,7 +522,7 @@ pub(crate) unsafe extern "C" fn ottla_producev(
     vus: *const rd_kafka_vu_t,
     cnt: usize,
 ) -> c_int {
-    guarded(code::_FATAL, || {
+    guarded_for(rk, code::_FATAL, || {
         // SAFETY: the C half gives an array of so many.
         let arguments = unsafe { std::slice::from_raw_parts(vus, cnt) };
         // SAFETY: as the caller says.

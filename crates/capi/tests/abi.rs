@@ -385,6 +385,20 @@ return bad != 0;
 }
 
 #[test]
+fn a_host_loads_the_library_and_lets_go_of_it_again_and_again() {
+    let (folder, cluster) = (folder("loading"), cluster(1));
+    let program = folder.join("loading");
+    run(Command::new(env::var("CC").unwrap_or_else(|_| "cc".into()))
+        .args(["-std=gnu90", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-o"])
+        .arg(&program)
+        .arg(here("tests/loading.c"))
+        .arg("-I")
+        .arg(here("include"))
+        .arg("-ldl"));
+    run(with_library(&folder, program).arg(cluster.bootstrap_servers()));
+}
+
+#[test]
 fn kcat_produces_consumes_lists_and_queries() {
     let (folder, cluster) = (folder("kcat"), cluster(1));
     let servers = cluster.bootstrap_servers();

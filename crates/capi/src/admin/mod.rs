@@ -31,7 +31,7 @@ use parking_lot::Mutex;
 pub(crate) use options::AdminOptions;
 
 use crate::{
-    boundary::{Handle, Opaque, guarded_for, handle},
+    boundary::{Handle, Opaque, guarded_for, handle, text_of},
     client::Client,
     codes::code,
     error::code_of,
@@ -172,7 +172,13 @@ impl Wake for Call {
         let outcome = match catch_unwind(AssertUnwindSafe(poll)) {
             Ok(Poll::Pending) => return,
             Ok(Poll::Ready(outcome)) => outcome,
-            Err(_) => Err(Failure::new(code::_FATAL, "a bug of the library, please report it")),
+            Err(panic) => {
+                let text = format!("a bug of the library, please report it: {}", text_of(&*panic));
+                if let Some(client) = self.queue.client() {
+                    client.set_fatal(code::_FAIL, &text);
+                }
+                Err(Failure::new(code::_FATAL, text))
+            }
         };
         *answer = None;
         drop(answer);
