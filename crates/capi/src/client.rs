@@ -261,6 +261,9 @@ impl Client {
         } {
             self.log(4, c"CONFWARN", warning);
         }
+        for name in self.conf.deprecated_here() {
+            self.log(4, c"CONFWARN", &format!("`{name}` is deprecated"));
+        }
         Ok(core)
     }
 

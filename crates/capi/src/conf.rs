@@ -136,6 +136,12 @@ impl Conf {
         raw
     }
 
+    /// Deprecated properties that were said and that what runs [`below`] is not told of.
+    pub(crate) fn deprecated_here(&self) -> impl Iterator<Item = &'static str> {
+        let raws = [Some(&self.raw), self.topic.as_deref().map(|topic| &topic.raw)];
+        DEPRECATED.into_iter().filter(move |name| raws.into_iter().flatten().any(|raw| raw.is_modified(name)))
+    }
+
     /// For a call that changes it.
     ///
     /// # Safety
@@ -193,6 +199,10 @@ const OLD_CONSUMER: [&str; 6] = [
     "offset.store.path",
     "offset.store.sync.interval.ms",
 ];
+
+/// Those of [`OLD_CONSUMER`] that the original calls deprecated.
+const DEPRECATED: [&str; 4] =
+    ["auto.commit.enable", "offset.store.method", "offset.store.path", "offset.store.sync.interval.ms"];
 
 /// The configuration for what runs below: it would warn of properties that it does not know to have an effect here.
 pub(crate) fn below(raw: &RawConfig) -> RawConfig {

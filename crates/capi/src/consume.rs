@@ -424,6 +424,8 @@ unsafe fn start(rkt: *const Topic, partition: i32, offset: i64, to: Option<Arc<Q
         if consumer.assignment().iter().any(|(name, number)| name == topic.name() && *number == partition) {
             return fail(code::_CONFLICT);
         }
+        // The client may not have had brokers to start with when the topic was made.
+        topic.set_auto_offset_reset();
         let from = match client.start_offset_file(topic, partition, from) {
             None => from,
             Some(Ok(from)) => from,

@@ -9,6 +9,8 @@ use std::{
     },
 };
 
+use ottla::OffsetReset;
+
 use crate::{
     boundary::{Handle, Tag, guarded_for, guarded_local, handle, text},
     client::{Client, Producing},
@@ -82,6 +84,17 @@ impl Topic {
         }
     }
 
+    /// Tells the consumer where this topic goes on when its offset isn't there, if its configuration says so.
+    pub(crate) fn set_auto_offset_reset(&self) {
+        let raw = &self.conf.raw;
+        if raw.is_modified("auto.offset.reset")
+            && let Some(consumer) = self.client.consumer()
+        {
+            let value = raw.get("auto.offset.reset").unwrap_or_default();
+            consumer.set_auto_offset_reset(self.name(), OffsetReset::of(value));
+        }
+    }
+
     #[cold]
     fn start_producing(&self) -> Result<&Producing, c_int> {
         let producing = self.client.producing(self)?;
@@ -113,6 +126,7 @@ pub unsafe extern "C" fn rd_kafka_topic_new(
             Ok(topic) => {
                 // SAFETY: NULL or a configuration, which belongs to the topic from now on.
                 unsafe { graves::bury(conf) };
+                topic.set_auto_offset_reset();
                 topic.into_raw()
             }
             Err(code) => {

@@ -12,7 +12,7 @@ use futures_core::Stream;
 use ottla_core::{
     cluster::command::Command,
     completion::{Waiting, completion},
-    config::ConsumerView,
+    config::{ConsumerView, OffsetReset},
     error::{Error, ErrorKind, Result},
     event::{Event, EventQueue},
     fetch::{
@@ -300,6 +300,11 @@ impl Consumer {
         let (done, waiting) = completion();
         self.command(self.inner.shared.seek(topic, partition, from, Some(done))?);
         Ok(Seek { waiting, topic: topic.into(), partition })
+    }
+
+    /// Gives a topic an `auto.offset.reset` of its own, as from a topic's configuration.
+    pub fn set_auto_offset_reset(&self, topic: &str, reset: OffsetReset) {
+        self.inner.shared.set_auto_offset_reset(topic, reset);
     }
 
     /// Nothing of these partitions is handed out from now on. What is fetched of them already is kept.

@@ -61,7 +61,7 @@ static void on_log(const rd_kafka_t *rk, int level, const char *facility, const 
                 return;
         CHECK(level == 4);
         warnings++;
-        if (strstr(line, "api.version.request"))
+        if (strstr(line, "api.version.request") || strstr(line, "auto.commit.enable"))
                 deprecated++;
         else
                 fprintf(stderr, "%s\n", line);
@@ -92,15 +92,15 @@ static int produce(rd_kafka_t *rk, int32_t partition) {
 /* The configuration as careful applications write it: nothing to warn of. */
 static void warns_of_nothing_that_works(const char *servers) {
         static const char *names[] = {"enable.auto.commit", "enable.auto.offset.store", "auto.commit.interval.ms",
-                                      "auto.commit.enable", "offset.store.path"};
-        static const char *values[] = {"false", "false", "1000", "false", "/tmp"};
+                                      "consume.callback.max.messages"};
+        static const char *values[] = {"false", "false", "1000", "10"};
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         char errstr[256];
         rd_kafka_topic_conf_t *topic_conf = rd_kafka_topic_conf_new();
         int i;
-        for (i = 0; i < 5; i++)
+        for (i = 0; i < 4; i++)
                 set(conf, names[i], values[i]);
-        CHECK(rd_kafka_topic_conf_set(topic_conf, "auto.commit.enable", "false", errstr, sizeof(errstr)) == 0);
+        CHECK(rd_kafka_topic_conf_set(topic_conf, "auto.commit.interval.ms", "100", errstr, sizeof(errstr)) == 0);
         CHECK(rd_kafka_topic_conf_set(topic_conf, "auto.offset.reset", "earliest", errstr, sizeof(errstr)) == 0);
         rd_kafka_conf_set_default_topic_conf(conf, topic_conf);
         rd_kafka_conf_set_log_cb(conf, on_log);
@@ -109,10 +109,12 @@ static void warns_of_nothing_that_works(const char *servers) {
         /* What is deprecated is said to be so, and works. */
         conf = rd_kafka_conf_new();
         set(conf, "api.version.request", "false");
-        set(conf, "broker.version.fallback", "0.10.0");
+        topic_conf = rd_kafka_topic_conf_new();
+        CHECK(rd_kafka_topic_conf_set(topic_conf, "auto.commit.enable", "false", errstr, sizeof(errstr)) == 0);
+        rd_kafka_conf_set_default_topic_conf(conf, topic_conf);
         rd_kafka_conf_set_log_cb(conf, on_log);
         rd_kafka_destroy(client(RD_KAFKA_CONSUMER, conf, servers));
-        CHECK(deprecated == 1);
+        CHECK(deprecated == 2 && warnings == 2);
 }
 
 int main(void) {

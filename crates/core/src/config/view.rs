@@ -273,6 +273,17 @@ pub enum OffsetReset {
     Error,
 }
 
+impl OffsetReset {
+    /// What a value of `auto.offset.reset` means.
+    pub fn of(value: &str) -> Self {
+        match value {
+            "smallest" | "earliest" | "beginning" => Self::Beginning,
+            "error" | "none" => Self::Error,
+            _ => Self::End,
+        }
+    }
+}
+
 /// What a consumer sees of transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsolationLevel {
@@ -396,11 +407,7 @@ impl ConsumerView {
             queued_min_messages: raw.integer("queued.min.messages") as usize,
             queued_max_bytes: raw.integer("queued.max.messages.kbytes") as usize * 1024,
             topic_recreate: topic_recreate(raw),
-            auto_offset_reset: match raw.text("auto.offset.reset") {
-                "smallest" | "earliest" | "beginning" => OffsetReset::Beginning,
-                "error" | "none" => OffsetReset::Error,
-                _ => OffsetReset::End,
-            },
+            auto_offset_reset: OffsetReset::of(raw.text("auto.offset.reset")),
             partition_eof: raw.boolean("enable.partition.eof"),
             check_crcs: raw.boolean("check.crcs"),
             isolation_level: match raw.text("isolation.level") {

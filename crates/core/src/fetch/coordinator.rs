@@ -298,7 +298,7 @@ impl FetchCoordinator {
             self.unplaced.remove(&key);
             self.forget_lookup(&position);
             let settings = &self.shared.settings;
-            match (settings.topic_recreate, settings.auto_offset_reset) {
+            match (settings.topic_recreate, self.shared.auto_offset_reset(&key.0)) {
                 (TopicRecreatePolicy::Reset, OffsetReset::Beginning) => {
                     self.resolve(now, &key, Offset::Beginning)
                 }
@@ -526,7 +526,7 @@ impl FetchCoordinator {
         match result {
             Ok(Some(StoredOffset { offset, leader_epoch })) => {
                 let (resolution, step) =
-                    Resolution::begin(Offset::At(offset), self.shared.settings.auto_offset_reset);
+                    Resolution::begin(Offset::At(offset), self.shared.auto_offset_reset(&key.0));
                 self.take_step(now, &key, resolution, step, leader_epoch);
             }
             Ok(None) => self.find(now, &key, Offset::Stored),
@@ -536,7 +536,7 @@ impl FetchCoordinator {
 
     /// Asks the leader for the offset of a place; where nothing is committed, for that of `auto.offset.reset`.
     fn find(&mut self, now: Instant, key: &(Arc<str>, i32), place: Offset) {
-        let (resolution, step) = Resolution::begin(place, self.shared.settings.auto_offset_reset);
+        let (resolution, step) = Resolution::begin(place, self.shared.auto_offset_reset(&key.0));
         self.take_step(now, key, resolution, step, -1);
     }
 
@@ -663,7 +663,7 @@ impl FetchCoordinator {
             return;
         };
         entry.version = version;
-        let reset = self.shared.settings.auto_offset_reset;
+        let reset = self.shared.auto_offset_reset(&key.0);
         let position = handed_out.unwrap_or(fetched).min(fetched);
         let divergence = end.map(|(_, offset)| offset);
         let is_read = divergence.is_none_or(|divergence| divergence < position);
@@ -771,7 +771,7 @@ impl FetchCoordinator {
         let Position::Known(partition) = &entry.position else { return };
         let offset = partition.offset;
         entry.is_reset = true;
-        match self.shared.settings.auto_offset_reset {
+        match self.shared.auto_offset_reset(&key.0) {
             OffsetReset::Beginning => self.resolve(now, key, Offset::Beginning),
             OffsetReset::End => self.resolve(now, key, Offset::End),
             OffsetReset::Error => {

@@ -98,6 +98,8 @@ pub struct ConsumerShared {
     /// How many brokers have partitions to fetch: they share the client's bytes.
     pub(crate) fetchers: AtomicUsize,
     partitions: Mutex<Handles>,
+    /// Topics with an `auto.offset.reset` of their own.
+    resets: Mutex<BTreeMap<Arc<str>, OffsetReset>>,
 }
 
 impl ConsumerShared {
@@ -107,8 +109,19 @@ impl ConsumerShared {
             queue: Arc::new(FetchQueue::new(settings.prefetch).mutated(settings.mutation)),
             fetchers: AtomicUsize::new(0),
             partitions: Mutex::default(),
+            resets: Mutex::default(),
             settings,
         }
+    }
+
+    /// From now on a topic goes on there when its offset isn't there (any more).
+    pub fn set_auto_offset_reset(&self, topic: &str, reset: OffsetReset) {
+        self.resets.lock().insert(Arc::from(topic), reset);
+    }
+
+    /// Where a topic goes on when its offset isn't there (any more).
+    pub(crate) fn auto_offset_reset(&self, topic: &str) -> OffsetReset {
+        self.resets.lock().get(topic).copied().unwrap_or(self.settings.auto_offset_reset)
     }
 
     /// Adds what the application's threads see to a snapshot.
