@@ -420,6 +420,11 @@ unsafe fn start(rkt: *const Topic, partition: i32, offset: i64, to: Option<Arc<Q
             return fail(code::_UNKNOWN_PARTITION);
         }
         let client = topic.client();
+        // Whoever polls another client's queue asks that client for messages, and gets none of this one's.
+        let is_its = |queue: &Arc<Queue>| queue.client().is_some_and(|owner| Arc::ptr_eq(&owner, client));
+        if !to.as_ref().is_none_or(is_its) {
+            return fail(code::_INVALID_ARG);
+        }
         let Some(consumer) = client.consumer() else { return fail(code::_INVALID_ARG) };
         if consumer.assignment().iter().any(|(name, number)| name == topic.name() && *number == partition) {
             return fail(code::_CONFLICT);

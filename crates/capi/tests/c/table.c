@@ -394,6 +394,9 @@ static void consuming(void) {
             RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, ESRCH);
         row("no topic", last(rd_kafka_consume_start(NULL, 0, 0)), INVALID, EINVAL);
         row("no queue", last(rd_kafka_consume_start_queue(topic, 0, 0, NULL)), INVALID, EINVAL);
+        kept = rd_kafka_queue_new(second);
+        row("another client's queue", last(rd_kafka_consume_start_queue(topic, 0, 0, kept)), INVALID, EINVAL);
+        rd_kafka_queue_destroy(kept);
         row("nothing was started", last(rd_kafka_consume_stop(topic, 0)), RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, ESRCH);
         row("nothing is consumed of it", rd_kafka_consume(topic, 0, 0) == NULL, 1, 0);
         row("a partition is started", last(rd_kafka_consume_start(topic, 0, 0)), OK, 0);
