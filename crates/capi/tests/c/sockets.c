@@ -216,6 +216,118 @@ static void send_one(rd_kafka_t *rk) {
                                  RD_KAFKA_V_END));
 }
 
+/* What the callbacks of one client have, and what is gone with it. */
+struct life {
+        int is_alive;
+        int is_intercepted;
+};
+
+/* The application takes its time. */
+static void look(void *opaque) {
+        struct life *life = opaque;
+        CHECK(__atomic_load_n(&life->is_alive, __ATOMIC_SEQ_CST) == 77);
+        usleep(200);
+        CHECK(__atomic_load_n(&life->is_alive, __ATOMIC_SEQ_CST) == 77);
+}
+
+static int slow_socket(int domain, int type, int protocol, void *opaque) {
+        look(opaque);
+        count(&opened);
+        return socket(domain, type, protocol);
+}
+
+static int slow_connect(int fd, const struct sockaddr *address, int length, const char *id, void *opaque) {
+        (void)id;
+        look(opaque);
+        return connect(fd, address, length) == -1 ? errno : 0;
+}
+
+static int slow_close(int fd, void *opaque) {
+        look(opaque);
+        count(&closed);
+        return close(fd);
+}
+
+static int slow_resolve(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **list,
+                        void *opaque) {
+        look(opaque);
+        if (node)
+                return getaddrinfo(node, service, hints, list);
+        freeaddrinfo(*list);
+        return 0;
+}
+
+static rd_kafka_resp_err_t slow_sent(rd_kafka_t *rk, int sockfd, const char *name, int32_t id, int16_t api,
+                                     int16_t version, int32_t correlation, size_t size, void *opaque) {
+        struct life *life = opaque;
+        (void)rk, (void)sockfd, (void)name, (void)id, (void)api, (void)version, (void)correlation, (void)size;
+        look(opaque);
+        CHECK(__atomic_load_n(&life->is_intercepted, __ATOMIC_SEQ_CST));
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t slow_state(rd_kafka_t *rk, int32_t id, const char *protocol, const char *name, int port,
+                                      const char *state, void *opaque) {
+        struct life *life = opaque;
+        (void)rk, (void)id, (void)protocol, (void)name, (void)port, (void)state;
+        look(opaque);
+        CHECK(__atomic_load_n(&life->is_intercepted, __ATOMIC_SEQ_CST));
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t slow_thread(rd_kafka_t *rk, rd_kafka_thread_type_t type, const char *name, void *opaque) {
+        (void)rk, (void)type, (void)name;
+        look(opaque);
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t slow_destroy(rd_kafka_t *rk, void *opaque) {
+        struct life *life = opaque;
+        (void)rk;
+        __atomic_store_n(&life->is_intercepted, 0, __ATOMIC_SEQ_CST);
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t slow_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf, void *opaque, char *errstr,
+                                    size_t errstr_size) {
+        (void)conf, (void)errstr, (void)errstr_size;
+        CHECK(!rd_kafka_interceptor_add_on_request_sent(rk, "slow", slow_sent, opaque));
+        CHECK(!rd_kafka_interceptor_add_on_broker_state_change(rk, "slow", slow_state, opaque));
+        CHECK(!rd_kafka_interceptor_add_on_thread_start(rk, "slow", slow_thread, opaque));
+        CHECK(!rd_kafka_interceptor_add_on_thread_exit(rk, "slow", slow_thread, opaque));
+        CHECK(!rd_kafka_interceptor_add_on_destroy(rk, "slow", slow_destroy, opaque));
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* Clients that are destroyed at any moment of their lives. */
+static void short_lives(const char *brokers) {
+        int i;
+        opened = closed = 0;
+        for (i = 0; i < 60; i++) {
+                struct life *life = malloc(sizeof(*life));
+                rd_kafka_conf_t *conf = rd_kafka_conf_new();
+                rd_kafka_t *rk;
+                char errstr[256];
+                life->is_alive = 77;
+                life->is_intercepted = 1;
+                CHECK(!rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr)));
+                rd_kafka_conf_set_opaque(conf, life);
+                rd_kafka_conf_set_socket_cb(conf, slow_socket);
+                rd_kafka_conf_set_connect_cb(conf, slow_connect);
+                rd_kafka_conf_set_closesocket_cb(conf, slow_close);
+                rd_kafka_conf_set_resolve_cb(conf, slow_resolve);
+                CHECK(!rd_kafka_conf_interceptor_add_on_new(conf, "slow", slow_new, life));
+                rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
+                CHECK(rk != NULL);
+                send_one(rk);
+                usleep(i * 100);
+                rd_kafka_destroy(rk);
+                __atomic_store_n(&life->is_alive, 0, __ATOMIC_SEQ_CST);
+                free(life);
+        }
+        CHECK(seen(&opened) == seen(&closed) && seen(&opened) > 0);
+}
+
 int main(int argc, char **argv) {
         rd_kafka_topic_partition_list_t *list;
         rd_kafka_message_t *message = NULL;
@@ -273,6 +385,7 @@ int main(int argc, char **argv) {
         CHECK(fcntl(datagram, F_GETFD) != -1 && fcntl(0, F_GETFD) != -1);
 
         mode = GOOD;
+        short_lives(argv[1]);
         rk = client(RD_KAFKA_PRODUCER, argv[1]);
         other = client(RD_KAFKA_PRODUCER, argv[1]);
         send_one(rk);
