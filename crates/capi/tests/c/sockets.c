@@ -128,6 +128,13 @@ static int on_open(const char *path, int flags, mode_t rights, void *opaque) {
         return open(path, flags, rights);
 }
 
+/* Resolves without a look at the system's configuration. */
+static int numeric(const char *service, const struct addrinfo *hints, struct addrinfo **list) {
+        struct addrinfo own = *hints;
+        own.ai_flags |= AI_NUMERICHOST;
+        return getaddrinfo("127.0.0.1", service, &own, list);
+}
+
 static int on_resolve(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **list,
                       void *opaque) {
         static struct addrinfo circle, brief;
@@ -165,7 +172,7 @@ static int on_resolve(const char *node, const char *service, const struct addrin
                 *list = &circle;
                 return 0;
         }
-        return getaddrinfo(node, service, hints, list);
+        return numeric(service, hints, list);
 }
 
 static void on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque) {
@@ -252,7 +259,7 @@ static int slow_resolve(const char *node, const char *service, const struct addr
                         void *opaque) {
         look(opaque);
         if (node)
-                return getaddrinfo(node, service, hints, list);
+                return numeric(service, hints, list);
         freeaddrinfo(*list);
         return 0;
 }
@@ -321,11 +328,16 @@ static void short_lives(const char *brokers) {
                 CHECK(rk != NULL);
                 send_one(rk);
                 usleep(i * 100);
+                if (i % 10 == 9)
+                        CHECK(rd_kafka_flush(rk, 10000) == 0);
                 rd_kafka_destroy(rk);
                 __atomic_store_n(&life->is_alive, 0, __ATOMIC_SEQ_CST);
                 free(life);
         }
-        CHECK(seen(&opened) == seen(&closed) && seen(&opened) > 0);
+        if (seen(&opened) != seen(&closed) || seen(&opened) == 0) {
+                fprintf(stderr, "%d sockets were opened and %d closed\n", seen(&opened), seen(&closed));
+                bad++;
+        }
 }
 
 int main(int argc, char **argv) {
