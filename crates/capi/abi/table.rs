@@ -173,7 +173,8 @@ pub fn status_page() -> String {
         "# What is there of librdkafka's interface\n\n\
          Generated from [functions.txt](abi/functions.txt); a test compares it with the library's symbols.\n\n\
          All {} symbols are exported: {} complete, {} partial, {} not yet. A function that is not there yet answers\n\
-         `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`, or NULL or -1 where it has no error to answer, and does nothing.\n\n\
+         `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`, or NULL or -1 where it has no error to answer, and does nothing.\n\
+         What all of them do with mistakes and with panics is in [misuse.md](../../docs/misuse.md).\n\n\
          | function | status | missing |\n|---|---|---|\n",
         functions.len(),
         count(Status::Complete),
