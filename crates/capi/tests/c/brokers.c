@@ -74,7 +74,8 @@ int main(void) {
         /* What never left has no broker; what may be under way has the one that it went to. */
         CHECK(rd_kafka_mock_broker_set_down(cluster, 3) == 0);
         CHECK(produce(rk, 0) == 0);
-        CHECK(rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE) == 0 && rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT) == 0);
+        CHECK(rd_kafka_flush(rk, 10000) == 0);
         CHECK(reports == 4 && (reported == -1 || reported == 3));
         CHECK(rd_kafka_mock_broker_set_up(cluster, 3) == 0);
         CHECK(rd_kafka_message_broker_id(NULL) == -1);
