@@ -1,5 +1,6 @@
 # The test programs in C under valgrind: nothing is lost, nothing is used that is not there. events.c is not among them: it
-# needs a broker that throttles when the test tells it to, which is in crates/capi/tests/abi.rs.
+# needs a broker that throttles when the test tells it to, which is in crates/capi/tests/abi.rs. Nor is life.c, which is about
+# seconds, and those of valgrind are long.
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
 if ! command -v valgrind > /dev/null; then
@@ -36,7 +37,7 @@ watched() {
 for source in crates/capi/tests/c/*.c; do
   name=$(basename "$source" .c)
   case $name in
-    events) ;;
+    events | life) ;;
     # A forked child has none of its parent's threads, so that what was theirs is nobody's.
     robust) watched robust --leak-check=no ;;
     *) watched "$name" --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite ;;
