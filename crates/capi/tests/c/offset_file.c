@@ -2,10 +2,12 @@
  * file that makes no sense. */
 #define _DEFAULT_SOURCE
 #include <librdkafka/rdkafka.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int bad, errors, warnings;
@@ -118,6 +120,41 @@ static long consume(rd_kafka_topic_t *topic, int count) {
         return first;
 }
 
+/* Reads on and on, until it is killed. */
+static int reads_until_killed(const char *brokers, const char *path) {
+        rd_kafka_t *rk = client(brokers, NULL);
+        rd_kafka_topic_t *topic = topic_of(rk, path, "10", "smallest");
+        CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_BEGINNING) == 0);
+        while (!bad) {
+                if (consume(topic, 1) == COUNT - 1)
+                        CHECK(rd_kafka_seek(topic, 0, 0, 10000) == 0);
+                usleep(1000);
+        }
+        return 1;
+}
+
+/* Whenever a process is killed, its file holds an offset. */
+static void a_crash_leaves_an_offset(char **argv) {
+        char path[256];
+        int round, i;
+        path_of(path, sizeof(path), "killed");
+        for (round = 0; round < 5; round++) {
+                pid_t child = fork();
+                if (child == 0) {
+                        execl(argv[0], argv[0], argv[1], path, (char *)NULL);
+                        _exit(9);
+                }
+                for (i = 0; i < 1000 && in_file("killed") < 0; i++)
+                        usleep(10000);
+                for (i = 0; i < 100 + round; i++) {
+                        CHECK(in_file("killed") >= 0);
+                        usleep(1000);
+                }
+                CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+                CHECK(in_file("killed") >= 0 && in_file("killed") <= COUNT);
+        }
+}
+
 int main(int argc, char **argv) {
         char errstr[256], path[256];
         rd_kafka_conf_t *conf;
@@ -126,6 +163,8 @@ int main(int argc, char **argv) {
         rd_kafka_t *rk;
         int i;
 
+        if (argc == 3)
+                return reads_until_killed(argv[1], argv[2]);
         if (argc < 2 || !mkdtemp(folder))
                 return 2;
         conf = rd_kafka_conf_new();
@@ -229,16 +268,20 @@ int main(int argc, char **argv) {
         /* A topic's own reset counts for an offset that is not there any more, too; the client's is the end. */
         rk = client(argv[1], NULL);
         topic = topic_of(rk, folder, "60000", "smallest");
-        CHECK(rd_kafka_consume_start(topic, 0, COUNT + 1000) == 0);
+        CHECK(rd_kafka_consume_start(topic, 0, COUNT + 1000000) == 0);
         CHECK(consume(topic, 1) == 0);
         rd_kafka_consume_stop(topic, 0);
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
 
+        a_crash_leaves_an_offset(argv);
+
         CHECK(warnings == 0);
+        path_of(path, sizeof(path), "killed.new");
+        unlink(path);
         if (!bad) {
-                static const char *names[] = {"files-0.offset", "files-0-a%2Fb%3Ac.offset", "mine"};
-                for (i = 0; i < 3; i++) {
+                static const char *names[] = {"files-0.offset", "files-0-a%2Fb%3Ac.offset", "mine", "killed"};
+                for (i = 0; i < 4; i++) {
                         path_of(path, sizeof(path), names[i]);
                         CHECK(unlink(path) == 0);
                 }
