@@ -41,7 +41,7 @@ use crate::{
     queue::{self, Op, Patience, Queue, c_text, wants},
     report::Reports,
     topic::Topic,
-    transport::AppTransport,
+    transport::{AppTransport, Opener},
     types::event_type,
 };
 
@@ -385,6 +385,10 @@ impl Client {
 
     pub(crate) const fn offsets(&self) -> &Offsets {
         &self.offsets
+    }
+
+    pub(crate) fn opener(&self) -> Opener {
+        Opener::of(&self.conf)
     }
 
     pub(crate) const fn offset_files(&self) -> &OffsetFiles {

@@ -18,7 +18,7 @@ use std::{
 use ottla::Offset;
 use parking_lot::{Condvar, Mutex};
 
-use crate::{client::Client, codes::code, topic::Topic};
+use crate::{client::Client, codes::code, topic::Topic, transport::Opener};
 
 /// The files of a client's partitions.
 #[derive(Debug, Default)]
@@ -69,7 +69,8 @@ impl Client {
             |name| self.old_consumer_property(topic, name).parse::<u64>().ok().map(Duration::from_millis);
         let commits = self.old_consumer_property(topic, "auto.commit.enable") == "true";
         let is_usable = !path.exists() || path.is_file();
-        let known = if is_usable { read(&path) } else { Err("it is not a regular file".to_owned()) };
+        let known =
+            if is_usable { read(&path, self.opener()) } else { Err("it is not a regular file".to_owned()) };
         let now = Instant::now();
         let interval = millis("auto.commit.interval.ms").filter(|_| commits);
         if is_usable {
@@ -177,7 +178,7 @@ impl Client {
         if offset < 0 || file.written == Some(offset) {
             return;
         }
-        match file.write(offset, Instant::now()) {
+        match file.write(offset, Instant::now(), self.opener()) {
             Ok(()) => (file.written, file.is_told) = (Some(offset), false),
             Err(_) if file.is_told => {}
             Err(error) => {
@@ -205,10 +206,10 @@ impl Client {
 }
 
 impl OffsetFile {
-    fn write(&mut self, offset: i64, now: Instant) -> io::Result<()> {
+    fn write(&mut self, offset: i64, now: Instant, opener: Opener) -> io::Result<()> {
         let is_synced = self.sync_interval.is_some_and(|interval| now >= self.last_sync + interval);
         let beside = PathBuf::from(format!("{}.new", self.path.display()));
-        let mut new = File::create(&beside)?;
+        let mut new = opener.create(&beside)?;
         new.write_all(format!("{offset}\n").as_bytes())?;
         if is_synced {
             new.sync_all()?;
@@ -266,8 +267,8 @@ fn place(path: &str, name: &str) -> PathBuf {
 }
 
 /// The offset in a file; `None` if there is no file or nothing in it.
-fn read(path: &Path) -> Result<Option<i64>, String> {
-    let file = match File::open(path) {
+fn read(path: &Path, opener: Opener) -> Result<Option<i64>, String> {
+    let file = match opener.read(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.to_string()),

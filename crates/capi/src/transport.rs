@@ -7,10 +7,15 @@
 use std::{
     collections::BTreeSet,
     ffi::{CStr, CString, c_char, c_int, c_void},
+    fs::File,
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream},
-    os::fd::{AsRawFd, FromRawFd, IntoRawFd, RawFd},
+    os::{
+        fd::{AsRawFd, FromRawFd, IntoRawFd, RawFd},
+        unix::ffi::OsStrExt,
+    },
     panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
     ptr,
 };
 
@@ -200,6 +205,65 @@ impl Transport for AppTransport {
     }
 }
 
+/// How a client opens files: in calls of the application's, and on the thread that writes offsets, which ends before the
+/// client does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opener {
+    open: Option<OpenCb>,
+    opaque: Opaque,
+}
+
+impl Opener {
+    pub(crate) const fn of(conf: &Conf) -> Self {
+        Self { open: conf.callbacks.open, opaque: conf.opaque }
+    }
+
+    /// Opens a file to read it.
+    pub(crate) fn read(self, path: &Path) -> io::Result<File> {
+        match self.open {
+            None => File::open(path),
+            Some(callback) => self.call(callback, path, libc::O_RDONLY | libc::O_CLOEXEC),
+        }
+    }
+
+    /// Opens an empty file to write it, whether it is there or not.
+    pub(crate) fn create(self, path: &Path) -> io::Result<File> {
+        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC;
+        match self.open {
+            None => File::create(path),
+            Some(callback) => self.call(callback, path, flags),
+        }
+    }
+
+    fn call(self, callback: OpenCb, path: &Path, flags: c_int) -> io::Result<File> {
+        let name = CString::new(path.as_os_str().as_bytes())?;
+        let opaque = self.opaque;
+        let called = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the application's function, with a text that lives until it returns.
+            let fd = unsafe { callback(name.as_ptr(), flags, 0o644, opaque.0) };
+            (fd, io::Error::last_os_error())
+        }));
+        let (fd, errno) = called.map_err(|_| failed("open_cb", "panicked"))?;
+        if fd < 0 {
+            let text = failed("open_cb", &format!("answered {fd}: {errno}"));
+            return Err(io::Error::new(errno.kind(), text));
+        }
+        if !is_regular_file(fd) {
+            return Err(failed("open_cb", &format!("answered {fd}, which is no open regular file")));
+        }
+        // SAFETY: it is open, and the application hands it over.
+        Ok(unsafe { File::from_raw_fd(fd) })
+    }
+}
+
+fn is_regular_file(fd: RawFd) -> bool {
+    // SAFETY: all zeroes is a valid `stat`; the kernel checks the descriptor.
+    unsafe {
+        let mut told: libc::stat = std::mem::zeroed();
+        libc::fstat(fd, &raw mut told) == 0 && told.st_mode & libc::S_IFMT == libc::S_IFREG
+    }
+}
+
 fn failed(name: &str, what: &str) -> io::Error {
     io::Error::other(format!("the application's {name} {what}"))
 }
@@ -343,6 +407,41 @@ mod tests {
         broken.close(made);
         // Nothing of it is left behind: whoever was inside has left.
         broken.shut();
+    }
+
+    #[test]
+    fn a_file_is_the_one_that_the_application_opens_and_what_is_no_file_is_refused() {
+        unsafe extern "C-unwind" fn open(
+            path: *const c_char,
+            flags: c_int,
+            mode: libc::mode_t,
+            opaque: *mut c_void,
+        ) -> c_int {
+            match opaque as usize {
+                // SAFETY: the path is a text.
+                1 => unsafe { libc::open(path, flags, mode) },
+                2 => 0x7fff_0000,
+                3 => {
+                    // SAFETY: a new descriptor.
+                    unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0) }
+                }
+                _ => panic!("no file today"),
+            }
+        }
+        let opener = |how: usize| Opener { open: Some(open), opaque: Opaque(how as *mut c_void) };
+        let path = std::env::temp_dir().join(format!("ottla-open-cb-{}", std::process::id()));
+        assert_eq!(opener(1).read(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+        std::io::Write::write_all(&mut opener(1).create(&path).unwrap(), b"5").unwrap();
+        assert_eq!(io::read_to_string(opener(1).read(&path).unwrap()).unwrap(), "5");
+        std::fs::remove_file(&path).unwrap();
+        let said = |how| opener(how).read(&path).unwrap_err().to_string();
+        assert!(
+            said(2).contains("open_cb answered 2147418112, which is no open regular file"),
+            "{}",
+            said(2)
+        );
+        assert!(said(3).contains("which is no open regular file"), "{}", said(3));
+        assert_eq!(said(4), "the application's open_cb panicked");
     }
 
     #[test]

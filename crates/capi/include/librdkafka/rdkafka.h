@@ -1220,7 +1220,7 @@ void rd_kafka_conf_set_connect_cb(rd_kafka_conf_t *conf, int (*connect_cb)(int s
 RD_EXPORT
 void rd_kafka_conf_set_closesocket_cb(rd_kafka_conf_t *conf, int (*closesocket_cb)(int sockfd, void *opaque));
 
-/** Sets the function that opens files, as open(2) does: it answers a descriptor, or -1 and errno. */
+/** Sets the function that opens files, those of offset.store.method=file, as open(2) does: it answers the descriptor of a regular file, which the client closes, or -1 and errno. */
 RD_EXPORT
 void rd_kafka_conf_set_open_cb(rd_kafka_conf_t *conf, int (*open_cb)(const char *pathname, int flags, mode_t mode, void *opaque));
 

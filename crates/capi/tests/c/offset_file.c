@@ -3,6 +3,8 @@
 #define _DEFAULT_SOURCE
 #include <librdkafka/rdkafka.h>
 #include <signal.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,8 @@
 #include <unistd.h>
 
 static int bad, errors, warnings;
+static int uses_open_cb, refuses, opened_to_read, opened_to_write;
+static char last_error[512];
 static char folder[] = "/tmp/ottla-offsets-XXXXXX";
 
 #define CHECK(what)                                                                                                    \
@@ -25,10 +29,24 @@ static char folder[] = "/tmp/ottla-offsets-XXXXXX";
 
 static void on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque) {
         (void)rk;
-        (void)reason;
         (void)opaque;
-        if (err == RD_KAFKA_RESP_ERR__FS)
+        if (err == RD_KAFKA_RESP_ERR__FS) {
+                snprintf(last_error, sizeof(last_error), "%s", reason);
                 errors++;
+        }
+}
+
+static int on_open(const char *path, int flags, mode_t mode, void *opaque) {
+        CHECK(opaque == &bad && !strncmp(path, folder, strlen(folder)));
+        if (refuses) {
+                errno = EACCES;
+                return -1;
+        }
+        if ((flags & O_ACCMODE) == O_RDONLY)
+                opened_to_read++;
+        else
+                opened_to_write++;
+        return open(path, flags, mode);
 }
 
 static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *line) {
@@ -85,6 +103,10 @@ static rd_kafka_t *client(const char *brokers, const char *group) {
                 rd_kafka_conf_set(conf, "group.id", group, errstr, sizeof(errstr));
         rd_kafka_conf_set_error_cb(conf, on_error);
         rd_kafka_conf_set_log_cb(conf, on_log);
+        if (uses_open_cb) {
+                rd_kafka_conf_set_opaque(conf, &bad);
+                rd_kafka_conf_set_open_cb(conf, on_open);
+        }
         rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, errstr, sizeof(errstr));
         CHECK(rk != NULL);
         return rk;
@@ -206,6 +228,27 @@ int main(int argc, char **argv) {
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
         CHECK(in_file("files-0-a%2Fb%3Ac.offset") == 100);
+
+        /* The application opens the files. */
+        uses_open_cb = 1;
+        rk = client(argv[1], NULL);
+        topic = topic_of(rk, folder, "60000", "smallest");
+        CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
+        CHECK(consume(topic, 5) == 15);
+        CHECK(opened_to_read == 1 && opened_to_write == 0);
+        CHECK(rd_kafka_consume_stop(topic, 0) == 0);
+        CHECK(opened_to_write >= 1 && in_file("files-0.offset") == 20);
+        refuses = 1;
+        CHECK(errors == 0);
+        CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
+        CHECK(consume(topic, 1) == 0);
+        for (i = 0; i < 100 && !errors; i++)
+                rd_kafka_poll(rk, 100);
+        CHECK(errors == 1 && strstr(last_error, "open_cb answered -1"));
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(rk);
+        CHECK(in_file("files-0.offset") == 20);
+        uses_open_cb = errors = 0;
 
         /* A path that is no folder is the file; what was written by the original is read. */
         write_file("mine", "42\n");
