@@ -1,5 +1,5 @@
 //! Panics on purpose, for the tests of what becomes of them. Only a build with the feature `inject-panics` can make one;
-//! elsewhere [`reach`] is nothing.
+//! elsewhere `reach` is nothing.
 
 use crate::runtime::ClientRoute;
 
