@@ -64,6 +64,7 @@ static rd_kafka_t *producer(const char *brokers, int events) {
 }
 
 int main(int argc, char **argv) {
+        static rd_kafka_message_t many[1100];
         rd_kafka_message_t messages[10];
         rd_kafka_headers_t *headers;
         rd_kafka_topic_t *topic;
@@ -108,6 +109,20 @@ int main(int argc, char **argv) {
         CHECK(i == 1000 && rd_kafka_last_error() == RD_KAFKA_RESP_ERR__QUEUE_FULL);
         CHECK(rd_kafka_flush(rk, 10000) == 0);
         CHECK(rd_kafka_outq_len(rk) == 0);
+        /* A batch larger than the queue: what has room is taken, and each of the others says why it was not. */
+        for (i = 0; i < 1100; i++) {
+                many[i].payload = "copy";
+                many[i].len = 4;
+                many[i].key = "k";
+                many[i].key_len = 1;
+                many[i]._private = (void *)1;
+        }
+        reports = 0;
+        CHECK(rd_kafka_produce_batch(topic, 2, RD_KAFKA_MSG_F_COPY, many, 1100) == 1000);
+        for (i = 0; i < 1100; i++)
+                CHECK(many[i].err == (i < 1000 ? 0 : RD_KAFKA_RESP_ERR__QUEUE_FULL));
+        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(reports == 1000);
         /* Messages that nobody waited for are dropped with the client, and their payloads freed. */
         CHECK(rd_kafka_produce(topic, 1, RD_KAFKA_MSG_F_FREE, strdup("free"), 4, NULL, 0, (void *)9) == 0);
         rd_kafka_topic_destroy(topic);
