@@ -2,7 +2,7 @@
 //! here, and answers something sensible to NULL, to handles of another kind and to handles that are gone.
 
 use std::{
-    ffi::{CStr, c_char, c_void},
+    ffi::{CStr, CString, c_char, c_void},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Once,
@@ -216,6 +216,11 @@ pub(crate) unsafe fn bytes<'a>(pointer: *const c_void, length: usize) -> Option<
     (!pointer.is_null()).then(|| unsafe { std::slice::from_raw_parts(pointer.cast(), length) })
 }
 
+/// A text for C that lives in its owner.
+pub(crate) fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', " ")).unwrap_or_default()
+}
+
 /// Writes a sentence to the application's buffer, cut to its size and always with a zero byte.
 ///
 /// # Safety
@@ -274,7 +279,12 @@ mod tests {
 
     use super::*;
     use crate::{
-        client::{Client, rd_kafka_destroy, rd_kafka_flush, rd_kafka_new, rd_kafka_outq_len, rd_kafka_poll},
+        client::{
+            Client,
+            core::{rd_kafka_flush, rd_kafka_outq_len},
+            rd_kafka_destroy, rd_kafka_new,
+            serve::rd_kafka_poll,
+        },
         codes::code,
         conf::{
             rd_kafka_conf_new, rd_kafka_conf_set, rd_kafka_conf_set_background_event_cb,

@@ -17,7 +17,9 @@ use crate::{
     error::{ErrorObject, code_of, fail, set_last},
     list::List,
     message::{error_message, rd_kafka_message_destroy},
-    queue::{self, ErrorMessage, Op, Patience, Queue},
+    op::{ErrorMessage, Op},
+    queue::{self, Queue},
+    time::{Patience, timeout},
     topic::Topic,
     types::{
         OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, OFFSET_STORED, OFFSET_TAIL_BASE, rd_kafka_message_t,
@@ -332,7 +334,7 @@ fn seek(
     timeout_ms: c_int,
 ) -> c_int {
     let Some(from) = place(offset) else { return code::_INVALID_ARG };
-    match consumer.seek(topic, partition, from, queue::timeout(timeout_ms)) {
+    match consumer.seek(topic, partition, from, timeout(timeout_ms)) {
         Ok(_) => {
             client.offsets().forget(topic, partition);
             code::NO_ERROR
@@ -343,7 +345,7 @@ fn seek(
 
 /// Seeks every element, all at once; each learns its own fate.
 fn seek_all(client: &Client, consumer: &Consumer, list: &mut List, timeout_ms: c_int) {
-    let until = Instant::now().checked_add(queue::timeout(timeout_ms));
+    let until = Instant::now().checked_add(timeout(timeout_ms));
     let mut begun = Vec::with_capacity(list.elements().len());
     for element in list.elements() {
         begun.push(match place(element.offset) {
@@ -710,7 +712,7 @@ pub unsafe extern "C" fn rd_kafka_query_watermark_offsets(
             };
             let questions =
                 [(&*topic, partition, OffsetSpec::Earliest), (&*topic, partition, OffsetSpec::Latest)];
-            let answers = match admin.list_offsets(&questions, queue::timeout(timeout_ms)) {
+            let answers = match admin.list_offsets(&questions, timeout(timeout_ms)) {
                 Ok(answers) => answers,
                 Err(error) => return code_of(&error),
             };
@@ -792,7 +794,7 @@ pub unsafe extern "C" fn rd_kafka_offsets_for_times(
         if questions.is_empty() {
             return code::_INVALID_ARG;
         }
-        let answers = match admin.list_offsets(&questions, queue::timeout(timeout_ms)) {
+        let answers = match admin.list_offsets(&questions, timeout(timeout_ms)) {
             Ok(answers) => answers,
             Err(error) => return code_of(&error),
         };

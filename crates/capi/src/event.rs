@@ -7,13 +7,13 @@ use std::{
 
 use crate::{
     admin::{self, Answer, Failure},
-    boundary::{Handle, Opaque, Tag, guarded_local, handle, put_text},
+    boundary::{Handle, Opaque, Tag, c_text, guarded_local, handle, put_text},
     client::Client,
     codes::code,
     graves,
     list::{self, List},
     message::Held,
-    queue::{Op, c_text, event_type_of, topic_of},
+    op::{Op, event_type_of, topic_of},
     types::{event_type, rd_kafka_message_t, rd_kafka_topic_partition_t},
 };
 

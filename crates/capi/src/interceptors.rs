@@ -16,13 +16,12 @@ use ottla::{Exchange, Observer, Peer};
 use parking_lot::Mutex;
 
 use crate::{
-    boundary::{Opaque, guarded_local, text},
+    boundary::{Opaque, c_text, guarded_local, text},
     client::Client,
     codes::code,
     conf::{CONF_UNKNOWN, Conf},
     gate::Gate,
     list::List,
-    queue::c_text,
     types::rd_kafka_message_t,
 };
 

@@ -4,10 +4,11 @@
 //!  boundary ── panics, handles, texts: what every exported function goes through;  graves: handles that are gone
 //!  types ───── the structures that C sees; codes, error: error codes, rd_kafka_error_t, the last error
 //!  conf ────── what is said before a client starts, and its callbacks
-//!  client ──── rd_kafka_t: the life of a client
+//!  client ──── rd_kafka_t: the life of a client;  client/core: what runs below it;  client/serve: who calls its callbacks
 //!  topic ───── rd_kafka_topic_t
 //!  produce ──► report: a message on its way and its report;  arena: the memory of both
-//!  queue ───── queues, their forwarding and who serves them;  event: what is in them
+//!  queue ───── queues, their forwarding and who serves them;  op: what is in them;  event: the same for the application
+//!  fetched ─── what a queue took from its consumer;  time: timeouts in milliseconds
 //!  consume ──► message: consumed messages in slabs;  offsets: stored and committed;  list, headers
 //!  background ─ the thread of background_event_cb;  log: where log lines go;  interceptors: plug-ins;  partitioners
 //!  transport ─ the application's functions for sockets and host names;  gate: until when it and interceptors are called
@@ -29,6 +30,7 @@ mod conf;
 mod consume;
 mod error;
 mod event;
+mod fetched;
 mod gate;
 mod graves;
 mod headers;
@@ -42,11 +44,13 @@ mod mock;
 mod not_yet;
 mod offset_file;
 mod offsets;
+mod op;
 mod partitioners;
 mod produce;
 mod queue;
 mod report;
 mod task;
+mod time;
 mod topic;
 mod transport;
 mod types;

@@ -12,11 +12,13 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
-    boundary::{guarded_for, guarded_local},
+    boundary::{c_text, guarded_for, guarded_local},
     client::{Client, rd_kafka_name},
     codes::code,
     conf::LogCb,
-    queue::{Op, Queue, c_text, coarse_wall_ms},
+    op::Op,
+    queue::Queue,
+    time::coarse_wall_ms,
 };
 
 /// Where a client's log lines go.

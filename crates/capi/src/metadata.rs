@@ -8,12 +8,12 @@ use std::{
 use ottla::ClusterDescription;
 
 use crate::{
-    boundary::{guarded_for, guarded_local, handle, malloc_text},
+    boundary::{c_text, guarded_for, guarded_local, handle, malloc_text},
     client::Client,
     codes::code,
     error::code_of,
     list::List,
-    queue,
+    time::timeout,
     topic::Topic,
 };
 
@@ -133,7 +133,7 @@ impl Owned {
     }
 
     fn text(&mut self, text: &str) -> *const c_char {
-        let text = queue::c_text(text);
+        let text = c_text(text);
         let at = text.as_ptr();
         self.texts.push(text);
         at
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn rd_kafka_metadata(
                     Some(used.iter().map(String::as_str).collect())
                 }
             };
-            match admin.metadata(topics.as_deref(), queue::timeout(timeout_ms)) {
+            match admin.metadata(topics.as_deref(), timeout(timeout_ms)) {
                 Ok(cluster) => {
                     *metadatap = Box::into_raw(Owned::new(&cluster)).cast_const().cast();
                     code::NO_ERROR
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn rd_kafka_metadata_destroy(metadata: *const Metadata) {
 unsafe fn cluster(rk: *const Client, timeout_ms: c_int) -> Option<ClusterDescription> {
     // SAFETY: as the caller says.
     let client = unsafe { Client::of(rk) }?;
-    client.admin().ok()?.describe_cluster(queue::timeout(timeout_ms)).ok()
+    client.admin().ok()?.describe_cluster(timeout(timeout_ms)).ok()
 }
 
 /// See the header.
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn rd_kafka_controllerid(rk: *const Client, timeout_ms: c_
         if timeout_ms == 0 || known.is_some() {
             return known.unwrap_or(-1);
         }
-        let cluster = admin.describe_cluster(queue::timeout(timeout_ms)).ok();
+        let cluster = admin.describe_cluster(timeout(timeout_ms)).ok();
         cluster.and_then(|cluster| cluster.controller_id).unwrap_or(-1)
     })
 }

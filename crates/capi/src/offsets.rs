@@ -24,8 +24,10 @@ use crate::{
     error::{ErrorObject, code_of},
     list::{List, Listed},
     message::Held,
-    queue::{self, Op, Queue, topic_of, wants},
+    op::{Op, topic_of, wants},
+    queue::Queue,
     task,
+    time::timeout,
     topic::Topic,
     types::{OFFSET_INVALID, event_type, rd_kafka_message_t, rd_kafka_topic_partition_t},
 };
@@ -448,7 +450,7 @@ pub unsafe extern "C" fn rd_kafka_committed(
             list.elements().iter().map(|element| (element.name().to_owned(), element.partition)).collect();
         let questions: Vec<_> =
             questions.iter().map(|(topic, partition)| (topic.as_str(), *partition)).collect();
-        let answers = match consumer.committed(&questions, queue::timeout(timeout_ms)) {
+        let answers = match consumer.committed(&questions, timeout(timeout_ms)) {
             Ok(answers) => answers,
             Err(error) => return code_of(&error),
         };

@@ -1,37 +1,35 @@
 //! `rd_kafka_queue_t`: what waits for the application, and who is woken when something comes.
 //!
 //! A queue has entries of its own ([`Op`]) and, if it belongs to a consumer, is a way out for fetched records: it asks the
-//! consumer for what goes its route when it has nothing else. A forwarded queue is only a name for another one.
+//! consumer for what goes its route when it has nothing else ([`Fetched`]). A forwarded queue is only a name for another one.
 
 use std::{
     cell::Cell,
     collections::VecDeque,
-    ffi::{CStr, CString, c_int, c_void},
+    ffi::{c_int, c_void},
     ptr,
     sync::{
         Arc, OnceLock, Weak,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::{Wake, Waker},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use ottla::{Consumer, ConsumerEvent, PieceWalk, Throttle};
+use ottla::Consumer;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::{
-    boundary::{Handle, Opaque, Tag, guarded_for, guarded_local, handle},
+    boundary::{Blamed, Handle, Opaque, Tag, guarded_for, guarded_local, handle},
     client::Client,
     codes::code,
-    error::code_of,
     event::Event,
+    fetched::Fetched,
     graves::{self, Counted, Graves},
     interceptors::kind,
-    message::{SLAB, Slab, error_message},
-    offsets::Committed,
-    report::Delivery,
-    topic::Topic,
-    types::{OFFSET_INVALID, event_type, rd_kafka_message_t},
+    op::{ErrorMessage, Op},
+    time::{Patience, deadline, past},
+    types::rd_kafka_message_t,
 };
 
 /// A queue.
@@ -68,47 +66,6 @@ impl Drop for Queue {
     }
 }
 
-/// An entry of a queue.
-#[derive(Debug)]
-pub(crate) enum Op {
-    /// Reports of a batch.
-    Delivery(Box<Delivery>),
-    /// An error that belongs to no call.
-    Error { code: c_int, text: String, is_fatal: bool },
-    /// A log line.
-    Log { level: c_int, facility: &'static CStr, text: String },
-    /// Statistics, as JSON.
-    Stats(CString),
-    /// The outcome of a commit.
-    Committed(Box<Committed>),
-    /// A broker asked to hold back, or no longer does.
-    Throttle(Throttle),
-    /// Something that only events can tell.
-    Event(Box<Event>),
-    /// An error of a partition, as a message.
-    Message(ErrorMessage),
-}
-
-/// A message that is an error; destroyed if nobody takes it.
-#[derive(Debug)]
-pub(crate) struct ErrorMessage(pub(crate) *mut rd_kafka_message_t);
-
-// SAFETY: whoever has it has the only pointer.
-unsafe impl Send for ErrorMessage {}
-
-impl Drop for ErrorMessage {
-    fn drop(&mut self) {
-        // SAFETY: nobody took the message.
-        unsafe { crate::message::rd_kafka_message_destroy(self.0) };
-    }
-}
-
-impl ErrorMessage {
-    pub(crate) fn take(mut self) -> *mut rd_kafka_message_t {
-        std::mem::replace(&mut self.0, ptr::null_mut())
-    }
-}
-
 type NotifyCb = unsafe extern "C" fn(*const Client, *mut c_void);
 
 #[derive(Default)]
@@ -129,33 +86,6 @@ struct State {
     signals: u64,
 }
 
-/// Records that were taken from the consumer, on their way to the application.
-#[derive(Default)]
-struct Fetched {
-    walks: VecDeque<PieceWalk>,
-    /// What comes behind the records.
-    events: VecDeque<ConsumerEvent>,
-    current: Option<Current>,
-}
-
-/// The slab that is being handed out.
-struct Current {
-    slab: *const Slab,
-    next: usize,
-    /// The place of the slab's first message.
-    before: PieceWalk,
-}
-
-// SAFETY: the slab is shared by a count, and only the owner of this struct hands its messages out.
-unsafe impl Send for Current {}
-
-impl Drop for Current {
-    fn drop(&mut self) {
-        // SAFETY: the queue's own use was counted when the slab was made, and one for each message.
-        unsafe { Slab::release(self.slab, 1 + (*self.slab).len() - self.next) };
-    }
-}
-
 thread_local! {
     static YIELD: Cell<bool> = const { Cell::new(false) };
 }
@@ -163,50 +93,6 @@ thread_local! {
 /// True if the callback that just returned asked its poll to return.
 pub(crate) fn take_yield() -> bool {
     YIELD.replace(false)
-}
-
-/// When a timeout in the interface's milliseconds is over; `None` is never.
-pub(crate) fn deadline(timeout_ms: c_int) -> Option<Instant> {
-    let timeout = u64::try_from(timeout_ms).ok()?;
-    Instant::now().checked_add(Duration::from_millis(timeout))
-}
-
-/// How long a call waits. The clock is read when the call really begins to wait: most find something at once.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    timeout_ms: c_int,
-    /// Since when it waits: when that is over, or never.
-    until: Option<Option<Instant>>,
-}
-
-impl Patience {
-    pub(crate) const fn new(timeout_ms: c_int) -> Self {
-        Self { timeout_ms, until: None }
-    }
-
-    /// When it is over; from the first question on time passes.
-    fn until(&mut self) -> Option<Instant> {
-        *self.until.get_or_insert_with(|| deadline(self.timeout_ms))
-    }
-}
-
-/// A timeout in the interface's milliseconds, -1 being very long.
-pub(crate) fn timeout(timeout_ms: c_int) -> Duration {
-    u64::try_from(timeout_ms).map_or(Duration::from_secs(86_400 * 365), Duration::from_millis)
-}
-
-fn coarse(clock: libc::clockid_t) -> libc::timespec {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the struct is writable.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
-    time
-}
-
-/// Milliseconds since 1970, some milliseconds late.
-#[inline]
-pub(crate) fn coarse_wall_ms() -> i64 {
-    let time = coarse(libc::CLOCK_REALTIME_COARSE);
-    time.tv_sec * 1000 + time.tv_nsec / 1_000_000
 }
 
 /// Wakes who waits at a queue.
@@ -495,10 +381,8 @@ impl Queue {
                 count += 1;
                 continue;
             }
-            if let Some(event) = state.fetched.events.pop_front() {
-                if let Some(op) = op_of(event, client) {
-                    state.ops.push_back(op);
-                }
+            if let Some(op) = state.fetched.next_event(client) {
+                state.ops.extend(op);
                 continue;
             }
             if queue.pull(&mut state, consumer) {
@@ -525,15 +409,13 @@ impl Queue {
         for route in &routes {
             let records = consumer.take(*route, 1);
             if !records.is_empty() || records.piece_count() > 0 {
-                let (walks, events) = records.into_walks();
-                state.fetched.walks.extend(walks);
-                state.fetched.events.extend(events);
+                state.fetched.add(records);
                 return true;
             }
         }
         let waker = self.waker();
         // What came between the two looks is found by the second.
-        !routes.iter().all(|route| consumer.register(*route, &waker)) && !consumer_is_closed(consumer)
+        !routes.iter().all(|route| consumer.register(*route, &waker)) && !consumer.is_closed()
     }
 
     /// How many entries wait.
@@ -542,14 +424,7 @@ impl Queue {
         let state = queue.state.lock();
         let ops: usize =
             state.ops.iter().map(|op| if let Op::Delivery(batch) = op { batch.len() } else { 1 }).sum();
-        // SAFETY: the queue has a use of the slab.
-        let slab = state
-            .fetched
-            .current
-            .as_ref()
-            .map_or(0, |current| unsafe { &*current.slab }.len() - current.next);
-        let fetched: usize = state.fetched.walks.len();
-        ops + slab + fetched
+        ops + state.fetched.len()
     }
 
     /// How many entries wait, without reports: their messages are counted elsewhere.
@@ -639,10 +514,8 @@ impl Queue {
                 one[0] = message;
                 return true;
             }
-            if let Some(event) = state.fetched.events.pop_front() {
-                if let Some(op) = op_of(event, client) {
-                    state.ops.push_back(op);
-                }
+            if let Some(op) = state.fetched.next_event(client) {
+                state.ops.extend(op);
                 continue;
             }
             if !queue.pull(&mut state, consumer)
@@ -654,122 +527,12 @@ impl Queue {
     }
 }
 
-/// A moment that is over already.
-fn past() -> Instant {
-    Instant::now()
-}
-
-fn consumer_is_closed(consumer: &Consumer) -> bool {
-    consumer.is_closed()
-}
-
 fn collect_routes(feeders: &[Weak<Queue>], routes: &mut Vec<u64>, depth: usize) {
     for feeder in feeders.iter().filter_map(Weak::upgrade) {
         routes.push(feeder.route);
         if depth < 16 {
             collect_routes(&feeder.state.lock().feeders, routes, depth + 1);
         }
-    }
-}
-
-/// What a consumer's event is for the application.
-fn op_of(event: ConsumerEvent, client: &Client) -> Option<Op> {
-    match event {
-        ConsumerEvent::EndOfPartition { topic, partition, offset } => {
-            let text = format!("{topic} [{partition}] is at its end, offset {offset}");
-            let topic = client.topic(&topic, None).ok();
-            let message = error_message(code::_PARTITION_EOF, &text, topic, partition, offset);
-            Some(Op::Message(ErrorMessage(message)))
-        }
-        ConsumerEvent::Error(error) => {
-            let (code, text) = (code_of(&error), error.to_string());
-            let context = error.context();
-            let (Some(topic), Some(partition)) = (&context.topic, context.partition) else {
-                client.error(code, text);
-                return None;
-            };
-            let topic = client.topic(topic, None).ok();
-            let message = error_message(code, &text, topic, partition, OFFSET_INVALID);
-            Some(Op::Message(ErrorMessage(message)))
-        }
-        _ => None,
-    }
-}
-
-impl Fetched {
-    /// The next record, if one was taken that the application still wants.
-    #[inline]
-    fn next(&mut self, consumer: &Consumer, client: &Client) -> Option<*mut rd_kafka_message_t> {
-        loop {
-            if let Some(current) = &mut self.current {
-                // SAFETY: the queue has a use of the slab.
-                let slab = unsafe { &*current.slab };
-                let fetched = slab.fetched();
-                if current.next < slab.len() && fetched.is_current() && !fetched.is_paused() {
-                    // SAFETY: each place is handed out once.
-                    let message = unsafe { Slab::hand_out(current.slab, current.next) };
-                    current.next += 1;
-                    // SAFETY: it was just handed out.
-                    fetched.set_position(unsafe { (*message).offset } + 1);
-                    return Some(message);
-                }
-                self.leave(consumer);
-            }
-            if !self.next_slab(consumer, client) {
-                return None;
-            }
-        }
-    }
-
-    /// Is done with a slab: at its end, or because its partition is not wanted any more or paused.
-    #[cold]
-    fn leave(&mut self, consumer: &Consumer) {
-        let Some(current) = self.current.take() else { return };
-        // SAFETY: the queue has a use of the slab.
-        let slab = unsafe { &*current.slab };
-        if current.next == slab.len() {
-            return;
-        }
-        self.walks.pop_front();
-        if slab.fetched().is_current() {
-            // Paused: what was not handed out goes back.
-            let mut rest = current.before.clone();
-            rest.run(current.next, |_| ());
-            consumer.set_aside(rest);
-        }
-    }
-
-    #[cold]
-    fn next_slab(&mut self, consumer: &Consumer, client: &Client) -> bool {
-        while let Some(walk) = self.walks.front_mut() {
-            let fetched = Arc::clone(walk.fetched());
-            if !fetched.is_current() {
-                self.walks.pop_front();
-                continue;
-            }
-            if fetched.is_paused() {
-                if let Some(walk) = self.walks.pop_front() {
-                    consumer.set_aside(walk);
-                }
-                continue;
-            }
-            let before = walk.clone();
-            let Ok(topic) = client.topic(fetched.topic(), None) else {
-                self.walks.pop_front();
-                continue;
-            };
-            let mut count = 0;
-            let slab = Slab::new(&fetched, &topic, |each| count = walk.run(SLAB, |message| each(message)));
-            let current = Current { slab, next: 0, before };
-            if count > 0 {
-                client.offsets().note_consumed(fetched.topic(), fetched.partition());
-                self.current = Some(current);
-                return true;
-            }
-            fetched.set_position(fetched.next_offset());
-            self.walks.pop_front();
-        }
-        false
     }
 }
 
@@ -786,6 +549,15 @@ impl State {
             unsafe { libc::write(*descriptor, payload.as_ptr().cast(), payload.len()) };
         }
         self.notify
+    }
+}
+
+impl Blamed for *const Queue {
+    fn blame(self, text: &str) {
+        // SAFETY: as for a client.
+        if let Some(client) = unsafe { Queue::of(self) }.and_then(|queue| queue.client()) {
+            client.set_fatal(code::_FAIL, text);
+        }
     }
 }
 
@@ -940,35 +712,4 @@ pub unsafe extern "C" fn rd_kafka_queue_poll_callback(queue: *const Queue, timeo
         let Some(queue) = (unsafe { Queue::of(queue) }) else { return 0 };
         queue.client().map_or(0, |client| queue.serve(&client, timeout_ms))
     })
-}
-
-/// True if an error or a log line goes to the application as an event.
-pub(crate) const fn wants(events: c_int, kind: c_int) -> bool {
-    events & kind != 0
-}
-
-/// What an op is as an event.
-pub(crate) const fn event_type_of(op: &Op) -> c_int {
-    match op {
-        Op::Delivery(_) => event_type::DR,
-        Op::Error { .. } => event_type::ERROR,
-        Op::Log { .. } => event_type::LOG,
-        Op::Stats(_) => event_type::STATS,
-        Op::Committed(_) => event_type::OFFSET_COMMIT,
-        // It comes by its callback only.
-        Op::Throttle(_) => 0,
-        Op::Event(event) => event.kind,
-        Op::Message(_) => event_type::FETCH,
-    }
-}
-
-/// A text for C that lives in the op's owner.
-pub(crate) fn c_text(text: &str) -> CString {
-    CString::new(text.replace('\0', " ")).unwrap_or_default()
-}
-
-/// The topic and partition of a message, for events.
-pub(crate) fn topic_of(message: &rd_kafka_message_t) -> Option<&Topic> {
-    // SAFETY: messages in events have a topic that lives as long as they do, or none.
-    unsafe { message.rkt.as_ref() }
 }

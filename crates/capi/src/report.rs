@@ -16,7 +16,8 @@ use crate::{
     error::code_of,
     interceptors::kind,
     message::{Held, Home},
-    queue::{self, Op, Queue},
+    op::Op,
+    queue::{self, Queue},
     types::{OFFSET_INVALID, rd_kafka_message_t},
 };
 

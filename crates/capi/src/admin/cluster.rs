@@ -10,11 +10,11 @@ use ottla::{AuthorizedOperations, BrokerDescription, ClusterDescription, Error, 
 
 use super::{AdminOptions, Answer, Failure, Listed, Outcome, call, code_in_result, destroy, show};
 use crate::{
-    boundary::{Handle, Tag, guarded_local, handle, text},
+    boundary::{Handle, Tag, c_text, guarded_local, handle, text},
     client::Client,
     error::ErrorObject,
     event::Event,
-    queue::{Queue, c_text},
+    queue::Queue,
     uuid::Uuid,
 };
 

@@ -12,12 +12,12 @@ use super::{
     error_text, objects,
 };
 use crate::{
-    boundary::{Handle, Tag, guarded_local, handle, text},
+    boundary::{Handle, Tag, c_text, guarded_local, handle, text},
     client::Client,
     codes::code,
     error::ErrorObject,
     event::Event,
-    queue::{Queue, c_text},
+    queue::Queue,
 };
 
 /// `RD_KAFKA_EVENT_ALTERCONFIGS_RESULT`.

@@ -31,12 +31,13 @@ use parking_lot::Mutex;
 pub(crate) use options::AdminOptions;
 
 use crate::{
-    boundary::{Handle, Opaque, guarded_for, handle, text_of},
+    boundary::{Handle, Opaque, c_text, guarded_for, handle, text_of},
     client::Client,
     codes::code,
     error::code_of,
     event::Event,
-    queue::{Op, Queue, c_text},
+    op::Op,
+    queue::Queue,
 };
 
 /// What an event shows.

@@ -12,11 +12,11 @@ use super::{
     error_text, objects,
 };
 use crate::{
-    boundary::{Handle, Tag, guarded_local, handle, put_text, text},
+    boundary::{Handle, Tag, c_text, guarded_local, handle, put_text, text},
     client::Client,
     codes::code,
     event::Event,
-    queue::{Queue, c_text},
+    queue::Queue,
 };
 
 /// `RD_KAFKA_EVENT_CREATETOPICS_RESULT`.

@@ -23,10 +23,9 @@ use ottla_embedded_broker::{BrokerId, ClusterOptions, Control, EmbeddedCluster};
 pub(crate) use errors::ottla_mock_push_errors;
 
 use crate::{
-    boundary::{Handle, Tag, guarded, guarded_local, handle},
+    boundary::{Handle, Tag, c_text, guarded, guarded_local, handle},
     client::Client,
     codes::code,
-    queue::c_text,
 };
 
 /// A cluster.
