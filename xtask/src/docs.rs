@@ -10,10 +10,34 @@ use crate::{
     shell::{self, cargo},
 };
 
-/// The page, the crate whose test writes it, and the name of that test.
-pub const PAGES: [(&str, &str, &str); 2] = [
-    ("CONFIGURATION.md", "ottla-core", "configuration_md_is_what_the_table_says"),
-    ("STATISTICS.md", "ottla-core", "statistics_md_is_what_the_table_says"),
+/// A page, and the test that writes it.
+pub struct Page {
+    pub name: &'static str,
+    package: &'static str,
+    /// Which of the crate's test programs: `--lib`, or `--test` and its name.
+    target: &'static [&'static str],
+    test: &'static str,
+}
+
+pub const PAGES: [Page; 3] = [
+    Page {
+        name: "CONFIGURATION.md",
+        package: "ottla-core",
+        target: &["--lib"],
+        test: "configuration_md_is_what_the_table_says",
+    },
+    Page {
+        name: "STATISTICS.md",
+        package: "ottla-core",
+        target: &["--lib"],
+        test: "statistics_md_is_what_the_table_says",
+    },
+    Page {
+        name: "crates/capi/STATUS.md and the C headers",
+        package: "ottla-capi",
+        target: &["--test", "abi"],
+        test: "headers_and_the_status_page_are_what_the_table_says",
+    },
 ];
 
 pub fn main(args: &[String]) -> Result<ExitCode> {
@@ -23,18 +47,19 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
         _ => return Err("usage: cargo xtask docs [--check]".into()),
     };
     let mut stale = false;
-    for (page, package, test) in PAGES {
-        let done = generate(package, test, check)?;
-        println!("{page}: {}", if done { "up to date" } else { "STALE, run `cargo xtask docs`" });
+    for page in &PAGES {
+        let done = generate(page, check)?;
+        println!("{}: {}", page.name, if done { "up to date" } else { "STALE, run `cargo xtask docs`" });
         stale |= !done;
     }
     Ok(if stale { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Runs the test behind a page; says whether the page is fresh.
-pub fn generate(package: &str, test: &str, check: bool) -> Result<bool> {
+pub fn generate(page: &Page, check: bool) -> Result<bool> {
+    let Page { package, target, test, .. } = page;
     let mut command = cargo();
-    command.args(["test", "--quiet", "--package", package, "--lib", "--", test]);
+    command.args(["test", "--quiet", "--package", package]).args(*target).args(["--", test]);
     if !check {
         command.env("OTTLA_WRITE_DOCS", "1");
     }

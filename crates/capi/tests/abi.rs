@@ -1,6 +1,6 @@
 //! The library as C programs see it: symbols, layout, headers, and programs in C and kcat on the embedded broker.
 //!
-//! `OTTLA_BLESS=1` writes what is generated. A C compiler, `nm` and kcat come from the system (`apt-get install gcc
+//! `cargo xtask docs` writes what is generated. A C compiler, `nm` and kcat come from the system (`apt-get install gcc
 //! binutils kcat`).
 
 #[path = "../abi/table.rs"]
@@ -85,12 +85,12 @@ fn with_library(folder: &Path, program: impl AsRef<std::ffi::OsStr>) -> Command 
 /// Compares a generated file with the committed one.
 fn generated(path: &str, content: &str) {
     let path = here(path);
-    if env::var_os("OTTLA_BLESS").is_some() {
+    if env::var_os("OTTLA_WRITE_DOCS").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
     }
     let committed = fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == content, "{} is out of date; OTTLA_BLESS=1 writes it", path.display());
+    assert!(committed == content, "{} is stale; `cargo xtask docs` writes it", path.display());
 }
 
 #[test]
