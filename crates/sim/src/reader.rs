@@ -207,7 +207,11 @@ impl Reader {
             self.seeks.remove(&key);
             match answer {
                 Ok(offset) => self.progress(key).located(offset)?,
-                Err(_) => self.seek(key, Offset::Beginning, Expected::At(0), commands),
+                // The topic was made anew, or nobody told in time: the application tries the beginning, wherever it is.
+                Err(_) => {
+                    let expected = self.beginning(key);
+                    self.seek(key, Offset::Beginning, expected, commands);
+                }
             }
         }
         if self.asleep && self.habits.sleeps && !self.bell.0.swap(false, Ordering::SeqCst) {

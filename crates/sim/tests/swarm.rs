@@ -115,4 +115,11 @@ mod found {
             assert_eq!(run(&Knobs::without_ids(seed), false).broken, None, "seed {seed}");
         }
     }
+
+    #[test]
+    fn a_partition_whose_seek_failed_is_read_from_where_its_log_begins() {
+        for seed in [1_795_267_329_447_762_438, 1_795_267_329_447_764_746] {
+            assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
+        }
+    }
 }

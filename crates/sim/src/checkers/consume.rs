@@ -283,3 +283,42 @@ pub fn check(readers: &[Reader], producers: &[Producer], log: &Log, durable: boo
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_from_the_beginning(begins: i64) -> Progress {
+        let mut progress = Progress::new("p".to_owned());
+        progress.deleted(begins, false);
+        progress.renew(begins, false);
+        progress.start(progress.beginning());
+        progress
+    }
+
+    #[test]
+    fn the_beginning_of_a_log_that_lost_records_is_where_the_log_begins() {
+        let mut progress = read_from_the_beginning(2);
+        progress.located(2).unwrap();
+        progress.record(2, (0, 7)).unwrap();
+    }
+
+    #[test]
+    fn a_place_that_is_told_and_is_not_the_beginning_is_noticed() {
+        for wrong in [0, 1, 3] {
+            assert!(read_from_the_beginning(2).located(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_place_that_is_told_and_not_taken_is_noticed() {
+        let mut progress = Progress::new("p".to_owned());
+        progress.start(Expected::Within { exact: Vec::new(), from: 0 });
+        progress.located(2).unwrap();
+        assert!(progress.record(0, (0, 7)).is_err());
+
+        progress.start(Expected::Within { exact: Vec::new(), from: 0 });
+        progress.record(0, (0, 7)).unwrap();
+        assert!(progress.located(2).is_err());
+    }
+}
