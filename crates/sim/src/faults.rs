@@ -89,6 +89,9 @@ pub enum Heal {
 
 /// Lets something go wrong; `heals` gets what ends it, and when.
 pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(Instant, Heal)>) {
+    if knobs.doubts && rng.chance(1, 2) {
+        return lose_answers(knobs, world, rng);
+    }
     let kind = rng.below(u64::from(knobs.kinds)) as u32;
     if knobs.fault_kinds & (1 << kind) == 0 {
         return;
@@ -287,6 +290,23 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
         _ => {}
     }
     world.settle_cluster();
+}
+
+/// Answers to Produce are lost: perhaps all that are under way to a producer, while what it sends still arrives for a
+/// moment; then some more, one by one, so that what is sent again is not answered either.
+fn lose_answers(knobs: &Knobs, world: &mut World, rng: &mut Rng) {
+    let client = rng.below(u64::from(knobs.producers)) as usize;
+    if rng.chance(1, 2) {
+        world.lose_answers_to(client, Duration::from_millis(10 + rng.below(500)));
+    }
+    let (done, lost) = (rng.below(6) as u32, rng.below(5) as u32);
+    if lost > 0 {
+        world
+            .trace
+            .note(world.now, format_args!("{done} requests to Produce are answered, {lost} more are not"));
+        let fault = Fault::new(FaultAction::LoseAnswer).api(ApiKey::Produce).skip(done).times(lost);
+        world.cluster.control().inject(fault);
+    }
 }
 
 /// No producer gets an identity for a while; answers what ends that, and when.

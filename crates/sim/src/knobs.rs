@@ -49,6 +49,8 @@ pub struct Knobs {
     pub ids_told: bool,
     /// Whoever wants to be idempotent has to wait for an identity so long.
     pub no_identity_for: Duration,
+    /// Answers to Produce are lost one after the other: what was written is not known, again and again.
+    pub doubts: bool,
     /// How long followers lag.
     pub replication_lag: Duration,
     /// The network.
@@ -88,7 +90,37 @@ impl Knobs {
         if knobs.consumer.auto_offset_reset != OffsetReset::End && rng.chance(1, 2) {
             knobs.consumer.topic_recreate = TopicRecreatePolicy::Reset;
         }
+        let mut rng = Rng::from_seed(seed ^ 0xd0_0b7);
+        if rng.chance(1, 12) {
+            knobs.make_doubtful(&mut rng);
+        }
         knobs
+    }
+
+    /// Makes it a small world of one topic, in which many batches of few partitions are under way when their answers are
+    /// lost, and some of them give up while others behind them do not. All that was sent has to be there once.
+    fn make_doubtful(&mut self, rng: &mut Rng) {
+        let mut pick = |choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
+        self.doubts = true;
+        self.lossy = false;
+        self.unclean = false;
+        self.topics_deleted = false;
+        self.topics = vec![("t0".to_owned(), pick(&[1, 1, 2, 4]) as i32)];
+        self.producers = self.producers.min(2);
+        self.records = self.records.min(200);
+        self.faults_for = Duration::from_secs(pick(&[5, 20]));
+        self.fault_every = Duration::from_millis(pick(&[100, 300, 1_000]));
+        let producer = &mut self.producer;
+        producer.idempotence = true;
+        producer.acks = -1;
+        producer.max_in_flight = 5;
+        producer.max_retries = pick(&[2, 2, 3, i32::MAX as u64]) as u32;
+        producer.message_timeout = Some(Duration::from_millis(pick(&[2_000, 2_000, 10_000, 60_000])));
+        producer.batch.max_records = pick(&[1, 3, 10]) as usize;
+        if self.network.latency < Duration::from_millis(50) {
+            producer.answer_timeout = Duration::from_millis(pick(&[1_000, 1_000, 5_000]));
+            self.consumer.answer_timeout = producer.answer_timeout;
+        }
     }
 
     /// Draws every knob, and lets some brokers tell no ids of topics also where topics are made anew.
@@ -172,6 +204,7 @@ impl Knobs {
             unclean: false,
             topics_deleted: false,
             ids_told: false,
+            doubts: false,
             no_identity_for: Duration::ZERO,
             lossy: rng.chance(1, 3),
             replication_lag: millis(pick(&mut rng, &[0, 0, 5, 100])),

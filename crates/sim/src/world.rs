@@ -247,6 +247,23 @@ impl World {
         }
     }
 
+    /// A client's connections bring it nothing any more, and break after a while: brokers do what comes in until then, and
+    /// the client is not told.
+    pub fn lose_answers_to(&mut self, client: usize, after: Duration) {
+        self.trace
+            .note(self.now, format_args!("client {client} gets no answers, and is cut off in {after:?}"));
+        let at = self.now + after;
+        let own: Vec<u64> =
+            self.links.iter().filter(|(_, link)| link.client == client).map(|(id, _)| *id).collect();
+        for id in own {
+            if let Some(link) = self.links.get_mut(&id) {
+                link.to_client.stall(at + Duration::from_secs(1));
+            }
+            self.schedule(at, Event::ClosedAtClient(id));
+            self.schedule(at, Event::ClosedAtBroker(id));
+        }
+    }
+
     /// A broker forgets a random connection, and the client is not told.
     pub fn half_open_a_link(&mut self) {
         let open: Vec<u64> = self.links.keys().copied().collect();
