@@ -23,6 +23,7 @@ use crate::{
         sender::Purge,
         shared::{ProducerShared, unknown_topic_error},
         topic::ProducerTopic,
+        topic_settings::{expiry_interval, shorter},
     },
     stats::{EosStatistics, Statistics},
 };
@@ -34,6 +35,8 @@ pub(super) struct Placements {
     topics: BTreeMap<Arc<str>, TopicEntry>,
     places: BTreeMap<(Arc<str>, i32), Placement>,
     next_expiry: Instant,
+    /// The shortest `message.timeout.ms` of the producer and of its topics.
+    shortest_timeout: Option<Duration>,
     /// When memory that nobody needed lately is given back.
     trim_at: Instant,
     /// The idempotent producer's identity, if it is one.
@@ -74,6 +77,7 @@ impl Placements {
             .then(|| ProducerId::new(settings.retry_backoff, settings.retry_backoff_max, settings.mutation));
         Self {
             identity,
+            shortest_timeout: settings.message_timeout,
             shared,
             topics: BTreeMap::new(),
             places: BTreeMap::new(),
@@ -123,6 +127,11 @@ impl Placements {
 
     /// A topic is produced to for the first time.
     pub(super) fn add_topic(&mut self, now: Instant, topic: Arc<ProducerTopic>) {
+        let shortest = shorter(self.shortest_timeout, topic.settings().message_timeout);
+        if shortest != self.shortest_timeout {
+            self.shortest_timeout = shortest;
+            self.next_expiry = now;
+        }
         self.topics.insert(Arc::clone(topic.name()), TopicEntry { topic, wanted_since: now });
     }
 
@@ -322,7 +331,7 @@ impl Placements {
 
     /// Fails all that no broker has.
     pub(super) fn fail_all(&mut self, kind: ErrorKind) {
-        self.fail_unassigned(Waiting::All, kind, None);
+        self.fail_unassigned(|_| Some(Waiting::All), kind, None);
         for (name, entry) in &self.topics {
             self.fail_without_partition(name, entry, Instant::FAR_FUTURE, kind, None);
         }
@@ -335,7 +344,7 @@ impl Placements {
 
     /// The client is broken: fails what no broker has.
     pub(super) fn abandon(&mut self) {
-        self.fail_unassigned(Waiting::AllForGood, ErrorKind::Bug, None);
+        self.fail_unassigned(|_| Some(Waiting::AllForGood), ErrorKind::Bug, None);
     }
 
     /// The client is closed: fails what is left, also in topics that it never heard of.
@@ -346,16 +355,19 @@ impl Placements {
 
     /// Fails what waited for too long; `unreachable` says why no broker is connected, if none is.
     fn expire(&mut self, now: Instant, unreachable: Option<&Error>) {
-        let Some(timeout) = self.shared.settings.message_timeout else { return };
+        let Some(shortest) = self.shortest_timeout else { return };
         if self.next_expiry > now {
             return;
         }
-        self.next_expiry = now + (timeout / 20).clamp(Duration::from_millis(1), Duration::from_secs(1));
-        let limit = now.earlier_by(timeout);
+        self.next_expiry = now + expiry_interval(shortest);
+        let kind = ErrorKind::MessageTimedOutInQueue;
         for (name, entry) in &self.topics {
-            self.fail_without_partition(name, entry, limit, ErrorKind::MessageTimedOutInQueue, unreachable);
+            if let Some(limit) = entry.topic.settings().timed_out_before(now) {
+                self.fail_without_partition(name, entry, limit, kind, unreachable);
+            }
         }
-        self.fail_unassigned(Waiting::Since(limit), ErrorKind::MessageTimedOutInQueue, unreachable);
+        let which = |topic: &ProducerTopic| topic.settings().timed_out_before(now).map(Waiting::Since);
+        self.fail_unassigned(which, kind, unreachable);
     }
 
     fn fail_without_partition(
@@ -372,10 +384,18 @@ impl Placements {
         self.shared.fail_waiting(name, failed);
     }
 
-    fn fail_unassigned(&mut self, which: Waiting, kind: ErrorKind, unreachable: Option<&Error>) {
-        let which = if self.closing { Waiting::AllForGood } else { which };
-        for placement in self.places.values_mut() {
-            if let Placement::Unassigned(partition) = placement {
+    fn fail_unassigned(
+        &mut self,
+        which: impl Fn(&ProducerTopic) -> Option<Waiting>,
+        kind: ErrorKind,
+        unreachable: Option<&Error>,
+    ) {
+        for ((topic, _), placement) in &mut self.places {
+            let which = match self.topics.get(topic) {
+                Some(entry) if !self.closing => which(&entry.topic),
+                _ => Some(Waiting::AllForGood),
+            };
+            if let (Placement::Unassigned(partition), Some(which)) = (placement, which) {
                 partition.fail_waiting(&self.shared, which, |partition| {
                     Error::new(kind, with_cause(NO_LEADER, partition.refusal().or(unreachable)))
                 });

@@ -112,6 +112,16 @@ pub(super) fn linger_within_message_timeout(
     }))
 }
 
+/// A topic's own acks: a client that is idempotent is so for all of its topics.
+pub(super) fn topic_acks(client: &RawConfig, own: &RawConfig, idempotence: bool, acks: i64) -> Outcome {
+    if !idempotence || acks == -1 {
+        return Ok(());
+    }
+    let (name, other) = (own.name("acks"), client.name("enable.idempotence"));
+    let sentence = format!("a topic's own `{name}` must be all, not {acks}, with the client's `{other}`");
+    Err(ConfigError::new(name, ConfigErrorKind::Conflict { other: other.to_string(), sentence }))
+}
+
 /// A topic's own linger: its records must not time out while they are gathered, and there must be somebody who gathers.
 pub(super) fn topic_linger(
     client: &RawConfig,

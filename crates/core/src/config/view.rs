@@ -377,7 +377,9 @@ impl TopicView {
     /// configuration in `client` holds.
     pub fn new(client: &RawConfig, own: &RawConfig) -> Result<TopicView, ConfigError> {
         let mut view = topic(client, own)?;
-        rules::idempotence(client, acks_number(view.acks), &mut Vec::new())?;
+        let acks_of_client = acks_number(topic(client, client)?.acks);
+        let idempotence = rules::idempotence(client, acks_of_client, &mut Vec::new())?;
+        rules::topic_acks(client, own, idempotence, acks_number(view.acks))?;
         let of_client = linger(client, &view, &mut Vec::new())?;
         if own.is_modified("broker.linger.ms") {
             let millis = own.float("broker.linger.ms");
@@ -871,6 +873,17 @@ mod tests {
         let mut own = RawConfig::topic(Profile::Rust);
         own.set("acks", "1").unwrap();
         assert!(TopicView::new(&client, &own).unwrap_err().to_string().contains("`enable.idempotence`"));
+    }
+
+    #[test]
+    fn a_topics_acks_contradict_the_idempotence_that_the_client_has_without_being_asked() {
+        let mut own = RawConfig::topic(Profile::Rust);
+        own.set("acks", "1").unwrap();
+        let error = TopicView::new(&config(&[]), &own).unwrap_err();
+        assert_eq!(error.property, "acks");
+        let text = error.to_string();
+        assert!(text.contains("`acks` must be all, not 1, with the client's `enable.idempotence`"), "{text}");
+        assert_eq!(TopicView::new(&config(&[("acks", "0")]), &own).unwrap().acks, Acks::Leader);
     }
 
     #[test]

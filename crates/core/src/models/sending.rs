@@ -327,7 +327,7 @@ fn records_that_waited_for_the_topic_come_before_those_that_did_not() {
         producer.accumulator().take_all(false, &mut batches);
         let lengths: Vec<u64> = batches.iter().map(|batch| batch.charged_bytes).collect();
         assert_eq!(lengths, [3], "both in one batch");
-        let sealed = batches.pop().unwrap().builder.seal(&shared.seal_options()).unwrap();
+        let sealed = batches.pop().unwrap().builder.seal(&shared.topic_settings().seal_options()).unwrap();
         let bytes = sealed.to_vec();
         let place = |value: &[u8]| bytes.windows(value.len()).rposition(|window| window == value).unwrap();
         assert!(place(b"\x021\0") < place(b"\x0422\0"));

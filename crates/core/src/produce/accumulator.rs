@@ -32,7 +32,7 @@ pub struct Accumulator {
 }
 
 /// When a batch is full.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchLimits {
     /// `batch.size`: bytes of a batch.
     pub max_bytes: usize,

@@ -51,6 +51,10 @@ pub struct Collector {
     due_until: Option<Instant>,
     /// Some topic lingers longer than the broker.
     has_longer: bool,
+    /// Due, but of another kind than the request that is being made.
+    aside: Vec<(usize, Member)>,
+    /// Why the last request was made, if others of another kind are due for the same reason.
+    rest: Option<SendReason>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +76,8 @@ impl Collector {
             members: Vec::new(),
             due_until: None,
             has_longer: false,
+            aside: Vec::new(),
+            rest: None,
         }
     }
 
@@ -108,9 +114,28 @@ impl Collector {
         if let Some(member) = self.members.get_mut(slot).and_then(Option::take) {
             self.queue_of(member).remove(member.due, slot);
         }
-        if self.is_empty() {
+        if self.is_empty() && self.aside.is_empty() {
             self.due_until = None;
         }
+    }
+
+    /// The partition can't go with the request that is being made. It stays due.
+    pub fn set_aside(&mut self, slot: usize) {
+        if let Some(member) = self.members.get_mut(slot).and_then(Option::take) {
+            self.queue_of(member).remove(member.due, slot);
+            self.aside.push((slot, member));
+        }
+    }
+
+    /// The request is made: those that were set aside are next, for the same reason.
+    pub fn take_back(&mut self, reason: SendReason) {
+        self.rest = (!self.aside.is_empty()).then_some(reason);
+        let mut aside = std::mem::take(&mut self.aside);
+        for (slot, member) in aside.drain(..) {
+            self.members[slot] = Some(member);
+            self.queue_of(member).insert(member.due, slot);
+        }
+        self.aside = aside;
     }
 
     /// How many partitions wait.
@@ -131,6 +156,9 @@ impl Collector {
         enough_bytes: bool,
         in_flight: usize,
     ) -> Option<SendReason> {
+        if let Some(reason) = self.rest.take().filter(|_| self.peek_due().is_some()) {
+            return Some(reason);
+        }
         let reason = self.reason(now, flushing, enough_bytes, in_flight)?;
         match (reason, self.linger) {
             (SendReason::Bytes, _) if !enough_bytes => {}
@@ -301,6 +329,24 @@ mod tests {
         collector.add_of_topic(0, at(600), false, own(500));
         assert_eq!(collector.due(at(600), true, false, 0), Some(SendReason::Flush));
         assert_eq!(send(&mut collector), [0]);
+    }
+
+    #[test]
+    fn what_is_set_aside_for_a_request_of_its_own_is_due_for_the_reason_of_the_one_before() {
+        let mut collector = Collector::new(Linger::Partition(Duration::from_secs(1)), Some(3), 5);
+        (0..3).for_each(|slot| collector.add(slot, at(slot as u64), false));
+        let reason = collector.due(at(3), false, false, 0);
+        assert_eq!(reason, Some(SendReason::Partitions));
+        collector.remove(0);
+        collector.set_aside(1);
+        collector.remove(2);
+        assert!(collector.is_empty(), "the others are gone, and this one does not count in the meantime");
+        collector.take_back(SendReason::Partitions);
+        collector.add(3, at(4), false);
+        assert_eq!(collector.len(), 2);
+        assert_eq!(collector.due(at(4), false, false, 1), Some(SendReason::Partitions));
+        assert_eq!(send(&mut collector), [1]);
+        assert_eq!((collector.due(at(5), false, false, 0), collector.deadline(0)), (None, Some(at(1004))));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //!  callback / future ◄── report ◄── ack ◄────────────────────────────────────────────────────────── answer
 //! ```
 //!
-//! Read [`record`], [`shared`], [`partitioner`], [`accumulator`], [`ready`], [`batch`], [`partition`], [`producer_id`],
+//! Read [`record`], [`shared`], [`topic_settings`], [`partitioner`], [`accumulator`], [`ready`], [`batch`], [`partition`], [`producer_id`],
 //! [`collector`] (its order is in `due_queue`), [`request`], [`sender`], [`ack`], [`report`].
 
 pub mod accumulator;
@@ -39,3 +39,4 @@ mod short_lock {
     pub(super) use crate::sync::Mutex as ShortLock;
 }
 pub mod topic;
+pub mod topic_settings;

@@ -12,6 +12,7 @@ use std::io::IoSlice;
 
 use ottla_protocol::{
     batch::{LegacyFormat, SealOptions},
+    compress::Compression,
     generated::produce::ProduceResponseView,
     primitive::{DecodeError, EncodeError, Reader, Writer},
     uuid::Uuid,
@@ -64,8 +65,17 @@ pub struct RequestHead<'a> {
     pub timeout_ms: i32,
     /// `transactional.id`.
     pub transactional_id: Option<&'a str>,
-    /// How message sets are compressed, which is what brokers before 0.11 take instead of batches.
-    pub message_sets: SealOptions,
+}
+
+/// Where a batch goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The topic.
+    pub topic: &'a str,
+    /// The partition.
+    pub partition: i32,
+    /// How a message set is compressed, which is what brokers before 0.11 take instead of a batch, and its level.
+    pub compression: (Compression, Option<i32>),
 }
 
 const COPIED_UP_TO: usize = 1024;
@@ -73,13 +83,13 @@ const COPIED_UP_TO: usize = 1024;
 const PLACE_BYTES: usize = 12;
 
 impl ProduceFrame {
-    /// Builds a frame behind `scratch`, which holds room for the length and the request header. `places` are the topic
-    /// and the partition of each batch, those of one topic next to one another. A name or a length that can't be
+    /// Builds a frame behind `scratch`, which holds room for the length and the request header. `places` are
+    /// those of the batches, of one topic next to one another. A name or a length that can't be
     /// encoded gives the batches back.
     pub fn build(
         scratch: Vec<u8>,
         head: RequestHead<'_>,
-        places: &[(&str, i32)],
+        places: &[Place<'_>],
         batches: Vec<ProduceBatch>,
     ) -> Result<Box<Self>, Box<(Vec<ProduceBatch>, EncodeError)>> {
         let partitions = batches.len();
@@ -91,7 +101,7 @@ impl ProduceFrame {
         }
     }
 
-    fn encode(&mut self, head: RequestHead<'_>, places: &[(&str, i32)]) -> Result<(), EncodeError> {
+    fn encode(&mut self, head: RequestHead<'_>, places: &[Place<'_>]) -> Result<(), EncodeError> {
         let Self { scratch, parts, batches, .. } = self;
         let flexible = head.version >= 9;
         let copied = batches.iter().map(|batch| batch.batch.sealed.len()).filter(|len| *len <= COPIED_UP_TO);
@@ -102,7 +112,7 @@ impl ProduceFrame {
         }
         out.i16(head.acks);
         out.i32(head.timeout_ms);
-        let topics = || places.chunk_by(|a, b| a.0 == b.0);
+        let topics = || places.chunk_by(|a, b| a.topic == b.topic);
         out.at("topics").length(Some(topics().count()))?;
         let mut referenced = 0;
         let mut next = 0;
@@ -110,16 +120,19 @@ impl ProduceFrame {
             if head.version >= 13 {
                 out.uuid(batches[next].topic_id);
             } else {
-                out.at("topic").string(topic[0].0)?;
+                out.at("topic").string(topic[0].topic)?;
             }
             out.at("partitions").length(Some(topic.len()))?;
-            for (_, partition) in topic {
-                out.i32(*partition);
+            for place in topic {
+                out.i32(place.partition);
                 let sealed = &batches[next].batch.sealed;
                 next += 1;
                 // A batch that can't be converted, which is a bug, goes out as it is: such a broker refuses it.
-                let message_set = LegacyFormat::of_produce(head.version)
-                    .and_then(|format| sealed.to_message_set(format, &head.message_sets).ok());
+                let message_set = LegacyFormat::of_produce(head.version).and_then(|format| {
+                    let (compression, level) = place.compression;
+                    let options = SealOptions { compression, level, ..SealOptions::default() };
+                    sealed.to_message_set(format, &options).ok()
+                });
                 if let Some(set) = message_set {
                     out.at("records").bytes(&set)?;
                     continue;

@@ -74,7 +74,7 @@ impl Script {
         if let Some(partition) = self.partition.take() {
             self.sender.adopt(partition);
         }
-        let options = self.shared.seal_options();
+        let options = self.shared.topic_settings().seal_options();
         let Next::Batch(batch) = self.sender.partition_mut(0).next(true, &options, true, Some(IDENTITY))
         else {
             panic!("there is a batch")
@@ -179,7 +179,7 @@ fn a_sequence_that_the_broker_never_saw_is_not_written_twice() {
     // What comes next waits for an identity with a higher epoch.
     let topic = script.shared.topic("t").0;
     script.shared.send(&topic, Instant::ZERO, 0, &Record::new().value("v").partition(0), None).unwrap();
-    let options = script.shared.seal_options();
+    let options = script.shared.topic_settings().seal_options();
     let next = script.sender.partition_mut(0).next(true, &options, true, Some(IDENTITY));
     assert!(matches!(next, Next::NeedsIdentity(Some(IDENTITY))), "{next:?}");
 }
@@ -206,7 +206,7 @@ fn a_batch_does_not_pass_the_first_of_an_identity_because_it_was_doubtful_under_
     script.answer(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
     let (first, mut second) = (script.batch_in_flight().batch, script.batch_in_flight().batch);
     second.possibly_persisted = true;
-    let options = script.shared.seal_options();
+    let options = script.shared.topic_settings().seal_options();
     let renewed = ProducerIdentity { epoch: 1, ..IDENTITY };
     let partition = script.sender.partition_mut(0);
     partition.in_flight = 0;

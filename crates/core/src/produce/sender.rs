@@ -26,9 +26,10 @@ use super::{
     producer_id::ProducerIdentity,
     ready::{Ready, ReadyList},
     report::{Delivered, PersistenceStatus},
-    request::{ProduceBatch, ProduceFrame, RequestHead, decode_answer},
+    request::{Place, ProduceBatch, ProduceFrame, RequestHead, decode_answer},
     shared::ProducerShared,
     topic::ProducerTopic,
+    topic_settings::{RequestTerms, expiry_interval, shorter},
 };
 use crate::{
     backoff::Backoff,
@@ -72,6 +73,8 @@ pub struct Sender {
     /// Why there is no connection.
     unreachable: Option<Error>,
     next_expiry: Instant,
+    /// The shortest `message.timeout.ms` of the producer and of the topics that were here.
+    shortest_timeout: Option<Duration>,
     /// The last answer asked to hold back.
     was_throttled: bool,
     counters: Box<SenderCounters>,
@@ -92,6 +95,8 @@ struct Slot {
     topic: Arc<ProducerTopic>,
     partition: PartitionProducer,
     backoff: Backoff,
+    /// When to look next whether messages timed out.
+    next_expiry: Instant,
 }
 
 /// What the sender counts, per request and per batch.
@@ -147,8 +152,6 @@ impl Purge {
 /// A connection with more unsent bytes than this gets no further ProduceRequest: what waits in the accumulators grows
 /// into larger batches meanwhile.
 const ENOUGH_UNSENT_BYTES: usize = 2 << 20;
-/// How late a message's timeout may be noticed, as a fraction of the timeout.
-const EXPIRY_FRACTION: u32 = 20;
 
 impl Sender {
     /// A sender without partitions; `wake` makes the broker's owner run.
@@ -163,6 +166,7 @@ impl Sender {
                 settings.max_bytes,
             )),
             collector: Collector::new(settings.linger, settings.max_partitions, settings.max_in_flight),
+            shortest_timeout: settings.message_timeout,
             shared,
             broker_id: broker_id.unwrap_or(-1),
             slots: Vec::new(),
@@ -202,7 +206,12 @@ impl Sender {
         partition.mutate(settings.mutation);
         self.retries.extend(partition.retry_at.map(|at| (at, slot)));
         let topic = self.shared.topic(partition.topic()).0;
-        self.slots[slot] = Some(Slot { topic, partition, backoff });
+        let shortest = shorter(self.shortest_timeout, topic.settings().message_timeout);
+        if shortest != self.shortest_timeout {
+            self.shortest_timeout = shortest;
+            self.next_expiry = Instant::ZERO;
+        }
+        self.slots[slot] = Some(Slot { topic, partition, backoff, next_expiry: Instant::ZERO });
         self.collect(slot);
     }
 
@@ -334,13 +343,12 @@ impl Sender {
             }
             self.collect(slot);
         }
-        if let Some(timeout) = self.shared.settings.message_timeout
+        if let Some(shortest) = self.shortest_timeout
             && self.next_expiry <= now
         {
-            self.next_expiry = now + expiry_interval(timeout);
-            let limit = now.earlier_by(timeout);
-            if limit > Instant::ZERO {
-                self.expire(limit, connection);
+            self.next_expiry = now + expiry_interval(shortest);
+            if now.earlier_by(shortest) > Instant::ZERO {
+                self.expire(now, connection);
             }
         }
     }
@@ -353,7 +361,7 @@ impl Sender {
             && connection.unsent_bytes() < ENOUGH_UNSENT_BYTES;
         let linger = may_send.then(|| self.collector.deadline(self.requests_in_flight)).flatten();
         let expiry = (self.requests_in_flight > 0 || self.wants_connection())
-            .then_some(self.shared.settings.message_timeout)
+            .then_some(self.shortest_timeout)
             .flatten()
             .map(|_| self.next_expiry);
         earliest(earliest(retry, linger), expiry)
@@ -370,19 +378,19 @@ impl Sender {
             self.fail_all_waiting(Waiting::All, ErrorKind::PurgedFromQueue);
         }
         if purge.in_flight {
-            self.report_in_flight(connection, ErrorKind::PurgedInFlight, |_| true);
+            self.report_in_flight(connection, ErrorKind::PurgedInFlight, |_, _| true);
         }
     }
 
     /// Fails everything that is left, with `kind`: the client closes.
     pub fn close(&mut self, connection: &mut Connection, kind: ErrorKind) {
-        self.report_in_flight(connection, kind, |_| true);
+        self.report_in_flight(connection, kind, |_, _| true);
         self.fail_all_waiting(Waiting::All, kind);
     }
 
     /// Fails everything that is left, partition by partition: the client is broken, and this may be, too.
     pub fn abandon(&mut self, connection: &mut Connection, error: &Error) {
-        self.report_in_flight(connection, ErrorKind::Bug, |_| true);
+        self.report_in_flight(connection, ErrorKind::Bug, |_, _| true);
         for partition in &mut self.take_partitions() {
             partition.fail_waiting(&self.shared, Waiting::AllForGood, |_| error.clone());
         }
@@ -452,11 +460,6 @@ impl Sender {
         };
         // Topic ids need every topic's id; a broker that knows them told them with the metadata.
         let settings = &self.shared.settings;
-        let mut options = self.shared.seal_options();
-        // What becomes a message set is compressed there; zstd came with version 7.
-        if version < 3 || version < 7 && options.compression == Compression::Zstd {
-            options.compression = Compression::None;
-        }
         let oversized = settings.mutation.is(Mutant::OversizedRequest);
         let max_request_bytes = if oversized { usize::MAX } else { settings.max_request_bytes };
         let (idempotent, identity) = (settings.idempotence, self.shared.identity.get());
@@ -464,6 +467,7 @@ impl Sender {
         let mut collected: Vec<ProduceBatch> = Vec::with_capacity(expected);
         let mut bytes = 0;
         let mut failed = Vec::new();
+        let mut terms = None;
         // A partition is in a request once: of two batches a broker takes the last one only, and answers one. What more
         // it has goes with the next request, so it comes back into the collector behind this one.
         let mut taken = Vec::with_capacity(expected);
@@ -471,8 +475,21 @@ impl Sender {
             if bytes >= max_request_bytes {
                 break;
             }
+            let Some(entry) = &mut self.slots[slot] else {
+                self.collector.remove(slot);
+                continue;
+            };
+            let own = entry.topic.settings();
+            if terms.is_some_and(|terms| terms != own.terms()) {
+                self.collector.set_aside(slot);
+                continue;
+            }
             self.collector.remove(slot);
-            let Some(entry) = &mut self.slots[slot] else { continue };
+            let mut options = own.seal_options();
+            // What becomes a message set is compressed there; zstd came with version 7.
+            if version < 3 || version < 7 && options.compression == Compression::Zstd {
+                options.compression = Compression::None;
+            }
             match entry.partition.next(open_too, &options, idempotent, identity) {
                 Next::Nothing => {}
                 Next::NeedsIdentity(used) => {
@@ -500,6 +517,7 @@ impl Sender {
                     self.refuse_headers(slot, batch, &connection.name());
                 }
                 Next::Batch(mut batch) => {
+                    terms = Some(own.terms());
                     bytes += batch.sealed.len();
                     self.ready.subtract_bytes(batch.uncount());
                     entry.partition.in_flight += 1;
@@ -522,19 +540,18 @@ impl Sender {
             self.collect(slot);
         }
         taken.into_iter().for_each(|slot| self.collect(slot));
+        self.collector.take_back(reason);
         for (topic, partition, parts) in failed {
             let (rest, error) = *parts;
             self.shared.report_unsent(&topic, partition, rest, error);
         }
-        if collected.is_empty() {
-            return false;
-        }
+        let Some(terms) = terms else { return false };
         let mut version = version;
         if version >= 13 && collected.iter().any(|batch| batch.topic_id.is_zero()) {
             version = 12;
         }
         self.count_request(reason, &collected);
-        self.send_request(now, connection, version, collected);
+        self.send_request(now, connection, version, terms, collected);
         true
     }
 
@@ -601,29 +618,22 @@ impl Sender {
         now: Instant,
         connection: &mut Connection,
         version: i16,
+        terms: RequestTerms,
         mut batches: Vec<ProduceBatch>,
     ) {
         self.group_by_topic(&mut batches);
         let settings = &self.shared.settings;
-        let place_of = |batch: &ProduceBatch| {
-            self.slots[batch.slot]
-                .as_ref()
-                .map_or(("", -1), |entry| (&**entry.partition.topic(), entry.partition.partition()))
-        };
-        let mut places: Vec<(&str, i32)> = batches.iter().map(place_of).collect();
-        if let (true, [(_, first), .., (_, last)]) =
-            (settings.mutation.is(Mutant::SwapBatches), &mut places[..])
-        {
-            std::mem::swap(first, last);
+        let mut places: Vec<Place<'_>> = batches.iter().map(|batch| self.place_of(batch)).collect();
+        if let (true, [first, .., last]) = (settings.mutation.is(Mutant::SwapBatches), &mut places[..]) {
+            std::mem::swap(&mut first.partition, &mut last.partition);
         }
         let head = RequestHead {
             version,
-            acks: settings.acks,
-            timeout_ms: settings.acks_timeout.as_millis() as i32,
+            acks: terms.acks,
+            timeout_ms: terms.acks_timeout.as_millis() as i32,
             transactional_id: None,
-            message_sets: self.shared.seal_options(),
         };
-        let expects_answer = settings.acks != 0;
+        let expects_answer = terms.acks != 0;
         let built =
             connection.send_produce(now, version, expects_answer, settings.answer_timeout, |scratch| {
                 ProduceFrame::build(scratch, head, &places, batches)
@@ -641,6 +651,15 @@ impl Sender {
                 }
             }
         }
+    }
+
+    fn place_of(&self, batch: &ProduceBatch) -> Place<'_> {
+        let Some(Slot { topic, partition, .. }) = &self.slots[batch.slot] else {
+            return Place { topic: "", partition: -1, compression: (Compression::None, None) };
+        };
+        let settings = topic.settings();
+        let compression = (settings.compression, settings.compression_level);
+        Place { topic: partition.topic(), partition: partition.partition(), compression }
     }
 
     /// Puts batches of one topic next to one another, as a request has them; else they stay as they are, oldest first.
@@ -892,9 +911,8 @@ impl Sender {
     fn split(&mut self, batch: ProduceBatch, error: &Error) {
         let slot = batch.slot;
         let Some(batch) = self.over(batch) else { return };
-        let options = self.shared.seal_options();
-        let halves = batch.batch.split(&self.shared.pool, &options);
         let Some(entry) = &mut self.slots[slot] else { return };
+        let halves = batch.batch.split(&self.shared.pool, &entry.topic.settings().seal_options());
         match halves {
             Ok((first, second)) => {
                 // The halves have no sequence numbers of their own: all that waits is numbered anew.
@@ -916,9 +934,8 @@ impl Sender {
     /// The broker keeps message sets, which have no place for headers. Those records of the batch that have some are
     /// reported; the batch is cut in halves until they are alone.
     fn refuse_headers(&mut self, slot: usize, batch: ReadyBatch, peer: &str) {
-        let options = self.shared.seal_options();
-        let halves = batch.split(&self.shared.pool, &options);
         let Some(entry) = &mut self.slots[slot] else { return };
+        let halves = batch.split(&self.shared.pool, &entry.topic.settings().seal_options());
         match halves {
             Ok((first, second)) => {
                 entry.partition.put_back(second);
@@ -1039,11 +1056,18 @@ impl Sender {
         }
     }
 
-    fn expire(&mut self, limit: Instant, connection: &mut Connection) {
+    /// Reports what its topic gives no more time.
+    fn expire(&mut self, now: Instant, connection: &mut Connection) {
         self.take_hints();
         for slot in 0..self.slots.len() {
             let (unreachable, waits) = (self.unreachable.as_ref(), self.without_identity.contains(&slot));
             let Some(entry) = &mut self.slots[slot] else { continue };
+            let Some(timeout) = entry.topic.settings().message_timeout else { continue };
+            if entry.next_expiry > now {
+                continue;
+            }
+            entry.next_expiry = now + expiry_interval(timeout);
+            let Some(limit) = entry.topic.settings().timed_out_before(now) else { continue };
             let error = |partition: &PartitionProducer| {
                 let detail = why_not_sent(partition, unreachable, waits, connection);
                 Error::new(ErrorKind::MessageTimedOutInQueue, detail)
@@ -1051,7 +1075,9 @@ impl Sender {
             let unsent_bytes = entry.partition.fail_waiting(&self.shared, Waiting::Since(limit), error);
             self.forget_waiting(slot, unsent_bytes);
         }
-        self.report_in_flight(connection, ErrorKind::MessageTimedOutInFlight, |batch| batch.since < limit);
+        self.report_in_flight(connection, ErrorKind::MessageTimedOutInFlight, |topic, batch| {
+            topic.settings().timed_out_before(now).is_some_and(|limit| batch.since < limit)
+        });
     }
 
     fn fail_all_waiting(&mut self, which: Waiting, kind: ErrorKind) {
@@ -1084,7 +1110,7 @@ impl Sender {
         &mut self,
         connection: &mut Connection,
         kind: ErrorKind,
-        which: impl Fn(&ReadyBatch) -> bool,
+        which: impl Fn(&ProducerTopic, &ReadyBatch) -> bool,
     ) {
         let peer = connection.name();
         for request in connection.in_flight_mut().iter_mut() {
@@ -1093,10 +1119,10 @@ impl Sender {
             }
             let Payload::Produce(frame) = &mut request.payload else { continue };
             for batch in &mut frame.batches {
-                if batch.reported || !which(&batch.batch) {
+                let Some(entry) = &mut self.slots[batch.slot] else { continue };
+                if batch.reported || !which(&entry.topic, &batch.batch) {
                     continue;
                 }
-                let Some(entry) = &mut self.slots[batch.slot] else { continue };
                 batch.reported = !self.shared.settings.mutation.is(Mutant::ReportTwice);
                 let (topic, partition) = (entry.partition.topic(), entry.partition.partition());
                 let refusal =
@@ -1138,8 +1164,4 @@ fn place<'a>(
 ) -> (&'a str, Uuid, i32) {
     let (name, id) = if version >= 13 { ("", topic.topic_id) } else { (topic.name, Uuid::ZERO) };
     (name, id, partition.index)
-}
-
-fn expiry_interval(timeout: Duration) -> Duration {
-    (timeout / EXPIRY_FRACTION).clamp(Duration::from_millis(1), Duration::from_secs(1))
 }

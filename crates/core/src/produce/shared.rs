@@ -9,11 +9,7 @@ use std::{
     time::Duration,
 };
 
-use ottla_protocol::{
-    batch::{ChunkPool, SealOptions},
-    compress::Compression,
-    uuid::Uuid,
-};
+use ottla_protocol::{batch::ChunkPool, compress::Compression, uuid::Uuid};
 
 use super::{
     accumulator::{Appended, BatchLimits, Charge, HEADER_OVERHEAD, Held, RECORD_OVERHEAD, Refused},
@@ -26,6 +22,7 @@ use super::{
     record::{Record, SendError},
     report::{DeliveryBatch, DeliverySink, PersistenceStatus, Tags, TrackedOutcome, Tracker},
     topic::{ProducerTopic, TopicState, WaitingRecord},
+    topic_settings::TopicSettings,
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -144,7 +141,7 @@ pub struct ProducerShared {
     pub flushing: Arc<AtomicUsize>,
     /// Some topic has a linger of its own.
     pub lingers_differ: Arc<AtomicBool>,
-    partitioner: Partitioner,
+    topic_settings: TopicSettings,
     topics: RwLock<BTreeMap<Arc<str>, Arc<ProducerTopic>>>,
     sink: Arc<dyn DeliverySink>,
     closed: AtomicBool,
@@ -166,7 +163,7 @@ impl ProducerShared {
             identity: SharedIdentity::default(),
             flushing: Arc::default(),
             lingers_differ: Arc::default(),
-            partitioner,
+            topic_settings: TopicSettings::of_producer(&settings, Arc::new(partitioner)),
             topics: RwLock::default(),
             sink,
             closed: AtomicBool::new(false),
@@ -182,8 +179,18 @@ impl ProducerShared {
         topic.set_linger(linger);
     }
 
+    /// The settings of topics about which nothing was said.
+    pub const fn topic_settings(&self) -> &TopicSettings {
+        &self.topic_settings
+    }
+
     /// The topic of this name; true if it was not used before, so that the cluster must be asked about it.
     pub fn topic(&self, name: &str) -> (Arc<ProducerTopic>, bool) {
+        self.topic_with(name, &self.topic_settings)
+    }
+
+    /// The same with settings of its own, which count if it was not used before.
+    pub fn topic_with(&self, name: &str, settings: &TopicSettings) -> (Arc<ProducerTopic>, bool) {
         if let Some(topic) = self.topics.read().get(name) {
             return (Arc::clone(topic), false);
         }
@@ -194,6 +201,7 @@ impl ProducerShared {
         let name: Arc<str> = Arc::from(name);
         let topic = Arc::new(ProducerTopic::new(
             Arc::clone(&name),
+            settings.clone(),
             Arc::clone(&self.budget),
             self.seeds.lock().fork(),
         ));
@@ -279,7 +287,7 @@ impl ProducerShared {
                     self.settings.keep_opaques,
                     join_only,
                     Charge::Now,
-                    &self.settings.batch,
+                    &topic.settings().batch,
                     &self.pool,
                     None,
                 ) == Ok(Appended::Yes);
@@ -389,7 +397,7 @@ impl ProducerShared {
                         settings.keep_opaques,
                         false,
                         Charge::Paid,
-                        &settings.batch,
+                        &topic.settings().batch,
                         &self.pool,
                         waiting.tracker.is_some().then_some(&mut track),
                     )
@@ -492,15 +500,6 @@ impl ProducerShared {
         self.flushing.load(Ordering::SeqCst) > 0
     }
 
-    /// How batches are sealed, without what identifies the producer.
-    pub fn seal_options(&self) -> SealOptions {
-        SealOptions {
-            compression: self.settings.compression,
-            level: self.settings.compression_level,
-            ..SealOptions::default()
-        }
-    }
-
     #[inline]
     fn route(
         &self,
@@ -555,7 +554,7 @@ impl ProducerShared {
                 settings.keep_opaques,
                 join_only,
                 Charge::Now,
-                &settings.batch,
+                &topic.settings().batch,
                 &self.pool,
                 track.as_deref_mut(),
             );
@@ -590,7 +589,7 @@ impl ProducerShared {
                 Err(SendError::UnknownPartition { partition, count })
             };
         }
-        match self.partitioner.pick(
+        match topic.settings().partitioner.pick(
             topic.name(),
             record.key,
             count,
@@ -636,6 +635,7 @@ pub(crate) fn unknown_topic_error() -> Error {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use ottla_protocol::batch::SealOptions;
 
     use super::{super::report::NoReports, *};
 

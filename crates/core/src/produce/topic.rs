@@ -10,7 +10,9 @@ use std::{
 
 use bytes::Bytes;
 
-use super::{accumulator::Accumulator, budget::Budget, record::Record, report::Tracker};
+use super::{
+    accumulator::Accumulator, budget::Budget, record::Record, report::Tracker, topic_settings::TopicSettings,
+};
 use crate::{
     error::Error,
     machine::Instant,
@@ -24,6 +26,7 @@ use crate::{
 /// A topic that is produced to.
 pub struct ProducerTopic {
     name: Arc<str>,
+    settings: TopicSettings,
     /// Partitions, or [`UNKNOWN`] until the cluster told.
     partition_count: AtomicI32,
     /// Segment `i` holds the partitions from `2^i - 1` to `2^(i+1) - 2`: partitions are only ever added, so no reader
@@ -95,9 +98,10 @@ pub enum TopicState {
 
 impl ProducerTopic {
     /// A topic of which nothing is known.
-    pub fn new(name: Arc<str>, budget: Arc<Budget>, rng: Rng) -> Self {
+    pub fn new(name: Arc<str>, settings: TopicSettings, budget: Arc<Budget>, rng: Rng) -> Self {
         Self {
             name,
+            settings,
             partition_count: AtomicI32::new(UNKNOWN),
             segments: [const { OnceLock::new() }; 24],
             waiting: Mutex::default(),
@@ -127,6 +131,12 @@ impl ProducerTopic {
     /// The topic's name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// What was said of the topic, or else of the producer's topics.
+    #[inline]
+    pub const fn settings(&self) -> &TopicSettings {
+        &self.settings
     }
 
     /// What is known.
@@ -389,11 +399,16 @@ impl fmt::Debug for ProducerTopic {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::shared::ProducerSettings, *};
+
+    fn topic() -> ProducerTopic {
+        let settings = TopicSettings::of_producer(&ProducerSettings::default(), Arc::default());
+        ProducerTopic::new(Arc::from("t"), settings, Arc::new(Budget::new(0, 1000)), Rng::from_seed(1))
+    }
 
     #[test]
     fn partitions_are_added_without_moving_the_old_ones() {
-        let topic = ProducerTopic::new(Arc::from("t"), Arc::new(Budget::new(0, 1000)), Rng::from_seed(1));
+        let topic = topic();
         assert!(topic.accumulator(0).is_none());
         let mut made = Vec::new();
         topic.set_partitions(5, |accumulator| made.push(accumulator.partition()), |_| ());
@@ -408,7 +423,7 @@ mod tests {
 
     #[test]
     fn records_that_may_go_anywhere_avoid_partitions_without_a_leader() {
-        let topic = ProducerTopic::new(Arc::from("t"), Arc::new(Budget::new(0, 1000)), Rng::from_seed(1));
+        let topic = topic();
         let linger = Duration::from_millis(10);
         let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
         let sticky = topic.sticky_partition(4, at(1), linger).0;
@@ -430,7 +445,7 @@ mod tests {
 
     #[test]
     fn only_a_partition_that_exists_and_that_somebody_leads_has_a_leader() {
-        let topic = ProducerTopic::new(Arc::from("t"), Arc::new(Budget::new(0, 1000)), Rng::from_seed(1));
+        let topic = topic();
         assert!(!topic.has_leader(0), "nothing is known yet");
         topic.set_partitions(4, |_| (), |_| ());
         topic.set_leaderless(vec![3], 4);
@@ -443,7 +458,7 @@ mod tests {
 
     #[test]
     fn a_record_waits_only_while_the_partitions_are_unknown() {
-        let topic = ProducerTopic::new(Arc::from("t"), Arc::new(Budget::new(0, 1000)), Rng::from_seed(1));
+        let topic = topic();
         let waiting = || WaitingRecord::new(&Record::new().value("v"), Instant::ZERO, 0, 1, None);
         assert_eq!(topic.wait(waiting), Ok(true));
         let mut came = 0;

@@ -5,6 +5,7 @@ mod collecting;
 mod misbehaving;
 mod throttling;
 mod timing_out;
+mod topics;
 
 use std::{
     collections::BTreeMap,
@@ -19,6 +20,7 @@ use std::{
 use ottla_protocol::{
     api::ApiKey,
     batch::{Batch, Batches, Records},
+    compress::Compression,
     error_code::ErrorCode,
     generated::{
         api_versions::{ApiVersionsResponse, response::ApiKey as ApiRow},
@@ -44,6 +46,7 @@ use crate::{
         record::Record,
         report::{DeliveryBatch, DeliverySink, PersistenceStatus},
         shared::{ProducerSettings, ProducerShared},
+        topic_settings::TopicSettings,
     },
     rng::Rng,
     stats::CollectorStatistics,
@@ -72,6 +75,10 @@ struct Request {
     correlation_id: i32,
     /// Of a Produce request: the values by partition, in the order of the request.
     batches: Vec<(i32, Vec<String>)>,
+    /// The topics of these batches, and their codecs.
+    topics: Vec<(String, Compression)>,
+    acks: i16,
+    timeout_ms: i32,
 }
 
 impl Request {
@@ -200,7 +207,27 @@ impl Script {
 
     /// The application sends a record now.
     fn send(&mut self, partition: i32, value: &str) {
-        let topic = self.shared.topic(TOPIC).0;
+        self.send_to(TOPIC, partition, value);
+    }
+
+    /// The owner leads the partition 0 of another topic, which has settings of its own.
+    fn add_topic(&mut self, name: &str, change: impl FnOnce(&mut TopicSettings)) {
+        let mut settings = self.shared.topic_settings().clone();
+        change(&mut settings);
+        let topic = self.shared.topic_with(name, &settings).0;
+        let mut producer = None;
+        topic.set_partitions(
+            1,
+            |accumulator| {
+                producer = Some(PartitionProducer::new(Arc::clone(accumulator), Uuid::ZERO, 0));
+            },
+            |_| (),
+        );
+        self.mail(ToBroker::AdoptProducer(Box::new(producer.expect("a new partition"))));
+    }
+
+    fn send_to(&mut self, topic: &str, partition: i32, value: &str) {
+        let topic = self.shared.topic(topic).0;
         let record = Record::new().value(value).partition(partition);
         self.shared.send(&topic, self.now, 0, &record, None).expect("there is room");
         self.settle();
@@ -247,12 +274,16 @@ impl Script {
 
     /// Answers a Produce request with a throttle time and an error code for each partition.
     fn answer(&mut self, request: &Request, throttle_ms: i32, code_of: impl Fn(i32) -> ErrorCode) {
-        let mut partition_responses = Vec::new();
-        for (index, values) in &request.batches {
+        let mut responses: Vec<TopicResponse> = Vec::new();
+        for ((index, values), (topic, _)) in request.batches.iter().zip(&request.topics) {
             let error_code = code_of(*index);
             let base_offset = if error_code == ErrorCode::NONE { self.next_offset } else { -1 };
             self.next_offset += values.len() as i64;
-            partition_responses.push(PartitionResponse {
+            if responses.last().is_none_or(|last| last.name != *topic) {
+                responses.push(TopicResponse { name: topic.clone(), ..Default::default() });
+            }
+            let last = responses.last_mut().expect("a topic");
+            last.partition_responses.push(PartitionResponse {
                 index: *index,
                 error_code,
                 base_offset,
@@ -260,11 +291,9 @@ impl Script {
             });
         }
         if self.answers_backwards {
-            partition_responses.reverse();
+            responses.iter_mut().for_each(|topic| topic.partition_responses.reverse());
         }
-        let topic = TopicResponse { name: TOPIC.into(), partition_responses, ..Default::default() };
-        let answer =
-            ProduceResponse { responses: vec![topic], throttle_time_ms: throttle_ms, ..Default::default() };
+        let answer = ProduceResponse { responses, throttle_time_ms: throttle_ms, ..Default::default() };
         self.respond(request, |version, out| answer.encode(version, out).expect("it can be encoded"));
     }
 
@@ -411,14 +440,21 @@ impl Script {
         let mut reader = Reader::new(frame);
         let header = RequestHeader::decode(&mut reader).expect("a header");
         let api = ApiKey::from_i16(header.api_key).expect("a known API");
-        let mut batches = Vec::new();
+        let (mut batches, mut topics, mut acks, mut timeout_ms) = (Vec::new(), Vec::new(), 0, 0);
         if api == ApiKey::Produce {
             let request = ProduceRequest::decode(&mut reader, header.api_version).expect("a request");
-            for part in request.topic_data.into_iter().flat_map(|topic| topic.partition_data) {
+            (acks, timeout_ms) = (request.acks, request.timeout_ms);
+            let parts = request.topic_data.into_iter().flat_map(|topic| {
+                let name = topic.name;
+                topic.partition_data.into_iter().map(move |part| (name.clone(), part))
+            });
+            for (topic, part) in parts {
+                let mut codec = Compression::None;
                 let records = part.records.unwrap_or_default();
                 let mut values = Vec::new();
                 for batch in Batches::new(&records) {
                     let Batch::V2(batch) = batch.expect("a batch") else { panic!("a message set") };
+                    codec = batch.header().compression().expect("a known codec");
                     let bytes = batch.records(1 << 20).expect("records");
                     for record in Records::new(batch.header(), &bytes) {
                         let value = record.expect("a record").value.unwrap_or_default();
@@ -426,6 +462,7 @@ impl Script {
                     }
                 }
                 batches.push((part.index, values));
+                topics.push((topic, codec));
             }
         }
         Request {
@@ -434,6 +471,9 @@ impl Script {
             version: header.api_version,
             correlation_id: header.correlation_id,
             batches,
+            topics,
+            acks,
+            timeout_ms,
         }
     }
 

@@ -4,7 +4,7 @@
 //! one partition, and [`random`]. The names with `_random` take the hash where there is a key. Records that would be
 //! spread at random stay together until their batch is sent ([`Pick::Sticky`]), which makes larger batches of them.
 
-use std::fmt;
+use std::{fmt, mem};
 
 use crate::config::PartitionerName;
 
@@ -66,6 +66,11 @@ pub enum Pick {
 }
 
 impl Partitioner {
+    /// Whether the other one chooses as this one does, as far as can be told: not of the application's.
+    pub fn is_same(&self, other: &Partitioner) -> bool {
+        !matches!(self, Partitioner::Custom(_)) && mem::discriminant(self) == mem::discriminant(other)
+    }
+
     /// Chooses. `partition_count` is at least 1; `random` gives random bits and is asked only where they are needed.
     #[inline]
     pub fn pick(
