@@ -102,7 +102,11 @@ pub(crate) fn set_last(code: c_int) {
 
 /// The code of the interface for one of our errors.
 pub(crate) fn code_of(error: &ottla::Error) -> c_int {
-    match error.kind() {
+    code_of_kind(error.kind())
+}
+
+pub(crate) fn code_of_kind(kind: ErrorKind) -> c_int {
+    match kind {
         ErrorKind::Broker(code) => c_int::from(code.0),
         ErrorKind::Resolve => code::_RESOLVE,
         ErrorKind::Connect | ErrorKind::Disconnected => code::_TRANSPORT,

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use ottla::{Exchange, Observer, Peer};
+use ottla::{ErrorKind, Exchange, Observer, Peer};
 use parking_lot::Mutex;
 
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
     client::Client,
     codes::code,
     conf::{CONF_UNKNOWN, Conf},
+    error::code_of_kind,
     gate::Gate,
     list::List,
     types::rd_kafka_message_t,
@@ -72,17 +73,36 @@ type BrokerStateChange = unsafe extern "C" fn(
 #[derive(Clone, Debug)]
 struct Chain<F>(Vec<(String, F, Opaque)>);
 
+/// A function, to be told from others.
+trait Function: Copy {
+    fn address(self) -> usize;
+}
+
+macro_rules! functions {
+    ($($kind:ty)*) => {$(
+        impl Function for $kind {
+            fn address(self) -> usize {
+                self as usize
+            }
+        }
+    )*};
+}
+
+functions!(ConfSet ConfDup ConfDestroy New Destroy OfMessage Commit RequestSent ResponseReceived OfThread BrokerStateChange);
+
 impl<F> Default for Chain<F> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<F> Chain<F> {
-    /// A name may be used once.
-    fn add(&mut self, name: &str, function: Option<F>, opaque: *mut c_void) -> c_int {
+impl<F: Function> Chain<F> {
+    /// A name may come with the same function once, and `many` times if so it is for this kind.
+    fn add(&mut self, name: &str, function: Option<F>, opaque: *mut c_void, many: bool) -> c_int {
         let Some(function) = function else { return code::_INVALID_ARG };
-        if self.0.iter().any(|(known, ..)| known == name) {
+        let is_known =
+            |(known, other, _): &(String, F, Opaque)| known == name && other.address() == function.address();
+        if !many && self.0.iter().any(is_known) {
             return code::_CONFLICT;
         }
         self.0.push((name.to_owned(), function, Opaque(opaque)));
@@ -269,6 +289,34 @@ impl Witness {
         }
     }
 
+    /// Tells how a request ended.
+    fn tell_answer(&self, peer: &Peer<'_>, request: &Exchange, size: usize, micros: i64, code: c_int) {
+        let (name, node) = (c_text(&peer.to_string()), peer.node_id.unwrap_or(-1));
+        let Exchange { api, version, correlation_id, .. } = *request;
+        // The interface says that the socket is not told here.
+        let socket = -1;
+        self.tell(
+            kind::RESPONSE_RECEIVED,
+            |chains| &chains.response_received,
+            // SAFETY: the plug-in's function, with a text that lives until it returns.
+            |client, function, opaque| unsafe {
+                function(
+                    client,
+                    socket,
+                    name.as_ptr(),
+                    node,
+                    api as i16,
+                    version,
+                    correlation_id,
+                    size,
+                    micros,
+                    code,
+                    opaque,
+                )
+            },
+        );
+    }
+
     fn tell_thread(&self, starts: bool, name: &str) {
         let Some(client) = self.client.upgrade() else { return };
         let Some(_pass) = self.threads.enter() else { return };
@@ -302,29 +350,12 @@ impl Observer for Witness {
     }
 
     fn response_received(&self, peer: &Peer<'_>, response: &Exchange, round_trip: Duration) {
-        let (name, node) = (c_text(&peer.to_string()), peer.node_id.unwrap_or(-1));
-        let Exchange { api, version, correlation_id, size } = *response;
         let micros = i64::try_from(round_trip.as_micros()).unwrap_or(i64::MAX);
-        self.tell(
-            kind::RESPONSE_RECEIVED,
-            |chains| &chains.response_received,
-            // SAFETY: the plug-in's function, with a text that lives until it returns.
-            |client, function, opaque| unsafe {
-                function(
-                    client,
-                    peer.socket.unwrap_or(-1),
-                    name.as_ptr(),
-                    node,
-                    api as i16,
-                    version,
-                    correlation_id,
-                    size,
-                    micros,
-                    code::NO_ERROR,
-                    opaque,
-                )
-            },
-        );
+        self.tell_answer(peer, response, response.size, micros, code::NO_ERROR);
+    }
+
+    fn response_lost(&self, peer: &Peer<'_>, request: &Exchange, why: ErrorKind) {
+        self.tell_answer(peer, request, 0, -1, code_of_kind(why));
     }
 
     fn state_changed(&self, peer: &Peer<'_>, state: &'static str) {
@@ -436,7 +467,7 @@ fn dl_error() -> String {
 }
 
 macro_rules! of_conf {
-    ($($name:ident, $chain:ident: $kind:ty;)*) => {$(
+    ($($name:ident, $chain:ident: $kind:ty, $many:literal;)*) => {$(
         /// See the header.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
@@ -448,7 +479,7 @@ macro_rules! of_conf {
             guarded_local(code::_FATAL, || {
                 // SAFETY: NULL or a configuration, and a text, says the caller.
                 match unsafe { (Conf::changeable(conf), text(ic_name)) } {
-                    (Some(conf), Some(name)) => conf.interceptors.$chain.add(&name, function, ic_opaque),
+                    (Some(conf), Some(name)) => conf.interceptors.$chain.add(&name, function, ic_opaque, $many),
                     _ => code::_INVALID_ARG,
                 }
             })
@@ -457,10 +488,10 @@ macro_rules! of_conf {
 }
 
 of_conf! {
-    rd_kafka_conf_interceptor_add_on_conf_set, set: ConfSet;
-    rd_kafka_conf_interceptor_add_on_conf_dup, dup: ConfDup;
-    rd_kafka_conf_interceptor_add_on_conf_destroy, destroy: ConfDestroy;
-    rd_kafka_conf_interceptor_add_on_new, new: New;
+    rd_kafka_conf_interceptor_add_on_conf_set, set: ConfSet, false;
+    rd_kafka_conf_interceptor_add_on_conf_dup, dup: ConfDup, false;
+    rd_kafka_conf_interceptor_add_on_conf_destroy, destroy: ConfDestroy, true;
+    rd_kafka_conf_interceptor_add_on_new, new: New, false;
 }
 
 macro_rules! of_client {
@@ -476,9 +507,10 @@ macro_rules! of_client {
             guarded_local(code::_FATAL, || {
                 // SAFETY: NULL or a client, and a text, says the caller.
                 match unsafe { (Client::of(rk), text(ic_name)) } {
+                    (Some(client), Some(_)) if !client.heeds(kind::$flag) => code::_STATE,
                     (Some(client), Some(name)) => {
                         let interceptors = client.interceptors();
-                        let added = interceptors.chains.lock().$chain.add(&name, function, ic_opaque);
+                        let added = interceptors.chains.lock().$chain.add(&name, function, ic_opaque, false);
                         if added == code::NO_ERROR {
                             interceptors.kinds.fetch_or(kind::$flag, Ordering::Release);
                         }

@@ -5,8 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla::{ApiKey, Config, Consumer, Exchange, Observer, Offset, Peer, Producer, Record};
-use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+use ottla::{ApiKey, Config, Consumer, ErrorKind, Exchange, Observer, Offset, Peer, Producer, Record};
+use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster, Fault, FaultAction};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -15,6 +15,7 @@ const SOON: Duration = Duration::from_secs(20);
 struct Diary {
     sent: Mutex<Vec<(String, Exchange)>>,
     received: Mutex<Vec<(String, Exchange, Duration)>>,
+    lost: Mutex<Vec<(Exchange, ErrorKind)>>,
     states: Mutex<Vec<(String, &'static str)>>,
     /// Threads that serve the client, and how many began to.
     threads: Mutex<(Vec<String>, usize)>,
@@ -28,6 +29,10 @@ impl Observer for Diary {
 
     fn response_received(&self, peer: &Peer<'_>, response: &Exchange, round_trip: Duration) {
         self.received.lock().unwrap().push((peer.to_string(), *response, round_trip));
+    }
+
+    fn response_lost(&self, _: &Peer<'_>, request: &Exchange, why: ErrorKind) {
+        self.lost.lock().unwrap().push((*request, why));
     }
 
     fn state_changed(&self, peer: &Peer<'_>, state: &'static str) {
@@ -80,6 +85,28 @@ fn every_request_is_shown_when_it_is_written_and_again_with_its_answer() {
     assert_eq!(received.iter().filter(|(_, answer, _)| answer.api == ApiKey::Produce).count(), 1);
     for api in [ApiKey::ApiVersions, ApiKey::Metadata, ApiKey::InitProducerId] {
         assert!(sent.iter().any(|(_, request)| request.api == api), "{api:?}");
+    }
+}
+
+#[test]
+fn a_request_whose_answer_never_comes_is_shown_as_lost_with_the_reason_and_each_request_is_over_once() {
+    for (action, expected) in [
+        (FaultAction::NeverAnswer, ErrorKind::RequestTimedOut),
+        (FaultAction::LoseAnswer, ErrorKind::Disconnected),
+    ] {
+        let (cluster, mut config, diary) = start();
+        config.set("socket.timeout.ms", "500").unwrap();
+        let fault = Fault::new(action).api(ApiKey::InitProducerId).times(1);
+        cluster.control(|control| control.inject(fault));
+        let producer = Producer::builder(&config).observer(Arc::clone(&diary) as _).build().unwrap();
+        producer.topic("t").send_tracked(Record::new().value("v")).unwrap().wait(SOON).unwrap();
+        producer.close(SOON).unwrap();
+        let lost = diary.lost.lock().unwrap();
+        let asked: Vec<_> =
+            lost.iter().filter(|(request, _)| request.api == ApiKey::InitProducerId).collect();
+        assert!(asked.len() == 1 && asked[0].1 == expected, "{lost:?}");
+        let (sent, received) = (diary.sent.lock().unwrap(), diary.received.lock().unwrap());
+        assert_eq!(sent.len(), received.len() + lost.len(), "{sent:?}, {received:?}, {lost:?}");
     }
 }
 

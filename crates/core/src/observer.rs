@@ -4,6 +4,8 @@ use std::{fmt, time::Duration};
 
 use ottla_protocol::api::ApiKey;
 
+use crate::error::ErrorKind;
+
 /// Sees requests, answers and states of connections, and the threads that serve the client. It is called by the brokers'
 /// owners, on I/O threads that other clients share: it must not block.
 pub trait Observer: fmt::Debug + Send + Sync {
@@ -16,6 +18,12 @@ pub trait Observer: fmt::Debug + Send + Sync {
     /// request's last byte.
     fn response_received(&self, peer: &Peer<'_>, response: &Exchange, round_trip: Duration) {
         let _ = (peer, response, round_trip);
+    }
+
+    /// The answer to a request that was wholly written won't come, because the connection is given up: this very request
+    /// took too long, or what else `why` says. Each request that expects an answer is received or lost, once.
+    fn response_lost(&self, peer: &Peer<'_>, request: &Exchange, why: ErrorKind) {
+        let _ = (peer, request, why);
     }
 
     /// A connection is in another state: `CONNECT`, `APIVERSION_QUERY`, `UP` or `DOWN`, as in the statistics.

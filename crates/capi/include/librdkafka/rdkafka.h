@@ -2052,59 +2052,59 @@ rd_kafka_event_t *rd_kafka_queue_poll(rd_kafka_queue_t *rkqu, int timeout_ms);
 RD_EXPORT
 int rd_kafka_queue_poll_callback(rd_kafka_queue_t *rkqu, int timeout_ms);
 
-/** Adds an on_conf_set interceptor; a name may be used once per kind. */
+/** Adds an on_conf_set interceptor; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_conf_set(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_conf_set_t *on_conf_set, void *ic_opaque);
 
-/** Adds an on_conf_dup interceptor; a name may be used once per kind. */
+/** Adds an on_conf_dup interceptor; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_conf_dup(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_conf_dup_t *on_conf_dup, void *ic_opaque);
 
-/** Adds an on_conf_destroy interceptor; a name may be used once per kind. */
+/** Adds an on_conf_destroy interceptor; the same one may be added several times. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_conf_destroy(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_conf_destroy_t *on_conf_destroy, void *ic_opaque);
 
-/** Adds an on_new interceptor; a name may be used once per kind. */
+/** Adds an on_new interceptor; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_new(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_new_t *on_new, void *ic_opaque);
 
-/** Adds an on_destroy interceptor; a name may be used once per kind. */
+/** Adds an on_destroy interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_destroy(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_destroy_t *on_destroy, void *ic_opaque);
 
-/** Adds an on_send interceptor; a name may be used once per kind. */
+/** Adds an on_send interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it answers RD_KAFKA_RESP_ERR__STATE. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_send(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_send_t *on_send, void *ic_opaque);
 
-/** Adds an on_acknowledgement interceptor; a name may be used once per kind. */
+/** Adds an on_acknowledgement interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it answers RD_KAFKA_RESP_ERR__STATE. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_acknowledgement(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_acknowledgement_t *on_acknowledgement, void *ic_opaque);
 
-/** Adds an on_consume interceptor; a name may be used once per kind. */
+/** Adds an on_consume interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_consume(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_consume_t *on_consume, void *ic_opaque);
 
-/** Adds an on_commit interceptor; a name may be used once per kind. */
+/** Adds an on_commit interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_commit(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_commit_t *on_commit, void *ic_opaque);
 
-/** Adds an on_request_sent interceptor, from an on_new interceptor; a name may be used once per kind. It is called when a request, of size bytes with its length, was wholly written to the socket. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
+/** Adds an on_request_sent interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it answers RD_KAFKA_RESP_ERR__STATE. It is called when a request, of size bytes with its length, was wholly written to the socket. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_request_sent(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_request_sent_t *on_request_sent, void *ic_opaque);
 
-/** Adds an on_response_received interceptor, from an on_new interceptor; a name may be used once per kind. It is called when the answer to a request, of size bytes with its length, was wholly read and before anybody looks into it; rtt is in microseconds and counts from the request's last byte. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
+/** Adds an on_response_received interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it answers RD_KAFKA_RESP_ERR__STATE. It is called when the answer to a request, of size bytes with its length, was wholly read and before anybody looks into it; rtt is in microseconds and counts from the request's last byte. It is also called when the answer to a request that was sent won't come: err then is RD_KAFKA_RESP_ERR__TIMED_OUT for the request that took too long, or says why else the connection was given up (RD_KAFKA_RESP_ERR__TRANSPORT if it was lost), size is 0 and rtt is -1. So each request that on_request_sent was told of and that has an answer is told of once here. sockfd is -1 always. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_response_received(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_response_received_t *on_response_received, void *ic_opaque);
 
-/** Adds an on_thread_start interceptor, from an on_new interceptor; a name may be used once per kind. The background thread calls it when it starts, as RD_KAFKA_THREAD_BACKGROUND. I/O threads serve all clients of the process: each calls it, as RD_KAFKA_THREAD_BROKER, when it begins to serve this client. */
+/** Adds an on_thread_start interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it answers RD_KAFKA_RESP_ERR__STATE. The background thread calls it when it starts, as RD_KAFKA_THREAD_BACKGROUND. I/O threads serve all clients of the process: each calls it, as RD_KAFKA_THREAD_BROKER, when it begins to serve this client. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_thread_start(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_thread_start_t *on_thread_start, void *ic_opaque);
 
-/** Adds an on_thread_exit interceptor, from an on_new interceptor; a name may be used once per kind. The background thread calls it when it ends. An I/O thread calls it when it serves this client no more, and may go on for others. */
+/** Adds an on_thread_exit interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it answers RD_KAFKA_RESP_ERR__STATE. The background thread calls it when it ends. An I/O thread calls it when it serves this client no more, and may go on for others. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_thread_exit(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_thread_exit_t *on_thread_exit, void *ic_opaque);
 
-/** Adds an on_broker_state_change interceptor, from an on_new interceptor; a name may be used once per kind. It is called when a connection is in another state: CONNECT, APIVERSION_QUERY, UP or DOWN. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
+/** Adds an on_broker_state_change interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it answers RD_KAFKA_RESP_ERR__STATE. It is called when a connection is in another state: CONNECT, APIVERSION_QUERY, UP or DOWN. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_broker_state_change(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_broker_state_change_t *on_broker_state_change, void *ic_opaque);
 

@@ -67,7 +67,7 @@ impl Client {
             if let Some(transport) = &self.transport {
                 builder = builder.transport(Arc::clone(transport) as _);
             }
-            if let Some(witness) = self.witness.get() {
+            if let Some(witness) = self.witness() {
                 builder = builder.observer(Arc::clone(witness) as _);
             }
             Core::Consumer(builder.build()?)
@@ -125,7 +125,7 @@ impl Client {
         if let Some(transport) = &self.transport {
             builder = builder.transport(Arc::clone(transport) as _);
         }
-        if let Some(witness) = self.witness.get() {
+        if let Some(witness) = self.witness() {
             builder = builder.observer(Arc::clone(witness) as _);
         }
         let producer = builder.build()?;

@@ -78,8 +78,8 @@ pub struct Client {
     log: Log,
     /// The application's functions for sockets, if there are any.
     transport: Option<Arc<AppTransport>>,
-    /// Sees what passes on the connections, if there are interceptors for that.
-    witness: OnceLock<Arc<Witness>>,
+    /// Sees what passes on the connections, if there are interceptors for that; known when on_new interceptors were called.
+    witness: OnceLock<Option<Arc<Witness>>>,
     background: OnceLock<Background>,
     /// The cluster of `test.mock.num.brokers`.
     mock: Mutex<Option<Box<MockCluster>>>,
@@ -177,19 +177,35 @@ impl Client {
         let client = graves::begin(client);
         client.check()?;
         client.intercept_new();
-        if client.interceptors.has(kind::WITNESSED) {
-            let _ = client.witness.set(Arc::new(Witness::new(client.weak())));
-        }
-        let has_servers = client.raw.lock().get("bootstrap.servers").is_ok_and(|servers| !servers.is_empty());
-        if has_servers {
-            client.core().map_err(|error| error.to_string())?;
-        }
-        if let Some(callback) = conf.callbacks.background_event {
-            let background = Background::start(client.weak(), callback)
-                .map_err(|error| format!("can't start the background thread: {error}"))?;
-            let _ = client.background.set(background);
+        if let Err(error) = client.begin() {
+            client.intercept_end();
+            return Err(error);
         }
         Ok(client)
+    }
+
+    /// Starts what runs: interceptors are there.
+    fn begin(&self) -> Result<(), String> {
+        let is_watched = self.interceptors.has(kind::WITNESSED);
+        let _ = self.witness.set(is_watched.then(|| Arc::new(Witness::new(self.weak()))));
+        let has_servers = self.raw.lock().get("bootstrap.servers").is_ok_and(|servers| !servers.is_empty());
+        if has_servers {
+            self.core().map_err(|error| error.to_string())?;
+        }
+        if let Some(callback) = self.conf.callbacks.background_event {
+            let background = Background::start(self.weak(), callback)
+                .map_err(|error| format!("can't start the background thread: {error}"))?;
+            let _ = self.background.set(background);
+        }
+        Ok(())
+    }
+
+    /// Interceptors learn that the client goes, and nothing after that.
+    fn intercept_end(&self) {
+        if let Some(witness) = self.witness() {
+            witness.shut_traffic();
+        }
+        self.intercept_destroy();
     }
 
     /// Whether the configuration holds together, also where there is no broker to start with yet.
@@ -236,6 +252,23 @@ impl Client {
 
     pub(crate) const fn interceptors(&self) -> &Interceptors {
         &self.interceptors
+    }
+
+    fn witness(&self) -> Option<&Arc<Witness>> {
+        self.witness.get()?.as_ref()
+    }
+
+    /// True if an interceptor of this kind would be called from now on: after `rd_kafka_new` it is too late for some.
+    pub(crate) fn heeds(&self, kind: u32) -> bool {
+        let has_started = self.core.get().is_some();
+        match kind {
+            kind::SEND => {
+                !has_started || self.producers.lock().iter().all(|(_, reports)| reports.has_messages())
+            }
+            kind::ACKNOWLEDGEMENT => !has_started || self.interceptors.has(kind),
+            kind if kind & kind::WITNESSED != 0 => self.witness.get().is_none_or(Option::is_some),
+            _ => true,
+        }
     }
 
     pub(crate) const fn logging(&self) -> &Log {
@@ -332,10 +365,7 @@ impl Client {
 
     /// Ends everything that runs.
     fn close(&self) {
-        if let Some(witness) = self.witness.get() {
-            witness.shut_traffic();
-        }
-        self.intercept_destroy();
+        self.intercept_end();
         self.is_closing.store(true, Ordering::Release);
         let producers = std::mem::take(&mut *self.producers.lock());
         for (producer, reports) in &producers {
@@ -351,7 +381,7 @@ impl Client {
         if let Some(transport) = &self.transport {
             transport.shut();
         }
-        if let Some(witness) = self.witness.get() {
+        if let Some(witness) = self.witness() {
             witness.shut_threads();
         }
         if let Some(background) = self.background.get() {

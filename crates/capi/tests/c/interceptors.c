@@ -1,5 +1,6 @@
 /* Interceptors of configurations and clients, and a plug-in library. */
 #include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 static int bad, of_dup, of_conf_destroy, of_new, of_destroy, of_commit, of_start, of_exit;
 static int of_send, of_failed, of_acknowledgement, of_consume;
 static int of_io_start, of_io_exit, of_sent, of_received, of_produce_sent, of_produce_received, of_connecting, of_up;
+static int of_timed_out, of_lost, of_send_too;
 static int is_destroyed;
 /* Clients that this thread serves. */
 static __thread int my_clients;
@@ -29,6 +31,13 @@ static rd_kafka_resp_err_t on_send(rd_kafka_t *rk, rd_kafka_message_t *message, 
         CHECK(rd_kafka_header_add(headers, "trace", -1, "here", -1) == 0);
         rd_kafka_message_set_headers(message, headers);
         of_send++;
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* The same name with another function is another interceptor. */
+static rd_kafka_resp_err_t on_send_too(rd_kafka_t *rk, rd_kafka_message_t *message, void *opaque) {
+        CHECK(rk != NULL && message != NULL && opaque == &bad);
+        of_send_too++;
         return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
@@ -108,9 +117,18 @@ static rd_kafka_resp_err_t on_response_received(rd_kafka_t *rk, int sockfd, cons
                                                 int16_t api, int16_t version, int32_t correlation, size_t size,
                                                 int64_t rtt, rd_kafka_resp_err_t err, void *opaque) {
         CHECK(rk != NULL && opaque == &bad && !READ(is_destroyed));
-        CHECK(sockfd > 2 && strchr(brokername, ':') && strchr(brokername, '/'));
-        CHECK(brokerid >= -1 && version >= 0 && correlation > 0 && size >= 8);
-        CHECK(rtt >= 0 && rtt < 60000000 && !err);
+        CHECK(sockfd == -1 && strchr(brokername, ':') && strchr(brokername, '/'));
+        CHECK(brokerid >= -1 && version >= 0 && correlation > 0);
+        if (err) {
+                CHECK(size == 0 && rtt == -1);
+                if (err == RD_KAFKA_RESP_ERR__TIMED_OUT)
+                        COUNT(of_timed_out);
+                else if (err == RD_KAFKA_RESP_ERR__TRANSPORT)
+                        COUNT(of_lost);
+                else
+                        CHECK(!"another error");
+        } else
+                CHECK(size >= 8 && rtt >= 0 && rtt < 60000000);
         if (api == 0)
                 COUNT(of_produce_received);
         COUNT(of_received);
@@ -140,6 +158,7 @@ static rd_kafka_resp_err_t on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf, v
         CHECK(rd_kafka_conf_get(conf, "client.id", value, &size) == RD_KAFKA_CONF_OK && !strcmp(value, "seen"));
         CHECK(!rd_kafka_interceptor_add_on_send(rk, "test", on_send, opaque));
         CHECK(rd_kafka_interceptor_add_on_send(rk, "test", on_send, opaque) == RD_KAFKA_RESP_ERR__CONFLICT);
+        CHECK(!rd_kafka_interceptor_add_on_send(rk, "test", on_send_too, opaque));
         CHECK(!rd_kafka_interceptor_add_on_acknowledgement(rk, "test", on_acknowledgement, opaque));
         CHECK(!rd_kafka_interceptor_add_on_consume(rk, "test", on_consume, opaque));
         CHECK(!rd_kafka_interceptor_add_on_commit(rk, "test", on_commit, opaque));
@@ -221,6 +240,68 @@ static void plugins(const char *program, const char *brokers) {
         rd_kafka_destroy(rk);
 }
 
+static void wait_for(int *what, int count) {
+        int i;
+        for (i = 0; i < 3000 && READ(*what) < count; i++)
+                usleep(10000);
+        CHECK(READ(*what) >= count);
+}
+
+/* Answers that never come: the broker takes its time, and then is gone. */
+static void lost_answers(void) {
+        rd_kafka_conf_t *conf = configuration("");
+        rd_kafka_mock_cluster_t *cluster;
+        char errstr[256];
+        rd_kafka_t *rk;
+        int i, up = READ(of_up), unanswered = READ(of_sent) - READ(of_received), sent = READ(of_produce_sent);
+        CHECK(!rd_kafka_conf_set(conf, "test.mock.num.brokers", "1", errstr, sizeof(errstr)));
+        CHECK(!rd_kafka_conf_set(conf, "socket.timeout.ms", "1000", errstr, sizeof(errstr)));
+        rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
+        cluster = rd_kafka_handle_mock_cluster(rk);
+        CHECK(rk != NULL && cluster != NULL);
+        CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("interceptors"), RD_KAFKA_V_PARTITION(0),
+                                 RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END));
+        CHECK(!rd_kafka_flush(rk, 30000));
+        CHECK(READ(of_up) > up && READ(of_timed_out) == 0 && READ(of_lost) == 0);
+        CHECK(!rd_kafka_mock_broker_set_rtt(cluster, 1, 60000));
+        CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("interceptors"), RD_KAFKA_V_PARTITION(0),
+                                 RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END));
+        wait_for(&of_produce_sent, sent + 2);
+        wait_for(&of_timed_out, 1);
+        /* The connection is gone with the request; the next one asks for the broker's versions and waits, too. */
+        for (i = 0; i < 20 && !READ(of_lost); i++) {
+                wait_for(&of_sent, READ(of_received) + unanswered + 1);
+                CHECK(!rd_kafka_mock_broker_set_down(cluster, 1));
+                usleep(100000);
+                CHECK(!rd_kafka_mock_broker_set_up(cluster, 1));
+        }
+        wait_for(&of_lost, 1);
+        /* Whatever was sent is over in one way or the other, but for what is told of no more: the client goes. */
+        CHECK(!rd_kafka_mock_broker_set_down(cluster, 1));
+        wait_for(&of_received, READ(of_sent) - unanswered);
+        rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+        rd_kafka_destroy(rk);
+}
+
+/* Interceptors are added in on_new; some would not be called if they came later, which is told. */
+static void added_late(const char *brokers) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        char errstr[256];
+        rd_kafka_t *rk;
+        CHECK(!rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr)));
+        rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
+#define LATE RD_KAFKA_RESP_ERR__STATE
+        CHECK(rd_kafka_interceptor_add_on_send(rk, "late", on_send, &bad) == LATE);
+        CHECK(rd_kafka_interceptor_add_on_acknowledgement(rk, "late", on_acknowledgement, &bad) == LATE);
+        CHECK(rd_kafka_interceptor_add_on_request_sent(rk, "late", on_request_sent, &bad) == LATE);
+        CHECK(rd_kafka_interceptor_add_on_response_received(rk, "late", on_response_received, &bad) == LATE);
+        CHECK(rd_kafka_interceptor_add_on_thread_start(rk, "late", on_thread_start, &bad) == LATE);
+        CHECK(rd_kafka_interceptor_add_on_thread_exit(rk, "late", on_thread_exit, &bad) == LATE);
+        CHECK(rd_kafka_interceptor_add_on_broker_state_change(rk, "late", on_broker_state_change, &bad) == LATE);
+        CHECK(!rd_kafka_interceptor_add_on_consume(rk, "late", on_consume, &bad));
+        rd_kafka_destroy(rk);
+}
+
 int main(int argc, char **argv) {
         rd_kafka_conf_t *conf, *copy;
         rd_kafka_topic_partition_list_t *list;
@@ -255,7 +336,7 @@ int main(int argc, char **argv) {
                                          RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
                                          RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END));
         CHECK(rd_kafka_flush(rk, 10000) == 0);
-        CHECK(of_send == 10 && of_failed == 0);
+        CHECK(of_send == 10 && of_send_too == 10 && of_failed == 0);
         CHECK(__atomic_load_n(&of_acknowledgement, __ATOMIC_SEQ_CST) == 10);
         CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("interceptors"), RD_KAFKA_V_PARTITION(99),
                                 RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END) != 0);
@@ -296,5 +377,7 @@ int main(int argc, char **argv) {
         rd_kafka_destroy(rk);
         CHECK(READ(of_io_start) == READ(of_io_exit));
         CHECK(of_destroy == 2 && of_conf_destroy == 2);
+        added_late(argv[1]);
+        lost_answers();
         return bad != 0;
 }

@@ -642,13 +642,13 @@ impl Connection {
     }
 
     /// Closes for good; what is in flight is handed out.
-    pub fn shut_down(&mut self) -> Vec<(InFlight, bool)> {
+    pub fn shut_down(&mut self, now: Instant) -> Vec<(InFlight, bool)> {
         if !matches!(self.state, State::Idle | State::BackingOff { .. }) {
             self.outputs.push_back(ConnectionOutput::Close);
         }
         self.state = State::Idle;
         self.wanted = false;
-        self.in_flight.drain()
+        self.lose(now, ErrorKind::Closed)
     }
 
     /// Remembers since when the connection is in its state; called after anything happened.
@@ -849,7 +849,7 @@ impl Connection {
         self.state = State::BackingOff { until: now + wait };
         self.wanted = false;
         self.incoming.reset();
-        let lost = self.in_flight.drain();
+        let lost = self.lose(now, error.kind());
         self.counters.disconnects += i64::from(was_connected);
         self.counters.lost += lost.len() as i64;
         match error.kind() {
@@ -859,6 +859,22 @@ impl Connection {
         }
         let error = error.with_peer(self.name()).with_next_attempt(wait);
         self.outputs.push_back(ConnectionOutput::Down { error, lost });
+    }
+
+    /// Takes all that is in flight, and tells whose answers won't come.
+    fn lose(&mut self, now: Instant, why: ErrorKind) -> Vec<(InFlight, bool)> {
+        if let Some(observer) = &self.settings.observer {
+            let written = self.in_flight.iter().take(self.in_flight.written());
+            for request in written.filter(|request| request.expects_answer) {
+                let why = match why {
+                    // It only had the connection in common with the request that took too long.
+                    ErrorKind::RequestTimedOut if !request.is_overdue(now) => ErrorKind::Disconnected,
+                    why => why,
+                };
+                observer.response_lost(&self.peer(), &exchange(request, request.payload.len()), why);
+            }
+        }
+        self.in_flight.drain()
     }
 
     fn become_idle(&mut self) {

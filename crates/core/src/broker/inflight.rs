@@ -32,6 +32,13 @@ pub struct InFlight {
     pub timeout: Duration,
 }
 
+impl InFlight {
+    /// True if the answer to the request, which is wholly written, should be here by now.
+    pub fn is_overdue(&self, now: Instant) -> bool {
+        self.written_at + self.timeout <= now
+    }
+}
+
 /// Who asked for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestTag {
@@ -170,8 +177,7 @@ impl InFlights {
 
     /// The first request that ran out of time by now.
     pub fn overdue(&self, now: Instant) -> Option<Overdue> {
-        let late = |request: &&InFlight| request.written_at + request.timeout <= now;
-        if let Some(request) = self.queue.range(..self.written).find(late) {
+        if let Some(request) = self.queue.range(..self.written).find(|request| request.is_overdue(now)) {
             return Some(Overdue { api: request.api, since: request.written_at, unsent: false });
         }
         let request = self.queue.get(self.written)?;

@@ -494,7 +494,7 @@ impl BrokerCore {
         if let Some(sender) = &mut self.sender {
             sender.close(&mut self.connection, ErrorKind::Closed);
         }
-        let lost = self.connection.shut_down();
+        let lost = self.connection.shut_down(now);
         let error = Error::new(ErrorKind::Closed, "").with_peer(self.connection.name());
         self.handle_lost(now, lost, &error);
         if let Some(sender) = &mut self.sender {
