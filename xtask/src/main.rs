@@ -9,6 +9,7 @@
 
 mod abi;
 mod bench;
+mod breaks;
 mod codegen;
 mod docs;
 mod fuzz;

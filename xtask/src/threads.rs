@@ -3,7 +3,7 @@
 
 use std::{
     env,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
     time::Duration,
 };
@@ -11,15 +11,19 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    Result,
+    Result, breaks,
     shell::{self, cargo, root},
 };
 
 const THREADS_HELP: &str = "\
 cargo xtask threads [--preemptions N] [TEST]
+cargo xtask threads --broken [NAME]
 
 Runs the models of the places where threads meet under loom: every order with up to N preemptions (default 4; `cargo
 xtask test` tries 2), or all of them with `--preemptions all`, which may take hours. TEST names some of them.
+
+With --broken each model is run on code with a mistake that it is there to notice, in a copy of the tree, and has to fail.
+NAME chooses by the model's name or the mistake's description.
 ";
 
 const SANITIZE_HELP: &str = "\
@@ -35,6 +39,11 @@ const PACKAGES: [&str; 6] = ["--package", "ottla-core", "--package", "ottla-net"
 const HOURS: Duration = Duration::from_secs(12 * 3600);
 
 pub fn threads(args: &[String]) -> Result<ExitCode> {
+    match args {
+        [flag] if flag == "--broken" => return breaks::run(None),
+        [flag, name] if flag == "--broken" => return breaks::run(Some(name)),
+        _ => {}
+    }
     let (mut preemptions, mut test) = ("4".to_owned(), "models::".to_owned());
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -70,9 +79,22 @@ pub fn models(test: &str) -> Result<Command> {
         "--",
     ]);
     command.arg(test);
+    with_loom(&mut command)?;
+    Ok(command)
+}
+
+/// The command that runs one model of a copy of the tree.
+pub fn models_of(folder: &Path, package: &str, model: &str) -> Result<Command> {
+    let mut command = cargo();
+    command.current_dir(folder).args(["test", "--package", package, "--lib", "--", model]);
+    with_loom(&mut command)?;
+    Ok(command)
+}
+
+fn with_loom(command: &mut Command) -> Result<()> {
     // Everything is built anew with these flags: in a folder of its own, so that the usual build stays as it is.
     command.env("RUSTFLAGS", "--cfg ottla_loom").env("CARGO_TARGET_DIR", target("loom")?);
-    Ok(command)
+    Ok(())
 }
 
 pub fn sanitize(args: &[String]) -> Result<ExitCode> {
@@ -154,7 +176,7 @@ fn finish(command: &mut Command) -> Result<ExitCode> {
 }
 
 /// A folder of its own beside what is usually built.
-fn target(name: &str) -> Result<PathBuf> {
+pub fn target(name: &str) -> Result<PathBuf> {
     let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     Ok(folder.join(name))
 }
