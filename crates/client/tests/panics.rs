@@ -2,16 +2,17 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, Instant},
 };
 
-use ottla::{Config, Consumer, ErrorKind, Event, Offset, Producer, Record, SendError};
-use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+use ottla::{Config, Consumer, ErrorKind, Event, Offset, PersistenceStatus, Producer, Record, SendError};
+use ottla_embedded_broker::{BrokerId, ClusterOptions, EmbeddedCluster, Fault, FaultAction};
 use ottla_net::injection::{Place, is_armed, panic_at};
+use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -105,12 +106,10 @@ fn check(place: Place, warm: bool, also: Option<Place>) {
     let error = fatal_of(&producer);
     assert_eq!(error.kind(), ErrorKind::Bug);
     assert!(error.to_string().contains(&format!("injected at {place:?}")), "{error}");
-    if also.is_none() {
-        // Each message has its report, as one that failed or one that was delivered before.
-        producer.flush(SOON).unwrap();
-        assert_eq!(producer.in_queue(), 0);
-        assert_eq!(good.load(Ordering::SeqCst) + bad.load(Ordering::SeqCst), taken, "{place:?} {warm}");
-    }
+    // Each message has its report, as one that failed or one that was delivered before.
+    producer.flush(SOON).unwrap();
+    assert_eq!(producer.in_queue(), 0);
+    assert_eq!(good.load(Ordering::SeqCst) + bad.load(Ordering::SeqCst), taken, "{place:?} {warm} {also:?}");
     match producer.send("panics", Record::new().value(b"late")) {
         Err(SendError::Fatal(error)) => assert!(error.to_string().contains("injected"), "{error}"),
         other => panic!("{other:?}"),
@@ -149,6 +148,72 @@ fn a_second_panic_while_the_first_is_cleared_away_changes_nothing_for_others() {
     for place in [Place::ClusterMail, Place::Socket, Place::Output] {
         check(place, true, Some(Place::Abandon));
     }
+}
+
+/// A producer whose one message is refused until its partition moves to the other broker; there it panics.
+fn check_moving(place: Place) {
+    let cluster = cluster();
+    cluster.control(|control| {
+        control.create_topic("moves", 1, 2).unwrap();
+        assert!(control.move_leader("moves", 0, Some(BrokerId(1))));
+        let refuse = FaultAction::Error(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        control.inject(Fault::new(refuse).api(ApiKey::Produce));
+        control.record_requests();
+    });
+    let client_id = format!("moving-{place:?}");
+    let (producer, good, bad) = counting(&config(&cluster, &client_id));
+    producer.send("moves", Record::new().value(b"waits for a retry").partition(0)).unwrap();
+    until("the message was refused", || {
+        cluster.control(|control| control.requests().iter().any(|request| request.api == ApiKey::Produce))
+    });
+    panic_at(&client_id, place);
+    assert!(cluster.control(|control| control.move_leader("moves", 0, Some(BrokerId(2)))));
+    until("the panic comes", || !is_armed(&client_id, place));
+
+    let error = fatal_of(&producer);
+    assert!(error.to_string().contains(&format!("injected at {place:?}")), "{error}");
+    producer.flush(SOON).unwrap();
+    assert_eq!((good.load(Ordering::SeqCst), bad.load(Ordering::SeqCst), producer.in_queue()), (0, 1, 0));
+}
+
+#[test]
+fn messages_that_wait_for_a_retry_are_reported_when_their_partition_is_given_back_in_the_moment_of_a_panic() {
+    check_moving(Place::Released);
+}
+
+#[test]
+fn messages_that_wait_for_a_retry_are_reported_when_their_partition_is_adopted_in_the_moment_of_a_panic() {
+    check_moving(Place::Adopted);
+}
+
+#[test]
+fn messages_in_flight_are_reported_as_possibly_written_when_their_broker_panics_again_while_it_is_cleared_away()
+ {
+    let cluster = cluster();
+    cluster.control(|control| {
+        control.inject(Fault::new(FaultAction::NeverAnswer).api(ApiKey::Produce));
+        control.record_requests();
+    });
+    let client_id = "in-flight";
+    let statuses = Arc::<Mutex<Vec<PersistenceStatus>>>::default();
+    let told = Arc::clone(&statuses);
+    let producer = Producer::builder(&config(&cluster, client_id))
+        .on_delivery(move |batch| told.lock().unwrap().extend(batch.iter().map(|report| report.status)))
+        .build()
+        .unwrap();
+    producer.send("stays", Record::new().value(b"in flight").partition(0)).unwrap();
+    until("the message is in flight", || {
+        cluster.control(|control| control.requests().iter().any(|request| request.api == ApiKey::Produce))
+    });
+    panic_at(client_id, Place::Abandon);
+    panic_at(client_id, Place::BrokerWake);
+    until("the panics come", || {
+        let _ = producer.send("stays", Record::new().value(b"wakes").partition(0));
+        [Place::BrokerWake, Place::Abandon].iter().all(|place| !is_armed(client_id, *place))
+    });
+    producer.flush(SOON).unwrap();
+    assert_eq!(producer.in_queue(), 0);
+    assert_eq!(statuses.lock().unwrap()[0], PersistenceStatus::PossiblyPersisted);
 }
 
 #[test]

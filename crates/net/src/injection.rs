@@ -1,6 +1,8 @@
 //! Panics on purpose, for the tests of what becomes of them. Only a build with the feature `inject-panics` can make one;
 //! elsewhere `reach` is nothing.
 
+use ottla_core::mail::{ToBroker, ToCluster};
+
 use crate::runtime::ClientRoute;
 
 /// Where an I/O thread can be made to panic.
@@ -22,12 +24,16 @@ pub enum Place {
     Output,
     /// A timer is due.
     Timer,
+    /// A broker's owner gives a partition back to the cluster's.
+    Released,
+    /// A broker's owner is given a partition.
+    Adopted,
     /// What is left of a broken broker's owner is failed.
     Abandon,
 }
 
 impl Place {
-    /// All of them but the last, which is reached only after another one.
+    /// Those that every client comes to.
     pub const ALL: [Self; 8] = [
         Self::ClusterMail,
         Self::ClusterWake,
@@ -38,6 +44,22 @@ impl Place {
         Self::Output,
         Self::Timer,
     ];
+
+    /// Where the cluster's owner has this mail.
+    pub(crate) const fn of_cluster_mail(mail: &ToCluster) -> Self {
+        match mail {
+            ToCluster::ReleasedProducer(_) => Self::Released,
+            _ => Self::ClusterMail,
+        }
+    }
+
+    /// Where a broker's owner has this mail.
+    pub(crate) const fn of_broker_mail(mail: &ToBroker) -> Self {
+        match mail {
+            ToBroker::AdoptProducer(_) => Self::Adopted,
+            _ => Self::BrokerMail,
+        }
+    }
 }
 
 #[cfg(feature = "inject-panics")]

@@ -153,10 +153,12 @@ impl Reactor {
                 }
             }
             Letter::ToCluster(client, from, mail) => {
-                self.with_cluster(client, Place::ClusterMail, |core| core.handle_mail(now, from, mail));
+                let place = Place::of_cluster_mail(&mail);
+                self.with_cluster(client, place, |core| core.handle_mail(now, from, mail));
             }
             Letter::ToBroker(client, key, mail) => {
-                self.with_broker(client, key, Place::BrokerMail, |broker| broker.core.handle_mail(now, mail));
+                let place = Place::of_broker_mail(&mail);
+                self.with_broker(client, key, place, |broker| broker.core.handle_mail(now, mail));
             }
             Letter::BrokerDone(client, key) => {
                 self.with_cluster(client, Place::ClusterMail, |core| core.handle_broker_done(key));

@@ -55,8 +55,8 @@ pub struct ClientRoute {
     events: Arc<EventQueue>,
     /// The panic that ended the client, if one did.
     broken: OnceLock<Error>,
-    /// How many I/O threads have yet to drop what they have of a broken client.
-    threads_left: AtomicUsize,
+    /// How many times I/O threads have yet to clear away what they have of a broken client: twice each.
+    clearings_left: AtomicUsize,
 }
 
 /// Options of sockets.
@@ -151,7 +151,7 @@ impl Runtime {
             commands: Arc::clone(&commands),
             events: Arc::clone(&events),
             broken: OnceLock::new(),
-            threads_left: AtomicUsize::new(count),
+            clearings_left: AtomicUsize::new(2 * count),
         });
         let core = ClusterCore::new(
             cluster,
@@ -238,15 +238,26 @@ impl ClientRoute {
         if let Some(producer) = &self.parts.producer {
             producer.close(Some(error.clone()));
         }
-        for mailbox in &self.mailboxes {
-            mailbox.post(Letter::Abandon(Arc::clone(self)));
-        }
+        self.post_abandon();
         self.events.push(Event::Fatal(error.clone()));
     }
 
+    fn post_abandon(self: &Arc<Self>) {
+        for mailbox in &self.mailboxes {
+            mailbox.post(Letter::Abandon(Arc::clone(self)));
+        }
+    }
+
     /// A thread has dropped what it had of the broken client. The last one fails what is left.
-    pub(crate) fn abandoned(&self) {
-        if self.threads_left.fetch_sub(1, Ordering::AcqRel) > 1 {
+    ///
+    /// All do it twice. When each has done it once no owner is left who could send mail; when each has done it again, all
+    /// mail that was on its way was dropped too, with the batches that it had.
+    pub(crate) fn abandoned(self: &Arc<Self>) {
+        let left = self.clearings_left.fetch_sub(1, Ordering::AcqRel) - 1;
+        if left == self.mailboxes.len() {
+            return self.post_abandon();
+        }
+        if left > 0 {
             return;
         }
         if let (Some(producer), Some(error)) = (&self.parts.producer, self.broken.get()) {

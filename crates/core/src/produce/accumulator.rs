@@ -15,12 +15,13 @@ use ottla_protocol::batch::{ChunkPool, RecordBatchBuilder};
 
 use super::{
     budget::{Budget, Lease, NoRoom},
+    owed::Owed,
     ready::{Ready, ReadyList},
     record::Record,
     report::{Tags, Tracker},
     short_lock::{ShortGuard, ShortLock},
 };
-use crate::machine::Instant;
+use crate::{machine::Instant, sync::Mutex};
 
 /// The records of one partition that no broker has taken yet.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub struct Accumulator {
     partition: i32,
     budget: Arc<Budget>,
     state: ShortLock<State>,
+    /// What was dropped without a report, by owners that panicked.
+    lost: Mutex<Vec<Owed>>,
 }
 
 /// When a batch is full.
@@ -123,6 +126,7 @@ impl Accumulator {
                 lease: Lease::default(),
                 last_len: 0,
             }),
+            lost: Mutex::default(),
         }
     }
 
@@ -229,6 +233,16 @@ impl Accumulator {
         into.extend(state.open.take());
         state.announced = false;
         self.budget.give_back(&mut state.lease);
+    }
+
+    /// Keeps what records of here are still owed after their batch is gone.
+    pub(super) fn keep_lost(&self, owed: Owed) {
+        self.lost.lock().push(owed);
+    }
+
+    /// What was dropped without a report.
+    pub(super) fn take_lost(&self) -> Vec<Owed> {
+        std::mem::take(&mut self.lost.lock())
     }
 
     /// Gives back the room in the queue that the open batch has not used.

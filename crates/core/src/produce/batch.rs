@@ -8,8 +8,9 @@ use std::sync::Arc;
 use ottla_protocol::batch::{ChunkPool, SealOptions, SealedBatch};
 
 use super::{
-    accumulator::OpenBatch,
-    report::{Delivered, DeliveryBatch, PersistenceStatus, Tags, TrackedOutcome, Tracker},
+    accumulator::{Accumulator, OpenBatch},
+    owed::Owed,
+    report::{Delivered, DeliveryBatch, PersistenceStatus},
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -21,14 +22,8 @@ use crate::{
 pub struct ReadyBatch {
     /// The final bytes.
     pub sealed: SealedBatch,
-    /// What the delivery report needs of each record.
-    pub tags: Tags,
-    /// Who waits for single records, and the index of this batch's first record there.
-    pub tracker: Option<(Arc<Tracker>, usize)>,
     /// When its first record came.
     pub since: Instant,
-    /// What its records were charged in the budget.
-    pub charged_bytes: u64,
     /// Its place in the partition's order.
     pub order: u64,
     /// How often it was sent and refused.
@@ -37,34 +32,40 @@ pub struct ReadyBatch {
     pub possibly_persisted: bool,
     /// Its bytes still count among those that wait for the first time.
     pub is_new: bool,
+    /// What its records are owed.
+    owed: Owed,
 }
 
 impl ReadyBatch {
-    /// Fills the header and compresses. An error is a bug or an exhausted codec; the records then fail.
+    /// Fills the header and compresses. An error is a bug or an exhausted codec; the records then fail. Should the batch
+    /// get lost, `keeper` knows of it.
     pub fn seal(
-        open: OpenBatch,
+        mut open: OpenBatch,
         order: u64,
         options: &SealOptions,
-    ) -> Result<Self, Box<(OpenBatchRest, Error)>> {
-        let OpenBatch { builder, tags, tracker, since, charged_bytes } = open;
-        let len = builder.record_count() as usize;
-        match builder.seal(options) {
+        keeper: &Arc<Accumulator>,
+    ) -> Result<Self, Box<(Owed, Error)>> {
+        let owed = Owed::of(&mut open, Some(keeper));
+        match open.builder.seal(options) {
             Ok(sealed) => Ok(Self {
                 sealed,
-                tags,
-                tracker: tracker.map(|tracker| (tracker, 0)),
-                since,
-                charged_bytes,
+                since: open.since,
                 order,
                 attempts: 0,
                 possibly_persisted: false,
                 is_new: true,
+                owed,
             }),
             Err(error) => {
                 let error = Error::new(ErrorKind::Bug, format!("can't compress a batch: {error}"));
-                Err(Box::new((OpenBatchRest { tags, tracker, charged_bytes, len }, error)))
+                Err(Box::new((owed, error)))
             }
         }
+    }
+
+    /// What its records were charged in the budget.
+    pub const fn charged_bytes(&self) -> u64 {
+        self.owed.charged_bytes()
     }
 
     /// Turns it into the report of its fate, telling those who wait for single records.
@@ -87,9 +88,7 @@ impl ReadyBatch {
         outcome: Result<Delivered, Error>,
         status: PersistenceStatus,
     ) -> DeliveryBatch {
-        let len = self.sealed.record_count() as usize;
-        let tags = std::mem::replace(&mut self.tags, Tags::None);
-        report(topic, partition, outcome, status, tags, self.tracker.take(), self.charged_bytes, len)
+        self.owed.report(topic, partition, outcome, status)
     }
 
     /// Two batches of half the records each; the whole again if it has only one record.
@@ -98,32 +97,25 @@ impl ReadyBatch {
         let Some((first, second)) = self.sealed.split(records / 2, pool, options) else {
             return Err(Box::new(self));
         };
-        let Self { mut tags, tracker, since, charged_bytes, order, possibly_persisted, .. } = self;
-        let at = first.record_count() as usize;
-        let second_tags = tags.split_off(at);
-        let half = |sealed, tags, tracker, charged_bytes| Self {
+        let Self { mut owed, since, order, possibly_persisted, .. } = self;
+        owed.note_sent();
+        let second_owed = owed.split_off(first.record_count() as usize);
+        let half = |sealed, owed| Self {
             sealed,
-            tags,
-            tracker,
             since,
-            charged_bytes,
             order,
             attempts: 0,
             possibly_persisted,
             is_new: false,
+            owed,
         };
-        let second_tracker = tracker.as_ref().map(|(tracker, index)| (Arc::clone(tracker), index + at));
-        // How many bytes each half was charged is not known any more; together they give back all of it.
-        let first_charge = charged_bytes / 2;
-        Ok((
-            half(first, tags, tracker, first_charge),
-            half(second, second_tags, second_tracker, charged_bytes - first_charge),
-        ))
+        Ok((half(first, owed), half(second, second_owed)))
     }
 
     /// It is sent now: answers the bytes that don't count among those that wait any more.
     pub fn uncount(&mut self) -> u64 {
-        if std::mem::take(&mut self.is_new) { self.charged_bytes } else { 0 }
+        self.owed.note_sent();
+        if std::mem::take(&mut self.is_new) { self.charged_bytes() } else { 0 }
     }
 
     /// Whether the records are certainly not in the log, as far as is known.
@@ -136,66 +128,16 @@ impl ReadyBatch {
     }
 }
 
-/// What is left of a batch whose bytes are gone.
-#[derive(Debug)]
-pub struct OpenBatchRest {
-    tags: Tags,
-    tracker: Option<Arc<Tracker>>,
-    charged_bytes: u64,
-    len: usize,
-}
-
-impl OpenBatchRest {
-    /// Turns it into a report of failure.
-    pub fn into_report(self, topic: &Arc<str>, partition: i32, error: Error) -> DeliveryBatch {
-        let tracker = self.tracker.map(|tracker| (tracker, 0));
-        let status = PersistenceStatus::NotPersisted;
-        report(topic, partition, Err(error), status, self.tags, tracker, self.charged_bytes, self.len)
-    }
-}
-
-impl From<OpenBatch> for OpenBatchRest {
-    fn from(open: OpenBatch) -> Self {
-        Self {
-            len: open.builder.record_count() as usize,
-            tags: open.tags,
-            tracker: open.tracker,
-            charged_bytes: open.charged_bytes,
-        }
-    }
-}
-
-#[expect(clippy::too_many_arguments, reason = "the fields of one struct, from two callers")]
-fn report(
-    topic: &Arc<str>,
-    partition: i32,
-    outcome: Result<Delivered, Error>,
-    status: PersistenceStatus,
-    tags: Tags,
-    tracker: Option<(Arc<Tracker>, usize)>,
-    charged_bytes: u64,
-    len: usize,
-) -> DeliveryBatch {
-    if let Some((tracker, first)) = tracker {
-        tracker.complete(first..first + len, TrackedOutcome { partition, outcome: outcome.clone(), status });
-    }
-    DeliveryBatch {
-        topic: Arc::clone(topic),
-        partition,
-        outcome,
-        status,
-        tags,
-        len,
-        charged_bytes,
-        broker_id: -1,
-    }
-}
-
-#[cfg(test)]
+#[cfg(all(test, not(ottla_loom)))]
 mod tests {
     use ottla_protocol::batch::RecordBatchBuilder;
 
     use super::*;
+    use crate::produce::{budget::Budget, report::Tags};
+
+    fn keeper() -> Arc<Accumulator> {
+        Arc::new(Accumulator::new(Arc::from("t"), 0, Arc::new(Budget::new(0, 1000))))
+    }
 
     fn filled(pool: &ChunkPool, byte: u8) -> OpenBatch {
         let mut builder = RecordBatchBuilder::new(pool);
@@ -208,7 +150,8 @@ mod tests {
     #[test]
     fn cve_2026_35554_a_batch_in_flight_never_carries_another_topics_bytes() {
         let pool = ChunkPool::new();
-        let mut in_flight = ReadyBatch::seal(filled(&pool, b'a'), 0, &SealOptions::default()).unwrap();
+        let mut in_flight =
+            ReadyBatch::seal(filled(&pool, b'a'), 0, &SealOptions::default(), &keeper()).unwrap();
         let sent = in_flight.sealed.to_vec();
         // The application is told that it timed out, while the connection still writes it.
         let error = Error::new(ErrorKind::MessageTimedOutInFlight, "");
@@ -227,11 +170,14 @@ mod tests {
         let mut open = filled(&pool, b'a');
         open.tags = Tags::Opaque((0..500).collect());
         open.charged_bytes = 1001;
-        let whole = ReadyBatch::seal(open, 7, &SealOptions::default()).unwrap();
-        let (first, second) = whole.split(&pool, &SealOptions::default()).unwrap();
+        let whole = ReadyBatch::seal(open, 7, &SealOptions::default(), &keeper()).unwrap();
+        let (mut first, mut second) = whole.split(&pool, &SealOptions::default()).unwrap();
         assert_eq!((first.sealed.record_count(), second.sealed.record_count()), (250, 250));
-        assert_eq!(first.charged_bytes + second.charged_bytes, 1001);
-        let (Tags::Opaque(first), Tags::Opaque(second)) = (first.tags, second.tags) else { panic!("tags") };
-        assert_eq!([first, second].concat(), (0..500).collect::<Vec<u64>>());
+        assert_eq!(first.charged_bytes() + second.charged_bytes(), 1001);
+        let error = Error::new(ErrorKind::Bug, "");
+        let [first, second] = [&mut first, &mut second].map(|half| {
+            half.report_early(&Arc::from("t"), 0, Err(error.clone()), PersistenceStatus::NotPersisted)
+        });
+        assert_eq!([first.opaques(), second.opaques()].concat(), (0..500).collect::<Vec<u64>>());
     }
 }

@@ -8,8 +8,9 @@
 //!  callback / future ◄── report ◄── ack ◄────────────────────────────────────────────────────────── answer
 //! ```
 //!
-//! Read [`record`], [`shared`], [`topic_settings`], [`partitioner`], [`accumulator`], [`ready`], [`batch`], [`partition`], [`producer_id`],
-//! [`collector`] (its order is in `due_queue`), [`request`], [`sender`], [`ack`], [`report`].
+//! Read [`record`], [`shared`], [`topic_settings`], [`partitioner`], [`accumulator`], [`ready`], [`batch`], [`partition`],
+//! [`producer_id`], [`collector`] (its order is in `due_queue`), [`request`], [`sender`], [`ack`], [`report`]. What a
+//! batch's records are owed however it ends is in [`owed`].
 
 pub mod accumulator;
 pub mod ack;
@@ -18,6 +19,7 @@ pub mod batch;
 pub mod budget;
 pub mod collector;
 mod due_queue;
+pub mod owed;
 pub mod partition;
 pub mod partitioner;
 pub mod producer_id;

@@ -7,7 +7,8 @@ use ottla_protocol::{batch::SealOptions, uuid::Uuid};
 
 use super::{
     accumulator::Accumulator,
-    batch::{OpenBatchRest, ReadyBatch},
+    batch::ReadyBatch,
+    owed::Owed,
     producer_id::{ProducerIdentity, sequence_after},
     report::PersistenceStatus,
     shared::ProducerShared,
@@ -93,7 +94,7 @@ pub enum Next {
     /// A batch.
     Batch(ReadyBatch),
     /// A batch could not be sealed.
-    Failed(Box<(OpenBatchRest, Error)>),
+    Failed(Box<(Owed, Error)>),
     /// The partition needs another identity than this one first.
     NeedsIdentity(Option<ProducerIdentity>),
 }
@@ -222,7 +223,7 @@ impl PartitionProducer {
             options.producer_epoch = identity.epoch;
             options.base_sequence = self.next_sequence;
         }
-        match ReadyBatch::seal(open, order, &options) {
+        match ReadyBatch::seal(open, order, &options, &self.accumulator) {
             Ok(batch) if order % 8 == 7 && self.mutation.is(Mutant::ReuseSequence) => Next::Batch(batch),
             Ok(batch) => {
                 self.next_sequence = sequence_after(self.next_sequence, batch.sealed.record_count());
@@ -294,7 +295,7 @@ impl PartitionProducer {
         statistics.msgq_cnt = queued as i64;
         statistics.msgq_bytes = queued_bytes as i64;
         statistics.xmit_msgq_cnt = resent;
-        statistics.xmit_msgq_bytes = self.retries.iter().map(|batch| batch.charged_bytes as i64).sum();
+        statistics.xmit_msgq_bytes = self.retries.iter().map(|batch| batch.charged_bytes() as i64).sum();
         statistics.txmsgs = counters.messages as i64;
         statistics.txbytes = counters.bytes as i64;
         statistics.msgs = counters.messages as i64 + statistics.msgq_cnt;
@@ -346,11 +347,13 @@ impl PartitionProducer {
         if let Some(last) = retries.last() {
             self.note_gap(last.order);
         }
+        // Reports are the application's, who may panic in one: the others are still owed.
+        let open: Vec<Owed> = open.iter_mut().map(|batch| Owed::of(batch, Some(&self.accumulator))).collect();
         let (topic, partition) = (Arc::clone(self.topic()), self.partition());
         let error = error(self).with_partition(&*topic, partition);
         let mut unsent_bytes = 0;
         for batch in retries {
-            unsent_bytes += if batch.is_new { batch.charged_bytes } else { 0 };
+            unsent_bytes += if batch.is_new { batch.charged_bytes() } else { 0 };
             let status = batch.failure_status();
             let error = match (error.kind(), status) {
                 (ErrorKind::MessageTimedOutInQueue, PersistenceStatus::PossiblyPersisted) => {
@@ -360,9 +363,9 @@ impl PartitionProducer {
             };
             shared.report(batch.into_report(&topic, partition, Err(error), status));
         }
-        for batch in open {
-            unsent_bytes += batch.charged_bytes;
-            shared.report_unsent(&topic, partition, batch.into(), error.clone());
+        for owed in open {
+            unsent_bytes += owed.charged_bytes();
+            shared.report_unsent(&topic, partition, owed, error.clone());
         }
         Some(unsent_bytes)
     }

@@ -526,7 +526,7 @@ impl Sender {
                     counters.in_flight += messages;
                     if batch.attempts == 0 {
                         counters.messages += messages;
-                        counters.bytes += batch.charged_bytes;
+                        counters.bytes += batch.charged_bytes();
                         self.counters.collector.count_wait(now.saturating_since(batch.since));
                     }
                     let topic_id = entry.partition.topic_id;

@@ -13,9 +13,9 @@ use ottla_protocol::{batch::ChunkPool, compress::Compression, uuid::Uuid};
 
 use super::{
     accumulator::{Appended, BatchLimits, Charge, HEADER_OVERHEAD, Held, RECORD_OVERHEAD, Refused},
-    batch::OpenBatchRest,
     budget::Budget,
     collector::Linger,
+    owed::Owed,
     partition::{PartitionProducer, Waiting},
     partitioner::{Partitioner, Pick},
     producer_id::SharedIdentity,
@@ -460,6 +460,11 @@ impl ProducerShared {
         self.fail_all_waiting(error);
         for topic in self.topics() {
             for accumulator in topic.slots() {
+                for mut owed in accumulator.take_lost() {
+                    let (partition, status) = (accumulator.partition(), owed.status_when_lost());
+                    let error = error.clone().with_partition(&**topic.name(), partition);
+                    self.report(owed.report(topic.name(), partition, Err(error), status));
+                }
                 let mut partition = PartitionProducer::new(Arc::clone(accumulator), Uuid::ZERO, -1);
                 partition.fail_waiting(self, Waiting::AllForGood, |_| error.clone());
             }
@@ -468,6 +473,15 @@ impl ProducerShared {
 
     /// Hands a report to the application and gives back what its records were charged.
     pub fn report(&self, batch: DeliveryBatch) {
+        /// Also when the application panics in its report.
+        struct Release<'a>(&'a Budget, usize, u64);
+
+        impl Drop for Release<'_> {
+            fn drop(&mut self) {
+                self.0.release(self.1, self.2);
+            }
+        }
+
         let (mut len, mut bytes) = (batch.len(), batch.charged_bytes);
         if self.settings.mutation.is(Mutant::ForgetBytes) && bytes > 0 {
             bytes -= 1;
@@ -475,16 +489,13 @@ impl ProducerShared {
         if self.settings.mutation.is(Mutant::ForgetMessage) && len > 1 {
             len -= 1;
         }
-        let released_by_sink = self.sink.keeps_charge();
+        let _release = (!self.sink.keeps_charge()).then(|| Release(&self.budget, len, bytes));
         self.sink.deliver(batch);
-        if !released_by_sink {
-            self.budget.release(len, bytes);
-        }
     }
 
     /// Reports a batch that never left.
-    pub(crate) fn report_unsent(&self, topic: &Arc<str>, partition: i32, rest: OpenBatchRest, error: Error) {
-        self.report(rest.into_report(topic, partition, error));
+    pub(crate) fn report_unsent(&self, topic: &Arc<str>, partition: i32, mut owed: Owed, error: Error) {
+        self.report(owed.report(topic, partition, Err(error), PersistenceStatus::NotPersisted));
     }
 
     /// No record is taken any more. With an error, sends answer that error.
