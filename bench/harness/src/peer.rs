@@ -361,11 +361,12 @@ fn go() -> Result<()> {
     succeed(build.current_dir(folder().join("peers/franz-go")))
 }
 
-/// Ottla's C library, as it is released, and the program linked to it: statically, as its twin is linked to librdkafka.
+/// Ottla's C library, as it is released, and the program linked to it: statically and without the sections that nothing
+/// refers to, as Cargo links its twin to librdkafka.
 fn c_of_ottla() -> Result<()> {
     server::build_package("ottla-capi")?;
     let mut compile = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    compile.args(["-O2", "-DPEER_MAIN", "-o"]).arg(target().join("peer-c-ottla"));
+    compile.args(["-O2", "-DPEER_MAIN", "-Wl,--gc-sections", "-o"]).arg(target().join("peer-c-ottla"));
     compile.arg(folder().join("peers/c/peer.c")).arg("-I").arg(folder().join("../crates/capi/include"));
     compile.arg(server::own_target().join("release/librdkafka.a"));
     compile.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"]);

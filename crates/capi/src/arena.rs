@@ -21,7 +21,7 @@ pub(crate) struct Chunk {
 const CHUNK: usize = 64 * 1024;
 const HEAD: usize = size_of::<Chunk>();
 const OPEN: usize = usize::MAX / 2;
-/// Chunks that are kept for the next messages.
+/// Chunks that are kept for the next messages, or as many as are in use.
 const KEPT: usize = 64;
 
 /// A thread's chunk.
@@ -36,12 +36,17 @@ thread_local! {
         const { Filling { chunk: Cell::new(ptr::null_mut()), used: Cell::new(0), pieces: Cell::new(0) } };
 }
 
-struct Spare(Vec<*mut Chunk>);
+/// All threads' chunks. Those that were given back go to whoever asks next: if each thread had its own from the allocator,
+/// memory would be the sum of what each of them once held.
+struct Stock {
+    in_use: usize,
+    spare: Vec<*mut Chunk>,
+}
 
 // SAFETY: a chunk in the list belongs to nobody.
-unsafe impl Send for Spare {}
+unsafe impl Send for Stock {}
 
-static SPARE: Mutex<Spare> = Mutex::new(Spare(Vec::new()));
+static STOCK: Mutex<Stock> = Mutex::new(Stock { in_use: 0, spare: Vec::new() });
 
 /// Memory for `size` bytes, aligned to 16, and the chunk to give it back to.
 #[inline]
@@ -113,7 +118,11 @@ fn take_large(size: usize) -> (*mut u8, *mut Chunk) {
 
 #[cold]
 fn new_chunk() -> *mut Chunk {
-    let spare = SPARE.lock().0.pop();
+    let spare = {
+        let mut stock = STOCK.lock();
+        stock.in_use += 1;
+        stock.spare.pop()
+    };
     let chunk = spare.unwrap_or_else(|| allocate(CHUNK));
     // SAFETY: it belongs to nobody else and has room for its head.
     unsafe { chunk.write(Chunk { live: AtomicUsize::new(OPEN), size: CHUNK }) };
@@ -125,9 +134,10 @@ fn free(chunk: *mut Chunk) {
     // SAFETY: nobody uses the chunk any more; its head is still written.
     let size = unsafe { &*chunk }.size;
     if size == CHUNK {
-        let mut spare = SPARE.lock();
-        if spare.0.len() < KEPT {
-            spare.0.push(chunk);
+        let mut stock = STOCK.lock();
+        stock.in_use -= 1;
+        if stock.spare.len() < stock.in_use.max(KEPT) {
+            stock.spare.push(chunk);
             return;
         }
     }
@@ -177,6 +187,6 @@ mod tests {
         })
         .join()
         .unwrap();
-        assert!(!SPARE.lock().0.is_empty());
+        assert!(!STOCK.lock().spare.is_empty());
     }
 }

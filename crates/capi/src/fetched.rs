@@ -9,7 +9,7 @@ use crate::{
     client::Client,
     codes::code,
     error::code_of,
-    message::{SLAB, Slab, error_message},
+    message::{Slab, error_message},
     op::{ErrorMessage, Op},
     types::{OFFSET_INVALID, rd_kafka_message_t},
 };
@@ -85,7 +85,7 @@ impl Fetched {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn next_slab(&mut self, consumer: &Consumer, client: &Client) -> bool {
         while let Some(walk) = self.walks.front_mut() {
             let fetched = Arc::clone(walk.fetched());
@@ -104,10 +104,10 @@ impl Fetched {
                 self.walks.pop_front();
                 continue;
             };
-            let mut count = 0;
-            let slab = Slab::new(&fetched, &topic, |each| count = walk.run(SLAB, |message| each(message)));
+            let slab = Slab::new(walk, &topic);
             let current = Current { slab, next: 0, before };
-            if count > 0 {
+            // SAFETY: the slab is there as long as it is the current one.
+            if unsafe { (*slab).len() } > 0 {
                 client.offsets().note_consumed(fetched.topic(), fetched.partition());
                 self.current = Some(current);
                 return true;

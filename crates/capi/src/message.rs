@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use ottla::{FetchedRecords, MessageRef};
+use ottla::{FetchedRecords, MessageRef, PieceWalk};
 
 use crate::{
     arena::{self, Chunk},
@@ -27,15 +27,11 @@ use crate::{
 pub(crate) struct Held {
     pub(crate) message: rd_kafka_message_t,
     pub(crate) timestamp: i64,
-    pub(crate) home: Home,
-    /// The headers as a list: the application's of a produced message, made when first asked for of a consumed one.
-    pub(crate) headers: *mut Headers,
-    /// The headers as they were fetched, in the slab's memory.
-    encoded_headers: *const u8,
-    encoded_headers_len: u32,
-    header_count: u32,
-    /// Of a produced message: microseconds, the time of the call and later what passed until the report.
-    pub(crate) latency: i64,
+    home: Home,
+    /// A list: the application's of a produced message, made when first asked for of a consumed one. Until then, what
+    /// was fetched.
+    headers: *mut (),
+    detail: Detail,
     /// Of a consumed message; -1 if unknown.
     pub(crate) leader_epoch: i32,
     /// Who answered for it or sent it; -1 if unknown.
@@ -48,18 +44,39 @@ pub(crate) struct Held {
     pub(crate) frees_payload: bool,
 }
 
-/// Where a message's memory belongs.
+/// As many of them as the queue takes are in memory, and each message is written as one: none of its bytes is spare.
+const _: () = assert!(size_of::<Held>() == size_of::<rd_kafka_message_t>() + 48);
+
+/// What only produced or only consumed messages have.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Home {
-    /// To a chunk of the arena.
+enum Detail {
+    /// Produced: microseconds, the time of the call and later what passed until the report; -1 of what was never sent.
+    Latency(Micros),
+    /// Consumed: `headers` points to so many in so many bytes of the slab's memory. If there are none it is a list.
+    EncodedHeaders { bytes: u32, count: u32 },
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(C, packed(4))]
+struct Micros(i64);
+
+/// Where a message's memory belongs: a pointer, with what it points to in its lowest two bits.
+#[derive(Clone, Copy, Debug)]
+struct Home(*mut ());
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Owner {
+    /// A chunk of the arena.
     Arena(*mut Chunk),
-    /// To a slab of consumed messages.
+    /// A slab of consumed messages.
     Slab(*const Slab),
-    /// To itself: an error, with its text and its topic.
+    /// Itself: an error, with its text and its topic.
     Alone(*mut Lonely),
-    /// To others: the message was given back.
+    /// Others: the message was given back.
     Gone,
 }
+
+const _: () = assert!(align_of::<Chunk>() >= 4 && align_of::<Slab>() >= 4 && align_of::<Lonely>() >= 4);
 
 /// An error as a message.
 #[repr(C)]
@@ -88,7 +105,7 @@ pub(crate) struct Slab {
 const TIMESTAMP_CREATE_TIME: u8 = 1;
 const TIMESTAMP_LOG_APPEND_TIME: u8 = 2;
 /// Messages per slab: few enough to stay in the cache from decoding to the application.
-pub(crate) const SLAB: usize = 128;
+const SLAB: usize = 128;
 
 impl Held {
     /// A message to be produced, without its payload and key.
@@ -107,12 +124,9 @@ impl Held {
                 private: opaque,
             },
             timestamp: -1,
-            home: Home::Arena(home),
+            home: Home::of(Owner::Arena(home)),
             headers: ptr::null_mut(),
-            encoded_headers: ptr::null(),
-            encoded_headers_len: 0,
-            header_count: 0,
-            latency: -1,
+            detail: Detail::Latency(Micros(-1)),
             leader_epoch: -1,
             broker_id: -1,
             timestamp_kind: TIMESTAMP_CREATE_TIME,
@@ -123,7 +137,7 @@ impl Held {
     }
 
     #[inline]
-    fn consumed(message: &MessageRef<'_>, topic: &Topic) -> Self {
+    fn consumed(message: &MessageRef<'_>, topic: &Topic, home: Home) -> Self {
         let field = |bytes: Option<&[u8]>| match bytes {
             Some(bytes) => (bytes.as_ptr().cast_mut().cast::<c_void>(), bytes.len()),
             None => (ptr::null_mut(), 0),
@@ -144,12 +158,16 @@ impl Held {
                 private: ptr::null_mut(),
             },
             timestamp,
-            home: Home::Slab(ptr::null()),
-            headers: ptr::null_mut(),
-            encoded_headers: headers.bytes().as_ptr(),
-            encoded_headers_len: headers.bytes().len() as u32,
-            header_count: headers.len() as u32,
-            latency: -1,
+            home,
+            headers: if headers.len() == 0 {
+                ptr::null_mut()
+            } else {
+                headers.bytes().as_ptr().cast_mut().cast()
+            },
+            detail: Detail::EncodedHeaders {
+                bytes: headers.bytes().len() as u32,
+                count: headers.len() as u32,
+            },
             leader_epoch: message.leader_epoch(),
             broker_id: message.broker_id().unwrap_or(-1),
             timestamp_kind: match timestamp {
@@ -175,10 +193,9 @@ impl Held {
 
     /// Frees what the message owns, but not its own memory.
     pub(crate) fn release_parts(&mut self) {
-        let headers = std::mem::replace(&mut self.headers, ptr::null_mut());
-        if !headers.is_null() {
-            // SAFETY: the list belongs to the message.
-            unsafe { Headers::drop_with_message(headers) };
+        if !self.headers.is_null() {
+            // SAFETY: NULL, or a list that belongs to the message.
+            unsafe { Headers::drop_with_message(self.replace_header_list(ptr::null_mut())) };
         }
         if self.frees_payload {
             self.frees_payload = false;
@@ -187,47 +204,104 @@ impl Held {
         }
     }
 
-    /// The headers as a list.
-    fn header_list(&mut self) -> *mut Headers {
-        if self.headers.is_null() && self.header_count > 0 {
+    pub(crate) fn owner(&self) -> Owner {
+        self.home.owner()
+    }
+
+    /// Microseconds from the call to the report, or the time of the call before it; -1 of what was not produced.
+    pub(crate) fn latency(&self) -> i64 {
+        match self.detail {
+            Detail::Latency(Micros(latency)) => latency,
+            Detail::EncodedHeaders { .. } => -1,
+        }
+    }
+
+    pub(crate) fn set_latency(&mut self, micros: i64) {
+        self.detail = Detail::Latency(Micros(micros));
+    }
+
+    /// The headers that are a list already; NULL if there is none.
+    #[inline]
+    pub(crate) fn header_list(&self) -> *mut Headers {
+        if self.encoded_headers().is_some() { ptr::null_mut() } else { self.headers.cast() }
+    }
+
+    /// Answers the old list, which is the caller's from here on.
+    #[inline]
+    pub(crate) fn replace_header_list(&mut self, headers: *mut Headers) -> *mut Headers {
+        let old = self.header_list();
+        if let Detail::EncodedHeaders { count, .. } = &mut self.detail {
+            *count = 0;
+        }
+        self.headers = headers.cast();
+        old
+    }
+
+    /// Bytes and number of the headers that are not a list yet.
+    #[inline]
+    const fn encoded_headers(&self) -> Option<(usize, u32)> {
+        match self.detail {
+            Detail::EncodedHeaders { bytes, count } if count > 0 => Some((bytes as usize, count)),
+            _ => None,
+        }
+    }
+
+    /// The headers, which are made a list.
+    fn make_header_list(&mut self) -> *mut Headers {
+        if let Some((len, count)) = self.encoded_headers() {
             // SAFETY: the bytes are in the slab's buffer, which lives as long as its messages.
-            let bytes = unsafe {
-                std::slice::from_raw_parts(self.encoded_headers, self.encoded_headers_len as usize)
-            };
-            let list = ottla::Headers::new(bytes, self.header_count)
+            let bytes = unsafe { std::slice::from_raw_parts(self.headers.cast::<u8>(), len) };
+            let list = ottla::Headers::new(bytes, count)
                 .map(|header| Header::new(header.key, header.value))
                 .collect();
-            self.headers = Headers::new(list).into_raw();
+            let list = Headers::new(list).into_raw();
+            self.replace_header_list(list);
             // SAFETY: it was just made.
-            unsafe { Headers::give_to_message(self.headers) };
+            unsafe { Headers::give_to_message(list) };
         }
-        self.headers
+        self.header_list()
+    }
+}
+
+impl Home {
+    const GONE: Self = Self(ptr::null_mut());
+    const KIND: usize = 3;
+
+    #[inline]
+    fn of(owner: Owner) -> Self {
+        let (pointer, kind): (*mut (), usize) = match owner {
+            Owner::Gone => return Self::GONE,
+            Owner::Arena(chunk) => (chunk.cast(), 1),
+            Owner::Slab(slab) => (slab.cast_mut().cast(), 2),
+            Owner::Alone(lonely) => (lonely.cast(), 3),
+        };
+        Self(pointer.map_addr(|address| address | kind))
+    }
+
+    #[inline]
+    fn owner(self) -> Owner {
+        let pointer = self.0.map_addr(|address| address & !Self::KIND);
+        match self.0.addr() & Self::KIND {
+            1 => Owner::Arena(pointer.cast()),
+            2 => Owner::Slab(pointer.cast()),
+            3 => Owner::Alone(pointer.cast()),
+            _ => Owner::Gone,
+        }
     }
 }
 
 impl Slab {
-    /// A slab of messages that `fill` shows.
-    pub(crate) fn new(
-        fetched: &Arc<FetchedRecords>,
-        topic: &Arc<Topic>,
-        fill: impl FnOnce(&mut dyn FnMut(&MessageRef<'_>)),
-    ) -> *const Self {
+    /// A slab of the next messages of a walk; it may have none.
+    pub(crate) fn new(walk: &mut PieceWalk, topic: &Arc<Topic>) -> *const Self {
+        let (fetched, topic) = (Arc::clone(walk.fetched()), Arc::clone(topic));
+        let mut slab = Box::<Self>::new_uninit();
+        let home = Home::of(Owner::Slab(slab.as_ptr()));
         let mut messages = Vec::with_capacity(SLAB);
-        fill(&mut |message| messages.push(Held::consumed(message, topic)));
-        let slab = Box::into_raw(Box::new(Self {
-            users: AtomicUsize::new(1 + messages.len()),
-            first: messages.as_mut_ptr(),
-            messages,
-            fetched: Arc::clone(fetched),
-            topic: Arc::clone(topic),
-        }));
-        // SAFETY: nobody else has the slab yet, and so many messages are there.
-        unsafe {
-            for place in 0..(*slab).len() {
-                (*(*slab).first.add(place)).home = Home::Slab(slab);
-            }
-        }
-        slab
+        walk.run(SLAB, |message| messages.push(Held::consumed(message, &topic, home)));
+        let (users, first) = (AtomicUsize::new(1 + messages.len()), messages.as_mut_ptr());
+        slab.write(Self { users, first, messages, fetched, topic });
+        // SAFETY: it was just written.
+        Box::into_raw(unsafe { slab.assume_init() })
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -290,12 +364,9 @@ pub(crate) fn error_message(
             private: ptr::null_mut(),
         },
         timestamp: -1,
-        home: Home::Alone(ptr::null_mut()),
+        home: Home::GONE,
         headers: ptr::null_mut(),
-        encoded_headers: ptr::null(),
-        encoded_headers_len: 0,
-        header_count: 0,
-        latency: -1,
+        detail: Detail::Latency(Micros(-1)),
         leader_epoch: -1,
         broker_id: -1,
         timestamp_kind: 0,
@@ -306,7 +377,7 @@ pub(crate) fn error_message(
     let lonely = Box::into_raw(Box::new(Lonely { held, text, topic }));
     // SAFETY: it was just made, and is nobody else's. The pointer to itself tells it from a message of the application.
     unsafe {
-        (*lonely).held.home = Home::Alone(lonely);
+        (*lonely).held.home = Home::of(Owner::Alone(lonely));
         (*lonely).held.message.private = lonely.cast();
     }
     lonely.cast()
@@ -318,17 +389,17 @@ pub unsafe extern "C" fn rd_kafka_message_destroy(message: *mut rd_kafka_message
     guarded_local((), || {
         // SAFETY: NULL or a message of this library, which the caller gives back.
         let Some(held) = (unsafe { Held::of(message) }) else { return };
-        match held.home {
+        match held.owner() {
             // A report's message belongs to the report.
-            Home::Arena(_) | Home::Gone => {}
-            Home::Slab(slab) => {
-                held.home = Home::Gone;
+            Owner::Arena(_) | Owner::Gone => {}
+            Owner::Slab(slab) => {
+                held.home = Home::GONE;
                 held.release_parts();
                 // SAFETY: this message's use was counted when it was handed out.
                 unsafe { Slab::release(slab, 1) };
             }
             // SAFETY: an error belongs to itself alone.
-            Home::Alone(lonely) => drop(unsafe { Box::from_raw(lonely) }),
+            Owner::Alone(lonely) => drop(unsafe { Box::from_raw(lonely) }),
         }
     });
 }
@@ -342,7 +413,7 @@ pub(crate) unsafe fn dispose(held: *mut Held) {
     // SAFETY: as the caller says.
     unsafe {
         (*held).release_parts();
-        if let Home::Arena(chunk) = (*held).home {
+        if let Owner::Arena(chunk) = (*held).owner() {
             arena::give_back(chunk, 1);
         }
     }
@@ -397,7 +468,7 @@ pub unsafe extern "C" fn rd_kafka_message_timestamp(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_message_latency(message: *const rd_kafka_message_t) -> i64 {
     // SAFETY: NULL or a message of this library, says the caller.
-    unsafe { Held::of(message) }.map_or(-1, |held| held.latency)
+    unsafe { Held::of(message) }.map_or(-1, |held| held.latency())
 }
 
 /// See the header.
@@ -419,7 +490,7 @@ pub unsafe extern "C" fn rd_kafka_message_headers(
             if headers.is_null() {
                 return code::_INVALID_ARG;
             }
-            *headers = Held::of(message).map_or(ptr::null_mut(), Held::header_list);
+            *headers = Held::of(message).map_or(ptr::null_mut(), Held::make_header_list);
             if (*headers).is_null() { code::_NOENT } else { code::NO_ERROR }
         }
     })
@@ -438,9 +509,7 @@ pub unsafe extern "C" fn rd_kafka_message_detach_headers(
             if result == code::NO_ERROR
                 && let Some(held) = Held::of(message)
             {
-                Headers::give_back(held.headers);
-                held.headers = ptr::null_mut();
-                held.header_count = 0;
+                Headers::give_back(held.replace_header_list(ptr::null_mut()));
             }
             result
         }
@@ -456,15 +525,14 @@ pub unsafe extern "C" fn rd_kafka_message_set_headers(
     guarded_local((), || {
         // SAFETY: a message of this library that one thread uses at a time, and a list that now belongs to it.
         if let Some(held) = unsafe { Held::of(message) } {
-            if std::ptr::eq(held.headers, headers) {
+            if !headers.is_null() && std::ptr::eq(held.header_list(), headers) {
                 return;
             }
             // SAFETY: as above. Another message's list, or one that is gone, is not taken.
             if !headers.is_null() && unsafe { !Headers::give_to_message(headers) } {
                 return;
             }
-            let old = std::mem::replace(&mut held.headers, headers);
-            held.header_count = 0;
+            let old = held.replace_header_list(headers);
             // SAFETY: the old list belonged to the message.
             unsafe { Headers::drop_with_message(old) };
         }

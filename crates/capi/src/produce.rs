@@ -70,7 +70,7 @@ impl Topic {
                 client.intercept_message(kind::SEND, held.cast());
             }
             // SAFETY: the message is nobody else's yet; an interceptor may have given it other headers.
-            headers = unsafe { (*held).headers };
+            headers = unsafe { (*held).header_list() };
         }
         // SAFETY: as the caller says.
         let mut record = unsafe { message.record(held) };
@@ -202,8 +202,8 @@ impl Topic {
         let held = place.cast::<Held>();
         let mut new = Held::produced(self, message.partition, message.opaque, chunk);
         new.timestamp = if message.timestamp > 0 { message.timestamp } else { moment.wall_ms() };
-        new.latency = moment.micros();
-        new.headers = message.headers;
+        new.set_latency(moment.micros());
+        new.replace_header_list(message.headers);
         new.message.len = message.len;
         new.message.key_len = key_len;
         // SAFETY: the place has room for the message, the payload's copy and the key, one behind the other.
@@ -297,9 +297,9 @@ impl Message {
 unsafe fn take_back(held: *mut Held, headers: *mut Headers) {
     // SAFETY: as the caller says.
     unsafe {
-        if std::ptr::eq((*held).headers, headers) {
+        if std::ptr::eq((*held).header_list(), headers) {
             Headers::give_back(headers);
-            (*held).headers = std::ptr::null_mut();
+            (*held).replace_header_list(std::ptr::null_mut());
         }
         (*held).frees_payload = false;
         dispose(held);

@@ -15,7 +15,7 @@ use crate::{
     conf::{DrCb, DrMsgCb},
     error::code_of,
     interceptors::kind,
-    message::{Held, Home},
+    message::{Held, Owner},
     op::Op,
     queue::{self, Queue},
     types::{OFFSET_INVALID, rd_kafka_message_t},
@@ -132,8 +132,8 @@ impl Delivery {
             PersistenceStatus::PossiblyPersisted => 1,
             PersistenceStatus::Persisted => 2,
         };
-        if !std::mem::replace(&mut message.is_reported, true) && message.latency >= 0 {
-            message.latency = (self.known_at - message.latency).max(0);
+        if !std::mem::replace(&mut message.is_reported, true) && message.latency() >= 0 {
+            message.set_latency((self.known_at - message.latency()).max(0));
         }
         Some(held)
     }
@@ -214,7 +214,7 @@ impl GivingBack {
         // SAFETY: as the caller says.
         unsafe {
             (*held).release_parts();
-            if let Home::Arena(chunk) = (*held).home {
+            if let Owner::Arena(chunk) = (*held).owner() {
                 if !std::ptr::eq(self.chunk, chunk) {
                     self.flush();
                     self.chunk = chunk;
