@@ -7,7 +7,7 @@ use std::{
 };
 
 use ottla::{
-    ConfigError, Profile, RawConfig,
+    ConfigError, ConfigValue, Profile, RawConfig,
     properties::{self, Kind, Scope},
 };
 
@@ -254,8 +254,10 @@ unsafe fn give(value: Option<String>, dest: *mut c_char, size: *mut usize) -> c_
     CONF_OK
 }
 
-fn dump(raw: &RawConfig, cntp: *mut usize) -> *mut *const c_char {
-    let entries: Vec<_> = raw.iter().collect();
+/// The properties of one scope that have a value, and what was said besides: what is dumped can be set again.
+fn dump(raw: &RawConfig, scope: Scope, cntp: *mut usize) -> *mut *const c_char {
+    let is_shown = |entry: &ConfigValue| entry.is_modified || entry.scope == scope && !entry.value.is_empty();
+    let entries: Vec<_> = raw.iter().filter(is_shown).collect();
     // SAFETY: the array has room for two texts per entry.
     unsafe {
         let array = libc::calloc(entries.len() * 2 + 1, size_of::<*const c_char>()).cast::<*const c_char>();
@@ -395,7 +397,8 @@ pub unsafe extern "C" fn rd_kafka_conf_get(
 pub unsafe extern "C" fn rd_kafka_conf_dump(conf: *const Conf, cntp: *mut usize) -> *mut *const c_char {
     guarded_local(ptr::null_mut(), || {
         // SAFETY: NULL or a configuration, says the caller.
-        unsafe { handle(conf) }.map_or(ptr::null_mut(), |conf: &Conf| dump(&conf.merged(), cntp))
+        unsafe { handle(conf) }
+            .map_or(ptr::null_mut(), |conf: &Conf| dump(&conf.merged(), Scope::Global, cntp))
     })
 }
 
@@ -610,7 +613,8 @@ pub unsafe extern "C" fn rd_kafka_topic_conf_dump(
 ) -> *mut *const c_char {
     guarded_local(ptr::null_mut(), || {
         // SAFETY: NULL or a configuration, says the caller.
-        unsafe { handle(conf) }.map_or(ptr::null_mut(), |conf: &TopicConf| dump(&conf.raw, cntp))
+        unsafe { handle(conf) }
+            .map_or(ptr::null_mut(), |conf: &TopicConf| dump(&conf.raw, Scope::Topic, cntp))
     })
 }
 

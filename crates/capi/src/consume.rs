@@ -1,13 +1,14 @@
 //! Consuming: the assigned consumer, and the older calls that name a topic and a partition.
 
 use std::{
+    collections::BTreeSet,
     ffi::{c_char, c_int, c_void},
     ptr,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use ottla::{Consumer, Offset, OffsetSpec};
+use ottla::{Consumer, ErrorKind, Offset, OffsetSpec};
 
 use crate::{
     boundary::{guarded_for, handle, text},
@@ -45,6 +46,12 @@ fn places(elements: &[rd_kafka_topic_partition_t]) -> Option<Vec<(String, i32, O
         .iter()
         .map(|element| Some((element.name().to_owned(), element.partition, place(element.offset)?)))
         .collect()
+}
+
+/// True if a partition stands there twice.
+fn repeats(elements: &[rd_kafka_topic_partition_t]) -> bool {
+    let mut seen = BTreeSet::new();
+    !elements.iter().all(|element| seen.insert((element.name(), element.partition)))
 }
 
 /// The consumer behind a handle.
@@ -97,7 +104,10 @@ pub unsafe extern "C" fn rd_kafka_assign(rk: *const Client, partitions: *const L
             (Ok(both), list) => (both, list),
             (Err(code), _) => return code,
         };
-        let Some(places) = places(list.map_or(&[], List::elements)) else { return code::_INVALID_ARG };
+        let elements = list.map_or(&[][..], List::elements);
+        let Some(places) = places(elements).filter(|_| !repeats(elements)) else {
+            return code::_INVALID_ARG;
+        };
         client.leave_partitions(consumer);
         match consumer.assign(&places) {
             Ok(()) => {
@@ -122,6 +132,9 @@ pub unsafe extern "C" fn rd_kafka_incremental_assign(
             (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
             (Ok((client, consumer)), Some(list)) => match places(list.elements()) {
                 None => Err(ErrorObject::new(code::_INVALID_ARG, "an offset is none")),
+                Some(_) if repeats(list.elements()) => {
+                    Err(ErrorObject::new(code::_INVALID_ARG, "a partition stands in the list twice"))
+                }
                 Some(places) => {
                     let known = consumer.assignment();
                     if let Some((topic, partition, _)) = places
@@ -157,7 +170,11 @@ pub unsafe extern "C" fn rd_kafka_incremental_unassign(
                 let pairs: Vec<_> =
                     list.elements().iter().map(|e| (e.name().to_owned(), e.partition)).collect();
                 client.commit_at_once(consumer);
-                let result = consumer.incremental_unassign(&pairs).map_err(|error| ErrorObject::from(&error));
+                let result = consumer.incremental_unassign(&pairs).map_err(|error| match error.kind() {
+                    // A partition that is not assigned is a wrong argument here.
+                    ErrorKind::State => ErrorObject::new(code::_INVALID_ARG, error.to_string()),
+                    _ => ErrorObject::from(&error),
+                });
                 if result.is_ok() {
                     pairs.iter().for_each(|(topic, partition)| client.offsets().forget(topic, *partition));
                 }
@@ -745,9 +762,7 @@ pub unsafe extern "C" fn rd_kafka_get_watermark_offsets(
                 Ok(both) => both,
                 Err(code) => return code,
             };
-            if !consumer.assignment().iter().any(|(name, number)| *name == topic && *number == partition) {
-                return code::_UNKNOWN_PARTITION;
-            }
+            // Of what was not fetched nothing is known, which is no error.
             let known = consumer.cached_watermarks(&topic, partition);
             let (is_low, is_high) = known.unwrap_or((OFFSET_INVALID, OFFSET_INVALID));
             if !low.is_null() {

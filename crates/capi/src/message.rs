@@ -455,8 +455,12 @@ pub unsafe extern "C" fn rd_kafka_message_timestamp(
 ) -> i64 {
     // SAFETY: NULL or a message of this library and a writable place, says the caller.
     unsafe {
-        let (timestamp, is) =
-            Held::of(message).map_or((-1, 0), |held| (held.timestamp, c_int::from(held.timestamp_kind)));
+        let (timestamp, is) = match Held::of(message) {
+            Some(held) if held.message.err == code::NO_ERROR => {
+                (held.timestamp, c_int::from(held.timestamp_kind))
+            }
+            _ => (-1, 0),
+        };
         if !kind.is_null() {
             *kind = if timestamp < 0 { 0 } else { is };
         }

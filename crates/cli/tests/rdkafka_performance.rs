@@ -121,6 +121,15 @@ fn payloads_are_the_pattern_with_a_number_at_the_beginning() {
 }
 
 #[test]
+fn without_a_size_a_message_is_as_long_as_its_pattern() {
+    let said = performance(&["-P", "-t", "short", "-c", "3", "-m", "pattern", "-q"]);
+    assert_is(
+        said.out.lines().last().unwrap(),
+        "% 3 messages and 21 bytes sent in #ms: # msgs/s and # Mb/s, 0 messages failed, no compression",
+    );
+}
+
+#[test]
 fn latency_is_measured_at_both_ends_and_written_to_a_file() {
     let cluster = cluster();
     let servers = cluster.bootstrap_servers();

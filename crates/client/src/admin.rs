@@ -332,7 +332,7 @@ impl Admin {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<Result<Vec<String>>>> + Send + use<> {
-        let asked = self.call(move |done| describe(WhichTopics::All, timeout, done));
+        let asked = self.describe(WhichTopics::All, timeout);
         async move {
             let cluster = asked.await?;
             Ok(cluster.map(|cluster| cluster.topics.into_iter().map(|topic| topic.name).collect()))
@@ -358,7 +358,7 @@ impl Admin {
                 WhichTopics::These(names.iter().map(ToString::to_string).collect())
             }
         };
-        Ok(self.call(move |done| describe(which, timeout, done)))
+        Ok(self.describe(which, timeout))
     }
 
     /// The controller as the last metadata named it, without asking anybody; `None` while that is not known.
@@ -368,9 +368,7 @@ impl Admin {
 
     /// The cluster's id, controller and brokers.
     pub fn describe_cluster(&self, timeout: Duration) -> Result<ClusterDescription> {
-        let description = wait(self.describe_cluster_async(timeout), timeout)??;
-        self.inner.events.set_controller_id(description.controller_id.unwrap_or(-1));
-        Ok(description)
+        wait(self.describe_cluster_async(timeout), timeout)?
     }
 
     /// The cluster's id, controller and brokers.
@@ -378,7 +376,7 @@ impl Admin {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<Result<ClusterDescription>>> + Send + use<> {
-        self.call(move |done| describe(WhichTopics::None, timeout, done))
+        self.describe(WhichTopics::None, timeout)
     }
 
     /// Asks the partitions' leaders for offsets; the answers come in the order of the questions.
@@ -412,6 +410,23 @@ impl Admin {
             Ok(())
         } else {
             Err(Error::new(ErrorKind::TimedOut, "the I/O threads are still closing"))
+        }
+    }
+
+    /// Asks for metadata; whatever is asked, the answer says who the controller is.
+    fn describe(
+        &self,
+        which: WhichTopics,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<Result<ClusterDescription>>> + Send + use<> {
+        let asked = self.call(move |done| describe(which, timeout, done));
+        let events = Arc::clone(&self.inner.events);
+        async move {
+            let answer = asked.await;
+            if let Ok(Ok(cluster)) = &answer {
+                events.set_controller_id(cluster.controller_id.unwrap_or(-1));
+            }
+            answer
         }
     }
 

@@ -45,7 +45,7 @@ pub use ottla_core::{
         },
         topics::{NewPartitions, NewTopic, TopicResults},
     },
-    config::{ConfigError, ConfigErrorKind, OffsetReset, Profile, RawConfig},
+    config::{ConfigError, ConfigErrorKind, Entry as ConfigValue, OffsetReset, Profile, RawConfig},
     error::{Culprit, Error, ErrorContext, ErrorKind, Result},
     event::{Event, Throttle},
     fetch::{

@@ -26,11 +26,11 @@ static struct {
         int64_t count, exit_after, rate;
         size_t size, batch;
         int64_t sequence; /* -1: none */
-        int duplicate, interval_ms, intervals, parse_headers, idle, table, latency, offsets, no_reports, exit_at_end;
+        int has_size, duplicate, interval_ms, intervals, parse_headers, idle, table, latency, offsets, no_reports, exit_at_end;
         int no_status, verbosity, dump, brokers_said;
         unsigned seed;
         int64_t start;
-} option = {.count = -1, .exit_after = -1, .size = 100, .sequence = -1, .interval_ms = 1000, .verbosity = 1,
+} option = {.count = -1, .exit_after = -1, .sequence = -1, .interval_ms = 1000, .verbosity = 1,
             .codec = "no", .start = RD_KAFKA_OFFSET_BEGINNING};
 
 /* What happened. Only the thread of main() writes it: callbacks are served by its polls. */
@@ -318,7 +318,10 @@ static int on_statistics(rd_kafka_t *rk, char *json, size_t length, void *opaque
 static char *payload_of_pattern(void) {
         const char *pattern = option.pattern && *option.pattern ? option.pattern : "librdkafka_performance";
         size_t length = strlen(pattern), at;
-        char *payload = malloc(option.size + 1);
+        char *payload;
+        if (!option.has_size)
+                option.size = option.pattern && *option.pattern ? length : 100;
+        payload = malloc(option.size + 1);
         if (!payload)
                 return NULL;
         for (at = 0; at < option.size; at++)
@@ -526,7 +529,7 @@ static void usage(const char *program) {
                 "  -R <seed>              accepted; nothing here is random\n"
                 "  -q -v                  say less, more\n\n"
                 "Producing:\n"
-                "  -s <size>              size of a message (default 100)\n"
+                "  -s <size>              size of a message (default: as long as -m, else 100)\n"
                 "  -k <key>               its key\n"
                 "  -m <text>              its payload, again and again until it is full\n"
                 "  -F <start>             a number at its beginning, counted from here; -S <start> is the same\n"
@@ -686,6 +689,7 @@ static int parse(int argc, char **argv, rd_kafka_conf_t *conf) {
                 case 's':
                         wrong = number('s', optarg, 0, 1000000000, &value);
                         option.size = (size_t)value;
+                        option.has_size = 1;
                         break;
                 case 'k': option.key = optarg; break;
                 case 'c': wrong = number('c', optarg, -1, INT64_MAX, &option.count); break;

@@ -1068,7 +1068,7 @@ const char *rd_kafka_message_errstr(const rd_kafka_message_t *rkmessage);
 RD_EXPORT
 const char *rd_kafka_message_produce_errstr(const rd_kafka_message_t *rkmessage);
 
-/** The timestamp in milliseconds since 1970, or -1, and what kind of timestamp it is. */
+/** The timestamp in milliseconds since 1970, and what kind of timestamp it is; -1 and RD_KAFKA_TIMESTAMP_NOT_AVAILABLE where there is none, and of a message with an error. */
 RD_EXPORT
 int64_t rd_kafka_message_timestamp(const rd_kafka_message_t *rkmessage, rd_kafka_timestamp_type_t *tstype);
 
@@ -1264,7 +1264,7 @@ rd_kafka_conf_res_t rd_kafka_conf_get(const rd_kafka_conf_t *conf, const char *n
 RD_EXPORT
 rd_kafka_conf_res_t rd_kafka_topic_conf_get(const rd_kafka_topic_conf_t *conf, const char *name, char *dest, size_t *dest_size);
 
-/** All properties with their values, as an array of name, value, name, value. */
+/** The client's properties that have a value, and what was set of its topics' properties, as an array of name, value, name, value. */
 RD_EXPORT
 const char **rd_kafka_conf_dump(rd_kafka_conf_t *conf, size_t *cntp);
 
@@ -1424,7 +1424,7 @@ rd_kafka_resp_err_t rd_kafka_resume_partitions(rd_kafka_t *rk, rd_kafka_topic_pa
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_query_watermark_offsets(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low, int64_t *high, int timeout_ms);
 
-/** The lowest and the highest offset as the last fetch told them. */
+/** The lowest and the highest offset as the last fetch told them; RD_KAFKA_OFFSET_INVALID of a partition that was not fetched, which is no error. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_get_watermark_offsets(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low, int64_t *high);
 

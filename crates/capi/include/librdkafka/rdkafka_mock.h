@@ -60,7 +60,7 @@ void rd_kafka_mock_group_initial_rebalance_delay_ms(rd_kafka_mock_cluster_t *mcl
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_push_request_error_rtts(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id, int16_t ApiKey, size_t cnt, ...);
 
-/** How many of the errors that were pushed to this broker for an API are left. RD_KAFKA_RESP_ERR__UNKNOWN_BROKER, RD_KAFKA_RESP_ERR__INVALID_ARG. */
+/** How many of the errors that were pushed to this broker for an API are left. RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE, RD_KAFKA_RESP_ERR__INVALID_ARG. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_error_stack_cnt(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id, int16_t ApiKey, size_t *cntp);
 

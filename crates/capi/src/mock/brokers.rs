@@ -101,7 +101,7 @@ pub unsafe extern "C" fn rd_kafka_mock_broker_decommission(
             if cluster.control(|control| control.remove_broker(BrokerId(broker_id))) {
                 code::NO_ERROR
             } else {
-                code::_UNKNOWN_BROKER
+                code::BROKER_NOT_AVAILABLE
             }
         })
     }
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn rd_kafka_mock_broker_remove_from_metadata(
     unsafe {
         with(mcluster, |cluster| {
             if broker_id == -1 {
-                return code::_UNKNOWN_BROKER;
+                return code::BROKER_NOT_AVAILABLE;
             }
             cluster.each_broker(broker_id, |control, broker| control.set_listed(broker, false))
         })

@@ -37,7 +37,7 @@ fn push(
 ) -> c_int {
     let Some(steps) = steps(errors, rtts).filter(|_| api >= 0) else { return code::_INVALID_ARG };
     cluster.control(|control| match &scope {
-        ScriptScope::Broker(broker) if !control.brokers().contains(broker) => code::_UNKNOWN_BROKER,
+        ScriptScope::Broker(broker) if !control.brokers().contains(broker) => code::BROKER_NOT_AVAILABLE,
         ScriptScope::Partition(topic, partition) if !super::topics::ensure(control, topic, *partition) => {
             code::UNKNOWN_TOPIC_OR_PART
         }
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn rd_kafka_mock_broker_error_stack_cnt(
             cluster.control(|control| {
                 let broker = BrokerId(broker_id);
                 if !control.brokers().contains(&broker) {
-                    return code::_UNKNOWN_BROKER;
+                    return code::BROKER_NOT_AVAILABLE;
                 }
                 *cntp = control.script_len(&ScriptScope::Broker(broker), api);
                 code::NO_ERROR

@@ -112,7 +112,7 @@ impl MockCluster {
         self.control(|control| {
             let all = control.brokers();
             if id != -1 && !all.contains(&BrokerId(id)) {
-                return code::_UNKNOWN_BROKER;
+                return code::BROKER_NOT_AVAILABLE;
             }
             for broker in all.into_iter().filter(|broker| id == -1 || broker.0 == id) {
                 act(control, broker);

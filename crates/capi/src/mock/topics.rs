@@ -135,7 +135,7 @@ pub unsafe extern "C" fn rd_kafka_mock_partition_set_leader(
         with_partition(mcluster, topic, partition, |control, topic| {
             let leader = (broker_id != -1).then_some(BrokerId(broker_id));
             if leader.is_some_and(|leader| !control.brokers().contains(&leader)) {
-                return code::_UNKNOWN_BROKER;
+                return code::BROKER_NOT_AVAILABLE;
             }
             control.move_leader(topic, partition, leader);
             code::NO_ERROR

@@ -345,7 +345,7 @@ static void calls_that_make_no_sense(rd_kafka_t *rk, rd_kafka_mock_cluster_t *cl
         rd_kafka_mock_clear_request_errors(NULL, PRODUCE);
         CHECK(rd_kafka_mock_broker_push_request_error_rtts(NULL, 1, PRODUCE, 0) == RD_KAFKA_RESP_ERR__INVALID_ARG);
         CHECK(rd_kafka_mock_broker_push_request_error_rtts(cluster, 99, PRODUCE, 1, RD_KAFKA_RESP_ERR_INVALID_MSG, 0) ==
-              RD_KAFKA_RESP_ERR__UNKNOWN_BROKER);
+              RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE);
         CHECK(rd_kafka_mock_broker_push_request_error_rtts(cluster, 1, PRODUCE, 1, RD_KAFKA_RESP_ERR_INVALID_MSG, -1) ==
               RD_KAFKA_RESP_ERR__INVALID_ARG);
         CHECK(rd_kafka_mock_broker_push_request_error_rtts(cluster, 1, -1, 1, RD_KAFKA_RESP_ERR_INVALID_MSG, 1) ==
@@ -354,7 +354,7 @@ static void calls_that_make_no_sense(rd_kafka_t *rk, rd_kafka_mock_cluster_t *cl
               RD_KAFKA_RESP_ERR__INVALID_ARG);
         CHECK(rd_kafka_mock_broker_push_request_error_rtts(cluster, 1, PRODUCE, (size_t)-1) ==
               RD_KAFKA_RESP_ERR__INVALID_ARG);
-        CHECK(rd_kafka_mock_broker_error_stack_cnt(cluster, 99, PRODUCE, &cnt) == RD_KAFKA_RESP_ERR__UNKNOWN_BROKER);
+        CHECK(rd_kafka_mock_broker_error_stack_cnt(cluster, 99, PRODUCE, &cnt) == RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE);
         CHECK(rd_kafka_mock_broker_error_stack_cnt(cluster, 1, PRODUCE, NULL) == RD_KAFKA_RESP_ERR__INVALID_ARG);
         CHECK(rd_kafka_mock_broker_error_stack_cnt(cluster, 1, PRODUCE, &cnt) == 0 && cnt == 0);
         CHECK(rd_kafka_mock_partition_push_request_errors(cluster, NULL, 0, PRODUCE, 0) ==
@@ -378,7 +378,7 @@ static void calls_that_make_no_sense(rd_kafka_t *rk, rd_kafka_mock_cluster_t *cl
               RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
         CHECK(rd_kafka_mock_partition_delete_records(cluster, "errors", 0, -1) ==
               RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE);
-        CHECK(rd_kafka_mock_partition_set_leader(cluster, "errors", 0, 99) == RD_KAFKA_RESP_ERR__UNKNOWN_BROKER);
+        CHECK(rd_kafka_mock_partition_set_leader(cluster, "errors", 0, 99) == RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE);
         CHECK(rd_kafka_mock_partition_set_leader(cluster, "errors", 99, 1) == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
         CHECK(rd_kafka_mock_partition_set_leader(cluster, "errors", -1, 1) == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
         CHECK(rd_kafka_mock_partition_set_leader(cluster, "made-here", 3, 1) == 0);
@@ -387,14 +387,14 @@ static void calls_that_make_no_sense(rd_kafka_t *rk, rd_kafka_mock_cluster_t *cl
         CHECK(rd_kafka_mock_partition_set_follower_wmarks(cluster, "errors", 0, -2, 0) ==
               RD_KAFKA_RESP_ERR__INVALID_ARG);
         CHECK(rd_kafka_mock_partition_push_leader_response(cluster, NULL, 0, 1, 1) == RD_KAFKA_RESP_ERR__INVALID_ARG);
-        CHECK(rd_kafka_mock_broker_set_down(cluster, 99) == RD_KAFKA_RESP_ERR__UNKNOWN_BROKER);
-        CHECK(rd_kafka_mock_broker_set_up(cluster, -2) == RD_KAFKA_RESP_ERR__UNKNOWN_BROKER);
-        CHECK(rd_kafka_mock_broker_set_rtt(cluster, 99, 1) == RD_KAFKA_RESP_ERR__UNKNOWN_BROKER);
+        CHECK(rd_kafka_mock_broker_set_down(cluster, 99) == RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE);
+        CHECK(rd_kafka_mock_broker_set_up(cluster, -2) == RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE);
+        CHECK(rd_kafka_mock_broker_set_rtt(cluster, 99, 1) == RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE);
         CHECK(rd_kafka_mock_broker_set_rtt(cluster, 1, -1) == RD_KAFKA_RESP_ERR__INVALID_ARG);
-        CHECK(rd_kafka_mock_broker_set_rack(cluster, 99, "r") == RD_KAFKA_RESP_ERR__UNKNOWN_BROKER);
+        CHECK(rd_kafka_mock_broker_set_rack(cluster, 99, "r") == RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE);
         CHECK(rd_kafka_mock_broker_set_rack(cluster, 1, NULL) == 0);
-        CHECK(rd_kafka_mock_broker_decommission(cluster, 99) == RD_KAFKA_RESP_ERR__UNKNOWN_BROKER);
-        CHECK(rd_kafka_mock_broker_remove_from_metadata(cluster, 99) == RD_KAFKA_RESP_ERR__UNKNOWN_BROKER);
+        CHECK(rd_kafka_mock_broker_decommission(cluster, 99) == RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE);
+        CHECK(rd_kafka_mock_broker_remove_from_metadata(cluster, 99) == RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE);
         rd_kafka_mock_broker_set_host_port(cluster, 1, NULL, 1);
         rd_kafka_mock_broker_set_host_port(cluster, 1, "127.0.0.1", -1);
         rd_kafka_mock_broker_set_host_port(cluster, 99, "127.0.0.1", 1);

@@ -426,7 +426,8 @@ static void consuming(void) {
         row("is told of the partition", list->elems[0].err, RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, 0);
         row("a pause of nothing", rd_kafka_pause_partitions(rk, NULL), INVALID, 0);
         row("the end of an unassigned partition's offsets",
-            rd_kafka_get_watermark_offsets(rk, "table", 2147483647, &low, &high) != OK, 1, 0);
+            rd_kafka_get_watermark_offsets(rk, "table", 2147483647, &low, &high), OK, 0);
+        row("is not known", low == RD_KAFKA_OFFSET_INVALID && high == RD_KAFKA_OFFSET_INVALID, 1, 0);
         row("an assignment of nobody", rd_kafka_assign(NULL, list), INVALID, 0);
         row("a place of NULL for the assignment", rd_kafka_assignment(rk, NULL), INVALID, 0);
         row("a consumer doesn't produce",

@@ -1,0 +1,176 @@
+/* What programs know of the original and no document says: codes of mistakes, and what calls answer when they know
+ * nothing. Each function is a sentence. */
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int bad, reports;
+
+#define CHECK(what)                                                                                                    \
+        do {                                                                                                           \
+                if (!(what)) {                                                                                         \
+                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                           \
+                        bad++;                                                                                         \
+                }                                                                                                      \
+        } while (0)
+
+static void set(rd_kafka_conf_t *conf, const char *name, const char *value) {
+        char errstr[256];
+        if (rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr)) != RD_KAFKA_CONF_OK) {
+                fprintf(stderr, "%s\n", errstr);
+                bad++;
+        }
+}
+
+static void on_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque) {
+        rd_kafka_timestamp_type_t kind = RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME;
+        int64_t timestamp = rd_kafka_message_timestamp(message, &kind);
+        (void)rk;
+        (void)opaque;
+        reports++;
+        if (message->err)
+                CHECK(timestamp == -1 && kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE);
+        else
+                CHECK(timestamp == 12345 && kind == RD_KAFKA_TIMESTAMP_CREATE_TIME);
+}
+
+static rd_kafka_t *client(rd_kafka_type_t type, const char *servers) {
+        char errstr[256];
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_t *rk;
+        set(conf, "bootstrap.servers", servers);
+        set(conf, "log_level", "2");
+        if (type == RD_KAFKA_CONSUMER)
+                set(conf, "group.id", "small print");
+        else
+                rd_kafka_conf_set_dr_msg_cb(conf, on_report);
+        rk = rd_kafka_new(type, conf, errstr, sizeof(errstr));
+        if (!rk) {
+                fprintf(stderr, "%s\n", errstr);
+                exit(1);
+        }
+        return rk;
+}
+
+static rd_kafka_resp_err_t code_of(rd_kafka_error_t *error) {
+        rd_kafka_resp_err_t code = error ? rd_kafka_error_code(error) : RD_KAFKA_RESP_ERR_NO_ERROR;
+        if (error)
+                rd_kafka_error_destroy(error);
+        return code;
+}
+
+static rd_kafka_resp_err_t produce(rd_kafka_t *rk) {
+        return rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("small"), RD_KAFKA_V_PARTITION(0),
+                                 RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_TIMESTAMP(12345),
+                                 RD_KAFKA_V_END);
+}
+
+/* kcat prints "(controller)" behind a broker by asking without a timeout, after the metadata came. */
+static void metadata_tells_the_controller_to_who_asks_without_waiting(const char *servers) {
+        rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers);
+        const struct rd_kafka_metadata *metadata = NULL;
+        CHECK(rd_kafka_controllerid(rk, 0) == -1);
+        CHECK(rd_kafka_metadata(rk, 1, NULL, &metadata, 10000) == 0);
+        CHECK(rd_kafka_controllerid(rk, 0) > 0);
+        rd_kafka_metadata_destroy(metadata);
+        rd_kafka_destroy(rk);
+}
+
+static void a_partition_that_is_assigned_twice_is_an_invalid_argument(const char *servers) {
+        rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, servers);
+        rd_kafka_topic_partition_list_t *twice = rd_kafka_topic_partition_list_new(2);
+        rd_kafka_topic_partition_list_t *assigned = NULL;
+        rd_kafka_topic_partition_list_add(twice, "small", 0)->offset = 0;
+        rd_kafka_topic_partition_list_add(twice, "small", 0)->offset = 1;
+        CHECK(rd_kafka_assign(rk, twice) == RD_KAFKA_RESP_ERR__INVALID_ARG);
+        CHECK(code_of(rd_kafka_incremental_assign(rk, twice)) == RD_KAFKA_RESP_ERR__INVALID_ARG);
+        CHECK(rd_kafka_assignment(rk, &assigned) == 0 && assigned->cnt == 0);
+        rd_kafka_topic_partition_list_destroy(assigned);
+        rd_kafka_topic_partition_list_destroy(twice);
+        rd_kafka_destroy(rk);
+}
+
+static void what_is_not_assigned_can_not_be_taken_away(const char *servers) {
+        rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, servers);
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_topic_partition_list_add(list, "small", 0)->offset = 0;
+        CHECK(code_of(rd_kafka_incremental_unassign(rk, list)) == RD_KAFKA_RESP_ERR__INVALID_ARG);
+        CHECK(code_of(rd_kafka_incremental_assign(rk, list)) == RD_KAFKA_RESP_ERR_NO_ERROR);
+        CHECK(code_of(rd_kafka_incremental_assign(rk, list)) == RD_KAFKA_RESP_ERR__CONFLICT);
+        CHECK(code_of(rd_kafka_incremental_unassign(rk, list)) == RD_KAFKA_RESP_ERR_NO_ERROR);
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_destroy(rk);
+}
+
+static void watermarks_that_were_never_told_are_invalid_and_no_error(const char *servers) {
+        rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, servers);
+        int64_t low = 1, high = 1;
+        CHECK(rd_kafka_get_watermark_offsets(rk, "small", 0, &low, &high) == RD_KAFKA_RESP_ERR_NO_ERROR);
+        CHECK(low == RD_KAFKA_OFFSET_INVALID && high == RD_KAFKA_OFFSET_INVALID);
+        rd_kafka_destroy(rk);
+}
+
+static void a_message_that_failed_has_no_timestamp(const char *servers, rd_kafka_mock_cluster_t *cluster) {
+        rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers);
+        CHECK(produce(rk) == 0 && rd_kafka_flush(rk, 20000) == 0 && reports == 1);
+        rd_kafka_mock_push_request_errors(cluster, 0, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+        CHECK(produce(rk) == 0 && rd_kafka_flush(rk, 20000) == 0 && reports == 2);
+        rd_kafka_destroy(rk);
+}
+
+static void what_is_dumped_can_be_set_and_nothing_is_dumped_twice(void) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new(), *copy = rd_kafka_conf_new();
+        size_t count, i, other;
+        const char **dump;
+        char errstr[256];
+        int has_acks = 0;
+        set(conf, "acks", "1");
+        set(conf, "client.id", "me");
+        dump = rd_kafka_conf_dump(conf, &count);
+        for (i = 0; i < count; i += 2) {
+                has_acks |= !strcmp(dump[i], "request.required.acks") && !strcmp(dump[i + 1], "1");
+                for (other = i + 2; other < count; other += 2)
+                        CHECK(strcmp(dump[i], dump[other]));
+                if (rd_kafka_conf_set(copy, dump[i], dump[i + 1], errstr, sizeof(errstr)) != RD_KAFKA_CONF_OK) {
+                        fprintf(stderr, "%s\n", errstr);
+                        bad++;
+                }
+                /* Nobody has said anything about these. */
+                CHECK(strcmp(dump[i], "message.timeout.ms") && strcmp(dump[i], "ssl.ca.location"));
+        }
+        CHECK(has_acks);
+        rd_kafka_conf_dump_free(dump, count);
+        rd_kafka_conf_destroy(conf);
+        rd_kafka_conf_destroy(copy);
+}
+
+int main(void) {
+        char errstr[256];
+        const char *servers;
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_mock_cluster_t *cluster;
+        rd_kafka_t *rk;
+
+        set(conf, "test.mock.num.brokers", "2");
+        set(conf, "log_level", "2");
+        rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
+        if (!rk) {
+                fprintf(stderr, "%s\n", errstr);
+                return 1;
+        }
+        cluster = rd_kafka_handle_mock_cluster(rk);
+        servers = rd_kafka_mock_cluster_bootstraps(cluster);
+        CHECK(rd_kafka_mock_topic_create(cluster, "small", 1, 1) == 0);
+
+        metadata_tells_the_controller_to_who_asks_without_waiting(servers);
+        a_partition_that_is_assigned_twice_is_an_invalid_argument(servers);
+        what_is_not_assigned_can_not_be_taken_away(servers);
+        watermarks_that_were_never_told_are_invalid_and_no_error(servers);
+        a_message_that_failed_has_no_timestamp(servers, cluster);
+        what_is_dumped_can_be_set_and_nothing_is_dumped_twice();
+
+        rd_kafka_destroy(rk);
+        return bad != 0;
+}
