@@ -21,8 +21,10 @@ pub(crate) struct Chunk {
 const CHUNK: usize = 64 * 1024;
 const HEAD: usize = size_of::<Chunk>();
 const OPEN: usize = usize::MAX / 2;
-/// Chunks that are kept for the next messages, or as many as are in use.
-const KEPT: usize = 64;
+/// Chunks that are allocated together. Such a block is never given back, but the pages of its chunks are.
+const BLOCK: usize = 16;
+/// So many spare chunks keep their pages for the next messages: 32 MiB.
+const KEPT: usize = 512;
 
 /// A thread's chunk.
 struct Filling {
@@ -39,14 +41,19 @@ thread_local! {
 /// All threads' chunks. Those that were given back go to whoever asks next: if each thread had its own from the allocator,
 /// memory would be the sum of what each of them once held.
 struct Stock {
-    in_use: usize,
+    /// Chunks that nobody uses.
     spare: Vec<*mut Chunk>,
+    /// The same, and the system has their pages.
+    without_pages: Vec<*mut Chunk>,
+    /// What the chunks are parts of.
+    blocks: Vec<*mut u8>,
 }
 
 // SAFETY: a chunk in the list belongs to nobody.
 unsafe impl Send for Stock {}
 
-static STOCK: Mutex<Stock> = Mutex::new(Stock { in_use: 0, spare: Vec::new() });
+static STOCK: Mutex<Stock> =
+    Mutex::new(Stock { spare: Vec::new(), without_pages: Vec::new(), blocks: Vec::new() });
 
 /// Memory for `size` bytes, aligned to 16, and the chunk to give it back to.
 #[inline]
@@ -108,7 +115,7 @@ impl Drop for Filling {
 
 #[cold]
 fn take_large(size: usize) -> (*mut u8, *mut Chunk) {
-    let chunk = allocate(HEAD + size);
+    let chunk = allocate(HEAD + size, align_of::<Chunk>());
     // SAFETY: it was just allocated with room for its head and `size` bytes.
     unsafe {
         chunk.write(Chunk { live: AtomicUsize::new(1), size: HEAD + size });
@@ -118,12 +125,7 @@ fn take_large(size: usize) -> (*mut u8, *mut Chunk) {
 
 #[cold]
 fn new_chunk() -> *mut Chunk {
-    let spare = {
-        let mut stock = STOCK.lock();
-        stock.in_use += 1;
-        stock.spare.pop()
-    };
-    let chunk = spare.unwrap_or_else(|| allocate(CHUNK));
+    let chunk = STOCK.lock().take();
     // SAFETY: it belongs to nobody else and has room for its head.
     unsafe { chunk.write(Chunk { live: AtomicUsize::new(OPEN), size: CHUNK }) };
     chunk
@@ -134,31 +136,47 @@ fn free(chunk: *mut Chunk) {
     // SAFETY: nobody uses the chunk any more; its head is still written.
     let size = unsafe { &*chunk }.size;
     if size == CHUNK {
-        let mut stock = STOCK.lock();
-        stock.in_use -= 1;
-        if stock.spare.len() < stock.in_use.max(KEPT) {
-            stock.spare.push(chunk);
-            return;
-        }
+        STOCK.lock().put_back(chunk);
+        return;
     }
-    if let Ok(layout) = layout(size) {
+    if let Ok(layout) = Layout::from_size_align(size, align_of::<Chunk>()) {
         // SAFETY: it was allocated with this layout.
         unsafe { dealloc(chunk.cast(), layout) };
     }
 }
 
-fn allocate(size: usize) -> *mut Chunk {
-    let Ok(layout) = layout(size) else { panic!("a message of {size} bytes") };
+impl Stock {
+    fn take(&mut self) -> *mut Chunk {
+        if let Some(chunk) = self.spare.pop().or_else(|| self.without_pages.pop()) {
+            return chunk;
+        }
+        let block = allocate(BLOCK * CHUNK, CHUNK).cast::<u8>();
+        self.blocks.push(block);
+        // SAFETY: the places are within the block.
+        self.without_pages
+            .extend((1..BLOCK).rev().map(|number| unsafe { block.add(number * CHUNK) }.cast::<Chunk>()));
+        block.cast()
+    }
+
+    fn put_back(&mut self, chunk: *mut Chunk) {
+        if self.spare.len() < KEPT {
+            self.spare.push(chunk);
+            return;
+        }
+        // SAFETY: nobody uses the chunk's bytes any more; if the system does not take the pages, they stay.
+        unsafe { libc::madvise(chunk.cast(), CHUNK, libc::MADV_DONTNEED) };
+        self.without_pages.push(chunk);
+    }
+}
+
+fn allocate(size: usize, align: usize) -> *mut Chunk {
+    let Ok(layout) = Layout::from_size_align(size, align) else { panic!("a message of {size} bytes") };
     // SAFETY: the size is not zero.
     let chunk = unsafe { alloc(layout) };
     if chunk.is_null() {
         handle_alloc_error(layout);
     }
     chunk.cast()
-}
-
-fn layout(size: usize) -> Result<Layout, std::alloc::LayoutError> {
-    Layout::from_size_align(size, align_of::<Chunk>())
 }
 
 #[cfg(test)]
