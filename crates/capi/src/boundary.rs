@@ -493,4 +493,30 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_panic_in_the_resolvers_thread_is_a_fatal_error_of_its_client_with_its_text_as_an_error() {
+        let cluster = EmbeddedCluster::start(ClusterOptions { partitions: 1, ..ClusterOptions::default() });
+        let cluster = cluster.unwrap();
+        let servers = cluster.bootstrap_servers().replace("127.0.0.1", "localhost");
+        let seen = Seen::default();
+        panic_at("panics-resolving", IoPlace::Resolve);
+        // SAFETY: handles and texts as the header demands.
+        unsafe {
+            let broken = client(&servers, "panics-resolving", &seen, false);
+            let topic = rd_kafka_topic_new(broken, c"panics".as_ptr(), ptr::null_mut());
+            let taken = usize::from(produce(topic) == 0);
+            let text = fatal_text(broken);
+            assert!(text.contains("injected at Resolve"), "{text}");
+            let start = Instant::now();
+            while seen.fatal.load(Ordering::SeqCst) == 0 {
+                assert!(start.elapsed() < SOON);
+                rd_kafka_poll(broken, 10);
+            }
+            assert_eq!(rd_kafka_flush(broken, 20_000), 0);
+            assert_eq!((seen.failed.load(Ordering::SeqCst), rd_kafka_outq_len(broken)), (taken, 0));
+            rd_kafka_topic_destroy(topic);
+            rd_kafka_destroy(broken);
+        }
+    }
 }

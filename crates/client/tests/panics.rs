@@ -217,6 +217,33 @@ fn messages_in_flight_are_reported_as_possibly_written_when_their_broker_panics_
 }
 
 #[test]
+fn a_panic_while_a_hosts_name_is_resolved_ends_its_client_and_no_other() {
+    let cluster = cluster();
+    let by_name = cluster.bootstrap_servers().replace("127.0.0.1", "localhost");
+    let named = |client_id: &str| {
+        let mut config = config(&cluster, client_id);
+        config.set("bootstrap.servers", &by_name).unwrap();
+        config.set("broker.address.family", "v4").unwrap();
+        counting(&config)
+    };
+    let client_id = "resolves";
+    panic_at(client_id, Place::Resolve);
+    let (producer, good, bad) = named(client_id);
+    let sent = producer.send("names", Record::new().value(b"waits for the topic"));
+    let error = fatal_of(&producer);
+    assert!(error.to_string().contains("injected at Resolve"), "{error}");
+    producer.flush(SOON).unwrap();
+    let reported = good.load(Ordering::SeqCst) + bad.load(Ordering::SeqCst);
+    assert_eq!((reported, producer.in_queue()), (usize::from(sent.is_ok()), 0));
+    producer.close(SOON).unwrap();
+
+    let (healthy, delivered, _) = named("resolves-too");
+    healthy.send("names", Record::new().value(b"value")).unwrap();
+    healthy.flush(SOON).unwrap();
+    assert_eq!(delivered.load(Ordering::SeqCst), 1, "the resolver goes on for others");
+}
+
+#[test]
 fn a_consumer_that_panics_waits_for_nothing_and_another_one_goes_on() {
     let cluster = cluster();
     let producer = Producer::new(&config(&cluster, "writer")).unwrap();

@@ -28,6 +28,8 @@ pub enum Place {
     Released,
     /// A broker's owner is given a partition.
     Adopted,
+    /// The resolver's thread looks for a host's addresses.
+    Resolve,
     /// What is left of a broken broker's owner is failed.
     Abandon,
 }

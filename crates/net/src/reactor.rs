@@ -9,7 +9,6 @@ use std::{
     time::Duration,
 };
 
-use core::net::SocketAddr;
 use mio::{Events, Poll, Registry, Token};
 use ottla_core::{
     broker::{BrokerCore, BrokerOutput},
@@ -468,13 +467,8 @@ impl Broker {
     ) {
         match output {
             BrokerOutput::Resolve { host, port } => {
-                let (client, key) = (route.client, self.key);
-                let mailbox = Arc::clone(route.mailbox_of(key));
                 if let Some(runtime) = route.runtime.upgrade() {
-                    let answer = move |result: Result<Vec<SocketAddr>, String>| {
-                        mailbox.post(Letter::Resolved(client, key, result));
-                    };
-                    runtime.resolver.resolve(host, port, Arc::clone(&route.transport), answer);
+                    runtime.resolver.resolve(route, self.key, host, port);
                 }
             }
             BrokerOutput::Connect(address) => {
@@ -508,14 +502,14 @@ impl Broker {
 
 /// A part of a client panicked: everybody who has a part of it is told.
 #[cold]
-fn break_down(route: &Arc<ClientRoute>, panic: &(dyn Any + Send)) {
+pub(crate) fn break_down(route: &Arc<ClientRoute>, panic: &(dyn Any + Send)) {
     let text = text_of(panic);
     // Who waits for events is the application's: it may panic when it is woken.
     let _ = catch_unwind(AssertUnwindSafe(|| route.break_down(&text)));
 }
 
 /// What a panic said.
-pub(crate) fn text_of(panic: &(dyn Any + Send)) -> String {
+fn text_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }

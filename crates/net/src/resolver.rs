@@ -9,7 +9,14 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::{reactor::text_of, transport::Transport};
+use ottla_core::mail::BrokerKey;
+
+use crate::{
+    injection::{Place, reach},
+    mailbox::Letter,
+    reactor::break_down,
+    runtime::ClientRoute,
+};
 
 /// Resolves host names in order, off the I/O threads. The thread starts with the first name that is not an address.
 #[derive(Debug, Default)]
@@ -17,11 +24,12 @@ pub struct Resolver {
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
 }
 
+/// A broker's owner wants to know where its host is.
 struct Job {
+    route: Arc<ClientRoute>,
+    key: BrokerKey,
     host: String,
     port: u16,
-    transport: Arc<dyn Transport>,
-    answer: Box<dyn FnOnce(Result<Vec<SocketAddr>, String>) + Send>,
 }
 
 impl Resolver {
@@ -30,21 +38,15 @@ impl Resolver {
         self.jobs.lock().is_some()
     }
 
-    /// Resolves a name and passes the addresses on, from the resolver's thread or at once.
-    pub fn resolve(
-        &self,
-        host: String,
-        port: u16,
-        transport: Arc<dyn Transport>,
-        answer: impl FnOnce(Result<Vec<SocketAddr>, String>) + Send + 'static,
-    ) {
-        if !transport.resolves_addresses()
-            && let Ok(address) = host.trim_start_matches('[').trim_end_matches(']').parse()
+    /// Resolves a name and mails the addresses to the broker's owner, from the resolver's thread or at once.
+    pub fn resolve(&self, route: &Arc<ClientRoute>, key: BrokerKey, host: String, port: u16) {
+        let job = Job { route: Arc::clone(route), key, host, port };
+        if !route.transport.resolves_addresses()
+            && let Ok(address) = job.host.trim_start_matches('[').trim_end_matches(']').parse()
         {
-            return answer(Ok(vec![SocketAddr::new(address, port)]));
+            return job.answer(Ok(vec![SocketAddr::new(address, port)]));
         }
         let mut jobs = self.jobs.lock();
-        let job = Job { host, port, transport, answer: Box::new(answer) };
         let job = match &*jobs {
             Some(jobs) => match jobs.send(job) {
                 Ok(()) => return,
@@ -59,18 +61,30 @@ impl Resolver {
                 let _ = sender.send(job);
                 *jobs = Some(sender);
             }
-            Err(error) => (job.answer)(Err(format!("can't start the resolver's thread: {error}"))),
+            Err(error) => job.answer(Err(format!("can't start the resolver's thread: {error}"))),
         }
     }
 }
 
+impl Job {
+    fn resolve(&self) -> Result<Vec<SocketAddr>, String> {
+        reach(&self.route, Place::Resolve);
+        let Self { route, host, port, .. } = self;
+        route.transport.resolve(host, *port).map_err(|error| format!("can't resolve {host}: {error}"))
+    }
+
+    fn answer(self, result: Result<Vec<SocketAddr>, String>) {
+        let Self { route, key, .. } = self;
+        route.mailbox_of(key).post(Letter::Resolved(route.client, key, result));
+    }
+}
+
 fn run(jobs: &mpsc::Receiver<Job>) {
-    while let Ok(Job { host, port, transport, answer }) = jobs.recv() {
-        let resolve = || transport.resolve(&host, port).map_err(|error| error.to_string());
+    while let Ok(job) = jobs.recv() {
         // The thread is everybody's: it goes on whatever happens to one name.
-        let result = catch_unwind(AssertUnwindSafe(resolve)).unwrap_or_else(|panic| Err(text_of(&*panic)));
-        drop(transport);
-        let answer = || answer(result.map_err(|error| format!("can't resolve {host}: {error}")));
-        let _ = catch_unwind(AssertUnwindSafe(answer));
+        match catch_unwind(AssertUnwindSafe(|| job.resolve())) {
+            Ok(result) => job.answer(result),
+            Err(panic) => break_down(&job.route, &*panic),
+        }
     }
 }
