@@ -63,7 +63,7 @@ impl Tag {
 
 /// NULL, a small number or an odd one: there is no object there.
 #[inline]
-fn is_no_address<T>(pointer: *const T) -> bool {
+pub(crate) fn is_no_address<T>(pointer: *const T) -> bool {
     (pointer as usize) < 4096 || !pointer.is_aligned()
 }
 

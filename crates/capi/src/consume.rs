@@ -100,10 +100,14 @@ impl Client {
 pub unsafe extern "C" fn rd_kafka_assign(rk: *const Client, partitions: *const List) -> c_int {
     guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client and a list, says the caller.
-        let ((client, consumer), list) = match unsafe { (consumer_of(rk), partitions.as_ref()) } {
+        let ((client, consumer), list) = match unsafe { (consumer_of(rk), List::of(partitions)) } {
             (Ok(both), list) => (both, list),
             (Err(code), _) => return code,
         };
+        // SAFETY: as before.
+        if unsafe { List::is_gone(partitions) } {
+            return code::_INVALID_ARG;
+        }
         let elements = list.map_or(&[][..], List::elements);
         let Some(places) = places(elements).filter(|_| !repeats(elements)) else {
             return code::_INVALID_ARG;
@@ -127,7 +131,7 @@ pub unsafe extern "C" fn rd_kafka_incremental_assign(
 ) -> *mut ErrorObject {
     guarded_for(rk, ptr::null_mut(), || {
         // SAFETY: NULL or a client and a list, says the caller.
-        ErrorObject::answer(match unsafe { (consumer_of(rk), partitions.as_ref()) } {
+        ErrorObject::answer(match unsafe { (consumer_of(rk), List::of(partitions)) } {
             (Err(code), _) => Err(ErrorObject::new(code, "this is no consumer")),
             (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
             (Ok((client, consumer)), Some(list)) => match places(list.elements()) {
@@ -163,7 +167,7 @@ pub unsafe extern "C" fn rd_kafka_incremental_unassign(
 ) -> *mut ErrorObject {
     guarded_for(rk, ptr::null_mut(), || {
         // SAFETY: NULL or a client and a list, says the caller.
-        ErrorObject::answer(match unsafe { (consumer_of(rk), partitions.as_ref()) } {
+        ErrorObject::answer(match unsafe { (consumer_of(rk), List::of(partitions)) } {
             (Err(code), _) => Err(ErrorObject::new(code, "this is no consumer")),
             (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
             (Ok((client, consumer)), Some(list)) => {
@@ -274,7 +278,7 @@ pub unsafe extern "C" fn rd_kafka_consumer_closed(rk: *const Client) -> c_int {
 unsafe fn pause_or_resume(rk: *const Client, partitions: *mut List, pause: bool) -> c_int {
     guarded_for(rk, code::_FATAL, || {
         // SAFETY: as the caller says.
-        let (Some(client), Some(list)) = (unsafe { (Client::of(rk), partitions.as_mut()) }) else {
+        let (Some(client), Some(list)) = (unsafe { (Client::of(rk), List::of_mut(partitions)) }) else {
             return code::_INVALID_ARG;
         };
         let consumer = client.consumer();
@@ -313,7 +317,7 @@ pub unsafe extern "C" fn rd_kafka_resume_partitions(rk: *const Client, partition
 pub unsafe extern "C" fn rd_kafka_position(rk: *const Client, partitions: *mut List) -> c_int {
     guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client and a list that nobody else uses now, says the caller.
-        let ((_, consumer), list) = match unsafe { (consumer_of(rk), partitions.as_mut()) } {
+        let ((_, consumer), list) = match unsafe { (consumer_of(rk), List::of_mut(partitions)) } {
             (Ok(both), Some(list)) => (both, list),
             (Err(code), _) => return code,
             _ => return code::_INVALID_ARG,
@@ -395,7 +399,7 @@ pub unsafe extern "C" fn rd_kafka_seek_partitions(
 ) -> *mut ErrorObject {
     guarded_for(rk, ptr::null_mut(), || {
         // SAFETY: NULL or a client and a list that nobody else uses now, says the caller.
-        ErrorObject::answer(match unsafe { (consumer_of(rk), partitions.as_mut()) } {
+        ErrorObject::answer(match unsafe { (consumer_of(rk), List::of_mut(partitions)) } {
             (Err(code), _) => Err(ErrorObject::new(code, "this is no consumer")),
             (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
             (Ok((client, consumer)), Some(list)) => {
@@ -785,7 +789,7 @@ pub unsafe extern "C" fn rd_kafka_offsets_for_times(
 ) -> c_int {
     guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client and a list that nobody else uses now, says the caller.
-        let (Some(client), Some(list)) = (unsafe { (Client::of(rk), offsets.as_mut()) }) else {
+        let (Some(client), Some(list)) = (unsafe { (Client::of(rk), List::of_mut(offsets)) }) else {
             return code::_INVALID_ARG;
         };
         let admin = match client.admin() {

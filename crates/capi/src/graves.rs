@@ -49,6 +49,32 @@ impl Graves {
     }
 }
 
+/// Memory of structures without a tag, which say otherwise that they are gone; all of one type.
+pub(crate) struct PlainGraves {
+    graves: Graves,
+    free: unsafe fn(*mut u8),
+}
+
+impl PlainGraves {
+    /// `free` gets what has to make room.
+    pub(crate) const fn new(free: unsafe fn(*mut u8)) -> Self {
+        Self { graves: Graves::new(), free }
+    }
+
+    /// Keeps the memory of a structure whose contents are gone.
+    ///
+    /// # Safety
+    ///
+    /// `free` can free it, and nobody uses it any more.
+    pub(crate) unsafe fn keep(&self, dead: *mut u8) {
+        let oldest = self.graves.keep(dead);
+        if !oldest.is_null() {
+            // SAFETY: it came here as this one does.
+            unsafe { (self.free)(oldest) };
+        }
+    }
+}
+
 /// Drops a boxed object that C gives up; nothing happens to NULL, to other things, and to what was given up before.
 ///
 /// # Safety

@@ -7,14 +7,27 @@ use std::{
 };
 
 use crate::{
-    boundary::{guarded_local, malloc_text},
+    boundary::{guarded_local, is_no_address, malloc_text},
     codes::code,
+    graves::PlainGraves,
     types::{OFFSET_INVALID, rd_kafka_topic_partition_list_t, rd_kafka_topic_partition_t},
 };
 
 /// The list under a shorter name.
 pub type List = rd_kafka_topic_partition_list_t;
 type Element = rd_kafka_topic_partition_t;
+
+/// What `cnt` of a list and `err` of a single element say when they were given up: applications see these structures, which
+/// have no room for a tag.
+const GONE: c_int = c_int::MIN;
+
+static LISTS: PlainGraves = PlainGraves::new(free);
+static ELEMENTS: PlainGraves = PlainGraves::new(free);
+
+unsafe fn free(memory: *mut u8) {
+    // SAFETY: lists and single elements are from `malloc`.
+    unsafe { libc::free(memory.cast()) };
+}
 
 /// What hangs at an element for the library.
 struct Private {
@@ -42,6 +55,21 @@ impl Element {
         }
         // SAFETY: an element's topic is a text.
         unsafe { CStr::from_ptr(self.topic) }.to_str().unwrap_or("")
+    }
+
+    /// Drops what the element owns; what is left says that it is gone.
+    fn end(&mut self) {
+        self.clear();
+        *self = Self {
+            topic: ptr::null_mut(),
+            partition: -1,
+            offset: OFFSET_INVALID,
+            metadata: ptr::null_mut(),
+            metadata_size: 0,
+            opaque: ptr::null_mut(),
+            err: GONE,
+            private: ptr::null_mut(),
+        };
     }
 
     pub(crate) fn leader_epoch(&self) -> i32 {
@@ -119,6 +147,36 @@ impl Element {
 }
 
 impl List {
+    /// The list, unless it is NULL or was given up.
+    ///
+    /// # Safety
+    ///
+    /// NULL or a list.
+    pub(crate) unsafe fn of<'a>(list: *const Self) -> Option<&'a Self> {
+        // SAFETY: as the caller says.
+        (!is_no_address(list)).then(|| unsafe { &*list }).filter(|list| list.cnt != GONE)
+    }
+
+    /// The same, to be changed.
+    ///
+    /// # Safety
+    ///
+    /// NULL or a list that nobody else uses now.
+    pub(crate) unsafe fn of_mut<'a>(list: *mut Self) -> Option<&'a mut Self> {
+        // SAFETY: as the caller says.
+        (!is_no_address(list)).then(|| unsafe { &mut *list }).filter(|list| list.cnt != GONE)
+    }
+
+    /// True for a list that was given up, where NULL has a meaning of its own.
+    ///
+    /// # Safety
+    ///
+    /// NULL or a list.
+    pub(crate) unsafe fn is_gone(list: *const Self) -> bool {
+        // SAFETY: as the caller says.
+        !list.is_null() && unsafe { Self::of(list) }.is_none()
+    }
+
     pub(crate) fn with_capacity(size: usize) -> *mut Self {
         let size = size.min(1 << 20);
         // SAFETY: the struct is written before it is used; the elements are below `cnt` only.
@@ -275,10 +333,11 @@ pub unsafe extern "C" fn rd_kafka_topic_partition_list_destroy(list: *mut List) 
     guarded_local((), || {
         // SAFETY: NULL or a list that the caller gives up.
         unsafe {
-            if let Some(content) = list.as_mut() {
+            if let Some(content) = List::of_mut(list) {
                 content.elements_mut().iter_mut().for_each(Element::clear);
                 libc::free(content.elems.cast());
-                libc::free(list.cast());
+                *content = List { cnt: GONE, size: 0, elems: ptr::null_mut() };
+                LISTS.keep(list.cast());
             }
         }
     });
@@ -290,9 +349,11 @@ pub unsafe extern "C" fn rd_kafka_topic_partition_destroy(element: *mut Element)
     guarded_local((), || {
         // SAFETY: NULL or an element of its own that the caller gives up.
         unsafe {
-            if let Some(content) = element.as_mut() {
-                content.clear();
-                libc::free(element.cast());
+            if let Some(content) = element.as_mut()
+                && content.err != GONE
+            {
+                content.end();
+                ELEMENTS.keep(element.cast());
             }
         }
     });
@@ -302,7 +363,9 @@ pub unsafe extern "C" fn rd_kafka_topic_partition_destroy(element: *mut Element)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_topic_partition_set_leader_epoch(element: *mut Element, leader_epoch: i32) {
     // SAFETY: NULL or an element that nobody else uses now.
-    if let Some(element) = unsafe { element.as_mut() } {
+    if let Some(element) = unsafe { element.as_mut() }
+        && element.err != GONE
+    {
         element.set_leader_epoch(leader_epoch);
     }
 }
@@ -324,7 +387,7 @@ pub unsafe extern "C" fn rd_kafka_topic_partition_list_add(
     guarded_local(ptr::null_mut(), || {
         // SAFETY: NULL or a list that nobody else uses now, and a text.
         unsafe {
-            match (list.as_mut(), topic.is_null()) {
+            match (List::of_mut(list), topic.is_null()) {
                 (Some(list), false) => list.add(CStr::from_ptr(topic).to_bytes(), partition),
                 _ => ptr::null_mut(),
             }
@@ -357,7 +420,7 @@ pub unsafe extern "C" fn rd_kafka_topic_partition_list_del(
 ) -> c_int {
     guarded_local(0, || {
         // SAFETY: NULL or a list that nobody else uses now.
-        let Some(list) = (unsafe { list.as_mut() }) else { return 0 };
+        let Some(list) = (unsafe { List::of_mut(list) }) else { return 0 };
         match list.place(topic, partition) {
             Some(place) => {
                 list.remove(place);
@@ -373,7 +436,7 @@ pub unsafe extern "C" fn rd_kafka_topic_partition_list_del(
 pub unsafe extern "C" fn rd_kafka_topic_partition_list_del_by_idx(list: *mut List, idx: c_int) -> c_int {
     guarded_local(0, || {
         // SAFETY: NULL or a list that nobody else uses now.
-        let Some(list) = (unsafe { list.as_mut() }) else { return 0 };
+        let Some(list) = (unsafe { List::of_mut(list) }) else { return 0 };
         match usize::try_from(idx) {
             Ok(place) if place < list.elements().len() => {
                 list.remove(place);
@@ -390,7 +453,7 @@ pub unsafe extern "C" fn rd_kafka_topic_partition_list_copy(list: *const List) -
     guarded_local(ptr::null_mut(), || {
         // SAFETY: NULL or a list; the copy is nobody else's.
         unsafe {
-            let Some(list) = list.as_ref() else { return ptr::null_mut() };
+            let Some(list) = List::of(list) else { return ptr::null_mut() };
             let copy = List::with_capacity(list.elements().len());
             if let Some(copy) = copy.as_mut() {
                 for element in list.elements() {
@@ -412,7 +475,7 @@ pub unsafe extern "C" fn rd_kafka_topic_partition_list_find(
     guarded_local(ptr::null_mut(), || {
         // SAFETY: NULL or a list, and a text.
         unsafe {
-            let place = list.as_ref().and_then(|list| list.place(topic, partition));
+            let place = List::of(list).and_then(|list| list.place(topic, partition));
             place.map_or(ptr::null_mut(), |place| (*list).elems.add(place))
         }
     })
@@ -447,7 +510,7 @@ pub unsafe extern "C" fn rd_kafka_topic_partition_list_sort(
 ) {
     guarded_local((), || {
         // SAFETY: NULL or a list that nobody else uses now.
-        let Some(list) = (unsafe { list.as_mut() }) else { return };
+        let Some(list) = (unsafe { List::of_mut(list) }) else { return };
         list.elements_mut().sort_by(|a, b| match cmp {
             Some(compare) => {
                 let (a, b) = ((&raw const *a).cast(), (&raw const *b).cast());

@@ -1,6 +1,7 @@
 //! Brokers and topics as the cluster describes them: `rd_kafka_metadata` and what is near it.
 
 use std::{
+    alloc::{Layout, dealloc},
     ffi::{CString, c_char, c_int},
     ptr,
 };
@@ -8,10 +9,11 @@ use std::{
 use ottla::ClusterDescription;
 
 use crate::{
-    boundary::{c_text, guarded_for, guarded_local, handle, malloc_text},
+    boundary::{c_text, guarded_for, guarded_local, handle, is_no_address, malloc_text},
     client::Client,
     codes::code,
     error::code_of,
+    graves::PlainGraves,
     list::List,
     time::timeout,
     topic::Topic,
@@ -61,6 +63,29 @@ pub struct Metadata {
     orig_broker_name: *const c_char,
 }
 
+/// What `broker_cnt` says when the metadata was given up: applications see the structure, which has no room for a tag.
+const GONE: c_int = c_int::MIN;
+
+static DEAD: PlainGraves = PlainGraves::new(free);
+
+unsafe fn free(memory: *mut u8) {
+    // SAFETY: it comes from a box of an `Owned`, whose contents are gone.
+    unsafe { dealloc(memory, Layout::new::<Owned>()) };
+}
+
+impl Metadata {
+    const fn empty() -> Self {
+        Self {
+            broker_cnt: 0,
+            brokers: ptr::null(),
+            topic_cnt: 0,
+            topics: ptr::null(),
+            orig_broker_id: -1,
+            orig_broker_name: ptr::null(),
+        }
+    }
+}
+
 /// A [`Metadata`] with the memory that it points into. C sees the first field.
 #[repr(C)]
 #[derive(Debug)]
@@ -75,17 +100,9 @@ struct Owned {
 
 impl Owned {
     fn new(cluster: &ClusterDescription) -> Box<Self> {
-        let empty = Metadata {
-            broker_cnt: 0,
-            brokers: ptr::null(),
-            topic_cnt: 0,
-            topics: ptr::null(),
-            orig_broker_id: -1,
-            orig_broker_name: ptr::null(),
-        };
         // What the parts point to is on the heap and stays where it is when the vectors around it grow.
         let mut owned = Box::new(Self {
-            metadata: empty,
+            metadata: Metadata::empty(),
             brokers: Vec::new(),
             topics: Vec::new(),
             partitions: Vec::new(),
@@ -202,9 +219,16 @@ pub unsafe extern "C" fn rd_kafka_metadata(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_metadata_destroy(metadata: *const Metadata) {
     guarded_local((), || {
-        if !metadata.is_null() {
-            // SAFETY: metadata is the first field of an `Owned` from `into_raw`, which the caller gives up.
-            drop(unsafe { Box::from_raw(metadata.cast_mut().cast::<Owned>()) });
+        // SAFETY: metadata is the first field of an `Owned` from `into_raw`, which the caller gives up; or it was given up
+        // before, and says so.
+        unsafe {
+            if is_no_address(metadata) || (*metadata).broker_cnt == GONE {
+                return;
+            }
+            let owned = metadata.cast_mut().cast::<Owned>();
+            ptr::drop_in_place(owned);
+            metadata.cast_mut().write(Metadata { broker_cnt: GONE, ..Metadata::empty() });
+            DEAD.keep(owned.cast());
         }
     });
 }

@@ -323,7 +323,9 @@ fn group_offset(element: &rd_kafka_topic_partition_t) -> Option<GroupOffset> {
 /// NULL or a client, and NULL or a list that nobody else uses now.
 unsafe fn commit(rk: *const Client, list: *mut List, is_async: bool) -> c_int {
     // SAFETY: as the caller says.
-    let ((client, consumer), list) = match unsafe { (consumer_of(rk), list.as_mut()) } {
+    let ((client, consumer), list) = match unsafe { (consumer_of(rk), List::of_mut(list)) } {
+        // SAFETY: as the caller says.
+        (Ok(_), None) if unsafe { List::is_gone(list) } => return code::_INVALID_ARG,
         (Ok(both), list) => (both, list),
         (Err(code), _) => return code,
     };
@@ -396,7 +398,9 @@ pub unsafe extern "C" fn rd_kafka_commit_queue(
     guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client, a list and a queue, says the caller.
         let ((client, consumer), list, to) =
-            match unsafe { (consumer_of(rk), offsets.as_ref(), Queue::of(rkqu)) } {
+            match unsafe { (consumer_of(rk), List::of(offsets), Queue::of(rkqu)) } {
+                // SAFETY: as before.
+                (Ok(_), None, _) if unsafe { List::is_gone(offsets) } => return code::_INVALID_ARG,
                 (Ok(both), list, to) => (both, list, to),
                 (Err(code), ..) => return code,
             };
@@ -438,7 +442,7 @@ pub unsafe extern "C" fn rd_kafka_committed(
 ) -> c_int {
     guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client and a list that nobody else uses now, says the caller.
-        let ((client, consumer), list) = match unsafe { (consumer_of(rk), partitions.as_mut()) } {
+        let ((client, consumer), list) = match unsafe { (consumer_of(rk), List::of_mut(partitions)) } {
             (Ok(both), Some(list)) => (both, list),
             (Err(code), _) => return code,
             _ => return code::_INVALID_ARG,
@@ -505,7 +509,7 @@ pub unsafe extern "C" fn rd_kafka_offset_store(rkt: *const Topic, partition: i32
 pub unsafe extern "C" fn rd_kafka_offsets_store(rk: *const Client, offsets: *mut List) -> c_int {
     guarded_for(rk, code::_FATAL, || {
         // SAFETY: NULL or a client and a list that nobody else uses now, says the caller.
-        let ((client, consumer), list) = match unsafe { (consumer_of(rk), offsets.as_mut()) } {
+        let ((client, consumer), list) = match unsafe { (consumer_of(rk), List::of_mut(offsets)) } {
             (Ok(both), Some(list)) => (both, list),
             (Err(code), _) => return code,
             _ => return code::_INVALID_ARG,

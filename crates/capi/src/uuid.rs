@@ -5,15 +5,28 @@ use std::{
     ptr,
 };
 
-use crate::boundary::guarded_local;
+use crate::{
+    boundary::{Handle, Tag, guarded_local, tag},
+    graves,
+};
 
 /// A UUID, and its text: base64 for URLs, without padding.
-#[derive(Clone, Debug)]
+#[repr(C)]
+#[derive(Debug)]
 pub struct Uuid {
+    tag: Tag,
     most: i64,
     least: i64,
     text: CString,
 }
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for Uuid {
+    const KIND: u32 = 0x6f74_7501;
+}
+
+/// The tag of one that is a part of something else: it can be read and not destroyed.
+const LENT: u32 = 0x6f74_7502;
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -26,7 +39,23 @@ impl Uuid {
             LETTERS[(bits & 63) as usize]
         };
         let text = CString::new((0..22).map(letter).collect::<Vec<u8>>()).unwrap_or_default();
-        Self { most, least, text }
+        Self { tag: Tag::of::<Self>(), most, least, text }
+    }
+
+    /// One that C gets a pointer to as long as what it belongs to is there.
+    pub(crate) fn lent(self) -> Self {
+        self.tag.change(Self::KIND, LENT);
+        self
+    }
+
+    /// The UUID behind a pointer, unless that is NULL, of another kind, or gone.
+    ///
+    /// # Safety
+    ///
+    /// NULL or an object of this library.
+    unsafe fn of<'a>(uuid: *const Self) -> Option<&'a Self> {
+        // SAFETY: as the caller says; the tag says what it is.
+        unsafe { tag(uuid).filter(|tag| matches!(tag.kind(), Self::KIND | LENT)).map(|_| &*uuid) }
     }
 
     /// A UUID out of its text.
@@ -54,7 +83,8 @@ pub extern "C" fn rd_kafka_Uuid_new(most: i64, least: i64) -> *mut Uuid {
 pub unsafe extern "C" fn rd_kafka_Uuid_copy(uuid: *const Uuid) -> *mut Uuid {
     guarded_local(ptr::null_mut(), || {
         // SAFETY: NULL or a UUID, says the caller.
-        unsafe { uuid.as_ref() }.map_or(ptr::null_mut(), |uuid| Box::into_raw(Box::new(uuid.clone())))
+        unsafe { Uuid::of(uuid) }
+            .map_or(ptr::null_mut(), |uuid| Box::into_raw(Box::new(Uuid::new(uuid.most, uuid.least))))
     })
 }
 
@@ -62,10 +92,8 @@ pub unsafe extern "C" fn rd_kafka_Uuid_copy(uuid: *const Uuid) -> *mut Uuid {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_Uuid_destroy(uuid: *mut Uuid) {
     guarded_local((), || {
-        if !uuid.is_null() {
-            // SAFETY: UUIDs come from `Box::into_raw`, and the caller gives this one up.
-            drop(unsafe { Box::from_raw(uuid) });
-        }
+        // SAFETY: NULL or a UUID from `Box::into_raw`, or a lent one, which is of another kind; the caller gives it up.
+        unsafe { graves::bury(uuid) };
     });
 }
 
@@ -73,21 +101,21 @@ pub unsafe extern "C" fn rd_kafka_Uuid_destroy(uuid: *mut Uuid) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_Uuid_base64str(uuid: *const Uuid) -> *const c_char {
     // SAFETY: NULL or a UUID, says the caller.
-    unsafe { uuid.as_ref() }.map_or(ptr::null(), |uuid| uuid.text.as_ptr())
+    unsafe { Uuid::of(uuid) }.map_or(ptr::null(), |uuid| uuid.text.as_ptr())
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_Uuid_most_significant_bits(uuid: *const Uuid) -> i64 {
     // SAFETY: NULL or a UUID, says the caller.
-    unsafe { uuid.as_ref() }.map_or(0, |uuid| uuid.most)
+    unsafe { Uuid::of(uuid) }.map_or(0, |uuid| uuid.most)
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_Uuid_least_significant_bits(uuid: *const Uuid) -> i64 {
     // SAFETY: NULL or a UUID, says the caller.
-    unsafe { uuid.as_ref() }.map_or(0, |uuid| uuid.least)
+    unsafe { Uuid::of(uuid) }.map_or(0, |uuid| uuid.least)
 }
 
 #[cfg(test)]

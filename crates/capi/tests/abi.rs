@@ -241,7 +241,7 @@ fn programs_in_c_pass() {
 }
 
 /// Handles that a function may get: how C makes one, and how it gives it up.
-const HANDLES: [(&str, &str, &str); 9] = [
+const HANDLES: [(&str, &str, &str); 10] = [
     ("rd_kafka_t", "rd_kafka_new(RD_KAFKA_PRODUCER, NULL, NULL, 0)", "rd_kafka_destroy"),
     ("rd_kafka_topic_t", "rd_kafka_topic_new(client, \"topic\", NULL)", "rd_kafka_topic_destroy"),
     ("rd_kafka_queue_t", "rd_kafka_queue_new(client)", "rd_kafka_queue_destroy"),
@@ -250,6 +250,7 @@ const HANDLES: [(&str, &str, &str); 9] = [
     ("rd_kafka_headers_t", "rd_kafka_headers_new(1)", "rd_kafka_headers_destroy"),
     ("rd_kafka_error_t", "rd_kafka_error_new(1, \"text\")", "rd_kafka_error_destroy"),
     ("rd_kafka_AdminOptions_t", "rd_kafka_AdminOptions_new(client, 0)", "rd_kafka_AdminOptions_destroy"),
+    ("rd_kafka_Uuid_t", "rd_kafka_Uuid_new(1, 2)", "rd_kafka_Uuid_destroy"),
     ("rd_kafka_NewTopic_t", "rd_kafka_NewTopic_new(\"topic\", 1, 1, NULL, 0)", "rd_kafka_NewTopic_destroy"),
 ];
 

@@ -237,7 +237,7 @@ fn described(names: &[String], cluster: ClusterDescription) -> Outcome {
     let described =
         names.iter().filter_map(|name| topics.remove(name.as_str())).map(|topic| TopicDescription {
             name: c_text(&topic.name),
-            id: topic.id.as_deref().and_then(Uuid::parse).unwrap_or_else(|| Uuid::new(0, 0)),
+            id: topic.id.as_deref().and_then(Uuid::parse).unwrap_or_else(|| Uuid::new(0, 0)).lent(),
             is_internal: topic.is_internal,
             error: topic
                 .error

@@ -105,7 +105,7 @@ pub unsafe extern "C" fn rd_kafka_ListOffsets(
     // SAFETY: as the caller says.
     unsafe {
         call(rk, options, rkqu, LISTED, |admin, options| {
-            let list = topic_partitions.as_ref().ok_or_else(|| Failure::misuse("no list of partitions"))?;
+            let list = List::of(topic_partitions).ok_or_else(|| Failure::misuse("no list of partitions"))?;
             let asked = questions(list)?;
             let named: Vec<_> =
                 asked.iter().map(|(name, partition, spec)| (name.as_str(), *partition, *spec)).collect();

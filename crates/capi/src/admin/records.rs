@@ -74,7 +74,7 @@ fn outcome(asked: &[(String, i32, i64)], answers: Result<Vec<Result<i64, Error>>
 pub unsafe extern "C" fn rd_kafka_DeleteRecords_new(before_offsets: *const List) -> *mut DeleteRecords {
     guarded_local(ptr::null_mut(), || {
         // SAFETY: NULL or a list, says the caller.
-        let Some(list) = (unsafe { before_offsets.as_ref() }) else { return ptr::null_mut() };
+        let Some(list) = (unsafe { List::of(before_offsets) }) else { return ptr::null_mut() };
         let partitions = list.elements().iter();
         let partitions = partitions
             .map(|element| (element.name().to_owned(), element.partition, element.offset))

@@ -378,6 +378,49 @@ static void doze(int millis) {
         nanosleep(&time, NULL);
 }
 
+/* Structures that applications look into, after they were given up. */
+static void given_up(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list) {
+        const struct rd_kafka_metadata *metadata;
+        rd_kafka_topic_partition_list_t *assigned;
+        rd_kafka_queue_t *queue = rd_kafka_queue_get_main(rk);
+        int i;
+
+        row("a list that is gone has no elements", list->cnt > 0, 0, 0);
+        row("and gets none", rd_kafka_topic_partition_list_add(list, "table", 0) == NULL, 1, 0);
+        rd_kafka_topic_partition_list_add_range(list, "table", 0, 3);
+        row("nothing is found there", rd_kafka_topic_partition_list_find(list, "table", 0) == NULL, 1, 0);
+        row("nothing is changed", rd_kafka_topic_partition_list_set_offset(list, "table", 0, 1),
+            RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, 0);
+        row("nothing is removed", rd_kafka_topic_partition_list_del(list, "table", 0), 0, 0);
+        row("nor by its place", rd_kafka_topic_partition_list_del_by_idx(list, 0), 0, 0);
+        row("it can't be copied", rd_kafka_topic_partition_list_copy(list) == NULL, 1, 0);
+        rd_kafka_topic_partition_list_sort(list, NULL, NULL);
+        row("it is no assignment, nor the end of one", rd_kafka_assign(rk, list), INVALID, 0);
+        row("the assignment is what it was", rd_kafka_assignment(rk, &assigned), OK, 0);
+        row("of one partition", assigned->cnt, 1, 0);
+        rd_kafka_topic_partition_list_destroy(assigned);
+        row("nothing is added by it", object(rd_kafka_incremental_assign(rk, list)), INVALID, 0);
+        row("nothing is taken away", object(rd_kafka_incremental_unassign(rk, list)), INVALID, 0);
+        row("nothing paused", rd_kafka_pause_partitions(rk, list), INVALID, 0);
+        row("nothing resumed", rd_kafka_resume_partitions(rk, list), INVALID, 0);
+        row("nothing sought", object(rd_kafka_seek_partitions(rk, list, 0)), INVALID, 0);
+        row("no position told", rd_kafka_position(rk, list), INVALID, 0);
+        row("no offset committed, and not those that are stored", rd_kafka_commit(rk, list, 0), INVALID, 0);
+        row("nor to a queue", rd_kafka_commit_queue(rk, list, queue, NULL, NULL), INVALID, 0);
+        row("nor asked for", rd_kafka_committed(rk, list, 0), INVALID, 0);
+        row("nor stored", rd_kafka_offsets_store(rk, list), INVALID, 0);
+        row("no time looked for", rd_kafka_offsets_for_times(rk, list, 0), INVALID, 0);
+        row("no records deleted", rd_kafka_DeleteRecords_new(list) == NULL, 1, 0);
+        for (i = 0; i < 3; i++)
+                rd_kafka_topic_partition_list_destroy(list);
+        row("metadata", rd_kafka_metadata(rk, 0, NULL, &metadata, 10000), OK, 0);
+        for (i = 0; i < 3; i++)
+                rd_kafka_metadata_destroy(metadata);
+        row("metadata that is gone has no brokers", metadata->broker_cnt > 0, 0, 0);
+        row("nor topics", metadata->topic_cnt, 0, 0);
+        rd_kafka_queue_destroy(queue);
+}
+
 static void consuming(void) {
         rd_kafka_t *rk = start(RD_KAFKA_CONSUMER, configured());
         rd_kafka_t *second = start(RD_KAFKA_CONSUMER, configured());
@@ -434,6 +477,7 @@ static void consuming(void) {
             rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("table"), RD_KAFKA_V_VALUE(text, 4), RD_KAFKA_V_END), INVALID, EINVAL);
         row("nor flush", rd_kafka_flush(rk, 0), RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED, 0);
         rd_kafka_topic_partition_list_destroy(list);
+        given_up(rk, list);
 
         /* Queues after their end, and while somebody waits for them. */
         queue = rd_kafka_queue_new(second);
