@@ -174,6 +174,17 @@ impl TopicConf {
         }
     }
 
+    /// What `said` and the default topic's configuration say together.
+    pub(crate) fn of_client(said: RawConfig, default: Option<&Self>) -> Self {
+        let mut conf = default.map_or_else(Self::new, Self::duplicate);
+        let default = std::mem::replace(&mut conf.raw, said);
+        for entry in default.iter().filter(|entry| entry.is_modified) {
+            // What one of the two takes, the other does.
+            let _ = conf.raw.set(entry.property, &entry.value);
+        }
+        conf
+    }
+
     /// Adds what was said of the topic to a client's configuration.
     pub(crate) fn add_to(&self, raw: &mut RawConfig) {
         let entries = self.raw.iter().filter(|entry| entry.is_modified && entry.value != "inherit");
@@ -181,11 +192,6 @@ impl TopicConf {
             // What one topic takes, the other does, or it keeps what it has.
             let _ = raw.set(entry.property, &entry.value);
         }
-    }
-
-    /// True if something was said that a client with other defaults would not do.
-    pub(crate) fn says_something(&self) -> bool {
-        self.partitioner.is_some() || self.raw.iter().any(|entry| entry.is_modified)
     }
 }
 
@@ -544,10 +550,8 @@ pub unsafe extern "C" fn rd_kafka_topic_conf_dup(conf: *const TopicConf) -> *mut
 pub unsafe extern "C" fn rd_kafka_default_topic_conf_dup(rk: *const Client) -> *mut TopicConf {
     guarded_local(ptr::null_mut(), || {
         // SAFETY: NULL or a client, says the caller.
-        unsafe { Client::of(rk) }.map_or(ptr::null_mut(), |client| {
-            let copy = client.conf().topic.as_ref().map_or_else(TopicConf::new, |topic| topic.duplicate());
-            Box::into_raw(Box::new(copy))
-        })
+        unsafe { Client::of(rk) }
+            .map_or(ptr::null_mut(), |client| Box::into_raw(Box::new(client.default_topic_conf())))
     })
 }
 

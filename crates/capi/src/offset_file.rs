@@ -60,14 +60,13 @@ impl Client {
         partition: i32,
         from: Offset,
     ) -> Option<Result<Offset, String>> {
-        if self.old_consumer_property(topic, "offset.store.method") != "file" {
+        if topic.property("offset.store.method") != "file" {
             return None;
         }
         let name = file_name(topic.name(), partition, self.property("group.id").as_deref());
-        let path = place(&self.old_consumer_property(topic, "offset.store.path"), &name);
-        let millis =
-            |name| self.old_consumer_property(topic, name).parse::<u64>().ok().map(Duration::from_millis);
-        let commits = self.old_consumer_property(topic, "auto.commit.enable") == "true";
+        let path = place(topic.property("offset.store.path"), &name);
+        let millis = |name| topic.property(name).parse::<u64>().ok().map(Duration::from_millis);
+        let commits = topic.property("auto.commit.enable") == "true";
         let is_usable = !path.exists() || path.is_file();
         let known =
             if is_usable { read(&path, self.opener()) } else { Err("it is not a regular file".to_owned()) };
@@ -97,7 +96,7 @@ impl Client {
             self.error(code::_FS, text);
             None
         });
-        Some(match (known, &*self.old_consumer_property(topic, "auto.offset.reset")) {
+        Some(match (known, topic.property("auto.offset.reset")) {
             (Some(offset), _) => Ok(Offset::At(offset)),
             (None, "smallest" | "earliest" | "beginning") => Ok(Offset::Beginning),
             (None, "largest" | "latest" | "end") => Ok(Offset::End),
@@ -107,21 +106,6 @@ impl Client {
                 path.display()
             )),
         })
-    }
-
-    /// A property of a topic that only the older calls know: as the topic's configuration says, the default topic's, or
-    /// the client's.
-    fn old_consumer_property(&self, topic: &Topic, name: &str) -> String {
-        let of_topic = topic.conf();
-        let default = self.conf().topic.as_deref();
-        let said = [Some(of_topic), default].into_iter().flatten().find(|conf| conf.raw.is_modified(name));
-        let is_the_groups = matches!(name, "auto.commit.interval.ms");
-        match said {
-            Some(conf) => conf.raw.get(name).unwrap_or_default().to_owned(),
-            // In a client's configuration that name is the group's.
-            None if is_the_groups => of_topic.raw.get(name).unwrap_or_default().to_owned(),
-            None => self.property(name).unwrap_or_default(),
-        }
     }
 
     fn keep_offset_file(&self, partition: (String, i32), file: OffsetFile) {

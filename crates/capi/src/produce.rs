@@ -272,7 +272,8 @@ impl Message {
         unsafe { (bytes(self.payload, self.len), bytes(self.key, self.key_len)) }
     }
 
-    /// As a record without headers.
+    /// As a record without headers. Its number is the message that was made of it, or else the application's pointer, at
+    /// which only a partitioner looks.
     ///
     /// # Safety
     ///
@@ -283,7 +284,8 @@ impl Message {
         let (payload, key) = unsafe { self.bytes() };
         let partition = (self.partition >= 0).then_some(self.partition);
         let timestamp = (self.timestamp > 0).then_some(self.timestamp);
-        Record::of(partition, timestamp, key, payload, number(held))
+        let number = if held.is_null() { self.opaque as u64 } else { number(held) };
+        Record::of(partition, timestamp, key, payload, number)
     }
 }
 

@@ -10,6 +10,7 @@ use std::{
 };
 
 use ottla::OffsetReset;
+use parking_lot::Mutex;
 
 use crate::{
     boundary::{Handle, Tag, guarded_for, guarded_local, handle, text},
@@ -30,8 +31,11 @@ pub struct Topic {
     client: Arc<Client>,
     name: CString,
     conf: TopicConf,
+    /// It was given to the topic. Otherwise it is that of all topics of the client.
+    has_own_conf: bool,
     /// The way to the producer, once something was produced.
     producing: OnceLock<Producing>,
+    starting: Mutex<()>,
 }
 
 // SAFETY: `repr(C)`, the tag comes first.
@@ -56,10 +60,12 @@ impl Drop for Topic {
 }
 
 impl Topic {
-    pub(crate) fn new(client: Arc<Client>, name: &str, conf: TopicConf) -> Arc<Self> {
+    pub(crate) fn new(client: Arc<Client>, name: &str, own: Option<TopicConf>) -> Arc<Self> {
         let (tag, name) = (Tag::of::<Self>(), CString::new(name).unwrap_or_default());
-        let handles = AtomicUsize::new(0);
-        graves::begin(Arc::new(Self { tag, handles, client, name, conf, producing: OnceLock::new() }))
+        let has_own_conf = own.is_some();
+        let conf = own.unwrap_or_else(|| client.default_topic_conf());
+        let (handles, producing, starting) = (AtomicUsize::new(0), OnceLock::new(), Mutex::new(()));
+        graves::begin(Arc::new(Self { tag, handles, client, name, conf, has_own_conf, producing, starting }))
     }
 
     #[inline]
@@ -71,8 +77,14 @@ impl Topic {
         self.name.to_str().unwrap_or_default()
     }
 
+    /// What was said of it, or else of all topics of the client.
     pub(crate) const fn conf(&self) -> &TopicConf {
         &self.conf
+    }
+
+    /// Its configuration was given to it and says everything, whatever the client's says of topics.
+    pub(crate) const fn has_own_conf(&self) -> bool {
+        self.has_own_conf
     }
 
     /// The way to the producer.
@@ -84,21 +96,32 @@ impl Topic {
         }
     }
 
-    /// Tells the consumer where this topic goes on when its offset isn't there, if its configuration says so.
+    /// What holds for the topic.
+    pub(crate) fn property(&self, name: &str) -> &str {
+        self.conf.raw.get(name).unwrap_or_default()
+    }
+
+    /// Tells the consumer where this topic goes on when its offset isn't there, if it has a configuration of its own.
     pub(crate) fn set_auto_offset_reset(&self) {
-        let raw = &self.conf.raw;
-        if raw.is_modified("auto.offset.reset")
+        if self.has_own_conf
             && let Some(consumer) = self.client.consumer()
         {
-            let value = raw.get("auto.offset.reset").unwrap_or_default();
-            consumer.set_auto_offset_reset(self.name(), OffsetReset::of(value));
+            let reset = OffsetReset::of(self.property("auto.offset.reset"));
+            consumer.set_auto_offset_reset(self.name(), reset);
         }
     }
 
     #[cold]
     fn start_producing(&self) -> Result<&Producing, c_int> {
-        let producing = self.client.producing(self)?;
-        Ok(self.producing.get_or_init(|| producing))
+        self.client.ensure_started()?;
+        let _starting = self.starting.lock();
+        match self.producing.get() {
+            Some(producing) => Ok(producing),
+            None => {
+                let producing = self.client.producing(self)?;
+                Ok(self.producing.get_or_init(|| producing))
+            }
+        }
     }
 
     /// A reference for the application.
@@ -122,6 +145,15 @@ pub unsafe extern "C" fn rd_kafka_topic_new(
             set_last(code::_INVALID_ARG);
             return ptr::null();
         };
+        let is_new = client.topic_if_any(&name).is_none();
+        if let (true, Some(Err(error))) = (is_new, given.map(|conf| client.check_topic_conf(conf))) {
+            let line = format!("the configuration of topic \"{name}\" contradicts the client's: {error}");
+            client.log(3, c"TOPICCONF", &line);
+            // SAFETY: a configuration, which no topic has: it is freed all the same.
+            unsafe { graves::bury(conf) };
+            set_last(code::_INVALID_ARG);
+            return ptr::null();
+        }
         match client.topic(&name, given.map(TopicConf::duplicate)) {
             Ok(topic) => {
                 // SAFETY: NULL or a configuration, which belongs to the topic from now on.

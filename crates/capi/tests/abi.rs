@@ -16,7 +16,7 @@ use std::{
 };
 
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster, Fault, FaultAction};
-use ottla_protocol::api::ApiKey;
+use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -238,6 +238,39 @@ fn programs_in_c_pass() {
         }
         run(with_library(&folder, program).arg(cluster.bootstrap_servers()));
     }
+}
+
+#[test]
+fn topics_with_configurations_of_their_own_share_the_connections_of_their_client() {
+    let folder = folder("topics");
+    let options = ClusterOptions { brokers: 2, partitions: 4, ..ClusterOptions::default() };
+    let cluster = EmbeddedCluster::start(options).unwrap();
+    cluster.control(|control| {
+        for topic in ["hasty", "patient"] {
+            let error = FaultAction::Error(ErrorCode::NOT_ENOUGH_REPLICAS);
+            control.inject(Fault::new(error).api(ApiKey::Produce).topic(topic));
+        }
+        control.record_requests();
+    });
+    let program = program(&folder, &here("tests/topics.c"));
+    let servers = cluster.bootstrap_servers();
+    run(with_library(&folder, &program).args([&servers, "one client"]));
+    let requests = cluster.control(|control| control.take_requests());
+    for broker in cluster.control(|control| control.brokers()) {
+        let of_broker = requests.iter().filter(|request| request.broker == broker);
+        let produce: Vec<_> = of_broker.filter(|request| request.api == ApiKey::Produce).collect();
+        let connections: BTreeSet<_> = produce.iter().map(|request| request.connection).collect();
+        assert_eq!(connections.len(), 1, "{broker:?}");
+        assert!(produce.len() >= 2, "a request with acks, and one without");
+    }
+    run(with_library(&folder, &program).arg(&servers));
+    let codecs = |topic: &str| -> BTreeSet<u8> {
+        let batches =
+            (0..4).flat_map(|partition| cluster.control(|control| control.batches(topic, partition)));
+        batches.map(|batch| batch[22] & 7).collect()
+    };
+    const GZIP: u8 = 1;
+    assert_eq!((codecs("all"), codecs("none")), (BTreeSet::from([0]), BTreeSet::from([GZIP])));
 }
 
 /// Handles that a function may get: how C makes one, and how it gives it up.

@@ -23,6 +23,7 @@ mod consumer;
 mod moment;
 mod producer;
 mod start;
+mod topic_builder;
 mod wait;
 
 pub use admin::{Admin, AdminOptions};
@@ -74,6 +75,7 @@ pub use ottla_protocol::{
 };
 pub use producer::{Delivery, Producer, ProducerBuilder, RecordMetadata, SendBatchError, Topic};
 pub use start::running_threads;
+pub use topic_builder::{TopicBuilder, check_topic_config};
 
 /// The README's examples are compiled with the documentation's.
 #[cfg(doctest)]

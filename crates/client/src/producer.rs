@@ -11,7 +11,7 @@ use std::{
 
 use ottla_core::{
     cluster::command::Command,
-    config::{ConfigError, ConfigErrorKind, ProducerView, RawConfig, TopicView},
+    config::{ConfigError, ProducerView, RawConfig},
     error::{Error, ErrorKind, Result},
     event::{Event, EventQueue},
     observer::Observer,
@@ -22,6 +22,7 @@ use ottla_core::{
         sender::Purge,
         shared::ProducerShared,
         topic::ProducerTopic,
+        topic_settings::TopicSettings,
     },
     stats::Statistics,
 };
@@ -32,6 +33,7 @@ use crate::{
     config::Config,
     moment::Moment,
     start,
+    topic_builder::TopicBuilder,
     wait::{check_may_wait, in_callback, thread_waker, wait_for},
 };
 
@@ -129,7 +131,12 @@ impl Producer {
 
     /// A handle to a topic. Nothing is asked of the cluster about a topic that was used before.
     pub fn topic(&self, name: &str) -> Topic {
-        let (topic, is_new) = self.inner.shared.topic(name);
+        self.topic_with_settings(name, self.inner.shared.topic_settings())
+    }
+
+    /// The same with settings that count if the topic was not used before.
+    pub(crate) fn topic_with_settings(&self, name: &str, settings: &TopicSettings) -> Topic {
+        let (topic, is_new) = self.inner.shared.topic_with(name, settings);
         if is_new {
             match check_topic_name(name) {
                 Ok(()) => self.inner.client.command(Command::Topic(Arc::clone(&topic))),
@@ -141,24 +148,26 @@ impl Producer {
         Topic { inner: Arc::clone(&self.inner), topic }
     }
 
-    /// A handle to a topic with a property of its own: `broker.linger.ms`, which holds for all handles to the topic from now
-    /// on. The error names the property; what else may differ from topic to topic needs a producer of its own.
+    /// A handle to a topic with properties of its own, such as `acks` or `compression.type`. See [`TopicBuilder`].
     pub fn topic_with(&self, name: &str, properties: &[(&str, &str)]) -> Result<Topic, ConfigError> {
-        let mut own = RawConfig::topic(self.inner.config.profile());
+        let mut builder = self.topic_builder(name);
         for (property, value) in properties {
-            own.set(property, value)?;
-            if *property != "broker.linger.ms" {
-                let reason = "a topic can't have its own here; make a producer of its own for the topic";
-                let kind = ConfigErrorKind::Refused { value: (*value).to_owned(), reason };
-                return Err(ConfigError { property: (*property).to_owned(), kind, place: None });
-            }
+            builder = builder.set(property, value)?;
         }
-        let view = TopicView::new(&self.inner.config, &own)?;
-        let topic = self.topic(name);
-        if let Some(linger) = view.linger {
-            self.inner.shared.set_topic_linger(&topic.topic, linger);
-        }
-        Ok(topic)
+        builder.build()
+    }
+
+    /// Makes a handle to a topic with settings of its own.
+    pub fn topic_builder<'a>(&'a self, name: &'a str) -> TopicBuilder<'a> {
+        TopicBuilder::new(self, name, RawConfig::topic(self.inner.config.profile()))
+    }
+
+    pub(crate) fn config(&self) -> &RawConfig {
+        &self.inner.config
+    }
+
+    pub(crate) fn shared(&self) -> &ProducerShared {
+        &self.inner.shared
     }
 
     /// Takes a record for a topic, without waiting. See [`Topic::send`].
@@ -342,6 +351,14 @@ impl ProducerBuilder<'_> {
 }
 
 impl Topic {
+    pub(crate) fn settings(&self) -> &TopicSettings {
+        self.topic.settings()
+    }
+
+    pub(crate) fn set_linger(&self, linger: Duration) {
+        self.inner.shared.set_topic_linger(&self.topic, linger);
+    }
+
     /// Takes a record, without waiting: it is copied into a batch, which is sent when it is full or has lingered. An
     /// error says why it was not taken; with [`SendError::QueueFull`] try again when reports came.
     #[inline]

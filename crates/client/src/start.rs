@@ -17,7 +17,7 @@ use ottla_core::{
     completion::completion,
     config::{
         Acks, ClientView, CompressionCodec, Linger as LingerView, MetadataRecovery, ProducerView,
-        TopicRecreatePolicy,
+        TopicRecreatePolicy, TopicView,
     },
     error::{Error, ErrorKind, Result},
     event::EventQueue,
@@ -26,7 +26,9 @@ use ottla_core::{
     produce::{
         accumulator::BatchLimits,
         collector::Linger,
+        partitioner::Partitioner,
         shared::{ProducerSettings, ProducerShared},
+        topic_settings::TopicSettings,
     },
     rng::Rng,
     stats::{Gather, Statistics},
@@ -171,11 +173,7 @@ impl Identity {
 pub fn producer_settings(view: &ProducerView) -> ProducerSettings {
     let message_timeout = view.topic.message_timeout;
     ProducerSettings {
-        acks: match view.topic.acks {
-            Acks::None => 0,
-            Acks::Leader => 1,
-            Acks::All => -1,
-        },
+        acks: acks_number(view.topic.acks),
         acks_timeout: view.topic.request_timeout,
         answer_timeout: view.client.socket_timeout,
         message_timeout,
@@ -183,13 +181,7 @@ pub fn producer_settings(view: &ProducerView) -> ProducerSettings {
         retry_backoff: view.client.retry_backoff,
         retry_backoff_max: view.client.retry_backoff_max,
         max_in_flight: view.client.max_in_flight,
-        compression: match view.topic.compression.codec {
-            CompressionCodec::None => Compression::None,
-            CompressionCodec::Gzip => Compression::Gzip,
-            CompressionCodec::Snappy => Compression::Snappy,
-            CompressionCodec::Lz4 => Compression::Lz4,
-            CompressionCodec::Zstd => Compression::Zstd,
-        },
+        compression: codec(view.topic.compression.codec),
         compression_level: view.topic.compression.level,
         linger: match view.linger {
             LingerView::PerPartition(linger) => Linger::Partition(linger),
@@ -201,9 +193,7 @@ pub fn producer_settings(view: &ProducerView) -> ProducerSettings {
         batch: BatchLimits {
             max_bytes: view.batch_size,
             max_records: view.batch_num_messages,
-            max_age_nanos: message_timeout
-                .and_then(|timeout| u64::try_from((timeout / 20).as_nanos()).ok())
-                .unwrap_or(u64::MAX),
+            max_age_nanos: max_age_nanos(message_timeout),
             sums_early: view.topic.compression.codec == CompressionCodec::None,
         },
         max_message_bytes: view.message_max_bytes,
@@ -218,6 +208,50 @@ pub fn producer_settings(view: &ProducerView) -> ProducerSettings {
         keep_opaques: true,
         mutation: ottla_core::mutation::Mutation::NONE,
     }
+}
+
+/// What it needs of a topic's own; without a partitioner it is that of the producer's other topics.
+pub fn topic_settings(
+    view: &TopicView,
+    of_producer: &TopicSettings,
+    partitioner: Option<Arc<Partitioner>>,
+) -> TopicSettings {
+    TopicSettings {
+        acks: acks_number(view.acks),
+        acks_timeout: view.request_timeout,
+        message_timeout: view.message_timeout,
+        compression: codec(view.compression.codec),
+        compression_level: view.compression.level,
+        batch: BatchLimits {
+            max_age_nanos: max_age_nanos(view.message_timeout),
+            sums_early: view.compression.codec == CompressionCodec::None,
+            ..of_producer.batch
+        },
+        partitioner: partitioner.unwrap_or_else(|| Arc::clone(&of_producer.partitioner)),
+    }
+}
+
+const fn acks_number(acks: Acks) -> i16 {
+    match acks {
+        Acks::None => 0,
+        Acks::Leader => 1,
+        Acks::All => -1,
+    }
+}
+
+const fn codec(codec: CompressionCodec) -> Compression {
+    match codec {
+        CompressionCodec::None => Compression::None,
+        CompressionCodec::Gzip => Compression::Gzip,
+        CompressionCodec::Snappy => Compression::Snappy,
+        CompressionCodec::Lz4 => Compression::Lz4,
+        CompressionCodec::Zstd => Compression::Zstd,
+    }
+}
+
+/// How long a batch may collect, so that its records time out close to their own time.
+fn max_age_nanos(message_timeout: Option<Duration>) -> u64 {
+    message_timeout.and_then(|timeout| u64::try_from((timeout / 20).as_nanos()).ok()).unwrap_or(u64::MAX)
 }
 
 /// Random numbers that differ from client to client.

@@ -1,8 +1,8 @@
-//! What runs below a client's handle: a producer or a consumer of `ottla`, started when there are brokers to start from, and
-//! the producers of topics that have a configuration of their own.
+//! What runs below a client's handle: a producer or a consumer of `ottla`, started when there are brokers to start from.
+//! A topic with a configuration of its own differs in that only: everything else it shares with the others.
 
 use std::{
-    ffi::c_int,
+    ffi::{c_int, c_void},
     ptr,
     sync::{Arc, Weak},
     task::Context,
@@ -10,14 +10,15 @@ use std::{
 };
 
 use ottla::{
-    Admin, Config, Consumer, DeliverySink, Error, ErrorKind, PartitionChoice, Partitioner, Producer, Purge,
+    Admin, Config, ConfigError, Consumer, DeliverySink, Error, ErrorKind, PartitionChoice, Partitioner,
+    Producer, Purge,
 };
 
 use super::{Client, serve::EventWaker};
 use crate::{
     boundary::{Opaque, guarded_for},
     codes::code,
-    conf::{PartitionerCb, below},
+    conf::{PartitionerCb, TopicConf, below},
     error::code_of,
     interceptors::kind,
     message::Held,
@@ -72,20 +73,7 @@ impl Client {
             }
             Core::Consumer(builder.build()?)
         } else {
-            let partitioner =
-                self.conf.topic.as_ref().and_then(|topic| topic.partitioner.map(|cb| (cb, topic.opaque)));
-            let (producer, reports) =
-                self.start_producer(&config, partitioner.is_some(), |mut builder| {
-                    if let Some(sink) = self.statistics_sink() {
-                        builder = builder.on_statistics(sink);
-                    }
-                    match partitioner {
-                        Some((callback, opaque)) => {
-                            builder.partitioner(application_partitioner(callback, opaque))
-                        }
-                        None => builder,
-                    }
-                })?;
+            let (producer, reports) = self.start_producer(&config)?;
             Core::Producer(producer, reports)
         };
         let core = self.core.get_or_init(|| core);
@@ -102,23 +90,26 @@ impl Client {
         Ok(core)
     }
 
-    fn start_producer<'a>(
-        &self,
-        config: &'a Config,
-        has_partitioner: bool,
-        with: impl FnOnce(ottla::ProducerBuilder<'a>) -> ottla::ProducerBuilder<'a>,
-    ) -> Result<(Producer, Arc<Reports>), Error> {
+    fn start_producer(&self, config: &Config) -> Result<(Producer, Arc<Reports>), Error> {
+        let partitioner =
+            self.conf.topic.as_ref().and_then(|topic| topic.partitioner.map(|cb| (cb, topic.opaque)));
         let callbacks = &self.conf.callbacks;
         let wants_reports =
             callbacks.dr.is_some() || callbacks.dr_msg.is_some() || wants(self.conf.events, event_type::DR);
         let only_errors = config.raw().get("delivery.report.only.error").is_ok_and(|value| value == "true");
         let queue = wants_reports.then(|| Arc::clone(&self.main));
         let intercepted = self.interceptors.has(kind::SEND | kind::ACKNOWLEDGEMENT);
-        let has_messages = wants_reports || has_partitioner || intercepted;
+        let has_messages = wants_reports || partitioner.is_some() || intercepted;
         let witness = self.interceptors.has(kind::ACKNOWLEDGEMENT).then(|| Weak::clone(&self.me));
         let reports = Arc::new(Reports::new(queue, only_errors, has_messages, witness));
         let sink: Arc<dyn DeliverySink> = Arc::clone(&reports) as _;
-        let mut builder = with(Producer::builder(config));
+        let mut builder = Producer::builder(config);
+        if let Some(sink) = self.statistics_sink() {
+            builder = builder.on_statistics(sink);
+        }
+        if let Some((callback, opaque)) = partitioner {
+            builder = builder.partitioner(application_partitioner(callback, opaque, None));
+        }
         if has_messages {
             builder = builder.sink(sink);
         }
@@ -130,41 +121,48 @@ impl Client {
         }
         let producer = builder.build()?;
         reports.set_producer(Some(producer.clone()));
-        self.producers.lock().push((producer.clone(), Arc::clone(&reports)));
         Ok((producer, reports))
     }
 
-    /// The way of a topic's messages.
-    pub(crate) fn producing(&self, topic: &Topic) -> Result<Producing, c_int> {
+    /// Starts what runs, which may call the application.
+    pub(crate) fn ensure_started(&self) -> Result<(), c_int> {
         let failed = |error: Error| {
             if error.kind() == ErrorKind::InvalidArgument { code::_INVALID_ARG } else { code_of(&error) }
         };
-        let (producer, reports) = match self.core().map_err(failed)? {
-            Core::Consumer(_) => return Err(code::_INVALID_ARG),
-            Core::Producer(producer, reports) => (producer.clone(), Arc::clone(reports)),
+        self.core().map(drop).map_err(failed)
+    }
+
+    /// The way of a topic's messages, for a client that has started. One thread at a time asks for a topic.
+    pub(crate) fn producing(&self, topic: &Topic) -> Result<Producing, c_int> {
+        let Some(Core::Producer(producer, reports)) = self.core.get() else {
+            return Err(code::_INVALID_ARG);
         };
         let max_bytes = self.raw.lock().get("message.max.bytes").ok().and_then(|size| size.parse().ok());
+        let has_messages = reports.has_messages();
         let conf = topic.conf();
-        let (producer, reports) = if conf.says_something() {
-            let mut raw = self.raw.lock().clone();
-            conf.add_to(&mut raw);
-            let config = Config::from_raw(raw);
-            let partitioner = conf.partitioner;
-            let built = self.start_producer(&config, partitioner.is_some(), |builder| match partitioner {
-                Some(callback) => builder.partitioner(application_partitioner(callback, conf.opaque)),
-                None => builder,
-            });
-            built.map_err(failed)?
+        let way = if topic.has_own_conf() {
+            let mut builder = producer.topic_builder(topic.name()).config(conf.raw.clone());
+            if let Some(callback) = conf.partitioner {
+                // Without messages the records carry the application's pointers themselves.
+                let by_name = if has_messages { None } else { self.topic_if_any(topic.name()) };
+                let asked = by_name.map(|topic| Arc::downgrade(&topic));
+                builder = builder.partitioner(application_partitioner(callback, conf.opaque, asked));
+            }
+            builder.build().map_err(|_| code::_INVALID_ARG)?
         } else {
-            (producer, reports)
+            producer.topic(topic.name())
         };
         Ok(Producing {
-            topic: producer.topic(topic.name()),
-            has_messages: reports.has_messages(),
+            topic: way,
+            has_messages,
             max_bytes: max_bytes.unwrap_or(usize::MAX),
-            asks_partitioner: conf.partitioner.is_some()
-                || self.conf.topic.as_ref().is_some_and(|topic| topic.partitioner.is_some()),
+            asks_partitioner: conf.partitioner.is_some(),
         })
+    }
+
+    /// Why a new topic of this client can't have this configuration, if it can't.
+    pub(crate) fn check_topic_conf(&self, conf: &TopicConf) -> Result<(), ConfigError> {
+        if self.is_consumer { Ok(()) } else { ottla::check_topic_config(&self.raw.lock(), &conf.raw) }
     }
 
     /// The consumer, if this is one that has started.
@@ -194,20 +192,23 @@ impl Client {
         }
     }
 
-    pub(super) fn producers(&self) -> Vec<Producer> {
-        self.producers.lock().iter().map(|(producer, _)| producer.clone()).collect()
+    /// The producer, if this is one that has started and not ended.
+    fn producer(&self) -> Option<&Producer> {
+        match self.core.get() {
+            Some(Core::Producer(producer, _)) if !self.is_closing() => Some(producer),
+            _ => None,
+        }
     }
 
     /// Messages that have no report yet or whose report was not seen, and other entries that wait.
     fn out_queue_len(&self) -> usize {
-        self.producers().iter().map(Producer::in_queue).sum()
+        self.producer().map_or(0, Producer::in_queue)
     }
 
     fn flush(&self, timeout_ms: c_int) -> c_int {
         // A callback may destroy the client.
         let _held = self.me.upgrade();
-        let producers = self.producers();
-        let mut flushes: Vec<_> = producers.iter().map(|producer| Box::pin(producer.flush_async())).collect();
+        let mut flush = self.producer().map(|producer| Box::pin(producer.flush_async()));
         let by_events = wants(self.conf.events, event_type::DR);
         let until = deadline(timeout_ms.max(-1));
         let waker = self.main.waker();
@@ -217,8 +218,8 @@ impl Client {
                 self.main.serve(self, 0);
             }
             let mut context = Context::from_waker(&waker);
-            flushes.retain_mut(|flush| Future::poll(flush.as_mut(), &mut context).is_pending());
-            if flushes.is_empty() && self.out_queue_len() == 0 {
+            flush.take_if(|flush| Future::poll(flush.as_mut(), &mut context).is_ready());
+            if flush.is_none() && self.out_queue_len() == 0 {
                 return code::NO_ERROR;
             }
             if until.is_some_and(|until| Instant::now() >= until) {
@@ -229,14 +230,23 @@ impl Client {
     }
 }
 
-/// The application's partitioner as one of ours.
-fn application_partitioner(callback: PartitionerCb, opaque: Opaque) -> Partitioner {
+/// The application's partitioner as one of ours. Where records have no messages, their number is the application's pointer,
+/// and they are all of `topic`.
+fn application_partitioner(
+    callback: PartitionerCb,
+    opaque: Opaque,
+    topic: Option<Weak<Topic>>,
+) -> Partitioner {
     Partitioner::Custom(Box::new(move |choice: &PartitionChoice<'_>| {
         let opaque = opaque;
-        // SAFETY: the number is the address of the message's `Held`, which lives until its report.
-        let (topic, msg_opaque) = match unsafe { (choice.opaque as *const Held).as_ref() } {
-            Some(held) => (held.message.rkt, held.message.private),
-            None => (ptr::null(), ptr::null_mut()),
+        let counted = topic.as_ref().map(Weak::upgrade);
+        let (topic, msg_opaque) = match &counted {
+            Some(topic) => (topic.as_ref().map_or(ptr::null(), Arc::as_ptr), choice.opaque as *mut c_void),
+            // SAFETY: the number is the address of the message's `Held`, which lives until its report.
+            None => match unsafe { (choice.opaque as *const Held).as_ref() } {
+                Some(held) => (held.message.rkt, held.message.private),
+                None => (ptr::null(), ptr::null_mut()),
+            },
         };
         let key = choice.key.unwrap_or_default();
         let at = if choice.key.is_some() { key.as_ptr().cast() } else { ptr::null() };
@@ -276,11 +286,11 @@ pub unsafe extern "C" fn rd_kafka_purge(rk: *const Client, flags: c_int) -> c_in
             2 => Purge::IN_FLIGHT,
             _ => Purge::ALL,
         };
-        let producers = client.producers();
-        producers.iter().for_each(|producer| producer.purge(what));
+        let Some(producer) = client.producer() else { return code::NO_ERROR };
+        producer.purge(what);
         if flags & PURGE_NON_BLOCKING == 0 {
             // Who answers a question that came behind the purge has purged.
-            producers.iter().for_each(|producer| drop(producer.statistics()));
+            let _ = producer.statistics();
         }
         code::NO_ERROR
     })

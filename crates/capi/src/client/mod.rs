@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla::{Producer, Purge, RawConfig};
+use ottla::{Purge, RawConfig};
 use parking_lot::Mutex;
 
 use crate::{
@@ -37,7 +37,6 @@ use crate::{
     offsets::Offsets,
     op::Op,
     queue::Queue,
-    report::Reports,
     time::deadline,
     topic::Topic,
     transport::{AppTransport, Opener},
@@ -62,7 +61,6 @@ pub struct Client {
     consumer_queue: Option<Arc<Queue>>,
     core: OnceLock<Core>,
     starting: Mutex<()>,
-    producers: Mutex<Vec<(Producer, Arc<Reports>)>>,
     topics: Mutex<BTreeMap<String, Arc<Topic>>>,
     /// Queues of single partitions.
     partition_queues: Mutex<BTreeMap<(String, i32), Arc<Queue>>>,
@@ -156,7 +154,6 @@ impl Client {
                 consumer_queue,
                 core: OnceLock::new(),
                 starting: Mutex::new(()),
-                producers: Mutex::default(),
                 topics: Mutex::default(),
                 partition_queues: Mutex::default(),
                 other_queues: Mutex::default(),
@@ -224,9 +221,20 @@ impl Client {
             return Err(code::_INVALID_ARG);
         }
         let me = self.me.upgrade().ok_or(code::_DESTROY)?;
-        let topic = Topic::new(me, name, conf.unwrap_or_else(TopicConf::new));
+        let topic = Topic::new(me, name, conf);
         topics.insert(name.to_owned(), Arc::clone(&topic));
         Ok(topic)
+    }
+
+    /// What holds for topics without a configuration of their own.
+    pub(crate) fn default_topic_conf(&self) -> TopicConf {
+        let said = self.raw.lock().of_topics();
+        TopicConf::of_client(said, self.conf.topic.as_deref())
+    }
+
+    /// The topic of this name, if there is one.
+    pub(crate) fn topic_if_any(&self, name: &str) -> Option<Arc<Topic>> {
+        self.topics.lock().get(name).cloned()
     }
 
     /// The topics that were used.
@@ -367,8 +375,7 @@ impl Client {
     fn close(&self) {
         self.intercept_end();
         self.is_closing.store(true, Ordering::Release);
-        let producers = std::mem::take(&mut *self.producers.lock());
-        for (producer, reports) in &producers {
+        if let Some(Core::Producer(producer, reports)) = self.core.get() {
             // From now on reports free their messages, and nobody is told.
             reports.set_producer(None);
             producer.purge(Purge::ALL);

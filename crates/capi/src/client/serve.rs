@@ -103,7 +103,7 @@ impl Client {
         let me = Weak::clone(&self.me);
         is_wanted.then_some(move |mut statistics: ottla::Statistics| {
             if let Some(client) = me.upgrade().filter(|client| !client.is_closing()) {
-                // What the client is called here counts producers of topics, too.
+                // The name is the one that rd_kafka_name() tells.
                 statistics.name = client.name.to_string_lossy().into_owned();
                 client.main.push(Op::Stats(c_text(&statistics.to_json())));
             }

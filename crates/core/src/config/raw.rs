@@ -64,6 +64,23 @@ impl RawConfig {
         self.profile
     }
 
+    /// The same, as if nothing had been said about topics.
+    #[must_use]
+    pub fn without_topics(&self) -> RawConfig {
+        let mut other = self.clone();
+        other.said.retain(|(is_topic, _), _| !is_topic);
+        other
+    }
+
+    /// What was said about topics, as a topic's configuration.
+    #[must_use]
+    pub fn of_topics(&self) -> RawConfig {
+        let mut other = self.clone();
+        other.scope = Scope::Topic;
+        other.said.retain(|(is_topic, _), _| *is_topic);
+        other
+    }
+
     /// Sets a property. The last word counts, whichever of its names is used.
     ///
     /// `topic.` in front of a topic's property is allowed, as in kcat.
@@ -391,6 +408,23 @@ mod tests {
         config.unset("metadata.broker.list").unwrap();
         assert_eq!(config.get("bootstrap.servers").unwrap(), "");
         assert!(!config.is_modified("bootstrap.servers"));
+    }
+
+    #[test]
+    fn what_was_said_about_topics_can_be_told_from_the_rest() {
+        let mut config = RawConfig::new(Profile::Librdkafka);
+        for (name, value) in [("acks", "1"), ("linger.ms", "7"), ("compression.codec", "gzip")] {
+            config.set(name, value).unwrap();
+        }
+        let (rest, topics) = (config.without_topics(), config.of_topics());
+        assert_eq!((rest.get("acks").unwrap(), rest.get("linger.ms").unwrap()), ("-1", "7"));
+        assert_eq!(
+            rest.get("compression.codec").unwrap(),
+            "gzip",
+            "that one is the client's, for all topics"
+        );
+        assert_eq!((topics.get("acks").unwrap(), topics.get("compression.codec").unwrap()), ("1", "inherit"));
+        assert!(topics.iter().all(|entry| entry.scope == Scope::Topic));
     }
 
     #[test]

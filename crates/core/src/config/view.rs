@@ -140,7 +140,7 @@ pub struct TopicView {
     pub partitioner: PartitionerName,
     /// `compression.type` with its level.
     pub compression: Compression,
-    /// The topic's own `broker.linger.ms`.
+    /// The topic's own `broker.linger.ms`, or what its `message.timeout.ms` leaves of a linger that nobody asked for.
     pub linger: Option<Duration>,
 }
 
@@ -385,6 +385,10 @@ impl TopicView {
             let millis = own.float("broker.linger.ms");
             rules::topic_linger(client, own, millis, of_client == Linger::Auto, view.message_timeout)?;
             view.linger = Some(Duration::from_secs_f64(millis / 1000.0));
+        } else if let Linger::PerBroker(shortened) | Linger::PerPartition(shortened) = of_client
+            && of_client != linger(client, &topic(client, client)?, &mut Vec::new())?
+        {
+            view.linger = Some(shortened);
         }
         Ok(view)
     }

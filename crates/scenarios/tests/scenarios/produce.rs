@@ -24,6 +24,8 @@ ottla_scenarios::run_on_all!(
     flush_does_not_wait_for_the_linger,
     linger_of_both_kinds_is_kept,
     a_topic_with_a_linger_of_its_own_is_sent_by_that_one,
+    topics_with_settings_of_their_own_share_a_producer,
+    a_topics_settings_are_those_of_its_first_use,
     many_partitions_in_one_go,
     several_topics_share_a_producer,
 );
@@ -301,8 +303,6 @@ fn linger_of_both_kinds_is_kept(backend: &Backend) {
 fn a_topic_with_a_linger_of_its_own_is_sent_by_that_one(backend: &Backend) {
     let (hasty, patient) = (backend.topic(1), backend.topic(1));
     let producer = backend.producer(&[("broker.linger.ms", "20000")]);
-    let refused = producer.topic_with(&hasty, &[("acks", "1")]).unwrap_err().to_string();
-    assert!(refused.contains("`acks`") && refused.contains("a producer of its own"), "{refused}");
     let topic = producer.topic_with(&hasty, &[("broker.linger.ms", "1")]).unwrap();
     producer.partition_count(&patient, PATIENCE).unwrap();
     let waits = producer.topic(&patient).send_tracked(Record::new().value("later")).unwrap();
@@ -310,6 +310,67 @@ fn a_topic_with_a_linger_of_its_own_is_sent_by_that_one(backend: &Backend) {
     delivery.wait(Duration::from_secs(10)).unwrap();
     drop(waits);
     producer.flush(PATIENCE).unwrap();
+}
+
+fn topics_with_settings_of_their_own_share_a_producer(backend: &Backend) {
+    let names: Vec<String> = (0..4).map(|_| backend.topic(2)).collect();
+    let properties = [("enable.idempotence", "false"), ("compression.type", "lz4")];
+    let (producer, reports) = backend.producer_with_reports(&properties);
+    let own: [&[(&str, &str)]; 4] = [
+        &[],
+        &[("acks", "0"), ("compression.type", "none")],
+        &[("acks", "1"), ("compression.type", "gzip"), ("request.timeout.ms", "5000")],
+        &[("compression.codec", "zstd"), ("partitioner", "murmur2"), ("message.timeout.ms", "60000")],
+    ];
+    let topics = names.iter().zip(own).map(|(name, own)| producer.topic_with(name, own).unwrap());
+    let topics: Vec<Topic> = topics.collect();
+    let padding = "x".repeat(200);
+    for number in 0..400u64 {
+        let (value, key) = (format!("{} {padding}", number / 4), format!("{}", number % 7));
+        let record = Record::new().key(&key).value(&value).opaque(number);
+        topics[number as usize % 4].send(record).unwrap();
+    }
+    assert_eq!(producer.in_queue() + reports.len(), 400);
+    producer.flush(PATIENCE).unwrap();
+    assert_eq!(producer.in_queue(), 0);
+    reports.assert_one_each(400);
+    for report in reports.all() {
+        assert_eq!(report.error, None);
+        assert_eq!(
+            report.offset.is_none(),
+            report.topic == names[1],
+            "only who asks for no answer gets none"
+        );
+    }
+    let codecs = [Compression::Lz4, Compression::None, Compression::Gzip, Compression::Zstd];
+    for (name, codec) in names.iter().zip(codecs) {
+        assert!(eventually(|| (0..2).map(|p| backend.values(name, p).len()).sum::<usize>() == 100), "{name}");
+        backend.assert_complete_and_in_order(name, 2, 100);
+        let batches: Vec<_> = (0..2).flat_map(|partition| backend.batches(name, partition)).collect();
+        assert!(batches.iter().all(|batch| batch.compression == codec), "{name}: {codec:?}");
+    }
+    producer.close(PATIENCE).unwrap();
+}
+
+fn a_topics_settings_are_those_of_its_first_use(backend: &Backend) {
+    let (early, late) = (backend.topic(1), backend.topic(1));
+    let producer = backend.producer(&[]);
+    let refused = |name: &str, own: &[(&str, &str)]| producer.topic_with(name, own).unwrap_err().to_string();
+    let contradiction = refused(&late, &[("acks", "1")]);
+    assert!(contradiction.contains("`acks` must be all, not 1, with the client's"), "{contradiction}");
+    let others = refused(&late, &[("linger.ms", "7")]);
+    assert!(others.contains("`linger.ms`") && others.contains("a producer of its own"), "{others}");
+    assert!(refused(&late, &[("auto.offset.reset", "earliest")]).contains("it belongs to a consumer"));
+    let _ = producer.topic(&early);
+    let in_use = refused(&early, &[("compression.type", "gzip")]);
+    assert!(in_use.contains("`compression.codec`") && in_use.contains("with other settings"), "{in_use}");
+    producer.topic_with(&early, &[("compression.type", "none"), ("acks", "all")]).unwrap();
+    producer.topic_with(&early, &[("broker.linger.ms", "1")]).unwrap();
+    let own = [("compression.type", "gzip"), ("partitioner", "murmur2")];
+    producer.topic_with(&late, &own).unwrap();
+    let again = producer.topic_with(&late, &own).unwrap();
+    again.send_tracked(Record::new().value(&"v".repeat(1000))).unwrap().wait(PATIENCE).unwrap();
+    assert_eq!(backend.batches(&late, 0)[0].compression, Compression::Gzip);
 }
 
 fn many_partitions_in_one_go(backend: &Backend) {
