@@ -270,9 +270,10 @@ impl Client {
     pub(crate) fn heeds(&self, kind: u32) -> bool {
         let has_started = self.core.get().is_some();
         match kind {
-            kind::SEND => {
-                !has_started || self.producers.lock().iter().all(|(_, reports)| reports.has_messages())
-            }
+            kind::SEND => match self.core.get() {
+                Some(Core::Producer(_, reports)) => reports.has_messages(),
+                _ => true,
+            },
             kind::ACKNOWLEDGEMENT => !has_started || self.interceptors.has(kind),
             kind if kind & kind::WITNESSED != 0 => self.witness.get().is_none_or(Option::is_some),
             _ => true,
