@@ -92,6 +92,11 @@ pub(crate) unsafe fn give_back(chunk: *mut Chunk, pieces: usize) {
     }
 }
 
+/// Gives the system the pages of what nobody uses.
+pub(crate) fn trim() {
+    STOCK.lock().trim(0);
+}
+
 impl Filling {
     /// Closes the chunk: from now on its last piece frees it.
     fn retire(&self) {
@@ -159,13 +164,16 @@ impl Stock {
     }
 
     fn put_back(&mut self, chunk: *mut Chunk) {
-        if self.spare.len() < KEPT {
-            self.spare.push(chunk);
-            return;
+        self.spare.push(chunk);
+        self.trim(KEPT);
+    }
+
+    fn trim(&mut self, kept: usize) {
+        for chunk in self.spare.drain(kept.min(self.spare.len())..) {
+            // SAFETY: nobody uses the chunk's bytes any more; if the system does not take the pages, they stay.
+            unsafe { libc::madvise(chunk.cast(), CHUNK, libc::MADV_DONTNEED) };
+            self.without_pages.push(chunk);
         }
-        // SAFETY: nobody uses the chunk's bytes any more; if the system does not take the pages, they stay.
-        unsafe { libc::madvise(chunk.cast(), CHUNK, libc::MADV_DONTNEED) };
-        self.without_pages.push(chunk);
     }
 }
 
@@ -206,5 +214,12 @@ mod tests {
         .join()
         .unwrap();
         assert!(!STOCK.lock().spare.is_empty());
+        trim();
+        let (place, chunk) = take(CHUNK / 4);
+        // SAFETY: the piece has so many bytes, and is given back once.
+        unsafe {
+            place.write_bytes(7, CHUNK / 4);
+            give_back(chunk, 1);
+        }
     }
 }

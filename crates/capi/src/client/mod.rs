@@ -21,6 +21,7 @@ use ottla::{Purge, RawConfig};
 use parking_lot::Mutex;
 
 use crate::{
+    arena,
     background::Background,
     boundary::{
         Blamed, Handle, Tag, c_text, guarded_for, guarded_local, handle, is_forked, put_text, text,
@@ -101,6 +102,7 @@ impl Drop for Client {
     fn drop(&mut self) {
         self.tag.clear();
         graves::end(self);
+        arena::trim();
     }
 }
 
