@@ -43,13 +43,12 @@ struct Client {
     what: &'static str,
     peer: &'static str,
     settings: &'static [&'static str],
-    on_embedded: bool,
 }
 
 const SETTINGS: &[&str] = &["--set", "linger.ms=0", "--set", "batch.size=16384"];
 
 const CLIENTS: [Client; 5] = [
-    Client { name: "ottla", what: "Ottla", peer: "ottla", settings: SETTINGS, on_embedded: true },
+    Client { name: "ottla", what: "Ottla", peer: "ottla", settings: SETTINGS },
     Client {
         name: "ottla-off",
         what: "Ottla, metadata.leader.discovery=false",
@@ -62,23 +61,10 @@ const CLIENTS: [Client; 5] = [
             "--set",
             "metadata.leader.discovery=false",
         ],
-        on_embedded: true,
     },
-    Client {
-        name: "franz-go",
-        what: "franz-go",
-        peer: "franz-go",
-        settings: &["--batch", "16384"],
-        on_embedded: false,
-    },
-    Client { name: "java", what: "Java", peer: "java", settings: SETTINGS, on_embedded: false },
-    Client {
-        name: "librdkafka",
-        what: "librdkafka",
-        peer: "librdkafka",
-        settings: SETTINGS,
-        on_embedded: false,
-    },
+    Client { name: "franz-go", what: "franz-go", peer: "franz-go", settings: &["--batch", "16384"] },
+    Client { name: "java", what: "Java", peer: "java", settings: SETTINGS },
+    Client { name: "librdkafka", what: "librdkafka", peer: "librdkafka", settings: SETTINGS },
 ];
 
 #[derive(Clone)]
@@ -168,9 +154,6 @@ fn measure_all(options: &Options) -> Result<()> {
             let first = (run - 1) % clients.len();
             for client in clients[first..].iter().chain(&clients[..first]) {
                 let Some(peer) = peers.iter().find(|peer| peer.name == client.peer) else { continue };
-                if name == "embedded" && !client.on_embedded {
-                    continue;
-                }
                 let topic = format!("kip-951-{}-{run}", client.name);
                 peer::topic("create", &server.bootstrap(), &topic, PARTITIONS, 3)?;
                 let load = machine::load();
