@@ -274,6 +274,12 @@ impl PartitionProducer {
         }
     }
 
+    /// A batch was split. Its halves have no sequence numbers, so that all that waits has to be numbered anew, whatever the
+    /// broker takes meanwhile.
+    pub fn note_unnumbered(&mut self) {
+        self.note_gap(u64::MAX);
+    }
+
     /// The broker has written a batch of the current identity, and so all that came before it.
     pub fn confirm(&mut self, order: u64) {
         self.confirmed = true;

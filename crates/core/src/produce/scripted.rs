@@ -69,17 +69,28 @@ impl Script {
 
     /// Sends a record; the batch that goes out with it. The first one is taken before the sender has the partition.
     fn batch_in_flight(&mut self) -> ProduceBatch {
+        self.send(1);
+        self.next_in_flight(IDENTITY)
+    }
+
+    /// Sends so many records.
+    fn send(&mut self, records: usize) {
         let topic = self.shared.topic("t").0;
-        self.shared.send(&topic, Instant::ZERO, 0, &Record::new().value("v").partition(0), None).unwrap();
+        for _ in 0..records {
+            let record = Record::new().value("v").partition(0);
+            self.shared.send(&topic, Instant::ZERO, 0, &record, None).unwrap();
+        }
         if let Some(partition) = self.partition.take() {
             self.sender.adopt(partition);
         }
+    }
+
+    /// The batch that goes out next, if the producer has this identity.
+    fn next_in_flight(&mut self, identity: ProducerIdentity) -> ProduceBatch {
         let options = self.shared.topic_settings().seal_options();
-        let Next::Batch(batch) = self.sender.partition_mut(0).next(true, &options, true, Some(IDENTITY))
-        else {
-            panic!("there is a batch")
-        };
         let partition = self.sender.partition_mut(0);
+        let next = partition.next(true, &options, true, Some(identity));
+        let Next::Batch(batch) = next else { panic!("there is a batch: {next:?}") };
         partition.in_flight += 1;
         partition.counters.in_flight += u64::from(batch.sealed.record_count());
         ProduceBatch { slot: 0, topic_id: Uuid::ZERO, batch, reported: false }
@@ -197,6 +208,78 @@ fn a_gap_ends_the_producer_where_it_is_forbidden() {
     let refused = script.shared.send(&topic, Instant::ZERO, 0, &Record::new().partition(0), None);
     assert_eq!(refused, Err(SendError::Fatal(error.clone())));
     assert_eq!(script.statuses(), [PersistenceStatus::NotPersisted]);
+}
+
+/// The numbers that a batch carries: its producer's epoch, its first sequence number, its records.
+fn numbers(batch: &ProduceBatch) -> (i16, i32, u32) {
+    let bytes = batch.batch.sealed.to_vec();
+    let epoch = i16::from_be_bytes(*bytes[51..].first_chunk().unwrap());
+    let sequence = i32::from_be_bytes(*bytes[53..].first_chunk().unwrap());
+    (epoch, sequence, batch.batch.sealed.record_count())
+}
+
+#[test]
+fn the_parts_of_a_batch_that_was_split_twice_keep_their_order_when_one_comes_back() {
+    let mut script = Script::new(settings());
+    let renewed = |epoch| ProducerIdentity { epoch, ..IDENTITY };
+    script.send(5);
+    let whole = script.next_in_flight(IDENTITY);
+    script.answer(vec![whole], &[(0, ErrorCode::MESSAGE_TOO_LARGE, -1)]);
+    let half = script.next_in_flight(renewed(1));
+    assert_eq!(numbers(&half), (1, 0, 2));
+    script.answer(vec![half], &[(0, ErrorCode::MESSAGE_TOO_LARGE, -1)]);
+    let first = script.next_in_flight(renewed(2));
+    assert_eq!(numbers(&first), (2, 0, 1));
+    script.answer(vec![first], &[(0, ErrorCode::NONE, 0)]);
+    for _ in 0..2 {
+        let second = script.next_in_flight(renewed(2));
+        assert_eq!(numbers(&second), (2, 1, 1), "the second record goes before the third");
+        script.answer(vec![second], &[(0, ErrorCode::NOT_LEADER_OR_FOLLOWER, -1)]);
+    }
+    let second = script.next_in_flight(renewed(2));
+    script.answer(vec![second], &[(0, ErrorCode::NONE, 1)]);
+    assert_eq!(numbers(&script.next_in_flight(renewed(2))), (2, 2, 3));
+}
+
+#[test]
+fn a_batch_that_may_have_been_written_is_not_split_and_written_under_other_numbers() {
+    let mut script = Script::new(settings());
+    let confirmed = script.batch_in_flight();
+    script.answer(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
+    script.send(2);
+    let batch = script.next_in_flight(IDENTITY);
+    script.answer(vec![batch], &[(0, ErrorCode::REQUEST_TIMED_OUT, -1)]);
+    let again = script.next_in_flight(IDENTITY);
+    assert_eq!(numbers(&again), (0, 1, 2));
+    script.answer(vec![again], &[(0, ErrorCode::MESSAGE_TOO_LARGE, -1)]);
+    assert_eq!(script.statuses(), [PersistenceStatus::Persisted, PersistenceStatus::PossiblyPersisted]);
+    assert_eq!(script.shared.queued_messages(), 0);
+}
+
+#[test]
+fn the_parts_of_a_split_batch_are_numbered_even_if_the_broker_takes_what_came_behind_it() {
+    let mut script = Script::new(settings());
+    let confirmed = script.batch_in_flight();
+    script.answer(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
+    script.send(2);
+    let large = script.next_in_flight(IDENTITY);
+    let later = script.batch_in_flight();
+    script.answer(vec![large], &[(0, ErrorCode::MESSAGE_TOO_LARGE, -1)]);
+    script.answer(vec![later], &[(0, ErrorCode::NONE, 1)]);
+    let renewed = ProducerIdentity { epoch: 1, ..IDENTITY };
+    assert_eq!(numbers(&script.next_in_flight(renewed)), (1, 0, 1));
+}
+
+#[test]
+fn a_gap_because_of_a_lost_sequence_ends_the_producer_too_where_it_is_forbidden() {
+    let mut script = Script::new(ProducerSettings { gapless: true, ..settings() });
+    let mut batch = script.batch_in_flight();
+    batch.batch.possibly_persisted = true;
+    script.answer(vec![batch], &[(0, ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, -1)]);
+    assert_eq!(script.statuses(), [PersistenceStatus::PossiblyPersisted]);
+    let outputs = script.outputs();
+    let [SenderOutput::Fatal(error)] = &outputs[..] else { panic!("{outputs:?}") };
+    assert!(error.to_string().contains("OUT_OF_ORDER_SEQUENCE_NUMBER"), "it names its cause: {error}");
 }
 
 #[test]

@@ -901,22 +901,25 @@ impl Sender {
         if !behind {
             entry.partition.note_gap(order);
             if batch.batch.possibly_persisted {
-                return self.finish(batch, Err(error.clone()), PersistenceStatus::PossiblyPersisted);
+                return self.fail(batch, error.clone());
             }
         }
         self.retry(now, batch, error);
     }
 
-    /// The broker finds the batch too large: its halves are sent instead.
+    /// The broker finds the batch too large: its halves are sent instead. With idempotence not those of a batch that may
+    /// have been written: under other numbers they would be written once more.
     fn split(&mut self, batch: ProduceBatch, error: &Error) {
+        if self.shared.settings.idempotence && batch.batch.possibly_persisted {
+            return self.fail(batch, error.clone());
+        }
         let slot = batch.slot;
-        let Some(batch) = self.over(batch) else { return };
+        let Some(batch) = self.over_unless_reported(batch) else { return };
         let Some(entry) = &mut self.slots[slot] else { return };
         let halves = batch.batch.split(&self.shared.pool, &entry.topic.settings().seal_options());
         match halves {
             Ok((first, second)) => {
-                // The halves have no sequence numbers of their own: all that waits is numbered anew.
-                entry.partition.note_gap(first.order);
+                entry.partition.note_unnumbered();
                 entry.partition.put_back(second);
                 entry.partition.put_back(first);
                 self.collect(slot);
