@@ -238,3 +238,25 @@ fn metadata_with_an_older_epoch_do_not_take_a_partition_from_its_leader() {
     assert_eq!(script.metadata_requests, 2, "the refresh of every 300 s");
     assert_eq!(script.core.metadata().leader("t", 0), Some((2, 3)));
 }
+
+#[test]
+fn a_leader_that_cannot_be_reached_is_asked_about_until_another_one_is_elected() {
+    let brokers = [(1, "seed", 9092), (2, "two", 9092)];
+    let mut script = Script::new(metadata(&brokers, 2));
+    let of_leader = |(_, (host, _)): &(&BrokerKey, &(String, u16))| host == "two";
+    let leader = *script.addresses.iter().find(of_leader).expect("it is sent to").0;
+    // The cluster takes its time to notice. Each attempt to connect fails, with the longest back-off in between.
+    let down = |script: &mut Script| {
+        let refused = Error::new(ErrorKind::Connect, "connection refused");
+        script.core.handle_mail(script.now, leader, ToCluster::Down(refused));
+        script.settle();
+        script.run_for(Duration::from_secs(10));
+    };
+    down(&mut script);
+    assert_eq!(script.core.metadata().leader("t", 0), Some((2, 3)));
+    script.answer = metadata(&brokers, 1);
+    script.answer.topics[0].partitions[0].leader_epoch = 4;
+    down(&mut script);
+    assert_eq!(script.core.metadata().leader("t", 0), Some((1, 4)));
+    assert!(script.metadata_requests <= 5, "{} requests in 20 s", script.metadata_requests);
+}

@@ -267,6 +267,21 @@ impl FetchCoordinator {
         }
     }
 
+    /// A node can't be reached: what is read there because it is closer is read from its leader again.
+    pub fn handle_unreachable(&mut self, node: i32) {
+        for (key, entry) in &mut self.entries {
+            if entry.replica.take_if(|replica| *replica == node).is_some()
+                && entry.place == Place::At(node)
+                && !entry.stopped
+            {
+                entry.place = Place::Leaving;
+                let (topic, partition) = key.clone();
+                let mail = FetchMail::Release { topic, partition };
+                self.outputs.push_back(FetchCoordinatorOutput::ToNode(node, mail));
+            }
+        }
+    }
+
     /// True if partitions are or were fetched from this node: what else is asked there waits for a fetch under way.
     pub fn fetches_from(&self, node: i32) -> bool {
         self.fetched_from.contains(&node)
@@ -1233,6 +1248,25 @@ mod tests {
         let partition = script.back(9);
         script.coordinator.handle_reply(NOW, FetchReply::OutOfRange(partition));
         assert_eq!(script.wants(), ["adopt 1 from 9 version 1"], "the leader knows better");
+    }
+
+    #[test]
+    fn a_closer_replica_that_cannot_be_reached_is_left_for_the_leader() {
+        let mut script = Script::new(OffsetReset::End);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let partition = script.back(5);
+        script.coordinator.handle_reply(NOW, FetchReply::ReadFrom(partition, 2));
+        assert_eq!(script.wants(), ["adopt 2 from 5 version 1"]);
+        script.coordinator.handle_unreachable(1);
+        assert!(script.wants().is_empty(), "the leader is not asked for anything");
+        script.coordinator.handle_unreachable(2);
+        assert_eq!(script.wants(), ["release 2"], "although the metadata still list it");
+        let partition = script.back(7);
+        script.coordinator.handle_reply(NOW, FetchReply::Released(partition));
+        assert_eq!(script.wants(), ["adopt 1 from 7 version 1"]);
+        script.coordinator.handle_unreachable(1);
+        assert!(script.wants().is_empty(), "a leader is waited for");
     }
 
     #[test]
