@@ -550,8 +550,9 @@ pub unsafe extern "C" fn rd_kafka_topic_conf_dup(conf: *const TopicConf) -> *mut
 pub unsafe extern "C" fn rd_kafka_default_topic_conf_dup(rk: *const Client) -> *mut TopicConf {
     guarded_local(ptr::null_mut(), || {
         // SAFETY: NULL or a client, says the caller.
-        unsafe { Client::of(rk) }
-            .map_or(ptr::null_mut(), |client| Box::into_raw(Box::new(client.default_topic_conf())))
+        unsafe { Client::of(rk) }.map_or(ptr::null_mut(), |client| {
+            Box::into_raw(Box::new(client.default_topic_conf().duplicate()))
+        })
     })
 }
 

@@ -14,7 +14,7 @@ use crate::{
     boundary::{guarded_for, handle, text},
     client::Client,
     codes::code,
-    conf::ConsumeCb,
+    conf::{ConsumeCb, TopicConf},
     error::{ErrorObject, code_of, fail, set_last},
     list::List,
     message::{error_message, rd_kafka_message_destroy},
@@ -455,7 +455,10 @@ unsafe fn start(rkt: *const Topic, partition: i32, offset: i64, to: Option<Arc<Q
         // The client may not have had brokers to start with when the topic was made.
         topic.set_auto_offset_reset();
         let from = match client.start_offset_file(topic, partition, from) {
-            None => from,
+            None => {
+                client.offsets().begin_older(topic.name(), partition, topic.auto_commit_interval());
+                from
+            }
             Some(Ok(from)) => from,
             Some(Err(text)) => {
                 // Nothing is fetched, as after any other error of the partition that `auto.offset.reset` can't mend.
@@ -470,6 +473,7 @@ unsafe fn start(rkt: *const Topic, partition: i32, offset: i64, to: Option<Arc<Q
         };
         if let Err(error) = consumer.incremental_assign(&[(topic.name(), partition, from)]) {
             client.stop_offset_file(topic.name(), partition);
+            client.offsets().end_older(topic.name(), partition);
             return fail(code_of(&error));
         }
         let (queue, _) = client.partition_queue(consumer, topic.name(), partition);
@@ -509,7 +513,7 @@ pub unsafe extern "C" fn rd_kafka_consume_stop(rkt: *const Topic, partition: i32
         let Some(topic) = (unsafe { handle::<Topic>(rkt) }) else { return fail(code::_INVALID_ARG) };
         let client = topic.client();
         let Some(consumer) = client.consumer() else { return fail(code::_INVALID_ARG) };
-        client.commit_at_once(consumer);
+        client.stop_older(consumer, topic.name(), partition, CLOSE_TIMEOUT);
         client.stop_offset_file(topic.name(), partition);
         let result = consumer.incremental_unassign(&[(topic.name(), partition)]);
         client.offsets().forget(topic.name(), partition);
@@ -607,10 +611,11 @@ pub unsafe extern "C" fn rd_kafka_consume_batch(
     })
 }
 
-/// Hands messages to a callback until there are none.
+/// Hands messages to a callback until there are none, or as many as `of` says.
 fn callback(
     queue: &Arc<Queue>,
     client: &Client,
+    of: &TopicConf,
     timeout_ms: c_int,
     consume_cb: Option<ConsumeCb>,
     opaque: *mut c_void,
@@ -619,7 +624,7 @@ fn callback(
     // The callback may destroy the client.
     let _held = client.weak().upgrade();
     let most =
-        client.property("consume.callback.max.messages").and_then(|most| most.parse().ok()).unwrap_or(0);
+        of.raw.get("consume.callback.max.messages").ok().and_then(|most| most.parse().ok()).unwrap_or(0);
     let mut patience = Patience::new(timeout_ms);
     let mut count = 0;
     while let Some(message) = queue.pop_message(client, &mut patience) {
@@ -651,7 +656,9 @@ pub unsafe extern "C" fn rd_kafka_consume_callback(
     guarded_for(rkt, -1, || {
         // SAFETY: NULL or a topic, says the caller.
         match unsafe { started(rkt, partition) } {
-            Some((topic, queue)) => callback(&queue, topic.client(), timeout_ms, consume_cb, opaque),
+            Some((topic, queue)) => {
+                callback(&queue, topic.client(), topic.conf(), timeout_ms, consume_cb, opaque)
+            }
             None => -1,
         }
     })
@@ -705,7 +712,9 @@ pub unsafe extern "C" fn rd_kafka_consume_callback_queue(
         // SAFETY: NULL or a queue, says the caller.
         let queue = unsafe { Queue::of(rkqu) };
         match queue.and_then(|queue| Some((queue.client()?, queue))) {
-            Some((client, queue)) => callback(&queue, &client, timeout_ms, consume_cb, opaque),
+            Some((client, queue)) => {
+                callback(&queue, &client, client.default_topic_conf(), timeout_ms, consume_cb, opaque)
+            }
             None => fail(code::_INVALID_ARG),
         }
     })

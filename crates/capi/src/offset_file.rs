@@ -66,12 +66,11 @@ impl Client {
         let name = file_name(topic.name(), partition, self.property("group.id").as_deref());
         let path = place(topic.property("offset.store.path"), &name);
         let millis = |name| topic.property(name).parse::<u64>().ok().map(Duration::from_millis);
-        let commits = topic.property("auto.commit.enable") == "true";
         let is_usable = !path.exists() || path.is_file();
         let known =
             if is_usable { read(&path, self.opener()) } else { Err("it is not a regular file".to_owned()) };
         let now = Instant::now();
-        let interval = millis("auto.commit.interval.ms").filter(|_| commits);
+        let interval = topic.auto_commit_interval();
         if is_usable {
             let file = OffsetFile {
                 interval,

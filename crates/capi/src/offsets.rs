@@ -37,8 +37,7 @@ use crate::{
 pub(crate) struct Offsets {
     /// `enable.auto.offset.store`.
     by_position: bool,
-    /// `auto.commit.interval.ms`, if offsets are committed by themselves.
-    interval: Option<Duration>,
+    has_group: bool,
     state: Mutex<State>,
 }
 
@@ -47,7 +46,21 @@ struct State {
     partitions: BTreeMap<(String, i32), Kept>,
     /// These are kept in files, and never committed to the group.
     in_files: BTreeSet<(String, i32)>,
+    /// When partitions are committed by themselves.
+    timer: Timer,
+    /// The same of those that the older calls read, whose topics say it.
+    of_older: BTreeMap<(String, i32), Timer>,
+    /// The next commit of all.
     next_commit: Option<Instant>,
+}
+
+/// When something is committed by itself.
+#[derive(Clone, Copy, Debug, Default)]
+struct Timer {
+    /// `auto.commit.interval.ms`, if it is.
+    interval: Option<Duration>,
+    /// Set by the first message since the last commit.
+    next: Option<Instant>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -82,42 +95,49 @@ impl Offsets {
         let millis = client("auto.commit.interval.ms").and_then(|value| value.parse().ok()).unwrap_or(0);
         let has_group = client("group.id").is_some_and(|group| !group.is_empty());
         let commits = has_group && is_true("enable.auto.commit") && millis > 0;
+        let interval = commits.then(|| Duration::from_millis(millis));
         Self {
             by_position: is_true("enable.auto.offset.store"),
-            interval: commits.then(|| Duration::from_millis(millis)),
+            has_group,
             state: Mutex::new(State {
                 partitions: BTreeMap::new(),
                 in_files: BTreeSet::new(),
+                timer: Timer { interval, next: None },
+                of_older: BTreeMap::new(),
                 next_commit: None,
             }),
         }
     }
 
+    /// A partition is read by the older calls: its topic says how often its offset is committed, and the client's
+    /// configuration, which is of groups, does not.
+    pub(crate) fn begin_older(&self, topic: &str, partition: i32, interval: Option<Duration>) {
+        let timer = Timer { interval: interval.filter(|_| self.has_group), next: None };
+        self.state.lock().of_older.insert((topic.to_owned(), partition), timer);
+    }
+
+    /// The older calls read it no more.
+    pub(crate) fn end_older(&self, topic: &str, partition: i32) {
+        self.state.lock().of_older.remove(&(topic.to_owned(), partition));
+    }
+
     /// The application gets messages of a partition.
     pub(crate) fn note_consumed(&self, topic: &str, partition: i32) {
-        let mut state = self.state.lock();
-        if let Some(interval) = self.interval
-            && state.next_commit.is_none()
-        {
-            state.next_commit = Some(Instant::now() + interval);
-        }
+        let (mut state, key) = (self.state.lock(), (topic.to_owned(), partition));
+        state.start_timer(&key);
         if !self.by_position {
             return;
         }
-        let kept = state.partitions.entry((topic.to_owned(), partition)).or_default();
+        let kept = state.partitions.entry(key).or_default();
         kept.is_consumed = true;
         kept.stored = None;
     }
 
     /// The application stores an offset.
     fn store(&self, topic: &str, partition: i32, place: (i64, i32, String)) {
-        let mut state = self.state.lock();
-        if let Some(interval) = self.interval
-            && state.next_commit.is_none()
-        {
-            state.next_commit = Some(Instant::now() + interval);
-        }
-        let kept = state.partitions.entry((topic.to_owned(), partition)).or_default();
+        let (mut state, key) = (self.state.lock(), (topic.to_owned(), partition));
+        state.start_timer(&key);
+        let kept = state.partitions.entry(key).or_default();
         (kept.is_consumed, kept.stored) = (false, Some(place));
     }
 
@@ -158,9 +178,24 @@ impl Offsets {
 
     /// What is stored and not committed.
     fn uncommitted(&self, consumer: &Consumer) -> Vec<GroupOffset> {
+        self.uncommitted_of(consumer, |_, _| true)
+    }
+
+    /// The same of those partitions that are committed by themselves.
+    fn uncommitted_by_itself(&self, consumer: &Consumer) -> Vec<GroupOffset> {
+        self.uncommitted_of(consumer, |state, partition| state.timer_of(partition).interval.is_some())
+    }
+
+    fn uncommitted_of(
+        &self,
+        consumer: &Consumer,
+        which: impl Fn(&State, &(String, i32)) -> bool,
+    ) -> Vec<GroupOffset> {
         let names: Vec<_> = {
             let state = self.state.lock();
-            state.partitions.keys().filter(|partition| !state.in_files.contains(partition)).cloned().collect()
+            let is_meant =
+                |partition: &&(String, i32)| !state.in_files.contains(*partition) && which(&state, partition);
+            state.partitions.keys().filter(is_meant).cloned().collect()
         };
         let mut offsets = Vec::new();
         for (topic, partition) in names {
@@ -191,7 +226,39 @@ impl Offsets {
 
     /// When the next commit is due.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.interval.and(self.state.lock().next_commit)
+        self.state.lock().next_commit
+    }
+
+    /// What is due now. The next message starts its time again.
+    fn take_due(&self, consumer: &Consumer, now: Instant) -> Vec<GroupOffset> {
+        let is_due = |timer: &Timer| timer.next.is_some_and(|next| next <= now);
+        let offsets = self.uncommitted_of(consumer, |state, partition| is_due(state.timer_of(partition)));
+        self.state.lock().stop_timers(is_due);
+        offsets
+    }
+}
+
+impl State {
+    fn timer_of(&self, partition: &(String, i32)) -> &Timer {
+        self.of_older.get(partition).unwrap_or(&self.timer)
+    }
+
+    /// Something of a partition is to be committed.
+    fn start_timer(&mut self, partition: &(String, i32)) {
+        let timer = self.of_older.get_mut(partition).unwrap_or(&mut self.timer);
+        if let (Some(interval), None) = (timer.interval, timer.next) {
+            let next = Instant::now() + interval;
+            timer.next = Some(next);
+            self.next_commit = Some(self.next_commit.map_or(next, |first| first.min(next)));
+        }
+    }
+
+    fn stop_timers(&mut self, which: impl Fn(&Timer) -> bool) {
+        self.next_commit = None;
+        for timer in self.of_older.values_mut().chain([&mut self.timer]) {
+            timer.next = timer.next.filter(|_| !which(timer));
+            self.next_commit = self.next_commit.into_iter().chain(timer.next).min();
+        }
     }
 }
 
@@ -203,14 +270,7 @@ impl Client {
         if due > now {
             return;
         }
-        // The next message sets it again.
-        self.offsets().state.lock().next_commit = None;
-        self.commit_stored(consumer);
-    }
-
-    /// Commits what is stored, without waiting.
-    fn commit_stored(&self, consumer: &Consumer) {
-        let offsets = self.offsets().uncommitted(consumer);
+        let offsets = self.offsets().take_due(consumer, now);
         if !offsets.is_empty() {
             self.commit_later(consumer, offsets, None);
         }
@@ -218,19 +278,30 @@ impl Client {
 
     /// Commits what is stored because its partitions go, and waits for it as long as `timeout`.
     pub(crate) fn commit_before_leaving(&self, consumer: &Consumer, timeout: Duration) {
-        if self.offsets().interval.is_some() {
-            let offsets = self.offsets().uncommitted(consumer);
-            if !offsets.is_empty() {
-                let answer = consumer.commit(&offsets, timeout);
-                self.tell_committed(&offsets, &answer, None);
-            }
+        let offsets = self.offsets().uncommitted_by_itself(consumer);
+        self.commit_now(consumer, &offsets, timeout);
+    }
+
+    /// A partition is not read any more by the older calls.
+    pub(crate) fn stop_older(&self, consumer: &Consumer, topic: &str, partition: i32, timeout: Duration) {
+        let mut offsets = self.offsets().uncommitted_by_itself(consumer);
+        offsets.retain(|offset| *offset.topic == *topic && offset.partition == partition);
+        self.commit_now(consumer, &offsets, timeout);
+        self.offsets().end_older(topic, partition);
+    }
+
+    fn commit_now(&self, consumer: &Consumer, offsets: &[GroupOffset], timeout: Duration) {
+        if !offsets.is_empty() {
+            let answer = consumer.commit(offsets, timeout);
+            self.tell_committed(offsets, &answer, None);
         }
     }
 
     /// Commits what is stored, if that is done by itself, without waiting for what is due.
     pub(crate) fn commit_at_once(&self, consumer: &Consumer) {
-        if self.offsets().interval.is_some() {
-            self.commit_stored(consumer);
+        let offsets = self.offsets().uncommitted_by_itself(consumer);
+        if !offsets.is_empty() {
+            self.commit_later(consumer, offsets, None);
         }
     }
 

@@ -250,6 +250,13 @@ impl Queue {
         }
     }
 
+    /// Commits what is due. Whoever always finds something to read never waits for it.
+    fn commit_if_due(&self, state: &mut MutexGuard<'_, State>, client: &Client, consumer: &Consumer) {
+        if client.offsets().due().is_some_and(|due| due <= Instant::now()) {
+            MutexGuard::unlocked(state, || client.commit_if_due(consumer));
+        }
+    }
+
     /// Waits for a signal, or for the next commit to be due; false if the time is over before.
     fn wait_or_commit(
         &self,
@@ -385,6 +392,7 @@ impl Queue {
                 state.ops.extend(op);
                 continue;
             }
+            queue.commit_if_due(&mut state, client, consumer);
             if queue.pull(&mut state, consumer) {
                 continue;
             }
@@ -518,6 +526,7 @@ impl Queue {
                 state.ops.extend(op);
                 continue;
             }
+            queue.commit_if_due(&mut state, client, consumer);
             if !queue.pull(&mut state, consumer)
                 && (state.takes_return() || !queue.wait_or_commit(&mut state, client, consumer, until))
             {

@@ -7,6 +7,7 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use ottla::OffsetReset;
@@ -63,7 +64,7 @@ impl Topic {
     pub(crate) fn new(client: Arc<Client>, name: &str, own: Option<TopicConf>) -> Arc<Self> {
         let (tag, name) = (Tag::of::<Self>(), CString::new(name).unwrap_or_default());
         let has_own_conf = own.is_some();
-        let conf = own.unwrap_or_else(|| client.default_topic_conf());
+        let conf = own.unwrap_or_else(|| client.default_topic_conf().duplicate());
         let (handles, producing, starting) = (AtomicUsize::new(0), OnceLock::new(), Mutex::new(()));
         graves::begin(Arc::new(Self { tag, handles, client, name, conf, has_own_conf, producing, starting }))
     }
@@ -99,6 +100,12 @@ impl Topic {
     /// What holds for the topic.
     pub(crate) fn property(&self, name: &str) -> &str {
         self.conf.raw.get(name).unwrap_or_default()
+    }
+
+    /// How often the offsets of its partitions are committed when the older calls read them, if that is done by itself.
+    pub(crate) fn auto_commit_interval(&self) -> Option<Duration> {
+        let millis = self.property("auto.commit.interval.ms").parse().unwrap_or(0);
+        (self.property("auto.commit.enable") == "true" && millis > 0).then(|| Duration::from_millis(millis))
     }
 
     /// Tells the consumer where this topic goes on when its offset isn't there, if it has a configuration of its own.

@@ -1388,7 +1388,7 @@ char *rd_kafka_clusterid(rd_kafka_t *rk, int timeout_ms);
 RD_EXPORT
 int32_t rd_kafka_controllerid(rd_kafka_t *rk, int timeout_ms);
 
-/** A handle for a topic; conf may be NULL and belongs to the handle from now on. Where the topic has a handle already, that one is answered with the configuration that it has, and conf is freed. */
+/** A handle for a topic; conf may be NULL and belongs to the handle from now on. It says all of the topic: what was not set in it has its default, whatever the client's configuration says of topics. One that contradicts the client's, such as acks=1 with enable.idempotence, is freed and refused: NULL, RD_KAFKA_RESP_ERR__INVALID_ARG, EINVAL and a line in the log. Where the topic has a handle already, that one is answered with the configuration that it has, and conf is freed. */
 RD_EXPORT
 rd_kafka_topic_t *rd_kafka_topic_new(rd_kafka_t *rk, const char *topic, rd_kafka_topic_conf_t *conf);
 

@@ -56,6 +56,7 @@ pub struct Client {
     is_consumer: bool,
     name: CString,
     conf: HandleBox<Conf>,
+    default_topic_conf: TopicConf,
     raw: Mutex<RawConfig>,
     me: Weak<Self>,
     main: Arc<Queue>,
@@ -150,6 +151,7 @@ impl Client {
                 is_consumer,
                 name: c_text(&name),
                 conf: HandleBox::new(Conf::copy_of(conf)),
+                default_topic_conf: TopicConf::of_client(raw.of_topics(), conf.topic.as_deref()),
                 raw: Mutex::new(raw),
                 me: Weak::clone(me),
                 main,
@@ -229,9 +231,8 @@ impl Client {
     }
 
     /// What holds for topics without a configuration of their own.
-    pub(crate) fn default_topic_conf(&self) -> TopicConf {
-        let said = self.raw.lock().of_topics();
-        TopicConf::of_client(said, self.conf.topic.as_deref())
+    pub(crate) const fn default_topic_conf(&self) -> &TopicConf {
+        &self.default_topic_conf
     }
 
     /// The topic of this name, if there is one.
