@@ -316,6 +316,7 @@ impl Connection {
         if self.is_ready() {
             let until = now + time;
             self.throttled_until = Some(self.throttled_until.map_or(until, |known| known.max(until)));
+            self.in_flight.hold_back(until);
         }
     }
 

@@ -84,6 +84,8 @@ pub struct InFlights {
     progress_at: Instant,
     /// Of the requests that are written.
     earliest_deadline: Option<Instant>,
+    /// The peer said that it reads and answers nothing before then.
+    held_until: Instant,
 }
 
 /// A request that ran out of time.
@@ -171,21 +173,29 @@ impl InFlights {
 
     /// When the first request runs out of time.
     pub fn earliest_deadline(&self) -> Option<Instant> {
-        let stall = self.queue.get(self.written).map(|request| self.progress_at + request.timeout);
+        let stall =
+            self.queue.get(self.written).map(|request| self.counts_from(self.progress_at) + request.timeout);
         earliest(self.earliest_deadline, stall)
     }
 
     /// The first request that ran out of time by now.
     pub fn overdue(&self, now: Instant) -> Option<Overdue> {
-        if let Some(request) = self.queue.range(..self.written).find(|request| request.is_overdue(now)) {
+        let is_overdue = |request: &&InFlight| self.counts_from(request.written_at) + request.timeout <= now;
+        if let Some(request) = self.queue.range(..self.written).find(is_overdue) {
             return Some(Overdue { api: request.api, since: request.written_at, unsent: false });
         }
         let request = self.queue.get(self.written)?;
-        (self.progress_at + request.timeout <= now).then_some(Overdue {
+        (self.counts_from(self.progress_at) + request.timeout <= now).then_some(Overdue {
             api: request.api,
             since: self.progress_at,
             unsent: true,
         })
+    }
+
+    /// The peer reads and answers nothing before then.
+    pub fn hold_back(&mut self, until: Instant) {
+        self.held_until = self.held_until.max(until);
+        self.find_earliest_deadline();
     }
 
     /// All requests, oldest first.
@@ -229,7 +239,8 @@ impl InFlights {
             self.cursor = WriteCursor::default();
             if request.expects_answer {
                 request.written_at = now;
-                self.earliest_deadline = earliest(self.earliest_deadline, Some(now + request.timeout));
+                let deadline = now.max(self.held_until) + request.timeout;
+                self.earliest_deadline = earliest(self.earliest_deadline, Some(deadline));
                 self.written += 1;
             } else if let Some(request) = self.queue.remove(self.written) {
                 over.push(request);
@@ -268,12 +279,19 @@ impl InFlights {
         self.cursor = WriteCursor::default();
         self.unsent_bytes = 0;
         self.earliest_deadline = None;
+        self.held_until = Instant::ZERO;
         self.queue.drain(..).enumerate().map(|(index, request)| (request, index < written)).collect()
     }
 
     fn find_earliest_deadline(&mut self) {
         let written = self.queue.range(..self.written);
-        self.earliest_deadline = written.map(|request| request.written_at + request.timeout).min();
+        self.earliest_deadline =
+            written.map(|request| self.counts_from(request.written_at) + request.timeout).min();
+    }
+
+    /// A peer that holds back is not waited for meanwhile.
+    fn counts_from(&self, at: Instant) -> Instant {
+        at.max(self.held_until)
     }
 }
 

@@ -279,6 +279,7 @@ impl Metadata {
                     applied.recreated.push(RecreatedTopic { name: Arc::clone(&name), old_id, new_id });
                 }
             }
+            let has_no_ids = topic.topic_id.is_zero() || known.id.is_zero();
             if !topic.topic_id.is_zero() {
                 known.id = topic.topic_id;
             }
@@ -295,7 +296,7 @@ impl Metadata {
                 if is_older {
                     known.older_answers = known.older_answers.saturating_add(1);
                 }
-                if !is_older || known.older_answers >= CREDIBLE_ANSWERS {
+                if !is_older || has_no_ids && known.older_answers >= CREDIBLE_ANSWERS {
                     *known = PartitionMetadata {
                         error: partition.error_code,
                         leader: partition.leader_id,
@@ -496,6 +497,16 @@ mod tests {
         assert_eq!(metadata.leader("t", 0), Some((1, 7)), "from a broker that is behind");
         metadata.apply(&topic_answer(0, 1, 3));
         assert_eq!(metadata.leader("t", 0), Some((1, 1)));
+    }
+
+    #[test]
+    fn an_older_leader_of_the_same_topic_by_its_id_is_never_believed() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&topic_answer(1, 7, 3));
+        for _ in 0..3 * CREDIBLE_ANSWERS {
+            metadata.apply(&topic_answer(1, 6, 3));
+        }
+        assert_eq!(metadata.leader("t", 0), Some((1, 7)), "whoever answers is behind for long");
     }
 
     #[test]

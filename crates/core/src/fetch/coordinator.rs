@@ -92,6 +92,8 @@ struct Entry {
     place: Place,
     /// The node that the leader said is closer, while nothing speaks against it.
     replica: Option<i32>,
+    /// The offset that a closer node did not have.
+    missed: Option<i64>,
     done: Option<Completion<Result<i64, Error>>>,
     since: Instant,
     /// Not given to a broker before.
@@ -474,6 +476,7 @@ impl FetchCoordinator {
             position: Position::Nowhere,
             place,
             replica: None,
+            missed: None,
             done,
             since: now,
             retry_at: None,
@@ -758,10 +761,17 @@ impl FetchCoordinator {
         // A follower may not have it yet, or not any more: the leader decides.
         let at_follower = entry.replica.is_some();
         let may_be_another_topic = !partition.by_id && !partition.topic_id.is_zero();
-        let answered = partition.answered;
+        let (answered, offset) = (partition.answered, partition.offset);
         self.take_back(partition, Place::Here, None);
         let Some(entry) = self.entries.get_mut(&key).filter(|entry| !entry.stopped) else { return };
-        if !fetched || at_follower {
+        if at_follower {
+            // The leader and the follower may send it to and fro.
+            if entry.missed.replace(offset) == Some(offset) {
+                self.delay(key, now + self.shared.settings.fetch_error_backoff);
+            }
+            return;
+        }
+        if !fetched {
             return;
         }
         self.unplaced.remove(&key);
@@ -1248,6 +1258,26 @@ mod tests {
         let partition = script.back(9);
         script.coordinator.handle_reply(NOW, FetchReply::OutOfRange(partition));
         assert_eq!(script.wants(), ["adopt 1 from 9 version 1"], "the leader knows better");
+    }
+
+    #[test]
+    fn a_leader_and_a_replica_that_send_a_partition_to_and_fro_are_asked_no_faster_than_the_back_off() {
+        let mut script = Script::new(OffsetReset::End);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        for round in 0..2 {
+            let partition = script.back(5);
+            script.coordinator.handle_reply(NOW, FetchReply::ReadFrom(partition, 2));
+            assert_eq!(script.wants(), ["adopt 2 from 5 version 1"]);
+            let partition = script.back(5);
+            script.coordinator.handle_reply(NOW, FetchReply::OutOfRange(partition));
+            let wants: &[&str] = if round == 0 { &["adopt 1 from 5 version 1"] } else { &[] };
+            assert_eq!(script.wants(), wants, "round {round}");
+        }
+        let at = script.coordinator.poll_timeout().expect("it is looked at again");
+        assert_eq!(at, NOW + script.shared.settings.fetch_error_backoff);
+        script.coordinator.handle_timeout(at);
+        assert_eq!(script.wants(), ["adopt 1 from 5 version 1"]);
     }
 
     #[test]

@@ -160,9 +160,11 @@ impl EpochChecks {
                         (false, _) => EpochAnswer::Unknown,
                     }
                 }
-                Some(end) if end.error_code.is_retriable() => {
-                    EpochAnswer::Later { refresh: end.error_code.invalidates_metadata() }
-                }
+                // An epoch that the leader does not know may be of a topic that is no more.
+                Some(end) if end.error_code.is_retriable() => EpochAnswer::Later {
+                    refresh: end.error_code.invalidates_metadata()
+                        || end.error_code == ErrorCode::UNKNOWN_LEADER_EPOCH,
+                },
                 // The fetch will be told the same, and tells the application.
                 Some(_) => EpochAnswer::NoAnswer,
             };
@@ -179,5 +181,77 @@ impl EpochChecks {
     pub(crate) fn close(&mut self) {
         self.due.clear();
         self.asked.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ottla_protocol::generated::offset_for_leader_epoch::response::{Partition, Topic};
+
+    use super::*;
+    use crate::{
+        broker::{
+            frame::Frame,
+            inflight::{InFlight, Payload, RequestTag},
+        },
+        machine::Instant,
+    };
+
+    /// What a question comes to if the leader answers with this.
+    fn verdict(error_code: ErrorCode, leader_epoch: i32, end_offset: i64) -> EpochAnswer {
+        let mut checks = EpochChecks::new(Duration::from_secs(1));
+        let topic: Arc<str> = Arc::from("t");
+        let question = EpochQuestion { topic, partition: 0, leader_epoch: 7, position_epoch: 5 };
+        checks.start(1, question);
+        let (number, _, request) = checks.poll_request().expect("it is asked");
+        let end = Partition { error_code, partition: 0, leader_epoch, end_offset };
+        let topic = Topic { topic: "t".into(), partitions: vec![end] };
+        let mut bytes = Vec::new();
+        let version = *request.versions.end();
+        let answer = OffsetForLeaderEpochResponse { topics: vec![topic], ..Default::default() };
+        answer.encode(version, &mut bytes).unwrap();
+        let request = InFlight {
+            correlation_id: 1,
+            api: request.api,
+            version,
+            tag: RequestTag::Cluster(0),
+            payload: Payload::Bytes(Vec::new()),
+            expects_answer: true,
+            queued_at: Instant::ZERO,
+            written_at: Instant::ZERO,
+            timeout: request.timeout,
+        };
+        let frame = Frame { len: bytes.len(), bytes };
+        checks.handle_answer(number, Ok(Response { request, frame, body: 0 }));
+        checks.poll_finished().expect("one answer").1
+    }
+
+    #[test]
+    fn every_answer_about_an_epoch_leads_on() {
+        use EpochAnswer::*;
+        let end = |epoch, offset| verdict(ErrorCode::NONE, epoch, offset);
+        assert_eq!(end(5, 10), End { epoch: 5, offset: 10 });
+        assert_eq!(end(3, 10), End { epoch: 3, offset: 10 }, "nothing of epoch 5 is there any more");
+        assert_eq!(end(-1, -1), Unknown);
+        assert_eq!(end(6, 10), Later { refresh: true }, "an epoch after the one that was asked for");
+        for (code, expected) in [
+            (ErrorCode::NOT_LEADER_OR_FOLLOWER, Later { refresh: true }),
+            (ErrorCode::FENCED_LEADER_EPOCH, Later { refresh: true }),
+            (ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, Later { refresh: true }),
+            (ErrorCode::KAFKA_STORAGE_ERROR, Later { refresh: true }),
+            (ErrorCode::OFFSET_NOT_AVAILABLE, Later { refresh: false }),
+            (ErrorCode::TOPIC_AUTHORIZATION_FAILED, NoAnswer),
+        ] {
+            assert_eq!(verdict(code, -1, -1), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn an_epoch_that_the_leader_does_not_know_is_asked_about_with_newer_metadata() {
+        assert_eq!(
+            verdict(ErrorCode::UNKNOWN_LEADER_EPOCH, -1, -1),
+            EpochAnswer::Later { refresh: true },
+            "it may be of a topic that is no more, and would never be known"
+        );
     }
 }

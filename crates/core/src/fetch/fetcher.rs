@@ -636,8 +636,10 @@ impl Fetcher {
         };
         slot.retry_at = Some(now + wait);
         let kind = ErrorKind::Broker(code);
-        // What passes by itself is not worth a word.
-        if !code.is_retriable() && slot.told.replace(kind) != Some(kind) {
+        // What passes by itself is not worth a word; that the broker's log is damaged does not.
+        if (!code.is_retriable() || code == ErrorCode::CORRUPT_MESSAGE)
+            && slot.told.replace(kind) != Some(kind)
+        {
             let error = Error::broker(code, None).with_api("Fetch").with_peer(peer);
             self.shared.tell_of(&slot.partition.handle, slot.partition.version, error);
         }

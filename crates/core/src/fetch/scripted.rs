@@ -509,14 +509,17 @@ fn a_topic_that_comes_while_a_fetch_is_under_way_does_not_undo_its_answer() {
 
 #[test]
 fn an_error_is_told_once_and_tried_again_after_the_back_off() {
-    let mut script = Script::new(18, ConsumerSettings::default());
-    script.adopt(0, 0);
-    for round in 0..3 {
-        script.fetch().unwrap();
-        script.answer(&response(5, vec![failed(0, ErrorCode::TOPIC_AUTHORIZATION_FAILED)]));
-        assert_eq!(script.take().events().len(), usize::from(round == 0));
-        assert!(script.fetch().is_none());
-        script.later(Duration::from_millis(700));
+    // A log that is damaged at the broker is called retriable, and does not get whole by itself.
+    for code in [ErrorCode::TOPIC_AUTHORIZATION_FAILED, ErrorCode::CORRUPT_MESSAGE] {
+        let mut script = Script::new(18, ConsumerSettings::default());
+        script.adopt(0, 0);
+        for round in 0..3 {
+            script.fetch().unwrap();
+            script.answer(&response(5, vec![failed(0, code)]));
+            assert_eq!(script.take().events().len(), usize::from(round == 0), "{code}");
+            assert!(script.fetch().is_none());
+            script.later(Duration::from_millis(700));
+        }
     }
 }
 

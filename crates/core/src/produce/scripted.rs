@@ -6,7 +6,7 @@ use ottla_protocol::{
     error_code::ErrorCode,
     generated::produce::{
         ProduceResponse,
-        response::{PartitionResponse, Response},
+        response::{CurrentLeader, PartitionResponse, Response},
     },
     uuid::Uuid,
 };
@@ -140,6 +140,35 @@ fn an_answer_for_a_partition_that_was_not_asked_is_named_and_ends_the_connection
     let [SenderOutput::Misbehaved(error)] = &outputs[..] else { panic!("{outputs:?}") };
     assert_eq!(error.kind(), ErrorKind::BadResponse);
     assert!(error.to_string().contains("1 partitions that were not in the request"), "{error}");
+}
+
+#[test]
+fn only_a_broker_that_does_not_lead_a_partition_says_who_does() {
+    for (code, is_taken) in [
+        (ErrorCode::NOT_LEADER_OR_FOLLOWER, true),
+        (ErrorCode::FENCED_LEADER_EPOCH, true),
+        (ErrorCode::NONE, false),
+        (ErrorCode::KAFKA_STORAGE_ERROR, false),
+    ] {
+        let mut script = Script::new(settings());
+        let batch = script.batch_in_flight();
+        let partition = PartitionResponse {
+            error_code: code,
+            current_leader: CurrentLeader { leader_id: 2, leader_epoch: 9 },
+            ..PartitionResponse::default()
+        };
+        let topic =
+            Response { name: "t".into(), partition_responses: vec![partition], ..Response::default() };
+        let mut body = Vec::new();
+        ProduceResponse { responses: vec![topic], ..ProduceResponse::default() }
+            .encode(10, &mut body)
+            .unwrap();
+        let answer = decode_answer(&body, 10).unwrap();
+        script.sender.handle_answer(Instant::ZERO, &answer, 10, 1, vec![batch], "broker:9092/1");
+        let hints =
+            script.outputs().into_iter().filter(|output| matches!(output, SenderOutput::LeaderHint(_)));
+        assert_eq!(hints.count(), usize::from(is_taken), "{code}");
+    }
 }
 
 #[test]

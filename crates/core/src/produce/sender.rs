@@ -727,12 +727,14 @@ impl Sender {
                         log_append_time: (partition.log_append_time_ms >= 0)
                             .then_some(partition.log_append_time_ms),
                     };
-                    let leader = &partition.current_leader;
-                    let leader = (leader.leader_id, leader.leader_epoch);
-                    let endpoints = answer.node_endpoints.iter();
-                    let endpoints = endpoints.map(|node| (node.node_id, node.host, node.port, node.rack));
-                    if let Some(hint) = LeaderHint::new(name, index, leader, endpoints) {
-                        self.outputs.push_back(SenderOutput::LeaderHint(hint));
+                    let code = partition.error_code;
+                    if code == ErrorCode::NOT_LEADER_OR_FOLLOWER || code == ErrorCode::FENCED_LEADER_EPOCH {
+                        let leader = &partition.current_leader;
+                        let leader = (leader.leader_id, leader.leader_epoch);
+                        let endpoints = answer.node_endpoints.iter();
+                        let endpoints = endpoints.map(|node| (node.node_id, node.host, node.port, node.rack));
+                        let hint = LeaderHint::new(name, index, leader, endpoints);
+                        self.outputs.extend(hint.map(SenderOutput::LeaderHint));
                     }
                     self.handle_result(
                         now,

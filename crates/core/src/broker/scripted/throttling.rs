@@ -134,3 +134,26 @@ fn a_throttled_connection_that_nobody_needs_costs_no_turns() {
     script.run_until(at(200));
     assert_eq!(script.core.poll_timeout(), Some(at(1_105)));
 }
+
+#[test]
+fn what_was_sent_before_the_broker_held_back_is_not_timed_out_because_it_answers_nothing_meanwhile() {
+    let mut script = script();
+    ask(&mut script, ApiKey::Metadata, 1_000);
+    ask(&mut script, ApiKey::Metadata, 1_000);
+    let [first, second] = &std::mem::take(&mut script.requests)[..] else { panic!("two requests") };
+    answer_metadata(&mut script, first, 5_000);
+    script.run_until(at(5_500));
+    answer_metadata(&mut script, second, 0);
+    let answers = script.mail.iter().filter(|mail| matches!(mail, ToCluster::Answer { result: Ok(_), .. }));
+    assert_eq!(answers.count(), 2);
+    ask(&mut script, ApiKey::Metadata, 1_000);
+    ask(&mut script, ApiKey::Metadata, 1_000);
+    let [first, _] = &std::mem::take(&mut script.requests)[..] else { panic!("two requests") };
+    answer_metadata(&mut script, first, 5_000);
+    script.run_until(at(11_600));
+    let down = script.mail.iter().find_map(|mail| match mail {
+        ToCluster::Down(error) => Some(error.kind()),
+        _ => None,
+    });
+    assert_eq!(down, Some(ErrorKind::RequestTimedOut), "the time counts from the end of the throttling");
+}
