@@ -376,7 +376,11 @@ pub unsafe extern "C" fn rd_kafka_conf_set(
                 return CONF_INVALID;
             }
             let (Some(conf), name) = (Conf::changeable(conf), known) else { return CONF_INVALID };
-            told(set(&mut conf.raw, &name, text(value).as_deref()), errstr, errstr_size)
+            let outcome = set(&mut conf.raw, &name, text(value).as_deref());
+            if outcome.is_ok() && &*name == "enabled_events" {
+                conf.events = conf.raw.get(&name).ok().and_then(|bits| bits.parse().ok()).unwrap_or(0);
+            }
+            told(outcome, errstr, errstr_size)
         }
     })
 }
@@ -470,6 +474,8 @@ pub unsafe extern "C" fn rd_kafka_conf_set_events(conf: *mut Conf, events: c_int
     // SAFETY: NULL or a configuration, says the caller.
     if let Some(conf) = unsafe { Conf::changeable(conf) } {
         conf.events = events;
+        // The property shows the same; a set of bits that is no positive number can't be said there.
+        let _ = conf.raw.set("enabled_events", &events.max(0).to_string());
     }
 }
 

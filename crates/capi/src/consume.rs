@@ -112,6 +112,7 @@ pub unsafe extern "C" fn rd_kafka_assign(rk: *const Client, partitions: *const L
         let Some(places) = places(elements).filter(|_| !repeats(elements)) else {
             return code::_INVALID_ARG;
         };
+        client.note_partitions(c"ASSIGN", "Assigned", elements);
         client.leave_partitions(consumer);
         match consumer.assign(&places) {
             Ok(()) => {
@@ -148,6 +149,7 @@ pub unsafe extern "C" fn rd_kafka_incremental_assign(
                         let text = format!("{topic} [{partition}] is assigned already");
                         Err(ErrorObject::new(code::_CONFLICT, text))
                     } else {
+                        client.note_partitions(c"ASSIGN", "Added to the assignment", list.elements());
                         let result =
                             consumer.incremental_assign(&places).map_err(|error| ErrorObject::from(&error));
                         client.route_again(consumer);
@@ -173,6 +175,7 @@ pub unsafe extern "C" fn rd_kafka_incremental_unassign(
             (Ok((client, consumer)), Some(list)) => {
                 let pairs: Vec<_> =
                     list.elements().iter().map(|e| (e.name().to_owned(), e.partition)).collect();
+                client.note_partitions(c"ASSIGN", "Taken from the assignment", list.elements());
                 client.commit_at_once(consumer);
                 let result = consumer.incremental_unassign(&pairs).map_err(|error| match error.kind() {
                     // A partition that is not assigned is a wrong argument here.
@@ -282,6 +285,8 @@ unsafe fn pause_or_resume(rk: *const Client, partitions: *mut List, pause: bool)
             return code::_INVALID_ARG;
         };
         let consumer = client.consumer();
+        let (facility, what) = if pause { (c"PAUSE", "Pausing") } else { (c"RESUME", "Resuming") };
+        client.note_partitions(facility, what, list.elements());
         for element in list.elements_mut() {
             let pair = [(element.name(), element.partition)];
             let result = match consumer {
@@ -403,6 +408,7 @@ pub unsafe extern "C" fn rd_kafka_seek_partitions(
             (Err(code), _) => Err(ErrorObject::new(code, "this is no consumer")),
             (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
             (Ok((client, consumer)), Some(list)) => {
+                client.note_partitions(c"SEEK", "Seeking", list.elements());
                 seek_all(client, consumer, list, timeout_ms);
                 Ok(())
             }

@@ -10,6 +10,7 @@ use crate::{
     boundary::{Handle, Opaque, Tag, c_text, guarded_local, handle, put_text},
     client::Client,
     codes::code,
+    debug::Contexts,
     graves,
     list::{self, List},
     message::Held,
@@ -29,7 +30,7 @@ pub struct Event {
     is_fatal: bool,
     /// The one message of a fetch event was shown.
     is_shown: bool,
-    log: Option<(c_int, &'static CStr)>,
+    log: Option<(c_int, Contexts, &'static CStr)>,
     /// What an administrative call found out, and the pointer that it was given.
     answer: Option<Answer>,
     opaque: Opaque,
@@ -65,8 +66,8 @@ impl Event {
                 event.code = committed.code;
                 event.text = crate::error::describe(committed.code).to_owned();
             }
-            Op::Log { level, facility, text } => {
-                (event.log, event.text) = (Some((*level, *facility)), c_text(text))
+            Op::Log { level, of, facility, text } => {
+                (event.log, event.text) = (Some((*level, *of, *facility)), c_text(text))
             }
             Op::Message(message) => {
                 // SAFETY: the entry has the message.
@@ -267,7 +268,7 @@ pub unsafe extern "C" fn rd_kafka_event_log(
     // SAFETY: NULL or an event, and writable places or NULL, says the caller.
     unsafe {
         let Some(event) = handle(event) else { return -1 };
-        let Some((is, facility)) = event.log else { return -1 };
+        let Some((is, _, facility)) = event.log else { return -1 };
         if !fac.is_null() {
             *fac = facility.as_ptr();
         }
@@ -330,13 +331,12 @@ pub unsafe extern "C" fn rd_kafka_event_debug_contexts(
 ) -> c_int {
     // SAFETY: NULL or an event, and a buffer of that size, says the caller.
     unsafe {
-        match handle(event) {
-            Some(event) if event.log.is_some() => {
-                // No line is one of `debug`.
-                put_text(dst, dstsize, "");
+        match handle(event).and_then(|event| event.log) {
+            Some((_, contexts, _)) => {
+                put_text(dst, dstsize, &contexts.names());
                 0
             }
-            _ => -1,
+            None => -1,
         }
     }
 }

@@ -10,7 +10,7 @@
 //!  queue ───── queues, their forwarding and who serves them;  op: what is in them;  event: the same for the application
 //!  fetched ─── what a queue took from its consumer;  time: timeouts in milliseconds
 //!  consume ──► message: consumed messages in slabs;  offsets: stored and committed;  list, headers
-//!  background ─ the thread of background_event_cb;  log: where log lines go;  interceptors: plug-ins;  partitioners
+//!  background ─ the thread of background_event_cb;  log: where log lines go;  debug: what `debug` logs;  interceptors: plug-ins;  partitioners
 //!  transport ─ the application's functions for sockets and host names;  gate: until when it and interceptors are called
 //!  metadata, admin (uuid), mock
 //!  variadic, not_yet ── functions that Rust can't write, and functions that are not there yet
@@ -28,6 +28,7 @@ mod client;
 mod codes;
 mod conf;
 mod consume;
+mod debug;
 mod error;
 mod event;
 mod fetched;

@@ -1,14 +1,17 @@
 //! Where log lines go: to the application's callback, to a queue, or to standard error.
 
 use std::{
+    collections::BTreeMap,
     ffi::{CStr, c_char, c_int},
     io::Write,
     sync::{
         Arc,
         atomic::{AtomicI32, Ordering},
     },
+    time::{Duration, Instant},
 };
 
+use ottla::{Error, ErrorKind, RawConfig};
 use parking_lot::Mutex;
 
 use crate::{
@@ -16,45 +19,148 @@ use crate::{
     client::{Client, rd_kafka_name},
     codes::code,
     conf::LogCb,
+    debug::Contexts,
+    error::code_of,
+    gate::Gate,
     op::Op,
     queue::Queue,
     time::coarse_wall_ms,
 };
 
-/// Where a client's log lines go.
+/// Where a client's log lines go, and which there are.
 #[derive(Debug)]
 pub(crate) struct Log {
     level: AtomicI32,
     callback: Mutex<Option<LogCb>>,
     /// With `log.queue`: lines wait here until the application says which queue it reads.
     queue: Option<Arc<Queue>>,
+    /// What `debug` asks for.
+    contexts: Contexts,
+    /// `log.thread.name`.
+    names_threads: bool,
+    /// `log.connection.close`.
+    tells_closed: bool,
+    failures: Mutex<BTreeMap<String, Failure>>,
+    /// Shut when the client is gone: then the application's function is not called any more.
+    gate: Gate,
 }
 
+/// How a broker failed last, and how often since that was told.
+#[derive(Debug)]
+struct Failure {
+    text: String,
+    told: Instant,
+    suppressed: u32,
+}
+
+/// For how long a failure that repeats itself is told once only.
+const REPEATED: Duration = Duration::from_secs(30);
+
 impl Log {
-    pub(crate) fn new(level: c_int, callback: Option<LogCb>, queue: Option<Arc<Queue>>) -> Self {
-        Self { level: AtomicI32::new(level), callback: Mutex::new(callback), queue }
+    pub(crate) fn new(raw: &RawConfig, callback: Option<LogCb>, queue: impl FnOnce() -> Arc<Queue>) -> Self {
+        let is_true = |name| raw.get(name).is_ok_and(|value| value == "true");
+        let contexts = Contexts::of(raw.get("debug").unwrap_or_default());
+        let level = raw.get("log_level").ok().and_then(|level| level.parse().ok()).unwrap_or(6);
+        Self {
+            level: AtomicI32::new(if contexts.is_empty() { level } else { DEBUG }),
+            callback: Mutex::new(callback),
+            queue: is_true("log.queue").then(queue),
+            contexts,
+            names_threads: is_true("log.thread.name"),
+            tells_closed: is_true("log.connection.close"),
+            failures: Mutex::default(),
+            gate: Gate::default(),
+        }
     }
 
     pub(crate) const fn queue(&self) -> Option<&Arc<Queue>> {
         self.queue.as_ref()
     }
+
+    /// Whether `debug` asks for one of these.
+    pub(crate) const fn wants(&self, contexts: Contexts) -> bool {
+        self.contexts.meets(contexts)
+    }
+
+    pub(crate) const fn contexts(&self) -> Contexts {
+        self.contexts
+    }
+
+    /// No line comes after this: the application's function may go.
+    pub(crate) fn shut(&self) {
+        self.gate.shut();
+    }
+
+    /// The text of a broker's failure, or `None` if it was told just now.
+    fn failure(&self, broker: &str, text: String) -> Option<String> {
+        let mut failures = self.failures.lock();
+        match failures.get_mut(broker).filter(|last| last.text == text) {
+            Some(last) if last.told.elapsed() < REPEATED => {
+                last.suppressed += 1;
+                None
+            }
+            Some(last) => {
+                let suppressed = std::mem::take(&mut last.suppressed);
+                last.told = Instant::now();
+                Some(format!("{text} ({suppressed} identical error(s) suppressed)"))
+            }
+            None => {
+                let last = Failure { text: text.clone(), told: Instant::now(), suppressed: 0 };
+                failures.insert(broker.to_owned(), last);
+                Some(text)
+            }
+        }
+    }
+}
+
+/// LOG_DEBUG.
+const DEBUG: c_int = 7;
+
+/// Who writes a line, as far as its own name goes: the application's threads, or the client's.
+fn this_thread() -> &'static str {
+    if std::thread::current().name().is_some_and(|name| name.starts_with("ottla-")) { "main" } else { "app" }
 }
 
 impl Client {
     /// Writes a log line.
     pub(crate) fn log(&self, level: c_int, facility: &'static CStr, line: &str) {
+        self.log_of(level, Contexts::NONE, facility, this_thread(), line);
+    }
+
+    /// Writes a line of `debug`, if it asks for that.
+    pub(crate) fn debug(&self, of: Contexts, facility: &'static CStr, line: impl FnOnce() -> String) {
+        self.debug_of(of, facility, this_thread(), line);
+    }
+
+    /// The same in the name of a broker, which the original has a thread for.
+    pub(crate) fn debug_of(
+        &self,
+        of: Contexts,
+        facility: &'static CStr,
+        thread: &str,
+        line: impl FnOnce() -> String,
+    ) {
+        let log = self.logging();
+        if log.wants(of) && log.level.load(Ordering::Relaxed) >= DEBUG {
+            self.log_of(DEBUG, of, facility, thread, &line());
+        }
+    }
+
+    fn log_of(&self, level: c_int, of: Contexts, facility: &'static CStr, thread: &str, line: &str) {
         let log = self.logging();
         if level > log.level.load(Ordering::Relaxed) {
             return;
         }
+        let text = if log.names_threads { format!("[thrd:{thread}]: {line}") } else { line.to_owned() };
         match &log.queue {
-            Some(queue) => queue.push(Op::Log { level, facility, text: line.to_owned() }),
-            None => self.write_log(level, facility, line),
+            Some(queue) => queue.push(Op::Log { level, of, facility, text }),
+            None => self.write_log(level, facility, &text),
         }
     }
 
     /// Calls the application's callback with a line, or prints it.
     pub(crate) fn write_log(&self, level: c_int, facility: &CStr, line: &str) {
+        let Some(_pass) = self.logging().gate.enter() else { return };
         let line = c_text(line);
         let callback = *self.logging().callback.lock();
         match callback {
@@ -63,6 +169,39 @@ impl Client {
             None => print(&self.name().to_string_lossy(), level, facility, &line),
         }
     }
+
+    /// Tells of an error of a connection: a line, and an error event or call if the application wants those. What repeats
+    /// itself is told once in a while.
+    pub(crate) fn failed(&self, error: &Error) {
+        let code = code_of(error);
+        let Some(broker) = error.context().peer.as_deref().filter(|_| is_of_connection(error.kind())) else {
+            return self.error(code, error.to_string());
+        };
+        let text = error.clone().without_next_attempt().to_string();
+        let Some(text) = self.logging().failure(broker, text) else { return };
+        if error.kind() != ErrorKind::Disconnected {
+            self.log_of(3, Contexts::NONE, c"FAIL", broker, &text);
+        } else if self.logging().tells_closed {
+            self.log_of(6, Contexts::NONE, c"FAIL", broker, &text);
+        } else {
+            self.debug_of(Contexts::BROKER, c"FAIL", broker, || text.clone());
+        }
+        if self.tells_errors() {
+            self.error(code, text);
+        }
+    }
+}
+
+/// Whether it is about a connection, and not about what was asked there.
+const fn is_of_connection(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::Resolve
+            | ErrorKind::Connect
+            | ErrorKind::Disconnected
+            | ErrorKind::RequestTimedOut
+            | ErrorKind::NotKafka
+    )
 }
 
 /// Prints a log line in the usual form.

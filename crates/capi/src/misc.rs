@@ -1,8 +1,11 @@
 //! Version, memory, and names of values.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::{boundary::guarded_local, client::Client};
+
+/// The version as a text: librdkafka's, and ours.
+pub(crate) const VERSION: &CStr = c"2.15.0-ottla-0.1.0";
 
 /// See the header.
 #[unsafe(no_mangle)]
@@ -13,7 +16,7 @@ pub const extern "C" fn rd_kafka_version() -> c_int {
 /// See the header.
 #[unsafe(no_mangle)]
 pub const extern "C" fn rd_kafka_version_str() -> *const c_char {
-    c"2.15.0-ottla-0.1.0".as_ptr()
+    VERSION.as_ptr()
 }
 
 /// See the header.

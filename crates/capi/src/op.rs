@@ -8,6 +8,7 @@ use std::{
 use ottla::Throttle;
 
 use crate::{
+    debug::Contexts,
     event::Event,
     message::rd_kafka_message_destroy,
     offsets::Committed,
@@ -24,7 +25,7 @@ pub(crate) enum Op {
     /// An error that belongs to no call.
     Error { code: c_int, text: String, is_fatal: bool },
     /// A log line.
-    Log { level: c_int, facility: &'static CStr, text: String },
+    Log { level: c_int, of: Contexts, facility: &'static CStr, text: String },
     /// Statistics, as JSON.
     Stats(CString),
     /// The outcome of a commit.

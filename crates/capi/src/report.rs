@@ -32,6 +32,8 @@ pub(crate) struct Reports {
     producer: Mutex<Option<Producer>>,
     /// The client, if its interceptors look at what was acknowledged.
     witness: Option<Weak<Client>>,
+    /// The client, if its log tells how batches end.
+    chronicle: Option<Weak<Client>>,
 }
 
 /// The reports of a batch, as far as they were not seen yet.
@@ -61,8 +63,9 @@ impl Reports {
         only_errors: bool,
         has_messages: bool,
         witness: Option<Weak<Client>>,
+        chronicle: Option<Weak<Client>>,
     ) -> Self {
-        Self { queue, only_errors, has_messages, producer: Mutex::new(None), witness }
+        Self { queue, only_errors, has_messages, producer: Mutex::new(None), witness, chronicle }
     }
 
     pub(crate) const fn has_messages(&self) -> bool {
@@ -76,6 +79,9 @@ impl Reports {
 
 impl DeliverySink for Reports {
     fn deliver(&self, batch: DeliveryBatch) {
+        if let Some(client) = self.chronicle.as_ref().and_then(Weak::upgrade) {
+            client.note_delivery(&batch);
+        }
         let producer = self.producer.lock().clone();
         let is_wanted = producer.is_some() && !(self.only_errors && batch.error().is_none());
         let code = batch.error().map_or(0, code_of);

@@ -115,6 +115,13 @@ impl Error {
         Self::new(ErrorKind::Broker(code), message.unwrap_or_default())
     }
 
+    /// The error without the time of the next attempt: the same each time that it fails in the same way.
+    #[must_use]
+    pub fn without_next_attempt(mut self) -> Self {
+        self.context.next_attempt = None;
+        self
+    }
+
     /// What went wrong.
     pub const fn kind(&self) -> ErrorKind {
         self.kind

@@ -1940,7 +1940,7 @@ void *rd_kafka_event_opaque(rd_kafka_event_t *rkev);
 RD_EXPORT
 int rd_kafka_event_log(rd_kafka_event_t *rkev, const char **fac, const char **str, int *level);
 
-/** Event debug contexts. */
+/** Writes the contexts of `debug` that a log line belongs to, separated by commas; none for a line that comes without `debug`. -1 if the event is no log line. */
 RD_EXPORT
 int rd_kafka_event_debug_contexts(rd_kafka_event_t *rkev, char *dst, size_t dstsize);
 

@@ -19,6 +19,7 @@ use crate::{
     boundary::{Opaque, guarded_for},
     codes::code,
     conf::{PartitionerCb, TopicConf, below},
+    debug::Contexts,
     error::code_of,
     interceptors::kind,
     message::Held,
@@ -68,8 +69,8 @@ impl Client {
             if let Some(transport) = &self.transport {
                 builder = builder.transport(Arc::clone(transport) as _);
             }
-            if let Some(witness) = self.witness() {
-                builder = builder.observer(Arc::clone(witness) as _);
+            if let Some(observer) = self.observer() {
+                builder = builder.observer(observer);
             }
             Core::Consumer(builder.build()?)
         } else {
@@ -101,7 +102,9 @@ impl Client {
         let intercepted = self.interceptors.has(kind::SEND | kind::ACKNOWLEDGEMENT);
         let has_messages = wants_reports || partitioner.is_some() || intercepted;
         let witness = self.interceptors.has(kind::ACKNOWLEDGEMENT).then(|| Weak::clone(&self.me));
-        let reports = Arc::new(Reports::new(queue, only_errors, has_messages, witness));
+        let chronicle = self.logging().wants(Contexts::MSG).then(|| Weak::clone(&self.me));
+        let is_noted = chronicle.is_some();
+        let reports = Arc::new(Reports::new(queue, only_errors, has_messages, witness, chronicle));
         let sink: Arc<dyn DeliverySink> = Arc::clone(&reports) as _;
         let mut builder = Producer::builder(config);
         if let Some(sink) = self.statistics_sink() {
@@ -110,14 +113,14 @@ impl Client {
         if let Some((callback, opaque)) = partitioner {
             builder = builder.partitioner(application_partitioner(callback, opaque, None));
         }
-        if has_messages {
+        if has_messages || is_noted {
             builder = builder.sink(sink);
         }
         if let Some(transport) = &self.transport {
             builder = builder.transport(Arc::clone(transport) as _);
         }
-        if let Some(witness) = self.witness() {
-            builder = builder.observer(Arc::clone(witness) as _);
+        if let Some(observer) = self.observer() {
+            builder = builder.observer(observer);
         }
         let producer = builder.build()?;
         reports.set_producer(Some(producer.clone()));

@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla::{Purge, RawConfig};
+use ottla::{Observer, Purge, RawConfig};
 use parking_lot::Mutex;
 
 use crate::{
@@ -29,10 +29,12 @@ use crate::{
     },
     codes::code,
     conf::{Conf, TopicConf},
+    debug::{Chronicle, Contexts, Observers},
     error::set_last,
     graves::{self, Counted, Graves, HandleBox},
     interceptors::{Interceptors, Witness, kind},
     log::Log,
+    misc::VERSION,
     mock::MockCluster,
     offset_file::OffsetFiles,
     offsets::Offsets,
@@ -128,9 +130,7 @@ impl Client {
         let kind = if is_consumer { "consumer" } else { "producer" };
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}#{kind}-{number}", raw.get("client.id").unwrap_or("rdkafka"));
-        let log_level = raw.get("log_level").ok().and_then(|level| level.parse().ok()).unwrap_or(6);
         let offsets = Offsets::new(|name| raw.get(name).ok().map(str::to_owned));
-        let has_log_queue = raw.get("log.queue").is_ok_and(|value| value == "true");
         let transport = AppTransport::of(conf, raw.get("broker.address.family").ok()).map(Arc::new);
         let client = Arc::new_cyclic(|me: &Weak<Self>| {
             let queue = || {
@@ -146,6 +146,7 @@ impl Client {
             if let Some(queue) = &consumer_queue {
                 queue.set_client(Weak::clone(me));
             }
+            let log = Log::new(&raw, conf.callbacks.log, queue);
             Self {
                 tag: Tag::of::<Self>(),
                 is_consumer,
@@ -168,7 +169,7 @@ impl Client {
                 offsets,
                 offset_files: OffsetFiles::default(),
                 interceptors: Interceptors::default(),
-                log: Log::new(log_level, conf.callbacks.log, has_log_queue.then(queue)),
+                log,
                 transport,
                 witness: OnceLock::new(),
                 background: OnceLock::new(),
@@ -190,8 +191,13 @@ impl Client {
         let is_watched = self.interceptors.has(kind::WITNESSED);
         let _ = self.witness.set(is_watched.then(|| Arc::new(Witness::new(self.weak()))));
         let has_servers = self.raw.lock().get("bootstrap.servers").is_ok_and(|servers| !servers.is_empty());
+        self.note_configuration();
         if has_servers {
             self.core().map_err(|error| error.to_string())?;
+        } else {
+            let line =
+                "No `bootstrap.servers` configured: client will not be able to connect to Kafka cluster";
+            self.log(5, c"CONFWARN", line);
         }
         if let Some(callback) = self.conf.callbacks.background_event {
             let background = Background::start(self.weak(), callback)
@@ -199,6 +205,21 @@ impl Client {
             let _ = self.background.set(background);
         }
         Ok(())
+    }
+
+    /// Writes down what it was configured to be.
+    fn note_configuration(&self) {
+        self.debug(Contexts::GENERIC, c"INIT", || {
+            let contexts = self.log.contexts().names();
+            let (version, name) = (VERSION.to_string_lossy(), self.name.to_string_lossy());
+            format!("librdkafka v{version} {name} initialized (debug {contexts})")
+        });
+        let entries: Vec<_> = self.raw.lock().iter().filter(|entry| entry.is_modified).collect();
+        for entry in entries {
+            let is_secret = entry.property.contains("password") || entry.property.contains("secret");
+            let value = if is_secret { "[redacted]" } else { &entry.value };
+            self.debug(Contexts::CONF, c"CONF", || format!("  {} = {value}", entry.property));
+        }
     }
 
     /// Interceptors learn that the client goes, and nothing after that.
@@ -225,6 +246,7 @@ impl Client {
             return Err(code::_INVALID_ARG);
         }
         let me = self.me.upgrade().ok_or(code::_DESTROY)?;
+        self.debug(Contexts::TOPIC, c"TOPIC", || format!("New local topic: {name}"));
         let topic = Topic::new(me, name, conf);
         topics.insert(name.to_owned(), Arc::clone(&topic));
         Ok(topic)
@@ -267,6 +289,17 @@ impl Client {
 
     fn witness(&self) -> Option<&Arc<Witness>> {
         self.witness.get()?.as_ref()
+    }
+
+    /// Who sees what passes on the connections: interceptors, and the log.
+    fn observer(&self) -> Option<Arc<dyn Observer>> {
+        let witness = self.witness().map(|witness| Arc::clone(witness) as Arc<dyn Observer>);
+        let wants = self.log.wants(Chronicle::CONTEXTS.or(Contexts::GENERIC));
+        let chronicle = wants.then(|| Arc::new(Chronicle::new(self.weak())) as Arc<dyn Observer>);
+        match (witness, chronicle) {
+            (Some(witness), Some(chronicle)) => Some(Arc::new(Observers(vec![witness, chronicle]))),
+            (one, other) => one.or(other),
+        }
     }
 
     /// True if an interceptor of this kind would be called from now on: after `rd_kafka_new` it is too late for some.
@@ -377,6 +410,7 @@ impl Client {
 
     /// Ends everything that runs.
     fn close(&self) {
+        self.debug(Contexts::GENERIC, c"DESTROY", || "Terminating instance".to_owned());
         self.intercept_end();
         self.is_closing.store(true, Ordering::Release);
         if let Some(Core::Producer(producer, reports)) = self.core.get() {
@@ -414,6 +448,7 @@ impl Client {
         self.conf.interceptors.destroy();
         let mock = self.mock.lock().take();
         drop(mock);
+        self.log.shut();
     }
 }
 

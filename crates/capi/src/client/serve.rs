@@ -41,9 +41,9 @@ impl Client {
                     // SAFETY: the application's function with a text that lives until it returns.
                     unsafe { callback(self, code, text.as_ptr(), self.conf.opaque.0) };
                 }
-                None => self.write_log(if is_fatal { 0 } else { 3 }, c"ERROR", &text),
+                None => self.log(if is_fatal { 0 } else { 3 }, c"ERROR", &text),
             },
-            Op::Log { level, facility, text } => self.write_log(level, facility, &text),
+            Op::Log { level, facility, text, .. } => self.write_log(level, facility, &text),
             Op::Stats(json) => self.serve_stats(json),
             Op::Committed(committed) => self.serve_committed(&committed),
             Op::Throttle(throttle) => {
@@ -110,9 +110,14 @@ impl Client {
         })
     }
 
+    /// Whether the application wants to be told of errors; otherwise they are logged.
+    pub(crate) fn tells_errors(&self) -> bool {
+        self.conf.callbacks.error.is_some() || wants(self.conf.events, event_type::ERROR)
+    }
+
     /// Tells of an error that belongs to no call.
     pub(crate) fn error(&self, code: c_int, text: String) {
-        if self.conf.callbacks.error.is_some() || wants(self.conf.events, event_type::ERROR) {
+        if self.tells_errors() {
             self.main.push(Op::Error { code, text, is_fatal: false });
         } else {
             self.log(3, c"ERROR", &text);
@@ -144,7 +149,7 @@ impl Wake for EventWaker {
                 None => None,
             };
             match event {
-                Some(ClientEvent::Error(error)) => client.error(code_of(&error), error.to_string()),
+                Some(ClientEvent::Error(error)) => client.failed(&error),
                 Some(ClientEvent::AllBrokersDown(error)) => {
                     client.error(code::_ALL_BROKERS_DOWN, error.to_string())
                 }

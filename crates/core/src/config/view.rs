@@ -839,12 +839,12 @@ mod tests {
 
     #[test]
     fn properties_of_the_other_kind_of_client_and_without_effect_are_said() {
-        let view = producer(&[("fetch.min.bytes", "2"), ("enabled_events", "1"), ("key.serializer", "x")]);
+        let view = producer(&[("fetch.min.bytes", "2"), ("socket.max.fails", "2"), ("key.serializer", "x")]);
         assert_eq!(
             view.client.warnings,
             [
-                "`enabled_events` has no effect: the event queue of the C library isn't there yet",
                 "`fetch.min.bytes` belongs to a consumer and has no effect on a producer",
+                "`socket.max.fails` has no effect: the first request that times out closes its connection",
             ]
         );
         let view = consumer(&[("acks", "1"), ("group.id", "g"), ("group.instance.id", "i")]);

@@ -110,8 +110,10 @@ pub(super) const ROWS: &[Property] = &[
             "",
         )
         .medium()
-        .accepted("debug logging isn't there yet")
-        .doc("Which parts of the client log in detail, comma-separated."),
+        .doc(
+            "Which parts of the client log in detail at level 7, comma-separated, in the C library. Parts that aren't \
+             built yet have no lines.",
+        ),
     Property::global("socket.timeout.ms").integer(10, 300000, "60000").doc(
         "How long to wait for the answer to a request, other than Produce, before the connection \
              is closed and the request is retried or failed.",
@@ -176,7 +178,6 @@ pub(super) const ROWS: &[Property] = &[
     ),
     Property::global("enabled_events")
         .integer(0, 2147483647, "0")
-        .accepted("the event queue of the C library isn't there yet")
         .doc("A bit set of the events to be queued, for the C library."),
     Property::global("error_cb").by_call().doc("The error callback."),
     Property::global("throttle_cb").by_call().doc("The throttle callback."),
@@ -191,16 +192,14 @@ pub(super) const ROWS: &[Property] = &[
     ),
     Property::global("log.thread.name")
         .boolean("true")
-        .accepted("logging isn't there yet")
-        .doc("Print the thread's name in log lines."),
+        .doc("Begin log lines with the name of the thread, or of the broker, that they come from, in the C library."),
     Property::global("enable.random.seed")
         .boolean("true")
         .accepted("every client seeds its own generator from the system")
         .doc("Call srand() when the first client is created."),
     Property::global("log.connection.close")
         .boolean("true")
-        .accepted("logging isn't there yet")
-        .doc("Log when a broker closes a connection."),
+        .doc("Log when a connection is lost that was needed, in the C library; else only `debug` does."),
     Property::global("background_event_cb").by_call().doc("The background event callback."),
     Property::global("socket_cb").by_call().doc("The callback that opens sockets."),
     Property::global("connect_cb").by_call().doc("The callback that connects sockets."),

@@ -1,0 +1,291 @@
+/* What a client logs: failures of connections, what `debug` asks for, and how lines name their thread. Each function is a
+ * sentence. */
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int bad, errors, all_down;
+
+#define CHECK(what)                                                                                                    \
+        do {                                                                                                           \
+                if (!(what)) {                                                                                         \
+                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
+                        bad++;                                                                                         \
+                }                                                                                                      \
+        } while (0)
+
+/* Lines come from any thread. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char lines[4000][160];
+static int line_count;
+
+static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *line) {
+        (void)rk;
+        pthread_mutex_lock(&lock);
+        if (line_count < 4000)
+                snprintf(lines[line_count++], sizeof(lines[0]), "%d|%s|%.130s", level, facility, line);
+        pthread_mutex_unlock(&lock);
+}
+
+static void on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque) {
+        (void)rk;
+        (void)reason;
+        (void)opaque;
+        if (err == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+                all_down++;
+        else
+                errors++;
+}
+
+/* How many lines begin like this and hold that. */
+static int logged(const char *begin, const char *part) {
+        int i, count = 0;
+        pthread_mutex_lock(&lock);
+        for (i = 0; i < line_count; i++)
+                count += !strncmp(lines[i], begin, strlen(begin)) && strstr(lines[i], part) != NULL;
+        pthread_mutex_unlock(&lock);
+        return count;
+}
+
+static void forget(void) {
+        pthread_mutex_lock(&lock);
+        line_count = 0;
+        pthread_mutex_unlock(&lock);
+        errors = all_down = 0;
+}
+
+static void set(rd_kafka_conf_t *conf, const char *name, const char *value) {
+        char errstr[256];
+        if (rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr)) != RD_KAFKA_CONF_OK) {
+                fprintf(stderr, "%s\n", errstr);
+                bad++;
+        }
+}
+
+static rd_kafka_conf_t *logging(const char *servers) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        if (servers)
+                set(conf, "bootstrap.servers", servers);
+        rd_kafka_conf_set_log_cb(conf, on_log);
+        return conf;
+}
+
+static rd_kafka_t *start(rd_kafka_type_t type, rd_kafka_conf_t *conf) {
+        char errstr[256];
+        rd_kafka_t *rk = rd_kafka_new(type, conf, errstr, sizeof(errstr));
+        if (!rk) {
+                fprintf(stderr, "%s\n", errstr);
+                exit(1);
+        }
+        return rk;
+}
+
+static void poll_for(rd_kafka_t *rk, int ms) {
+        for (; ms > 0; ms -= 50)
+                rd_kafka_poll(rk, 50);
+}
+
+/* A consumer that has read the one message of "logs". */
+static rd_kafka_t *reader(rd_kafka_conf_t *conf) {
+        rd_kafka_t *rk;
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_message_t *message;
+        rk = start(RD_KAFKA_CONSUMER, conf);
+        rd_kafka_poll_set_consumer(rk);
+        rd_kafka_topic_partition_list_add(list, "logs", 0)->offset = 0;
+        CHECK(rd_kafka_assign(rk, list) == 0);
+        message = rd_kafka_consumer_poll(rk, 20000);
+        CHECK(message && !message->err);
+        if (message)
+                rd_kafka_message_destroy(message);
+        rd_kafka_topic_partition_list_destroy(list);
+        return rk;
+}
+
+static int produce(rd_kafka_t *rk) {
+        return rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("logs"), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE((void *)"v", 1),
+                                 RD_KAFKA_V_END);
+}
+
+static void a_client_without_brokers_is_warned(void) {
+        rd_kafka_destroy(start(RD_KAFKA_PRODUCER, logging(NULL)));
+        CHECK(logged("5|CONFWARN|[thrd:app]: ", "bootstrap.servers") == 1);
+        forget();
+}
+
+static void a_broker_that_is_not_there_is_told_once_in_a_line_and_an_error(void) {
+        rd_kafka_conf_t *conf = logging("127.0.0.1:1");
+        rd_kafka_t *rk;
+        rd_kafka_conf_set_error_cb(conf, on_error);
+        set(conf, "reconnect.backoff.ms", "50");
+        set(conf, "reconnect.backoff.max.ms", "100");
+        rk = start(RD_KAFKA_PRODUCER, conf);
+        CHECK(produce(rk) == 0);
+        poll_for(rk, 1500);
+        CHECK(logged("3|FAIL|[thrd:127.0.0.1:1/bootstrap]: 127.0.0.1:1/bootstrap: ", "refused") == 1);
+        CHECK(errors == 1 && all_down >= 1);
+        rd_kafka_destroy(rk);
+        forget();
+}
+
+static void without_an_error_callback_a_failure_is_one_line(void) {
+        rd_kafka_conf_t *conf = logging("127.0.0.1:1");
+        rd_kafka_t *rk;
+        set(conf, "log.thread.name", "false");
+        rk = start(RD_KAFKA_PRODUCER, conf);
+        CHECK(produce(rk) == 0);
+        poll_for(rk, 500);
+        CHECK(logged("3|FAIL|127.0.0.1:1/bootstrap: ", "refused") == 1);
+        CHECK(logged("3|ERROR|127.0.0.1:1/bootstrap: ", "") == 0);
+        CHECK(logged("3|ERROR|", "no broker could be reached") >= 1);
+        rd_kafka_destroy(rk);
+        forget();
+}
+
+static void debug_tells_states_requests_and_batches_and_nothing_that_it_was_not_asked_for(const char *servers) {
+        rd_kafka_conf_t *conf = logging(servers);
+        rd_kafka_t *rk;
+        set(conf, "debug", "broker,protocol,msg");
+        rk = start(RD_KAFKA_PRODUCER, conf);
+        CHECK(produce(rk) == 0);
+        CHECK(rd_kafka_flush(rk, 20000) == 0);
+        rd_kafka_destroy(rk);
+        CHECK(logged("7|STATE|[thrd:127.0.0.1:", "Broker changed state CONNECT -> APIVERSION_QUERY") >= 1);
+        CHECK(logged("7|STATE|[thrd:127.0.0.1:", "Broker changed state APIVERSION_QUERY -> UP") >= 1);
+        CHECK(logged("7|SEND|[thrd:127.0.0.1:", "Sent ProduceRequest (v") == 1);
+        CHECK(logged("7|RECV|[thrd:127.0.0.1:", "Received ProduceResponse (v") == 1);
+        CHECK(logged("7|MSGSET|", "logs [0]: MessageSet with 1 message(s) delivered") == 1);
+        CHECK(logged("7|CONF|", "") == 0 && logged("7|TOPIC|", "") == 0 && logged("7|INIT|", "") == 0);
+        forget();
+}
+
+static void debug_tells_the_configuration_and_what_is_assigned(const char *servers) {
+        rd_kafka_conf_t *conf = logging(servers);
+        set(conf, "debug", "all");
+        set(conf, "group.id", "logs");
+        rd_kafka_destroy(reader(conf));
+        CHECK(logged("7|INIT|[thrd:app]: ", "initialized") == 1);
+        CHECK(logged("7|CONF|[thrd:app]: ", "group.id = logs") == 1);
+        CHECK(logged("7|ASSIGN|[thrd:app]: ", "logs [0] offset 0") == 1);
+        CHECK(logged("7|RECV|[thrd:127.0.0.1:", "Received FetchResponse (v") >= 1);
+        CHECK(logged("7|DESTROY|[thrd:app]: ", "") == 1);
+        forget();
+}
+
+static void the_level_can_be_lowered_while_it_runs(const char *servers) {
+        rd_kafka_conf_t *conf = logging(servers);
+        rd_kafka_t *rk;
+        set(conf, "debug", "all");
+        rk = start(RD_KAFKA_PRODUCER, conf);
+        rd_kafka_set_log_level(rk, 6);
+        usleep(50000);
+        forget();
+        CHECK(produce(rk) == 0);
+        CHECK(rd_kafka_flush(rk, 20000) == 0);
+        CHECK(logged("7|", "") == 0);
+        rd_kafka_destroy(rk);
+        forget();
+}
+
+static void lines_are_events_with_their_contexts(const char *servers) {
+        rd_kafka_conf_t *conf = logging(servers);
+        rd_kafka_t *rk;
+        rd_kafka_queue_t *queue;
+        rd_kafka_event_t *event;
+        int sent = 0;
+        set(conf, "log.queue", "true");
+        set(conf, "debug", "protocol");
+        /* The property is what rd_kafka_conf_set_events() sets: RD_KAFKA_EVENT_LOG. */
+        set(conf, "enabled_events", "4");
+        rk = start(RD_KAFKA_PRODUCER, conf);
+        queue = rd_kafka_queue_new(rk);
+        CHECK(rd_kafka_set_log_queue(rk, queue) == 0);
+        CHECK(produce(rk) == 0);
+        CHECK(rd_kafka_flush(rk, 20000) == 0);
+        while ((event = rd_kafka_queue_poll(queue, 100))) {
+                const char *facility, *line;
+                int level;
+                char contexts[64];
+                CHECK(rd_kafka_event_type(event) == RD_KAFKA_EVENT_LOG);
+                CHECK(rd_kafka_event_log(event, &facility, &line, &level) == 0);
+                CHECK(rd_kafka_event_debug_contexts(event, contexts, sizeof(contexts)) == 0);
+                if (!strcmp(facility, "SEND")) {
+                        CHECK(level == 7 && !strcmp(contexts, "protocol"));
+                        sent++;
+                }
+                rd_kafka_event_destroy(event);
+        }
+        CHECK(sent > 0 && logged("", "") == 0);
+        rd_kafka_queue_destroy(queue);
+        rd_kafka_destroy(rk);
+        forget();
+}
+
+static void nothing_is_logged_once_the_client_is_destroyed(const char *servers) {
+        int i;
+        for (i = 0; i < 20; i++) {
+                rd_kafka_conf_t *conf = logging(servers);
+                rd_kafka_t *rk;
+                set(conf, "debug", "all");
+                rk = start(RD_KAFKA_PRODUCER, conf);
+                CHECK(produce(rk) == 0);
+                usleep(i * 500);
+                rd_kafka_destroy(rk);
+                forget();
+                usleep(5000);
+                CHECK(logged("", "") == 0);
+        }
+}
+
+static void a_lost_connection_is_told_unless_log_connection_close_says_no(const char *servers,
+                                                                          rd_kafka_mock_cluster_t *cluster) {
+        static const char *values[] = {"true", "false"};
+        int i;
+        for (i = 0; i < 2; i++) {
+                rd_kafka_conf_t *conf = logging(servers);
+                rd_kafka_t *rk;
+                set(conf, "log.connection.close", values[i]);
+                rd_kafka_conf_set_error_cb(conf, on_error);
+                rk = reader(conf);
+                rd_kafka_mock_broker_set_down(cluster, 1);
+                poll_for(rk, 1000);
+                CHECK(logged("6|FAIL|[thrd:127.0.0.1:", "connection lost") == (i == 0));
+                CHECK(errors >= 1);
+                rd_kafka_mock_broker_set_up(cluster, 1);
+                rd_kafka_destroy(rk);
+                forget();
+        }
+}
+
+int main(void) {
+        const char *servers;
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_mock_cluster_t *cluster;
+        rd_kafka_t *rk;
+
+        set(conf, "test.mock.num.brokers", "1");
+        set(conf, "log_level", "2");
+        rk = start(RD_KAFKA_PRODUCER, conf);
+        cluster = rd_kafka_handle_mock_cluster(rk);
+        servers = rd_kafka_mock_cluster_bootstraps(cluster);
+        CHECK(rd_kafka_mock_topic_create(cluster, "logs", 1, 1) == 0);
+        CHECK(produce(rk) == 0);
+        CHECK(rd_kafka_flush(rk, 20000) == 0);
+
+        a_client_without_brokers_is_warned();
+        a_broker_that_is_not_there_is_told_once_in_a_line_and_an_error();
+        without_an_error_callback_a_failure_is_one_line();
+        debug_tells_states_requests_and_batches_and_nothing_that_it_was_not_asked_for(servers);
+        debug_tells_the_configuration_and_what_is_assigned(servers);
+        the_level_can_be_lowered_while_it_runs(servers);
+        lines_are_events_with_their_contexts(servers);
+        nothing_is_logged_once_the_client_is_destroyed(servers);
+        a_lost_connection_is_told_unless_log_connection_close_says_no(servers, cluster);
+
+        rd_kafka_destroy(rk);
+        return bad != 0;
+}
