@@ -231,12 +231,18 @@ fn programs_in_c_pass() {
         .arg("-lrdkafka"));
     for entry in fs::read_dir(here("tests/c")).unwrap() {
         let source = entry.unwrap().path();
+        if source.extension().is_none_or(|extension| extension != "c") {
+            continue;
+        }
         let program = program(&folder, &source);
+        let mut command = with_library(&folder, program);
+        command.arg(cluster.bootstrap_servers());
         if source.ends_with("events.c") {
             let throttle = FaultAction::Throttle(Duration::from_millis(120));
             cluster.control(|control| control.inject(Fault::new(throttle).api(ApiKey::Produce).times(2)));
+            command.arg("throttles");
         }
-        run(with_library(&folder, program).arg(cluster.bootstrap_servers()));
+        run(&mut command);
     }
 }
 

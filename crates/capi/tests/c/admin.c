@@ -1,39 +1,23 @@
 /* Administrative calls: topics are created, deleted and described, offsets asked for; calls that fail, that take too long,
  * that make no sense, and whose client goes. */
-#include <librdkafka/rdkafka.h>
-#include <librdkafka/rdkafka_mock.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-static int bad, tag;
-
-#define CHECK(what)                                                                                                    \
-        do {                                                                                                           \
-                if (!(what)) {                                                                                         \
-                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
-                        bad++;                                                                                         \
-                }                                                                                                      \
-        } while (0)
+static int tag;
 
 #define METADATA 3
 #define CREATE_TOPICS 19
 
 static rd_kafka_t *client(rd_kafka_type_t type, const char *servers) {
-        char errstr[256];
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
-        rd_kafka_t *rk;
-        CHECK(rd_kafka_conf_set(conf, "bootstrap.servers", servers, errstr, sizeof(errstr)) == 0);
-        CHECK(rd_kafka_conf_set(conf, "log_level", "2", errstr, sizeof(errstr)) == 0);
-        CHECK(rd_kafka_conf_set(conf, "socket.timeout.ms", "10000", errstr, sizeof(errstr)) == 0);
-        rk = rd_kafka_new(type, conf, errstr, sizeof(errstr));
-        CHECK(rk != NULL);
-        return rk;
+        set(conf, "bootstrap.servers", servers);
+        set(conf, "log_level", "2");
+        set(conf, "socket.timeout.ms", "10000");
+        return start(type, conf);
 }
 
 /* The next event, which has to be of this type. */
 static rd_kafka_event_t *next(rd_kafka_queue_t *queue, int type, rd_kafka_resp_err_t err) {
-        rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 20000);
+        rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE);
         CHECK(event && rd_kafka_event_type(event) == type);
         if (!event)
                 exit(1);
@@ -112,7 +96,7 @@ static void topics_come_and_go(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafka
         CHECK(!strcmp(rd_kafka_topic_result_name(results[2]), "not/a/name"));
         rd_kafka_event_destroy(event);
         rkt = rd_kafka_topic_new(rk, "two", NULL);
-        CHECK(rd_kafka_metadata(rk, 0, rkt, &metadata, 10000) == 0);
+        CHECK(rd_kafka_metadata(rk, 0, rkt, &metadata, PATIENCE) == 0);
         CHECK(metadata->topics[0].partition_cnt == 2 && metadata->topics[0].partitions[0].leader == 3);
         CHECK(metadata->topics[0].partitions[0].replica_cnt == 2);
         rd_kafka_metadata_destroy(metadata);
@@ -142,7 +126,7 @@ static void topics_come_and_go(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafka
         CHECK(cnt == 2 && rd_kafka_topic_result_error(results[0]) == 0);
         CHECK(rd_kafka_topic_result_error(results[1]) == RD_KAFKA_RESP_ERR_INVALID_PARTITIONS);
         rd_kafka_event_destroy(event);
-        CHECK(rd_kafka_metadata(rk, 0, rkt, &metadata, 10000) == 0);
+        CHECK(rd_kafka_metadata(rk, 0, rkt, &metadata, PATIENCE) == 0);
         CHECK(metadata->topics[0].partition_cnt == 3);
         rd_kafka_metadata_destroy(metadata);
         rd_kafka_topic_destroy(rkt);
@@ -185,7 +169,7 @@ static void offsets_are_listed(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
                 CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("one"), RD_KAFKA_V_PARTITION(1),
                                         RD_KAFKA_V_TIMESTAMP(i * 1000), RD_KAFKA_V_VALUE((void *)"v", 1),
                                         RD_KAFKA_V_END) == 0);
-        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         for (i = 0; i < 5; i++) {
                 const rd_kafka_topic_partition_t *partition;
                 list = rd_kafka_topic_partition_list_new(2);
@@ -456,7 +440,7 @@ static void records_are_deleted(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafk
         CHECK(left->elems[3].err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
         CHECK(left->elems[4].err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART && !strcmp(left->elems[4].topic, "nobody"));
         rd_kafka_event_destroy(event);
-        CHECK(rd_kafka_query_watermark_offsets(rk, "one", 1, &low, &high, 10000) == 0 && low == 2 && high == 3);
+        CHECK(rd_kafka_query_watermark_offsets(rk, "one", 1, &low, &high, PATIENCE) == 0 && low == 2 && high == 3);
         records[1] = records[0];
         rd_kafka_DeleteRecords(rk, records, 2, NULL, queue);
         rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DELETERECORDS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));

@@ -1,27 +1,5 @@
 /* Which broker: of a report, of a message that was fetched, and the controller, on a cluster of three. */
-#include <librdkafka/rdkafka.h>
-#include <librdkafka/rdkafka_mock.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static int bad;
-
-#define CHECK(what)                                                                                                    \
-        do {                                                                                                           \
-                if (!(what)) {                                                                                         \
-                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
-                        bad++;                                                                                         \
-                }                                                                                                      \
-        } while (0)
-
-static void set(rd_kafka_conf_t *conf, const char *name, const char *value) {
-        char errstr[256];
-        if (rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr)) != RD_KAFKA_CONF_OK) {
-                fprintf(stderr, "%s\n", errstr);
-                bad++;
-        }
-}
+#include "test.h"
 
 static int reports;
 static int32_t reported;
@@ -63,19 +41,19 @@ int main(void) {
         for (i = 0; i < 3; i++)
                 CHECK(rd_kafka_mock_partition_set_leader(cluster, "brokers", i, 3 - i) == 0);
 
-        controller = rd_kafka_controllerid(rk, 10000);
+        controller = rd_kafka_controllerid(rk, PATIENCE);
         CHECK(controller >= 1 && controller <= 3);
         CHECK(rd_kafka_controllerid(rk, 0) == controller);
 
         for (i = 0; i < 3; i++) {
-                CHECK(produce(rk, i) == 0 && rd_kafka_flush(rk, 10000) == 0);
+                CHECK(produce(rk, i) == 0 && rd_kafka_flush(rk, PATIENCE) == 0);
                 CHECK(reports == i + 1 && reported == 3 - i);
         }
         /* What never left has no broker; what may be under way has the one that it went to. */
         CHECK(rd_kafka_mock_broker_set_down(cluster, 3) == 0);
         CHECK(produce(rk, 0) == 0);
         CHECK(rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT) == 0);
-        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         CHECK(reports == 4 && (reported == -1 || reported == 3));
         CHECK(rd_kafka_mock_broker_set_up(cluster, 3) == 0);
         CHECK(rd_kafka_message_broker_id(NULL) == -1);
@@ -98,7 +76,7 @@ int main(void) {
                 rd_kafka_conf_set_dr_msg_cb(conf, on_report);
                 quick = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
                 reported = -2;
-                CHECK(produce(quick, 1) == 0 && rd_kafka_flush(quick, 10000) == 0 && reported == 2);
+                CHECK(produce(quick, 1) == 0 && rd_kafka_flush(quick, PATIENCE) == 0 && reported == 2);
                 rd_kafka_destroy(quick);
         }
 
@@ -112,10 +90,10 @@ int main(void) {
                 rd_kafka_topic_partition_list_add(list, "brokers", i)->offset = RD_KAFKA_OFFSET_BEGINNING;
         CHECK(rd_kafka_assign(consumer, list) == 0);
         seen[0] = seen[1] = seen[2] = 0;
-        for (i = 0; i < 100 && !(seen[0] && seen[1] && seen[2]); i++) {
-                message = rd_kafka_consumer_poll(consumer, 1000);
+        while (!(seen[0] && seen[1] && seen[2])) {
+                message = rd_kafka_consumer_poll(consumer, PATIENCE);
                 if (!message)
-                        continue;
+                        break;
                 if (!message->err) {
                         CHECK(rd_kafka_message_broker_id(message) == 3 - message->partition);
                         seen[message->partition] = 1;

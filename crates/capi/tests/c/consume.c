@@ -1,33 +1,18 @@
 /* The assigned consumer and the older calls: messages, batches, positions, pause, seek, messages that outlive it all. */
-#include <librdkafka/rdkafka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-static int bad, called;
-
-#define CHECK(what)                                                                                                    \
-        do {                                                                                                           \
-                if (!(what)) {                                                                                         \
-                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
-                        bad++;                                                                                         \
-                }                                                                                                      \
-        } while (0)
+static int called;
 
 #define COUNT 2000
 
 static rd_kafka_t *client(rd_kafka_type_t type, const char *brokers) {
-        char errstr[256];
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
-        rd_kafka_t *rk;
-        rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr));
+        set(conf, "bootstrap.servers", brokers);
         if (type == RD_KAFKA_CONSUMER) {
-                rd_kafka_conf_set(conf, "group.id", "test", errstr, sizeof(errstr));
-                rd_kafka_conf_set(conf, "enable.partition.eof", "true", errstr, sizeof(errstr));
+                set(conf, "group.id", "test");
+                set(conf, "enable.partition.eof", "true");
         }
-        rk = rd_kafka_new(type, conf, errstr, sizeof(errstr));
-        CHECK(rk != NULL);
-        return rk;
+        return start(type, conf);
 }
 
 static void on_message(rd_kafka_message_t *message, void *opaque) {
@@ -60,7 +45,7 @@ int main(int argc, char **argv) {
                 int size = snprintf(text, sizeof(text), "%d", i);
                 CHECK(rd_kafka_produce(topic, 1, RD_KAFKA_MSG_F_COPY, text, (size_t)size, "key", 3, NULL) == 0);
         }
-        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
 
@@ -71,7 +56,7 @@ int main(int argc, char **argv) {
         rd_kafka_topic_partition_list_add(list, "consume", 1)->offset = RD_KAFKA_OFFSET_BEGINNING;
         CHECK(rd_kafka_assign(rk, list) == 0);
         for (i = 0; i < 1000; i++) {
-                message = rd_kafka_consumer_poll(rk, 10000);
+                message = rd_kafka_consumer_poll(rk, PATIENCE);
                 CHECK(message && !message->err && message->offset == i && message->key_len == 3);
                 if (!message)
                         return 1;
@@ -86,25 +71,25 @@ int main(int argc, char **argv) {
         count = (int)rd_kafka_consume_batch_queue(queue, 10000, kept + 1000, 500);
         CHECK(count == 500 && kept[1000]->offset == 1000 && kept[1499]->offset == 1499);
         topic = rd_kafka_topic_new(rk, "consume", NULL);
-        CHECK(rd_kafka_seek(topic, 1, 1900, 10000) == 0);
+        CHECK(rd_kafka_seek(topic, 1, 1900, PATIENCE) == 0);
         for (i = 1900; i < COUNT; i++) {
-                message = rd_kafka_consumer_poll(rk, 10000);
+                message = rd_kafka_consumer_poll(rk, PATIENCE);
                 CHECK(message && !message->err && message->offset == i);
                 rd_kafka_message_destroy(message);
         }
-        message = rd_kafka_consumer_poll(rk, 10000);
+        message = rd_kafka_consumer_poll(rk, PATIENCE);
         CHECK(message && message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && message->offset == COUNT);
         CHECK(message && message->rkt && !strcmp(rd_kafka_topic_name(message->rkt), "consume"));
         rd_kafka_message_destroy(message);
-        CHECK(rd_kafka_query_watermark_offsets(rk, "consume", 1, &low, &high, 10000) == 0 && low == 0 && high == COUNT);
+        CHECK(rd_kafka_query_watermark_offsets(rk, "consume", 1, &low, &high, PATIENCE) == 0 && low == 0 && high == COUNT);
         CHECK(rd_kafka_get_watermark_offsets(rk, "consume", 1, &low, &high) == 0 && high == COUNT);
-        CHECK(rd_kafka_metadata(rk, 0, topic, &metadata, 10000) == 0);
+        CHECK(rd_kafka_metadata(rk, 0, topic, &metadata, PATIENCE) == 0);
         CHECK(metadata->broker_cnt == brokers && metadata->topic_cnt == 1 && metadata->topics[0].partition_cnt == 4);
         rd_kafka_metadata_destroy(metadata);
-        id = rd_kafka_clusterid(rk, 10000);
+        id = rd_kafka_clusterid(rk, PATIENCE);
         CHECK(id && *id);
         rd_kafka_mem_free(rk, id);
-        controller = rd_kafka_controllerid(rk, 10000);
+        controller = rd_kafka_controllerid(rk, PATIENCE);
         CHECK(controller >= 1 && controller <= brokers);
         rd_kafka_queue_destroy(queue);
         rd_kafka_topic_partition_list_destroy(list);
@@ -125,7 +110,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_consume(topic, 1, 10) == NULL);
         CHECK(rd_kafka_consume_start(topic, 1, RD_KAFKA_OFFSET_TAIL(100)) == 0);
         CHECK(rd_kafka_consume_start(topic, 1, 0) == -1);
-        message = rd_kafka_consume(topic, 1, 10000);
+        message = rd_kafka_consume(topic, 1, PATIENCE);
         CHECK(message && message->offset == COUNT - 100);
         rd_kafka_message_destroy(message);
         count = (int)rd_kafka_consume_batch(topic, 1, 10000, kept, 9);
@@ -139,7 +124,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_consume_stop(topic, 1) == 0);
         queue = rd_kafka_queue_new(rk);
         CHECK(rd_kafka_consume_start_queue(topic, 1, 5, queue) == 0);
-        message = rd_kafka_consume_queue(queue, 10000);
+        message = rd_kafka_consume_queue(queue, PATIENCE);
         CHECK(message && message->offset == 5);
         rd_kafka_message_destroy(message);
         CHECK(rd_kafka_consume_stop(topic, 1) == 0);

@@ -1,12 +1,7 @@
 /* Interceptors of configurations and clients, and a plug-in library. */
-#include <librdkafka/rdkafka.h>
-#include <librdkafka/rdkafka_mock.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "test.h"
 
-static int bad, of_dup, of_conf_destroy, of_new, of_destroy, of_commit, of_start, of_exit;
+static int of_dup, of_conf_destroy, of_new, of_destroy, of_commit, of_start, of_exit;
 static int of_send, of_failed, of_acknowledgement, of_consume;
 static int of_io_start, of_io_exit, of_sent, of_received, of_produce_sent, of_produce_received, of_connecting, of_up;
 static int of_timed_out, of_lost, of_send_too;
@@ -16,14 +11,6 @@ static __thread int my_clients;
 
 #define COUNT(what) __atomic_add_fetch(&what, 1, __ATOMIC_SEQ_CST)
 #define READ(what) __atomic_load_n(&what, __ATOMIC_SEQ_CST)
-
-#define CHECK(what)                                                                                                    \
-        do {                                                                                                           \
-                if (!(what)) {                                                                                         \
-                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
-                        bad++;                                                                                         \
-                }                                                                                                      \
-        } while (0)
 
 static rd_kafka_resp_err_t on_send(rd_kafka_t *rk, rd_kafka_message_t *message, void *opaque) {
         rd_kafka_headers_t *headers = rd_kafka_headers_new(1);
@@ -206,9 +193,8 @@ static void on_event(rd_kafka_t *rk, rd_kafka_event_t *event, void *opaque) {
 
 static rd_kafka_conf_t *configuration(const char *brokers) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
-        char errstr[256];
-        rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr));
-        rd_kafka_conf_set(conf, "client.id", "seen", errstr, sizeof(errstr));
+        set(conf, "bootstrap.servers", brokers);
+        set(conf, "client.id", "seen");
         CHECK(!rd_kafka_conf_interceptor_add_on_new(conf, "test", on_new, &bad));
         CHECK(rd_kafka_conf_interceptor_add_on_new(conf, "test", on_new, &bad) == RD_KAFKA_RESP_ERR__CONFLICT);
         CHECK(!rd_kafka_conf_interceptor_add_on_conf_set(conf, "test", on_conf_set, &bad));
@@ -230,9 +216,9 @@ static void plugins(const char *program, const char *brokers) {
                 fprintf(stderr, "%s\n", errstr);
                 bad++;
         }
-        CHECK(rd_kafka_conf_set(conf, "plugin.trace", "seen", errstr, sizeof(errstr)) == RD_KAFKA_CONF_OK);
+        set(conf, "plugin.trace", "seen");
         CHECK(getenv("PLUGIN_TRACE") && !strcmp(getenv("PLUGIN_TRACE"), "seen"));
-        rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr));
+        set(conf, "bootstrap.servers", brokers);
         copy = rd_kafka_conf_dup(conf);
         rd_kafka_conf_destroy(conf);
         rk = rd_kafka_new(RD_KAFKA_PRODUCER, copy, errstr, sizeof(errstr));
@@ -240,45 +226,38 @@ static void plugins(const char *program, const char *brokers) {
         rd_kafka_destroy(rk);
 }
 
-static void wait_for(int *what, int count) {
-        int i;
-        for (i = 0; i < 3000 && READ(*what) < count; i++)
-                usleep(10000);
-        CHECK(READ(*what) >= count);
-}
-
 /* Answers that never come: the broker takes its time, and then is gone. */
 static void lost_answers(void) {
         rd_kafka_conf_t *conf = configuration("");
+        char timeout[16];
         rd_kafka_mock_cluster_t *cluster;
-        char errstr[256];
         rd_kafka_t *rk;
-        int i, up = READ(of_up), unanswered = READ(of_sent) - READ(of_received), sent = READ(of_produce_sent);
-        CHECK(!rd_kafka_conf_set(conf, "test.mock.num.brokers", "1", errstr, sizeof(errstr)));
-        CHECK(!rd_kafka_conf_set(conf, "socket.timeout.ms", "1000", errstr, sizeof(errstr)));
-        rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
+        int up = READ(of_up), unanswered = READ(of_sent) - READ(of_received), sent = READ(of_produce_sent);
+        set(conf, "test.mock.num.brokers", "1");
+        /* So short that it passes, and long enough for what is answered at once. */
+        sprintf(timeout, "%d", WITHIN(2000));
+        set(conf, "socket.timeout.ms", timeout);
+        rk = start(RD_KAFKA_PRODUCER, conf);
         cluster = rd_kafka_handle_mock_cluster(rk);
-        CHECK(rk != NULL && cluster != NULL);
         CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("interceptors"), RD_KAFKA_V_PARTITION(0),
                                  RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END));
-        CHECK(!rd_kafka_flush(rk, 30000));
+        CHECK(!rd_kafka_flush(rk, PATIENCE));
         CHECK(READ(of_up) > up && READ(of_timed_out) == 0 && READ(of_lost) == 0);
-        CHECK(!rd_kafka_mock_broker_set_rtt(cluster, 1, 60000));
+        CHECK(!rd_kafka_mock_broker_set_rtt(cluster, 1, 2 * PATIENCE));
         CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("interceptors"), RD_KAFKA_V_PARTITION(0),
                                  RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END));
-        wait_for(&of_produce_sent, sent + 2);
-        wait_for(&of_timed_out, 1);
+        WAIT_FOR(READ(of_produce_sent) >= sent + 2);
+        WAIT_FOR(READ(of_timed_out) >= 1);
         /* The connection is gone with the request; the next one asks for the broker's versions and waits, too. */
-        for (i = 0; i < 20 && !READ(of_lost); i++) {
-                wait_for(&of_sent, READ(of_received) + unanswered + 1);
+        UNTIL(READ(of_lost) >= 1, {
+                WAIT_FOR(READ(of_sent) > READ(of_received) + unanswered);
                 CHECK(!rd_kafka_mock_broker_set_down(cluster, 1));
                 usleep(100000);
                 CHECK(!rd_kafka_mock_broker_set_up(cluster, 1));
-        }
-        wait_for(&of_lost, 1);
+        });
         /* Whatever was sent is over in one way or the other, but for what is told of no more: the client goes. */
         CHECK(!rd_kafka_mock_broker_set_down(cluster, 1));
-        wait_for(&of_received, READ(of_sent) - unanswered);
+        WAIT_FOR(READ(of_received) >= READ(of_sent) - unanswered);
         rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
         rd_kafka_destroy(rk);
 }
@@ -288,7 +267,7 @@ static void added_late(const char *brokers) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         char errstr[256];
         rd_kafka_t *rk;
-        CHECK(!rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr)));
+        set(conf, "bootstrap.servers", brokers);
         rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
 #define LATE RD_KAFKA_RESP_ERR__STATE
         CHECK(rd_kafka_interceptor_add_on_send(rk, "late", on_send, &bad) == LATE);
@@ -318,7 +297,7 @@ int main(int argc, char **argv) {
                 return 2;
         plugins(argv[0], argv[1]);
         conf = configuration(argv[1]);
-        CHECK(rd_kafka_conf_set(conf, "mine", "good", errstr, sizeof(errstr)) == RD_KAFKA_CONF_OK);
+        set(conf, "mine", "good");
         CHECK(rd_kafka_conf_set(conf, "mine", "evil", errstr, sizeof(errstr)) == RD_KAFKA_CONF_INVALID);
         CHECK(!strcmp(errstr, "not good"));
         copy = rd_kafka_conf_dup(conf);
@@ -335,15 +314,14 @@ int main(int argc, char **argv) {
                 CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("interceptors"), RD_KAFKA_V_PARTITION(0),
                                          RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
                                          RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END));
-        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         CHECK(of_send == 10 && of_send_too == 10 && of_failed == 0);
         CHECK(__atomic_load_n(&of_acknowledgement, __ATOMIC_SEQ_CST) == 10);
         CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("interceptors"), RD_KAFKA_V_PARTITION(99),
                                 RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END) != 0);
         CHECK(of_send == 11 && of_failed == 1);
         /* The background thread starts when it gets its turn. */
-        for (i = 0; i < 1000 && !READ(of_start); i++)
-                usleep(10000);
+        WAIT_FOR(READ(of_start));
         CHECK(READ(of_start) == 1 && READ(of_exit) == 0);
         CHECK(READ(of_sent) >= 3 && READ(of_received) >= 3 && READ(of_produce_sent) >= 1);
         CHECK(READ(of_produce_sent) == READ(of_produce_received));
@@ -353,17 +331,14 @@ int main(int argc, char **argv) {
         CHECK(of_exit == 1 && of_destroy == 1 && of_conf_destroy == 1);
 
         conf = configuration(argv[1]);
-        CHECK(!rd_kafka_conf_set(conf, "group.id", "interceptors", errstr, sizeof(errstr)));
-        CHECK(!rd_kafka_conf_set(conf, "enable.auto.commit", "false", errstr, sizeof(errstr)));
+        set(conf, "group.id", "interceptors");
+        set(conf, "enable.auto.commit", "false");
         rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, errstr, sizeof(errstr));
         CHECK(rk != NULL && of_new == 2);
         list = rd_kafka_topic_partition_list_new(1);
         rd_kafka_topic_partition_list_add(list, "interceptors", 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
         CHECK(rd_kafka_assign(rk, list) == 0);
-        for (i = 0; i < 100 && of_consume < 10; i++) {
-                message = rd_kafka_consumer_poll(rk, 100);
-                if (!message)
-                        continue;
+        while (of_consume < 10 && (message = rd_kafka_consumer_poll(rk, PATIENCE)) != NULL) {
                 CHECK(!message->err && !rd_kafka_message_headers(message, &headers));
                 CHECK(!rd_kafka_header_get_last(headers, "trace", &value, &size) && size == 4);
                 rd_kafka_message_destroy(message);

@@ -1,19 +1,6 @@
 /* What a program can get wrong that can be told: each row answers an error, and nothing crashes. */
+#include "test.h"
 #include <errno.h>
-#include <librdkafka/rdkafka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static int bad;
-
-#define CHECK(what)                                                                                                    \
-        do {                                                                                                           \
-                if (!(what)) {                                                                                         \
-                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
-                        bad++;                                                                                         \
-                }                                                                                                      \
-        } while (0)
 
 int main(int argc, char **argv) {
         char errstr[256], value[64];
@@ -40,7 +27,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_conf_get(conf, "linger.ms", value, &size) == RD_KAFKA_CONF_OK && !strcmp(value, "5"));
         CHECK(size == 2);
         CHECK(rd_kafka_conf_get(conf, "no.such.thing", value, &size) == RD_KAFKA_CONF_UNKNOWN);
-        CHECK(rd_kafka_conf_set(conf, "bootstrap.servers", argv[1], errstr, sizeof(errstr)) == RD_KAFKA_CONF_OK);
+        set(conf, "bootstrap.servers", argv[1]);
         CHECK(rd_kafka_new((rd_kafka_type_t)7, conf, errstr, sizeof(errstr)) == NULL);
         /* The built-in partitioners, as other implementations place these keys. */
         CHECK(rd_kafka_msg_partitioner_consistent(NULL, "123456789", 9, 1000, NULL, NULL) == (int)(0xcbf43926u % 1000));

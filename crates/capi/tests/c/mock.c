@@ -1,21 +1,6 @@
 /* The cluster inside the process, as an application's tests use it: errors that are injected, leaders that move, brokers
  * that go, round trips that are measured, requests that are counted; and calls that make no sense. */
-#include <librdkafka/rdkafka.h>
-#include <librdkafka/rdkafka_mock.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-static int bad;
-
-#define CHECK(what)                                                                                                    \
-        do {                                                                                                           \
-                if (!(what)) {                                                                                         \
-                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
-                        bad++;                                                                                         \
-                }                                                                                                      \
-        } while (0)
+#include "test.h"
 
 #define PRODUCE 0
 #define FETCH 1
@@ -26,14 +11,6 @@ static int64_t now_us(void) {
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
         return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-static void set(rd_kafka_conf_t *conf, const char *name, const char *value) {
-        char errstr[256];
-        if (rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr)) != RD_KAFKA_CONF_OK) {
-                fprintf(stderr, "%s\n", errstr);
-                bad++;
-        }
 }
 
 static int reports;
@@ -49,9 +26,7 @@ static void on_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void *o
 }
 
 static rd_kafka_t *client(rd_kafka_type_t type, const char *servers, const char *name, const char *value) {
-        char errstr[256];
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
-        rd_kafka_t *rk;
         set(conf, "bootstrap.servers", servers);
         set(conf, "log_level", "2");
         if (type == RD_KAFKA_CONSUMER)
@@ -63,10 +38,7 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *servers, const char 
         if (name)
                 set(conf, name, value);
         rd_kafka_conf_set_dr_msg_cb(conf, on_report);
-        rk = rd_kafka_new(type, conf, errstr, sizeof(errstr));
-        if (!rk)
-                fprintf(stderr, "%s\n", errstr);
-        return rk;
+        return start(type, conf);
 }
 
 /* Produces one message and answers what its report says. */
@@ -79,7 +51,7 @@ static rd_kafka_resp_err_t produce(rd_kafka_t *rk, const char *topic, int32_t pa
                                 RD_KAFKA_V_END);
         if (err)
                 return err;
-        CHECK(rd_kafka_flush(rk, 20000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         CHECK(reports == 1);
         return reported;
 }
@@ -110,7 +82,7 @@ static int32_t leader_of(rd_kafka_t *rk, const char *topic, int32_t partition, i
         int32_t leader = -2;
         if (topic_err)
                 *topic_err = 0;
-        CHECK(rd_kafka_metadata(rk, 0, rkt, &metadata, 10000) == 0);
+        CHECK(rd_kafka_metadata(rk, 0, rkt, &metadata, PATIENCE) == 0);
         if (broker_cnt)
                 *broker_cnt = metadata->broker_cnt;
         if (metadata->topic_cnt == 1) {
@@ -238,7 +210,7 @@ static void leaders_move_and_brokers_go(rd_kafka_mock_cluster_t *cluster, const 
                                 RD_KAFKA_V_VALUE((void *)"wait", 4), RD_KAFKA_V_END) == 0);
         CHECK(rd_kafka_flush(rk, 300) == RD_KAFKA_RESP_ERR__TIMED_OUT && reports == 0);
         CHECK(rd_kafka_mock_broker_set_up(cluster, 3) == 0);
-        CHECK(rd_kafka_flush(rk, 20000) == 0 && reports == 1 && reported == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && reports == 1 && reported == 0);
         rd_kafka_destroy(rk);
         rk = client(RD_KAFKA_PRODUCER, servers, "message.timeout.ms", "500");
         CHECK(rd_kafka_mock_broker_set_down(cluster, -1) == 0);
@@ -294,7 +266,7 @@ static void consumers_are_sent_to_followers(rd_kafka_mock_cluster_t *cluster, co
         rd_kafka_topic_partition_list_add(list, "follow", 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
         CHECK(rd_kafka_assign(rk, list) == 0);
         for (i = 0; i < 3; i++) {
-                message = rd_kafka_consumer_poll(rk, 10000);
+                message = rd_kafka_consumer_poll(rk, PATIENCE);
                 CHECK(message && !message->err && message->offset == i);
                 if (message)
                         rd_kafka_message_destroy(message);
@@ -307,20 +279,20 @@ static void consumers_are_sent_to_followers(rd_kafka_mock_cluster_t *cluster, co
         CHECK(rd_kafka_mock_partition_set_follower_wmarks(cluster, "follow", 0, 0, 1) == 0);
         rk = client(RD_KAFKA_CONSUMER, servers, "enable.partition.eof", "true");
         CHECK(rd_kafka_assign(rk, list) == 0);
-        message = rd_kafka_consumer_poll(rk, 10000);
+        message = rd_kafka_consumer_poll(rk, PATIENCE);
         CHECK(message && !message->err && message->offset == 0);
         rd_kafka_message_destroy(message);
-        message = rd_kafka_consumer_poll(rk, 10000);
+        message = rd_kafka_consumer_poll(rk, PATIENCE);
         CHECK(message && message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && message->offset == 1);
         rd_kafka_message_destroy(message);
         CHECK(rd_kafka_mock_partition_set_follower_wmarks(cluster, "follow", 0, -1, -1) == 0);
-        message = rd_kafka_consumer_poll(rk, 10000);
+        message = rd_kafka_consumer_poll(rk, PATIENCE);
         CHECK(message && !message->err && message->offset == 1);
         rd_kafka_message_destroy(message);
 
         /* Records that are deleted. */
         CHECK(rd_kafka_mock_partition_delete_records(cluster, "follow", 0, 2) == 0);
-        CHECK(rd_kafka_query_watermark_offsets(rk, "follow", 0, &low, &high, 10000) == 0 && low == 2 && high == 3);
+        CHECK(rd_kafka_query_watermark_offsets(rk, "follow", 0, &low, &high, PATIENCE) == 0 && low == 2 && high == 3);
         CHECK(rd_kafka_mock_partition_delete_records(cluster, "follow", 0, 4) == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE);
         CHECK(rd_kafka_mock_topic_delete(cluster, "follow") == 0);
         CHECK(rd_kafka_mock_topic_delete(cluster, "follow") == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);

@@ -1,29 +1,16 @@
 /* The older consumer with offset.store.method=file: what is stored comes back, in which files, and what becomes of a
  * file that makes no sense. */
-#define _DEFAULT_SOURCE
-#include <librdkafka/rdkafka.h>
+#include "test.h"
 #include <signal.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-static int bad, errors, warnings;
+static int errors, warnings;
 static int uses_open_cb, refuses, opened_to_read, opened_to_write;
 static char last_error[512];
 static char folder[] = "/tmp/ottla-offsets-XXXXXX";
-
-#define CHECK(what)                                                                                                    \
-        do {                                                                                                           \
-                if (!(what)) {                                                                                         \
-                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
-                        bad++;                                                                                         \
-                }                                                                                                      \
-        } while (0)
 
 #define COUNT 500
 
@@ -57,7 +44,7 @@ static void on_log(const rd_kafka_t *rk, int level, const char *facility, const 
         }
 }
 
-static void set(rd_kafka_topic_conf_t *conf, const char *name, const char *value) {
+static void set_of_topic(rd_kafka_topic_conf_t *conf, const char *name, const char *value) {
         char errstr[256];
         if (rd_kafka_topic_conf_set(conf, name, value, errstr, sizeof(errstr)) != RD_KAFKA_CONF_OK) {
                 fprintf(stderr, "%s\n", errstr);
@@ -94,31 +81,27 @@ static long in_file(const char *name) {
 }
 
 static rd_kafka_t *client(const char *brokers, const char *group) {
-        char errstr[256];
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
-        rd_kafka_t *rk;
-        rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr));
-        rd_kafka_conf_set(conf, "enable.auto.commit", "false", errstr, sizeof(errstr));
+        set(conf, "bootstrap.servers", brokers);
+        set(conf, "enable.auto.commit", "false");
         if (group)
-                rd_kafka_conf_set(conf, "group.id", group, errstr, sizeof(errstr));
+                set(conf, "group.id", group);
         rd_kafka_conf_set_error_cb(conf, on_error);
         rd_kafka_conf_set_log_cb(conf, on_log);
         if (uses_open_cb) {
                 rd_kafka_conf_set_opaque(conf, &bad);
                 rd_kafka_conf_set_open_cb(conf, on_open);
         }
-        rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, errstr, sizeof(errstr));
-        CHECK(rk != NULL);
-        return rk;
+        return start(RD_KAFKA_CONSUMER, conf);
 }
 
 static rd_kafka_topic_t *topic_of(rd_kafka_t *rk, const char *path, const char *interval, const char *reset) {
         rd_kafka_topic_conf_t *conf = rd_kafka_topic_conf_new();
-        set(conf, "offset.store.method", "file");
-        set(conf, "offset.store.path", path);
-        set(conf, "offset.store.sync.interval.ms", "0");
-        set(conf, "auto.commit.interval.ms", interval);
-        set(conf, "auto.offset.reset", reset);
+        set_of_topic(conf, "offset.store.method", "file");
+        set_of_topic(conf, "offset.store.path", path);
+        set_of_topic(conf, "offset.store.sync.interval.ms", "0");
+        set_of_topic(conf, "auto.commit.interval.ms", interval);
+        set_of_topic(conf, "auto.offset.reset", reset);
         return rd_kafka_topic_new(rk, "files", conf);
 }
 
@@ -127,7 +110,7 @@ static long consume(rd_kafka_topic_t *topic, int count) {
         long first = -1;
         int i;
         for (i = 0; i < count; i++) {
-                rd_kafka_message_t *message = rd_kafka_consume(topic, 0, 10000);
+                rd_kafka_message_t *message = rd_kafka_consume(topic, 0, PATIENCE);
                 if (!message || message->err) {
                         fprintf(stderr, "%s\n", message ? rd_kafka_message_errstr(message) : "nothing");
                         bad++;
@@ -149,7 +132,7 @@ static int reads_until_killed(const char *brokers, const char *path) {
         CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_BEGINNING) == 0);
         while (!bad) {
                 if (consume(topic, 1) == COUNT - 1)
-                        CHECK(rd_kafka_seek(topic, 0, 0, 10000) == 0);
+                        CHECK(rd_kafka_seek(topic, 0, 0, PATIENCE) == 0);
                 usleep(1000);
         }
         return 1;
@@ -166,8 +149,7 @@ static void a_crash_leaves_an_offset(char **argv) {
                         execl(argv[0], argv[0], argv[1], path, (char *)NULL);
                         _exit(9);
                 }
-                for (i = 0; i < 1000 && in_file("killed") < 0; i++)
-                        usleep(10000);
+                WAIT_FOR(in_file("killed") >= 0);
                 for (i = 0; i < 100 + round; i++) {
                         CHECK(in_file("killed") >= 0);
                         usleep(1000);
@@ -190,12 +172,12 @@ int main(int argc, char **argv) {
         if (argc < 2 || !mkdtemp(folder))
                 return 2;
         conf = rd_kafka_conf_new();
-        rd_kafka_conf_set(conf, "bootstrap.servers", argv[1], errstr, sizeof(errstr));
+        set(conf, "bootstrap.servers", argv[1]);
         rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
         topic = rd_kafka_topic_new(rk, "files", NULL);
         for (i = 0; i < COUNT; i++)
                 CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, (void *)"value", 5, NULL, 0, NULL) == 0);
-        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
 
@@ -220,9 +202,7 @@ int main(int argc, char **argv) {
         topic = topic_of(rk, folder, "10", "smallest");
         CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
         CHECK(consume(topic, 20) == 0);
-        for (i = 0; i < 1000 && in_file("files-0-a%2Fb%3Ac.offset") != 20; i++)
-                usleep(10000);
-        CHECK(in_file("files-0-a%2Fb%3Ac.offset") == 20);
+        WAIT_FOR(in_file("files-0-a%2Fb%3Ac.offset") == 20);
         CHECK(rd_kafka_offset_store(topic, 0, 99) == 0);
         /* Destroying writes what is left. */
         rd_kafka_topic_destroy(topic);
@@ -242,8 +222,7 @@ int main(int argc, char **argv) {
         CHECK(errors == 0);
         CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
         CHECK(consume(topic, 1) == 0);
-        for (i = 0; i < 100 && !errors; i++)
-                rd_kafka_poll(rk, 100);
+        UNTIL(errors, rd_kafka_poll(rk, 100));
         CHECK(errors == 1 && strstr(last_error, "open_cb answered -1"));
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
@@ -282,7 +261,7 @@ int main(int argc, char **argv) {
         rk = client(argv[1], NULL);
         topic = topic_of(rk, "/dev/null", "60000", "error");
         CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
-        message = rd_kafka_consume(topic, 0, 10000);
+        message = rd_kafka_consume(topic, 0, PATIENCE);
         CHECK(message && message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET && message->partition == 0);
         if (message)
                 rd_kafka_message_destroy(message);
@@ -299,8 +278,7 @@ int main(int argc, char **argv) {
         topic = topic_of(rk, path, "10", "smallest");
         CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
         CHECK(consume(topic, 1) == 0);
-        for (i = 0; i < 1000 && !errors; i++)
-                rd_kafka_poll(rk, 10);
+        UNTIL(errors, rd_kafka_poll(rk, 10));
         CHECK(consume(topic, 1) == 1);
         rd_kafka_poll(rk, 100);
         CHECK(errors == 1);

@@ -1,19 +1,8 @@
 /* Offsets: stored by position or by the application, committed in each of the ways, told, and gone on from. */
-#include <librdkafka/rdkafka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-static int bad, told, told_code;
+static int told, told_code;
 static int64_t told_offset;
-
-#define CHECK(what)                                                                                                    \
-        do {                                                                                                           \
-                if (!(what)) {                                                                                         \
-                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
-                        bad++;                                                                                         \
-                }                                                                                                      \
-        } while (0)
 
 static void on_commit(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *offsets, void *opaque) {
         CHECK(rk != NULL && opaque == &told);
@@ -26,12 +15,12 @@ static rd_kafka_t *consumer(const char *brokers, const char *group, const char *
         char errstr[256];
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         rd_kafka_t *rk;
-        rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr));
+        set(conf, "bootstrap.servers", brokers);
         if (group)
-                rd_kafka_conf_set(conf, "group.id", group, errstr, sizeof(errstr));
-        rd_kafka_conf_set(conf, "auto.offset.reset", "beginning", errstr, sizeof(errstr));
+                set(conf, "group.id", group);
+        set(conf, "auto.offset.reset", "beginning");
         if (name)
-                CHECK(!rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr)));
+                set(conf, name, value);
         rd_kafka_conf_set_opaque(conf, &told);
         if (events)
                 rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_FETCH);
@@ -51,13 +40,11 @@ static void assign(rd_kafka_t *rk, int64_t offset) {
 }
 
 static rd_kafka_message_t *next(rd_kafka_t *rk) {
-        int i;
-        for (i = 0; i < 100; i++) {
-                rd_kafka_message_t *message = rd_kafka_consumer_poll(rk, 100);
-                if (message && !message->err)
+        rd_kafka_message_t *message;
+        while ((message = rd_kafka_consumer_poll(rk, PATIENCE)) != NULL) {
+                if (!message->err)
                         return message;
-                if (message)
-                        rd_kafka_message_destroy(message);
+                rd_kafka_message_destroy(message);
         }
         CHECK(!"a message");
         exit(1);
@@ -74,7 +61,7 @@ static int64_t committed(rd_kafka_t *rk, char *metadata) {
         int64_t offset;
         rd_kafka_topic_partition_list_add(list, "offsets", 0);
         rd_kafka_topic_partition_list_add(list, "offsets", 3);
-        CHECK(rd_kafka_committed(rk, list, 10000) == 0);
+        CHECK(rd_kafka_committed(rk, list, PATIENCE) == 0);
         CHECK(list->elems[0].err == 0 && list->elems[1].err == 0);
         CHECK(list->elems[1].offset == RD_KAFKA_OFFSET_INVALID);
         offset = list->elems[0].offset;
@@ -106,7 +93,7 @@ int main(int argc, char **argv) {
         for (i = 0; i < 100; i++)
                 CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("offsets"), RD_KAFKA_V_PARTITION(0),
                                          RD_KAFKA_V_VALUE((void *)"x", 1), RD_KAFKA_V_END));
-        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         CHECK(rd_kafka_commit(rk, NULL, 0) == RD_KAFKA_RESP_ERR__UNKNOWN_GROUP);
         rd_kafka_destroy(rk);
 
@@ -131,11 +118,7 @@ int main(int argc, char **argv) {
         expect(rk, 10);
         told = 0;
         expect(rk, 11);
-        for (i = 0; i < 300 && !told; i++) {
-                message = rd_kafka_consumer_poll(rk, 100);
-                if (message)
-                        rd_kafka_message_destroy(message);
-        }
+        UNTIL(told, rd_kafka_message_destroy(rd_kafka_consumer_poll(rk, 100)));
         CHECK(told == 1 && told_code == 0 && told_offset >= 12);
         rd_kafka_destroy(rk);
 
@@ -165,21 +148,17 @@ int main(int argc, char **argv) {
         told = 0;
         list->elems[0].offset = 43;
         CHECK(rd_kafka_commit(rk, list, 1) == 0);
-        for (i = 0; i < 300 && !told; i++) {
-                message = rd_kafka_consumer_poll(rk, 100);
-                if (message)
-                        rd_kafka_message_destroy(message);
-        }
+        UNTIL(told, rd_kafka_message_destroy(rd_kafka_consumer_poll(rk, 100)));
         CHECK(told == 1 && told_code == 0 && told_offset == 43);
         rd_kafka_topic_partition_list_del_by_idx(list, 1);
         /* To a queue: by its callback, or as an event. */
         queue = rd_kafka_queue_new(rk);
         list->elems[0].offset = 44;
         CHECK(rd_kafka_commit_queue(rk, list, queue, on_commit, &told) == 0);
-        CHECK(rd_kafka_queue_poll_callback(queue, 10000) == 1);
+        CHECK(rd_kafka_queue_poll_callback(queue, PATIENCE) == 1);
         CHECK(told == 2 && told_offset == 44);
         CHECK(rd_kafka_commit_queue(rk, list, queue, NULL, &bad) == 0);
-        event = rd_kafka_queue_poll(queue, 10000);
+        event = rd_kafka_queue_poll(queue, PATIENCE);
         CHECK(rd_kafka_event_type(event) == RD_KAFKA_EVENT_OFFSET_COMMIT);
         CHECK(!strcmp(rd_kafka_event_name(event), "OffsetCommit"));
         CHECK(rd_kafka_event_opaque(event) == &bad && rd_kafka_event_error(event) == 0);
@@ -230,7 +209,7 @@ int main(int argc, char **argv) {
         list = rd_kafka_topic_partition_list_new(1);
         rd_kafka_topic_partition_list_add(list, "offsets", 0)->offset = 32;
         CHECK(rd_kafka_commit(rk, list, 1) == 0);
-        event = rd_kafka_queue_poll(queue, 10000);
+        event = rd_kafka_queue_poll(queue, PATIENCE);
         CHECK(rd_kafka_event_type(event) == RD_KAFKA_EVENT_OFFSET_COMMIT && rd_kafka_event_error(event) == 0);
         rd_kafka_event_destroy(event);
         rd_kafka_topic_partition_list_destroy(list);

@@ -1,19 +1,8 @@
 /* Memory rules of producing: each flag, reports by callback and by event, headers, batches, the queue's limit. */
-#include <librdkafka/rdkafka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-static int bad, reports;
+static int reports;
 static char mine[] = "my own";
-
-#define CHECK(what)                                                                                                    \
-        do {                                                                                                           \
-                if (!(what)) {                                                                                         \
-                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
-                        bad++;                                                                                         \
-                }                                                                                                      \
-        } while (0)
 
 static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque) {
         rd_kafka_headers_t *headers;
@@ -48,19 +37,15 @@ static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void 
 }
 
 static rd_kafka_t *producer(const char *brokers, int events) {
-        char errstr[256];
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
-        rd_kafka_t *rk;
-        rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr));
-        rd_kafka_conf_set(conf, "queue.buffering.max.messages", "1000", errstr, sizeof(errstr));
+        set(conf, "bootstrap.servers", brokers);
+        set(conf, "queue.buffering.max.messages", "1000");
         rd_kafka_conf_set_opaque(conf, &reports);
         if (events)
                 rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR);
         else
                 rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
-        rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
-        CHECK(rk != NULL);
-        return rk;
+        return start(RD_KAFKA_PRODUCER, conf);
 }
 
 int main(int argc, char **argv) {
@@ -88,7 +73,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_producev(rk, RD_KAFKA_V_RKT(topic), RD_KAFKA_V_PARTITION(3), RD_KAFKA_V_VALUE(NULL, 0),
                                 RD_KAFKA_V_HEADER("a", NULL, 0), RD_KAFKA_V_END) == 0);
         CHECK(rd_kafka_outq_len(rk) == 5);
-        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         CHECK(reports == 5);
         /* A batch, one message of which has nowhere to go: the others are taken. */
         memset(messages, 0, sizeof(messages));
@@ -100,14 +85,14 @@ int main(int argc, char **argv) {
         taken = rd_kafka_produce_batch(topic, 0, RD_KAFKA_MSG_F_COPY | RD_KAFKA_MSG_F_PARTITION, messages, 10);
         CHECK(taken == 9);
         CHECK(messages[7].err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION && messages[6].err == 0);
-        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         CHECK(reports == 14);
         /* Nobody polls: the queue is full when the reports that wait are as many as the limit. */
         for (i = 0; i < 2000; i++)
                 if (rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, "x", 1, NULL, 0, NULL) == -1)
                         break;
         CHECK(i == 1000 && rd_kafka_last_error() == RD_KAFKA_RESP_ERR__QUEUE_FULL);
-        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         CHECK(rd_kafka_outq_len(rk) == 0);
         /* A batch larger than the queue: what has room is taken, and each of the others says why it was not. */
         for (i = 0; i < 1100; i++) {
@@ -121,7 +106,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_produce_batch(topic, 2, RD_KAFKA_MSG_F_COPY, many, 1100) == 1000);
         for (i = 0; i < 1100; i++)
                 CHECK(many[i].err == (i < 1000 ? 0 : RD_KAFKA_RESP_ERR__QUEUE_FULL));
-        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         CHECK(reports == 1000);
         /* Messages that nobody waited for are dropped with the client, and their payloads freed. */
         CHECK(rd_kafka_produce(topic, 1, RD_KAFKA_MSG_F_FREE, strdup("free"), 4, NULL, 0, (void *)9) == 0);
@@ -135,7 +120,7 @@ int main(int argc, char **argv) {
         for (i = 0; i < 100; i++)
                 CHECK(rd_kafka_produce(topic, i % 4, RD_KAFKA_MSG_F_COPY, "copy", 4, "k", 1, (void *)1) == 0);
         while (reports < 100) {
-                rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 10000);
+                rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE);
                 const rd_kafka_message_t *message;
                 CHECK(event && rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR);
                 if (!event)

@@ -1,39 +1,20 @@
 /* Forked children, many clients, calls and destruction from inside callbacks, handles that are gone or of another kind. */
+#include "test.h"
 #include <dirent.h>
-#include <librdkafka/rdkafka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-static int bad, delivered, consumed, destroyed;
+static int delivered, consumed, destroyed;
 static rd_kafka_topic_t *topic;
 
-#define CHECK(what)                                                                                                    \
-        do {                                                                                                           \
-                if (!(what)) {                                                                                         \
-                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
-                        bad++;                                                                                         \
-                }                                                                                                      \
-        } while (0)
-
-static rd_kafka_t *start(rd_kafka_type_t type, const char *brokers,
+static rd_kafka_t *client(rd_kafka_type_t type, const char *brokers,
                          void (*dr)(rd_kafka_t *, const rd_kafka_message_t *, void *)) {
-        char errstr[256];
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
-        rd_kafka_t *rk;
-        rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr));
+        set(conf, "bootstrap.servers", brokers);
         if (type == RD_KAFKA_CONSUMER)
-                rd_kafka_conf_set(conf, "group.id", "robust", errstr, sizeof(errstr));
+                set(conf, "group.id", "robust");
         else if (dr)
                 rd_kafka_conf_set_dr_msg_cb(conf, dr);
-        rk = rd_kafka_new(type, conf, errstr, sizeof(errstr));
-        if (!rk) {
-                fprintf(stderr, "%s\n", errstr);
-                exit(1);
-        }
-        return rk;
+        return start(type, conf);
 }
 
 static int threads(void) {
@@ -46,15 +27,15 @@ static int threads(void) {
 }
 
 static void forks(const char *brokers) {
-        rd_kafka_t *rk = start(RD_KAFKA_PRODUCER, brokers, NULL);
-        rd_kafka_t *reader = start(RD_KAFKA_CONSUMER, brokers, NULL);
+        rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, brokers, NULL);
+        rd_kafka_t *reader = client(RD_KAFKA_CONSUMER, brokers, NULL);
         const struct rd_kafka_metadata *metadata;
         rd_kafka_topic_t *t = rd_kafka_topic_new(rk, "robust", NULL);
         int status = 0;
         pid_t child = fork();
         if (!child) {
                 char errstr[256];
-                alarm(20);
+                alarm(WITHIN(60));
                 errstr[0] = 0;
                 CHECK(rd_kafka_produce(t, 0, RD_KAFKA_MSG_F_COPY, (void *)"x", 1, NULL, 0, NULL) == -1);
                 CHECK(rd_kafka_poll(rk, -1) == 0);
@@ -76,7 +57,7 @@ static void forks(const char *brokers) {
         CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
         /* The parent goes on. */
         CHECK(rd_kafka_produce(t, 0, RD_KAFKA_MSG_F_COPY, (void *)"x", 1, NULL, 0, NULL) == 0);
-        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         rd_kafka_topic_destroy(t);
         rd_kafka_destroy(reader);
         rd_kafka_destroy(rk);
@@ -85,18 +66,18 @@ static void forks(const char *brokers) {
 static void two_hundred(const char *brokers) {
         static rd_kafka_t *many[200];
         int i, of_one, of_library;
-        many[0] = start(RD_KAFKA_PRODUCER, brokers, NULL);
+        many[0] = client(RD_KAFKA_PRODUCER, brokers, NULL);
         of_one = threads();
         of_library = rd_kafka_thread_cnt();
         for (i = 1; i < 200; i++)
-                many[i] = start(i % 2 ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER, brokers, NULL);
+                many[i] = client(i % 2 ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER, brokers, NULL);
         CHECK(threads() == of_one);
         CHECK(rd_kafka_thread_cnt() == of_library && of_library < of_one + 1);
         for (i = 0; i < 200; i += 2)
                 CHECK(!rd_kafka_producev(many[i], RD_KAFKA_V_TOPIC("robust"), RD_KAFKA_V_VALUE((void *)"x", 1),
                                          RD_KAFKA_V_END));
         for (i = 0; i < 200; i += 2)
-                CHECK(rd_kafka_flush(many[i], 20000) == 0);
+                CHECK(rd_kafka_flush(many[i], PATIENCE) == 0);
         CHECK(threads() == of_one);
         for (i = 0; i < 200; i++)
                 rd_kafka_destroy(many[i]);
@@ -141,22 +122,20 @@ static void on_message(rd_kafka_message_t *message, void *opaque) {
 }
 
 static void from_callbacks(const char *brokers) {
-        rd_kafka_t *rk = start(RD_KAFKA_PRODUCER, brokers, on_delivery_again);
+        rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, brokers, on_delivery_again);
         int i;
         topic = rd_kafka_topic_new(rk, "robust", NULL);
         CHECK(!rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, (void *)"x", 1, NULL, 0, NULL));
-        for (i = 0; i < 2000 && delivered < 1000; i++)
-                rd_kafka_poll(rk, 100);
+        UNTIL(delivered >= 1000, rd_kafka_poll(rk, 100));
         CHECK(delivered == 1000);
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
 
-        rk = start(RD_KAFKA_PRODUCER, brokers, on_delivery_destroy);
+        rk = client(RD_KAFKA_PRODUCER, brokers, on_delivery_destroy);
         topic = rd_kafka_topic_new(rk, "robust", NULL);
         for (i = 0; i < 100; i++)
                 CHECK(!rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, (void *)"x", 1, NULL, 0, NULL));
-        for (i = 0; i < 100 && !destroyed; i++)
-                rd_kafka_poll(rk, 100);
+        UNTIL(destroyed, rd_kafka_poll(rk, 100));
         CHECK(destroyed == 1);
         /* The topic's handle outlives its client, whose handle is of none any more. */
         CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, (void *)"x", 1, NULL, 0, NULL) == -1);
@@ -165,16 +144,15 @@ static void from_callbacks(const char *brokers) {
         CHECK(rd_kafka_outq_len(rk) == 0);
         rd_kafka_topic_destroy(topic);
 
-        rk = start(RD_KAFKA_CONSUMER, brokers, NULL);
+        rk = client(RD_KAFKA_CONSUMER, brokers, NULL);
         topic = rd_kafka_topic_new(rk, "robust", NULL);
         CHECK(rd_kafka_consume_start(topic, 0, 0) == 0);
-        for (i = 0; i < 200 && topic; i++)
-                rd_kafka_consume_callback(topic, 0, 100, on_message, rk);
+        UNTIL(!topic, rd_kafka_consume_callback(topic, 0, 100, on_message, rk));
         CHECK(consumed == 2 && !topic);
 }
 
 static void of_another_kind(const char *brokers) {
-        rd_kafka_t *rk = start(RD_KAFKA_PRODUCER, brokers, NULL);
+        rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, brokers, NULL);
         rd_kafka_topic_t *t = rd_kafka_topic_new(rk, "robust", NULL);
         rd_kafka_queue_t *queue = rd_kafka_queue_get_main(rk);
         CHECK(rd_kafka_poll((rd_kafka_t *)t, 0) == 0);

@@ -1,28 +1,8 @@
 /* What programs know of the original and no document says: codes of mistakes, and what calls answer when they know
  * nothing. Each function is a sentence. */
-#include <librdkafka/rdkafka.h>
-#include <librdkafka/rdkafka_mock.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
-static int bad, reports;
-
-#define CHECK(what)                                                                                                    \
-        do {                                                                                                           \
-                if (!(what)) {                                                                                         \
-                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                           \
-                        bad++;                                                                                         \
-                }                                                                                                      \
-        } while (0)
-
-static void set(rd_kafka_conf_t *conf, const char *name, const char *value) {
-        char errstr[256];
-        if (rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr)) != RD_KAFKA_CONF_OK) {
-                fprintf(stderr, "%s\n", errstr);
-                bad++;
-        }
-}
+static int reports;
 
 static void on_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque) {
         rd_kafka_timestamp_type_t kind = RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME;
@@ -37,21 +17,14 @@ static void on_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void *o
 }
 
 static rd_kafka_t *client(rd_kafka_type_t type, const char *servers) {
-        char errstr[256];
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
-        rd_kafka_t *rk;
         set(conf, "bootstrap.servers", servers);
         set(conf, "log_level", "2");
         if (type == RD_KAFKA_CONSUMER)
                 set(conf, "group.id", "small print");
         else
                 rd_kafka_conf_set_dr_msg_cb(conf, on_report);
-        rk = rd_kafka_new(type, conf, errstr, sizeof(errstr));
-        if (!rk) {
-                fprintf(stderr, "%s\n", errstr);
-                exit(1);
-        }
-        return rk;
+        return start(type, conf);
 }
 
 static rd_kafka_resp_err_t code_of(rd_kafka_error_t *error) {
@@ -72,7 +45,7 @@ static void metadata_tells_the_controller_to_who_asks_without_waiting(const char
         rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers);
         const struct rd_kafka_metadata *metadata = NULL;
         CHECK(rd_kafka_controllerid(rk, 0) == -1);
-        CHECK(rd_kafka_metadata(rk, 1, NULL, &metadata, 10000) == 0);
+        CHECK(rd_kafka_metadata(rk, 1, NULL, &metadata, PATIENCE) == 0);
         CHECK(rd_kafka_controllerid(rk, 0) > 0);
         rd_kafka_metadata_destroy(metadata);
         rd_kafka_destroy(rk);
@@ -114,9 +87,9 @@ static void watermarks_that_were_never_told_are_invalid_and_no_error(const char 
 
 static void a_message_that_failed_has_no_timestamp(const char *servers, rd_kafka_mock_cluster_t *cluster) {
         rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers);
-        CHECK(produce(rk) == 0 && rd_kafka_flush(rk, 20000) == 0 && reports == 1);
+        CHECK(produce(rk) == 0 && rd_kafka_flush(rk, PATIENCE) == 0 && reports == 1);
         rd_kafka_mock_push_request_errors(cluster, 0, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
-        CHECK(produce(rk) == 0 && rd_kafka_flush(rk, 20000) == 0 && reports == 2);
+        CHECK(produce(rk) == 0 && rd_kafka_flush(rk, PATIENCE) == 0 && reports == 2);
         rd_kafka_destroy(rk);
 }
 

@@ -1,25 +1,10 @@
 /* The application's functions for sockets and host names: what they are given, and what they may answer. */
-#include <librdkafka/rdkafka.h>
+#include "test.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
-
-static int bad;
-
-#define CHECK(what)                                                                                                    \
-        do {                                                                                                           \
-                if (!(what)) {                                                                                         \
-                        fprintf(stderr, "line %d, mode %d: %s\n", __LINE__, mode, #what);                              \
-                        __atomic_add_fetch(&bad, 1, __ATOMIC_SEQ_CST);                                                 \
-                }                                                                                                      \
-        } while (0)
 
 enum mode {
         GOOD,
@@ -185,17 +170,16 @@ static void on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque) 
 /* A client whose bootstrap server is a name. */
 static rd_kafka_t *client(rd_kafka_type_t type, const char *brokers) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
-        char errstr[256], servers[256];
-        rd_kafka_t *rk;
+        char servers[256];
         const char *end = strchr(brokers, ',');
         if (!end)
                 end = brokers + strlen(brokers);
         CHECK(!strncmp(brokers, "127.0.0.1:", 10));
         snprintf(servers, sizeof(servers), "localhost:%.*s", (int)(end - brokers) - 10, brokers + 10);
-        CHECK(!rd_kafka_conf_set(conf, "bootstrap.servers", servers, errstr, sizeof(errstr)));
-        CHECK(!rd_kafka_conf_set(conf, "broker.address.family", "v4", errstr, sizeof(errstr)));
-        CHECK(!rd_kafka_conf_set(conf, "reconnect.backoff.ms", "10", errstr, sizeof(errstr)));
-        CHECK(!rd_kafka_conf_set(conf, "reconnect.backoff.max.ms", "20", errstr, sizeof(errstr)));
+        set(conf, "bootstrap.servers", servers);
+        set(conf, "broker.address.family", "v4");
+        set(conf, "reconnect.backoff.ms", "10");
+        set(conf, "reconnect.backoff.max.ms", "20");
         rd_kafka_conf_set_opaque(conf, &bad);
         rd_kafka_conf_set_socket_cb(conf, on_socket);
         rd_kafka_conf_set_connect_cb(conf, on_connect);
@@ -206,9 +190,7 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *brokers) {
         opened = connected = closed = resolved = freed = is_over = 0;
         first = -1;
         told[0] = '\0';
-        rk = rd_kafka_new(type, conf, errstr, sizeof(errstr));
-        CHECK(rk != NULL);
-        return rk;
+        return start(type, conf);
 }
 
 static void destroy(rd_kafka_t *rk) {
@@ -317,7 +299,7 @@ static void short_lives(const char *brokers) {
                 char errstr[256];
                 life->is_alive = 77;
                 life->is_intercepted = 1;
-                CHECK(!rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr)));
+                set(conf, "bootstrap.servers", brokers);
                 rd_kafka_conf_set_opaque(conf, life);
                 rd_kafka_conf_set_socket_cb(conf, slow_socket);
                 rd_kafka_conf_set_connect_cb(conf, slow_connect);
@@ -329,7 +311,7 @@ static void short_lives(const char *brokers) {
                 send_one(rk);
                 usleep(i * 100);
                 if (i % 10 == 9)
-                        CHECK(rd_kafka_flush(rk, 10000) == 0);
+                        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
                 rd_kafka_destroy(rk);
                 __atomic_store_n(&life->is_alive, 0, __ATOMIC_SEQ_CST);
                 free(life);
@@ -344,7 +326,7 @@ int main(int argc, char **argv) {
         rd_kafka_topic_partition_list_t *list;
         rd_kafka_message_t *message = NULL;
         rd_kafka_t *rk, *other;
-        int i, fails;
+        int fails;
 
         if (argc < 2)
                 return 2;
@@ -352,7 +334,7 @@ int main(int argc, char **argv) {
 
         rk = client(RD_KAFKA_PRODUCER, argv[1]);
         send_one(rk);
-        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         CHECK(seen(&opened) >= 1 && seen(&connected) == seen(&opened) && seen(&closed) == 0);
         CHECK(seen(&resolved) >= 1 && seen(&resolved) == seen(&freed));
         destroy(rk);
@@ -362,8 +344,7 @@ int main(int argc, char **argv) {
         rd_kafka_topic_partition_list_add(list, "sockets", 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
         CHECK(rd_kafka_assign(rk, list) == 0);
         rd_kafka_topic_partition_list_destroy(list);
-        for (i = 0; i < 100 && !message; i++)
-                message = rd_kafka_consumer_poll(rk, 100);
+        message = rd_kafka_consumer_poll(rk, PATIENCE);
         CHECK(message && !message->err && message->len == 5);
         rd_kafka_message_destroy(message);
         CHECK(seen(&opened) >= 1 && seen(&connected) == seen(&opened));
@@ -377,16 +358,13 @@ int main(int argc, char **argv) {
                         CHECK(rk != NULL);
                 }
                 send_one(rk);
-                for (i = 0; i < 400 && !strstr(told, said[mode]); i++)
-                        rd_kafka_poll(rk, 20);
-                if (!strstr(told, said[mode])) {
+                UNTIL(strstr(told, said[mode]), rd_kafka_poll(rk, 20));
+                if (!strstr(told, said[mode]))
                         fprintf(stderr, "mode %d: `%s` was not said, but: %s\n", mode, said[mode], told);
-                        bad++;
-                }
                 /* A client that is well does not notice. */
                 if (mode == CONNECT_NOT) {
                         mode = GOOD;
-                        CHECK(rd_kafka_flush(rk, 10000) == 0);
+                        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
                 }
                 rd_kafka_destroy(rk);
                 __atomic_store_n(&is_over, 1, __ATOMIC_SEQ_CST);
@@ -402,7 +380,7 @@ int main(int argc, char **argv) {
         other = client(RD_KAFKA_PRODUCER, argv[1]);
         send_one(rk);
         send_one(other);
-        CHECK(rd_kafka_flush(rk, 10000) == 0 && rd_kafka_flush(other, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && rd_kafka_flush(other, PATIENCE) == 0);
         rd_kafka_destroy(rk);
         destroy(other);
         return bad != 0;

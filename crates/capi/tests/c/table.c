@@ -1,17 +1,11 @@
 /* What a program can get wrong that can be told, as a table: a sentence, the code and the errno that it answers with. */
+#include "test.h"
 #include <errno.h>
-#include <librdkafka/rdkafka.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #define OK RD_KAFKA_RESP_ERR_NO_ERROR
 #define INVALID RD_KAFKA_RESP_ERR__INVALID_ARG
 
-static int bad, rows;
+static int rows;
 static const char *brokers;
 static char errstr[512], text[] = "text";
 
@@ -46,16 +40,7 @@ static rd_kafka_conf_t *configured(void) {
         return conf;
 }
 
-static rd_kafka_t *start(rd_kafka_type_t type, rd_kafka_conf_t *conf) {
-        rd_kafka_t *rk = rd_kafka_new(type, conf, errstr, sizeof(errstr));
-        if (!rk) {
-                fprintf(stderr, "%s\n", errstr);
-                exit(1);
-        }
-        return rk;
-}
-
-static int set(const char *name, const char *value) {
+static int answer_of(const char *name, const char *value) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         int result = rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr));
         rd_kafka_conf_destroy(conf);
@@ -80,19 +65,19 @@ static void configuration(void) {
         char tiny[4] = "xxx", value[8];
         size_t size;
 
-        row("an unknown property is unknown", set("no.such.thing", "1"), RD_KAFKA_CONF_UNKNOWN, 0);
+        row("an unknown property is unknown", answer_of("no.such.thing", "1"), RD_KAFKA_CONF_UNKNOWN, 0);
         row("the sentence names it", strstr(errstr, "no.such.thing") != NULL, 1, 0);
-        row("a property without a name is invalid", set(NULL, "1"), RD_KAFKA_CONF_INVALID, 0);
-        row("a feature that is not built in can't be set", set("builtin.features", "telepathy"), RD_KAFKA_CONF_INVALID, 0);
-        row("nor can what is set by a pointer", set("opaque", "x"), RD_KAFKA_CONF_INVALID, 0);
-        row("a property that is set by a call can't be set as text", set("dr_msg_cb", "x"), RD_KAFKA_CONF_INVALID, 0);
-        row("a value below the range is invalid", set("linger.ms", "-5"), RD_KAFKA_CONF_INVALID, 0);
-        row("a value above the range is invalid", set("linger.ms", "900001"), RD_KAFKA_CONF_INVALID, 0);
-        row("a value above 64 bits is invalid", set("linger.ms", "99999999999999999999"), RD_KAFKA_CONF_INVALID, 0);
-        row("a word is no number", set("message.max.bytes", "many"), RD_KAFKA_CONF_INVALID, 0);
-        row("a word that is none of the choices is invalid", set("compression.codec", "zip"), RD_KAFKA_CONF_INVALID, 0);
-        row("a boolean is true or false", set("enable.idempotence", "maybe"), RD_KAFKA_CONF_INVALID, 0);
-        row("a property has two spellings", set("metadata.broker.list", "a:1"), RD_KAFKA_CONF_OK, 0);
+        row("a property without a name is invalid", answer_of(NULL, "1"), RD_KAFKA_CONF_INVALID, 0);
+        row("a feature that is not built in can't be set", answer_of("builtin.features", "telepathy"), RD_KAFKA_CONF_INVALID, 0);
+        row("nor can what is set by a pointer", answer_of("opaque", "x"), RD_KAFKA_CONF_INVALID, 0);
+        row("a property that is set by a call can't be set as text", answer_of("dr_msg_cb", "x"), RD_KAFKA_CONF_INVALID, 0);
+        row("a value below the range is invalid", answer_of("linger.ms", "-5"), RD_KAFKA_CONF_INVALID, 0);
+        row("a value above the range is invalid", answer_of("linger.ms", "900001"), RD_KAFKA_CONF_INVALID, 0);
+        row("a value above 64 bits is invalid", answer_of("linger.ms", "99999999999999999999"), RD_KAFKA_CONF_INVALID, 0);
+        row("a word is no number", answer_of("message.max.bytes", "many"), RD_KAFKA_CONF_INVALID, 0);
+        row("a word that is none of the choices is invalid", answer_of("compression.codec", "zip"), RD_KAFKA_CONF_INVALID, 0);
+        row("a boolean is true or false", answer_of("enable.idempotence", "maybe"), RD_KAFKA_CONF_INVALID, 0);
+        row("a property has two spellings", answer_of("metadata.broker.list", "a:1"), RD_KAFKA_CONF_OK, 0);
         row("the one spelling reads what the other set", reads_back("bootstrap.servers", "a:1", "metadata.broker.list"),
             1, 0);
         row("and the other way round", reads_back("metadata.broker.list", "b:2", "bootstrap.servers"), 1, 0);
@@ -200,7 +185,7 @@ static void headers(rd_kafka_t *rk) {
         row("they can't be used for another one", with_headers(rk, "table", 0, text, 4, list), INVALID, 0);
         rd_kafka_headers_destroy(list);
         rd_kafka_headers_destroy(list);
-        row("what was refused is not sent", rd_kafka_flush(rk, 10000), OK, 0);
+        row("what was refused is not sent", rd_kafka_flush(rk, PATIENCE), OK, 0);
         row("after the report they are gone", with_headers(rk, "table", 0, text, 4, list), INVALID, 0);
         row("and can't be added to", add_header(list), INVALID, 0);
         row("nor counted", (int)rd_kafka_header_cnt(list), 0, 0);
@@ -232,7 +217,7 @@ static void producing(int with_reports) {
         memset(large, 0, 300);
         topic = rd_kafka_topic_new(rk, "table", NULL);
         row("a message for partition 0", produce(topic, 0, RD_KAFKA_MSG_F_COPY, text, 4, NULL, 0), OK, 0);
-        row("it is sent, so that the partitions are known", rd_kafka_flush(rk, 10000), OK, 0);
+        row("it is sent, so that the partitions are known", rd_kafka_flush(rk, PATIENCE), OK, 0);
         row("partition -2", produce(topic, -2, RD_KAFKA_MSG_F_COPY, text, 4, NULL, 0),
             RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, ESRCH);
         row("partition -2^31", produce(topic, -2147483647 - 1, RD_KAFKA_MSG_F_COPY, text, 4, NULL, 0),
@@ -302,7 +287,7 @@ static void producing(int with_reports) {
         rd_kafka_topic_destroy(other);
         row("a client goes on whose topic was destroyed thrice",
             rd_kafka_producev(second, RD_KAFKA_V_TOPIC("table"), RD_KAFKA_V_VALUE(text, 4), RD_KAFKA_V_END), OK, 0);
-        row("and sends", rd_kafka_flush(second, 10000), OK, 0);
+        row("and sends", rd_kafka_flush(second, PATIENCE), OK, 0);
         rd_kafka_destroy(second);
         rd_kafka_destroy(second);
         row("a topic after its end", produce(other, 0, RD_KAFKA_MSG_F_COPY, text, 4, NULL, 0), INVALID, EINVAL);
@@ -325,7 +310,7 @@ static void producing(int with_reports) {
         produce(topic, 0, RD_KAFKA_MSG_F_COPY, text, 4, NULL, 0);
         produce(topic, 1, RD_KAFKA_MSG_F_COPY, text, 4, NULL, 0);
         errno = 0;
-        row("a flush ends, too, where callbacks poll and flush", rd_kafka_flush(rk, 10000), OK, 0);
+        row("a flush ends, too, where callbacks poll and flush", rd_kafka_flush(rk, PATIENCE), OK, 0);
         row("each of them was called once", reports, with_reports ? 2 : 0, 0);
         row("a fatal error", rd_kafka_test_fatal_error(rk, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "test"), OK,
             0);
@@ -413,7 +398,7 @@ static void given_up(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list) {
         row("no records deleted", rd_kafka_DeleteRecords_new(list) == NULL, 1, 0);
         for (i = 0; i < 3; i++)
                 rd_kafka_topic_partition_list_destroy(list);
-        row("metadata", rd_kafka_metadata(rk, 0, NULL, &metadata, 10000), OK, 0);
+        row("metadata", rd_kafka_metadata(rk, 0, NULL, &metadata, PATIENCE), OK, 0);
         for (i = 0; i < 3; i++)
                 rd_kafka_metadata_destroy(metadata);
         row("metadata that is gone has no brokers", metadata->broker_cnt > 0, 0, 0);
@@ -444,7 +429,7 @@ static void consuming(void) {
         row("nothing is consumed of it", rd_kafka_consume(topic, 0, 0) == NULL, 1, 0);
         row("a partition is started", last(rd_kafka_consume_start(topic, 0, 0)), OK, 0);
         row("it can't be started twice", last(rd_kafka_consume_start(topic, 0, 0)), RD_KAFKA_RESP_ERR__CONFLICT, EBUSY);
-        message = rd_kafka_consume(topic, 0, 10000);
+        message = rd_kafka_consume(topic, 0, PATIENCE);
         row("a message comes", message ? message->err : -1, OK, 0);
         rd_kafka_message_destroy(message);
         rd_kafka_message_destroy(message);
@@ -537,7 +522,7 @@ static void objects(void) {
         queue = rd_kafka_queue_get_main(rk);
         rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("table"), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE(text, 4),
                           RD_KAFKA_V_END);
-        event = rd_kafka_queue_poll(queue, 10000);
+        event = rd_kafka_queue_poll(queue, PATIENCE);
         row("an event comes", rd_kafka_event_type(event), RD_KAFKA_EVENT_DR, 0);
         rd_kafka_event_destroy(event);
         rd_kafka_event_destroy(event);
