@@ -195,14 +195,19 @@ impl Placements {
             }
             let leaderless = (0..count).filter(|partition| metadata.leader(name, *partition).is_none());
             entry.topic.set_leaderless(leaderless.collect(), count);
+            if entry.topic.partition_count().is_some_and(|old| old > count) {
+                entry.topic.shrink(count);
+            }
             if entry.topic.partition_count().is_none_or(|old| old < count) {
                 entry.topic.set_partitions(
                     count,
                     |accumulator| {
-                        let partition =
-                            Box::new(PartitionProducer::new(Arc::clone(accumulator), known.id, -1));
                         let place = (Arc::clone(name), accumulator.partition());
-                        self.places.insert(place, Placement::Unassigned(partition));
+                        // It may have been there before, in a topic that was deleted.
+                        self.places.entry(place).or_insert_with(|| {
+                            let partition = PartitionProducer::new(Arc::clone(accumulator), known.id, -1);
+                            Placement::Unassigned(Box::new(partition))
+                        });
                     },
                     |records| {
                         let unplaced = self.shared.append_waiting(&entry.topic, count, records);
@@ -222,7 +227,7 @@ impl Placements {
     }
 
     /// Gives a partition to the broker that leads it, or asks for it back from one that does not any more. False if
-    /// nobody is known to lead it.
+    /// nobody is known to lead it, although there is such a partition.
     pub(super) fn move_to_leader(
         &mut self,
         place: (Arc<str>, i32),
@@ -232,6 +237,12 @@ impl Placements {
         let leader = metadata.leader(&place.0, place.1).map(|(node, _)| node);
         let target = leader.and_then(|node| brokers.of_node(node, metadata));
         let Some(placement) = self.places.get_mut(&place) else { return leader.is_some() };
+        if let Some(count) = vanished(&place, metadata) {
+            if let Placement::Unassigned(partition) = placement {
+                fail_vanished(partition, count, &self.shared);
+            }
+            return true;
+        }
         match (&*placement, target) {
             (Placement::Unassigned(_), Some(key)) => {
                 if let Placement::Unassigned(partition) = std::mem::replace(placement, Placement::At(key)) {
@@ -256,7 +267,11 @@ impl Placements {
         metadata: &Metadata,
         brokers: &mut Brokers,
     ) {
+        let mut partition = partition;
         let place = (Arc::clone(partition.topic()), partition.partition());
+        if let Some(count) = vanished(&place, metadata) {
+            fail_vanished(&mut partition, count, &self.shared);
+        }
         let leader = metadata.leader(&place.0, place.1).map(|(node, _)| node);
         let target =
             if self.closing { None } else { leader.and_then(|node| brokers.of_node(node, metadata)) };
@@ -421,6 +436,17 @@ fn with_cause(what: &str, cause: Option<&Error>) -> String {
         Some(cause) => format!("{what}; {}", cause.as_cause()),
         None => what.to_owned(),
     }
+}
+
+/// The number of partitions that a topic has, if this one is not among them any more: it was made anew.
+fn vanished((topic, partition): &(Arc<str>, i32), metadata: &Metadata) -> Option<usize> {
+    let count = metadata.topics.get(topic)?.partitions.len();
+    (count > 0 && usize::try_from(*partition).is_ok_and(|partition| partition >= count)).then_some(count)
+}
+
+fn fail_vanished(partition: &mut PartitionProducer, count: usize, shared: &ProducerShared) {
+    let detail = format!("the new topic has only {count} partitions");
+    partition.fail_waiting(shared, Waiting::All, |_| Error::new(ErrorKind::TopicRecreated, detail));
 }
 
 /// Hands a partition to the broker that leads it.

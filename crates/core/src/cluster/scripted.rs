@@ -9,6 +9,7 @@ use ottla_protocol::{
         MetadataResponse,
         response::{Broker, Partition, Topic},
     },
+    uuid::Uuid,
 };
 
 use super::{
@@ -26,8 +27,9 @@ use crate::{
     machine::Instant,
     mail::{BrokerKey, ToBroker, ToCluster},
     produce::{
+        partition::PartitionProducer,
         partitioner::Partitioner,
-        record::Record,
+        record::{Record, SendError},
         report::{DeliveryBatch, DeliverySink},
         shared::{ProducerSettings, ProducerShared},
     },
@@ -36,7 +38,7 @@ use crate::{
     wake::WakeHandle,
 };
 
-const VERSION: i16 = 8;
+const VERSION: i16 = 12;
 
 fn at(millis: u64) -> Instant {
     Instant::from_nanos(millis * 1_000_000)
@@ -57,10 +59,13 @@ struct Script {
     core: ClusterCore,
     events: Arc<EventQueue>,
     reports: Arc<Reports>,
+    shared: Arc<ProducerShared>,
     answer: MetadataResponse,
     /// Where the owners connect to.
     addresses: BTreeMap<BrokerKey, (String, u16)>,
     metadata_requests: usize,
+    /// What the brokers' owners were given.
+    partitions: BTreeMap<(Arc<str>, i32), Box<PartitionProducer>>,
 }
 
 impl Script {
@@ -84,9 +89,11 @@ impl Script {
             core,
             events,
             reports,
+            shared: Arc::clone(&shared),
             answer,
             addresses: BTreeMap::new(),
             metadata_requests: 0,
+            partitions: BTreeMap::new(),
         };
         let topic = shared.topic("t").0;
         shared.send(&topic, script.now, 0, &Record::new().value("x"), None).expect("there is room");
@@ -137,9 +144,30 @@ impl Script {
                     let answer = ToCluster::Answer { token: request.token, result };
                     self.core.handle_mail(self.now, key, answer);
                 }
+                ClusterOutput::ToBroker(_, ToBroker::AdoptProducer(partition)) => {
+                    let place = (Arc::clone(partition.topic()), partition.partition());
+                    self.partitions.insert(place, partition);
+                }
+                ClusterOutput::ToBroker(key, ToBroker::ReleaseProducer { topic, partition }) => {
+                    if let Some(partition) = self.partitions.remove(&(topic, partition)) {
+                        self.core.handle_mail(self.now, key, ToCluster::ReleasedProducer(partition));
+                    }
+                }
                 ClusterOutput::ToBroker(..) | ClusterOutput::Done => {}
             }
         }
+    }
+
+    /// The partitions that brokers' owners have.
+    fn placed(&self) -> Vec<i32> {
+        self.partitions.keys().map(|(_, partition)| *partition).collect()
+    }
+
+    /// A broker says that metadata are out of date.
+    fn refresh(&mut self) {
+        let key = *self.addresses.keys().next().expect("a broker");
+        self.core.handle_mail(self.now, key, ToCluster::RefreshMetadata(Arc::from("t")));
+        self.run_for(Duration::from_secs(1));
     }
 
     /// The sentences of the error events so far.
@@ -259,4 +287,76 @@ fn a_leader_that_cannot_be_reached_is_asked_about_until_another_one_is_elected()
     down(&mut script);
     assert_eq!(script.core.metadata().leader("t", 0), Some((1, 4)));
     assert!(script.metadata_requests <= 5, "{} requests in 20 s", script.metadata_requests);
+}
+
+/// Metadata of a topic with this id and so many partitions, all led by node 1.
+fn topic_of(id: u8, partitions: i32) -> MetadataResponse {
+    let mut answer = metadata(&[(1, "seed", 9092)], 1);
+    let topic = &mut answer.topics[0];
+    topic.topic_id = Uuid([id; 16]);
+    topic.partitions = (0..partitions)
+        .map(|partition_index| Partition { partition_index, leader_id: 1, ..Partition::default() })
+        .collect();
+    answer
+}
+
+#[test]
+fn a_topic_that_is_made_anew_with_fewer_partitions_gets_nothing_for_those_that_are_gone() {
+    let mut script = Script::new(topic_of(1, 4));
+    assert_eq!(script.placed(), [0, 1, 2, 3]);
+    let topic = script.shared.topic("t").0;
+    let send = |script: &Script, record: &Record<'_>| script.shared.send(&topic, script.now, 0, record, None);
+    let to_the_last = Record::new().partition(3).value("x");
+    send(&script, &to_the_last).unwrap();
+    // The one from before went somewhere; what is looked at is what comes from now on.
+    script.answer = topic_of(2, 2);
+    script.refresh();
+    assert_eq!(script.placed(), [0, 1]);
+    let error = script.reports.0.lock().pop().expect("the last partition's record is reported");
+    assert_eq!(error.kind(), ErrorKind::TopicRecreated);
+    assert!(error.to_string().contains("t [3]") && error.to_string().contains("2 partitions"), "{error}");
+    assert_eq!(send(&script, &to_the_last), Err(SendError::UnknownPartition { partition: 3, count: 2 }));
+    let queued = |partition| topic.slot(partition).expect("it was there").queued().0;
+    for n in 0..100u32 {
+        let key = n.to_be_bytes();
+        send(&script, &Record::new().key(&key).value("keyed")).unwrap();
+        send(&script, &Record::new().value("x")).unwrap();
+    }
+    assert_eq!((queued(2), queued(3)), (0, 0));
+    let asked = script.metadata_requests;
+    script.run_for(Duration::from_secs(20));
+    assert_eq!(script.metadata_requests, asked, "nothing is missing");
+    // More are added later, under the same topic.
+    script.answer = topic_of(2, 4);
+    script.refresh();
+    assert_eq!(script.placed(), [0, 1, 2, 3]);
+    send(&script, &to_the_last).unwrap();
+    assert_eq!(queued(3), 1);
+}
+
+#[test]
+fn partitions_that_are_added_are_sent_to_from_then_on_and_those_before_keep_what_they_have() {
+    let mut script = Script::new(topic_of(1, 2));
+    let topic = script.shared.topic("t").0;
+    let send = |script: &Script, record: &Record<'_>| script.shared.send(&topic, script.now, 0, record, None);
+    let queued = |partition| topic.slot(partition).map_or(0, |accumulator| accumulator.queued().0);
+    assert_eq!(
+        send(&script, &Record::new().partition(5).value("x")),
+        Err(SendError::UnknownPartition { partition: 5, count: 2 })
+    );
+    (0..50u32).for_each(|n| send(&script, &Record::new().key(&n.to_be_bytes()).value("x")).unwrap());
+    let before = [queued(0), queued(1)];
+    script.answer = topic_of(1, 6);
+    script.refresh();
+    assert_eq!(script.placed(), [0, 1, 2, 3, 4, 5]);
+    assert_eq!([queued(0), queued(1)], before, "what a key's records wait in is not torn apart");
+    send(&script, &Record::new().partition(5).value("x")).unwrap();
+    (0..200u32).for_each(|n| send(&script, &Record::new().key(&n.to_be_bytes()).value("x")).unwrap());
+    (0..6).for_each(|partition| assert!(queued(partition) > 0, "partition {partition}"));
+    let of_one_key = |n: u32| {
+        let counts: Vec<_> = (0..6).map(queued).collect();
+        (0..5).for_each(|_| send(&script, &Record::new().key(&n.to_be_bytes()).value("x")).unwrap());
+        (0..6).filter(|partition| queued(*partition) > counts[*partition as usize]).count()
+    };
+    (0..20).for_each(|n| assert_eq!(of_one_key(n), 1, "a key's records go one way"));
 }

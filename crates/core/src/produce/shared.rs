@@ -327,18 +327,14 @@ impl ProducerShared {
         let had_leases = self.budget.has_leases();
         if had_leases {
             let topics = self.topics();
-            topics
-                .iter()
-                .flat_map(|topic| topic.accumulators())
-                .for_each(|accumulator| accumulator.end_lease());
+            topics.iter().flat_map(|topic| topic.slots()).for_each(|accumulator| accumulator.end_lease());
         }
         had_leases
     }
 
     fn sum_of_leases(&self) -> (usize, u64) {
         let topics = self.topics();
-        let leases =
-            topics.iter().flat_map(|topic| topic.accumulators()).map(|accumulator| accumulator.leased());
+        let leases = topics.iter().flat_map(|topic| topic.slots()).map(|accumulator| accumulator.leased());
         leases.fold((0, 0), |(messages, bytes), (more, more_bytes)| (messages + more, bytes + more_bytes))
     }
 
@@ -522,7 +518,7 @@ impl ProducerShared {
         mut track: Option<&mut Option<(Arc<Tracker>, usize)>>,
     ) -> Result<(), SendError> {
         let timestamp = record.timestamp.unwrap_or(wall_ms);
-        let count = loop {
+        let mut count = loop {
             match topic.state() {
                 TopicState::Known(count) => break count,
                 TopicState::Unknown => {
@@ -554,7 +550,13 @@ impl ProducerShared {
         let mut has_ended_leases = false;
         loop {
             let Some(accumulator) = topic.accumulator(partition) else {
-                return Err(SendError::UnknownPartition { partition, count });
+                match topic.state() {
+                    // The topic was made anew with fewer partitions in this moment.
+                    TopicState::Known(fewer) if fewer < count => count = fewer,
+                    _ => return Err(SendError::UnknownPartition { partition, count }),
+                }
+                (partition, join_only) = self.choose(topic, count, now, record)?;
+                continue;
             };
             let settings = &self.settings;
             let appended = accumulator.hold().append(
@@ -722,7 +724,8 @@ mod tests {
         (0..40).for_each(|number| send(&shared, number).unwrap());
         assert!(shared.budget.messages() > 40);
         let (topic, _) = shared.topic("t");
-        for accumulator in topic.accumulators() {
+        for partition in 0..topic.partition_count().unwrap() {
+            let accumulator = topic.slot(partition).unwrap();
             assert_eq!(accumulator.take(true).0.map(|batch| batch.builder.record_count()), Some(4));
         }
         assert_eq!((shared.budget.messages(), shared.budget.bytes()), (40, 400));

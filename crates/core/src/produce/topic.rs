@@ -245,11 +245,6 @@ impl ProducerTopic {
         self.slot(partition)
     }
 
-    /// All accumulators.
-    pub(crate) fn accumulators(&self) -> impl Iterator<Item = &Arc<Accumulator>> {
-        (0..self.partition_count().unwrap_or(0)).filter_map(|partition| self.slot(partition))
-    }
-
     /// Keeps a record until the partitions are known. Answers false if they are known by now, and the topic's error if
     /// it has one.
     pub(crate) fn wait(&self, record: impl FnOnce() -> WaitingRecord) -> Result<bool, Error> {
@@ -301,6 +296,13 @@ impl ProducerTopic {
         waiting.wakers.drain(..).for_each(Waker::wake);
     }
 
+    /// The topic was made anew with fewer partitions: the others are not chosen any more. What collects their records stays,
+    /// for more may be added again.
+    pub(crate) fn shrink(&self, count: i32) {
+        let _waiting = self.waiting.lock();
+        self.partition_count.store(count, Ordering::Release);
+    }
+
     /// The topic can't be written to: hands out the records that waited.
     pub fn set_error(&self, error: Option<Error>) -> Vec<WaitingRecord> {
         let mut waiting = self.waiting.lock();
@@ -332,12 +334,12 @@ impl ProducerTopic {
         self.waiting.lock().records.first().map(|record| record.since)
     }
 
-    /// A partition's accumulator, also while the partitions are only becoming known.
-    /// What collects the records of the partitions that are known.
+    /// What collects the records of all partitions that are or were known.
     pub(crate) fn slots(&self) -> impl Iterator<Item = &Arc<Accumulator>> {
         (0..).map_while(|partition| self.slot(partition))
     }
 
+    /// A partition's accumulator, also while the partitions are only becoming known.
     pub(crate) fn slot(&self, partition: i32) -> Option<&Arc<Accumulator>> {
         if partition < 0 {
             return None;
