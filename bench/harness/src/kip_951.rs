@@ -237,50 +237,54 @@ fn keep(options: &Options, runs: &[Value]) -> Result<()> {
 const BEGIN: &str = "<!-- The table: written by `cargo xtask bench kip-951`. -->";
 const END: &str = "<!-- The end of the table. -->";
 
-/// Puts the newest runs into the page.
+/// Puts the newest runs against each kind of brokers into the page.
 fn report() -> Result<()> {
-    let newest = fs::read_dir(folder().join("runs/kip-951"))?
+    let mut files: Vec<Value> = fs::read_dir(folder().join("runs/kip-951"))?
         .flatten()
         .filter_map(|entry| fs::read_to_string(entry.path()).ok())
-        .filter_map(|text| serde_json::from_str::<Value>(&text).ok())
-        .max_by_key(|file| file["date"].as_str().unwrap_or_default().to_owned())
-        .ok_or("nothing was measured yet")?;
+        .filter_map(|text| serde_json::from_str(&text).ok())
+        .collect();
+    files.sort_by_key(|file| std::cmp::Reverse(file["date"].as_str().unwrap_or_default().to_owned()));
     let page = folder().join("../docs/kip-951.md");
     let text = fs::read_to_string(&page)?;
     let (before, rest) =
         text.split_once(BEGIN).ok_or("docs/kip-951.md has lost the beginning of its table")?;
     let (_, after) = rest.split_once(END).ok_or("docs/kip-951.md has lost the end of its table")?;
-    fs::write(&page, format!("{before}{BEGIN}\n\n{}\n{END}{after}", tables(&newest)))?;
+    fs::write(&page, format!("{before}{BEGIN}\n\n{}\n{END}{after}", tables(&files)))?;
     println!("docs/kip-951.md is written");
     Ok(())
 }
 
-fn tables(file: &Value) -> String {
-    let field = |name: &str| file[name].as_str().unwrap_or_default().to_owned();
-    let mut text = format!(
-        "{}, commit {}, {} ({} cores), {} records/s for {} s, {} rotations of {} partitions.\n\
-         Medians of the runs in ms; in parentheses the least and the most.\n",
-        field("date"),
-        field("commit"),
-        file["machine"]["cpu"].as_str().unwrap_or_default(),
-        file["machine"]["cores"],
-        file["rate"],
-        file["seconds"],
-        file["rotations"],
-        file["partitions"],
-    );
-    let embedded = format!("Six embedded brokers, metadata {} ms behind", file["lag_ms"]);
+/// Of files with the newest one first.
+fn tables(files: &[Value]) -> String {
+    let mut text = "Medians of the runs in ms; in parentheses the least and the most.\n".to_owned();
     for (against, title) in [
         ("kafka", "Three brokers of Apache Kafka"),
         ("quick-followers", "Three brokers of Apache Kafka, followers try again after 10 ms"),
-        ("embedded", &embedded),
+        ("embedded", "Six embedded brokers, metadata behind"),
     ] {
+        let measured = |file: &&Value| runs_of(file).any(|run| run["against"] == against);
+        let Some(file) = files.iter().find(measured) else { continue };
+        let field = |name: &str| file[name].as_str().unwrap_or_default();
+        let lag = if against == "embedded" {
+            format!(", metadata {} ms behind", file["lag_ms"])
+        } else {
+            String::new()
+        };
+        text += &format!(
+            "\n### {title}\n\n{}, commit {}, {} ({} cores), {} records/s for {} s, {} rotations of {} partitions{lag}.\n",
+            field("date"),
+            field("commit"),
+            file["machine"]["cpu"].as_str().unwrap_or_default(),
+            file["machine"]["cores"],
+            file["rate"],
+            file["seconds"],
+            file["rotations"],
+            file["partitions"],
+        );
         let mut rows = Vec::new();
         for client in &CLIENTS {
-            let runs: Vec<&Value> = file["runs"]
-                .as_array()
-                .into_iter()
-                .flatten()
+            let runs: Vec<&Value> = runs_of(file)
                 .filter(|run| run["against"] == against && run["client"] == client.name)
                 .collect();
             if runs.is_empty() {
@@ -296,15 +300,16 @@ fn tables(file: &Value) -> String {
                 if failed == 0 { runs.len().to_string() } else { format!("{}, {failed} failed", runs.len()) };
             rows.push(format!("| {} | {} | {errors} | {fine} | {load} |", client.what, figures.join(" | ")));
         }
-        if !rows.is_empty() {
-            text += &format!(
-                "\n### {title}\n\n| client | p50 | p99 | p99.9 | max | errors | runs | load up to |\n\
-                 |---|---|---|---|---|---|---|---|\n{}\n",
-                rows.join("\n")
-            );
-        }
+        text += &format!(
+            "\n| client | p50 | p99 | p99.9 | max | errors | runs | load up to |\n|---|---|---|---|---|---|---|---|\n{}\n",
+            rows.join("\n")
+        );
     }
     text
+}
+
+fn runs_of(file: &Value) -> impl Iterator<Item = &Value> {
+    file["runs"].as_array().into_iter().flatten()
 }
 
 fn spread<'a>(runs: &[&'a Value], figure: impl Fn(&'a Value) -> &'a Value) -> String {
@@ -348,10 +353,16 @@ mod tests {
             "said": {"p50_us": 1500.0, "p99_us": 20_000.0, "p999_us": p999, "max_us": 300_000.0, "errors": 0}})
         };
         let runs = [run("ottla", 30_000.0), run("ottla", 10_000.0), run("ottla", 20_000.0), run("java", 5.0)];
-        let text = tables(&json!({"runs": runs, "rate": 2000}));
+        let newer = json!({"runs": [{"against": "embedded", "client": "ottla"}], "lag_ms": 7});
+        let older = json!({"runs": [{"against": "embedded", "client": "java"}], "lag_ms": 5});
+        let text = tables(&[newer, json!({"runs": runs, "rate": 2000}), older]);
         let row = "| Ottla | 1.50 (1.50 to 1.50) | 20.0 (20.0 to 20.0) | 20.0 (10.0 to 30.0) | 300 (300 to 300) | 0 | 3 | 0.5 |";
         assert!(text.contains(row), "{text}");
         assert!(text.contains("| Java | 1.50 | 20.0 | 0.01 | 300 | 0 | 1 | 0.5 |"), "{text}");
-        assert!(!text.contains("Six embedded"), "{text}");
+        assert!(text.contains("2000 records/s"), "{text}");
+        assert!(
+            text.contains("metadata 7 ms behind") && !text.contains("5 ms behind"),
+            "the newest of each: {text}"
+        );
     }
 }
