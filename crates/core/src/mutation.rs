@@ -88,6 +88,8 @@ mutants! {
     CallSentUnsent,
     /// a batch in flight that timed out is reported again when its answer comes
     ReportTwice,
+    /// records that were never sent are reported newest first
+    FailNewestFirst,
     /// reports name the offset behind the record's
     WrongOffset,
     /// batches that are sent again go behind each other as they come back
@@ -150,6 +152,12 @@ mutants! {
     TwiceInRequest,
     /// requests are twice as large as allowed and more
     OversizedRequest,
+    /// a broker that asks to be left alone is asked on
+    IgnoreThrottle,
+    /// fetches don't wait for records
+    FetchWithoutWait,
+    /// lookups of offsets are repeated at once
+    LookupWithoutBackoff,
     /// a back-off has randomness of its own
     OwnRandomness,
     /// bootstrap servers are tried in an order of its own

@@ -65,15 +65,23 @@ fn one(seed: u64, knobs: &Knobs) -> ExitCode {
     if outcome.broken.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS }
 }
 
+/// One of so many seeds is run twice, to see whether it tells the same story.
+const TOLD_TWICE: u64 = 50;
+
 fn swarm(first: u64, mut go_on: impl FnMut(u64, u64) -> bool) -> ExitCode {
     let start = Instant::now();
     let (mut done, mut failed, mut virtual_seconds, mut records) = (0, 0, 0.0, 0);
     while go_on(done, failed) {
         let seed = first.wrapping_add(done);
-        let outcome = run(&Knobs::from_seed(seed), false);
+        let knobs = Knobs::from_seed(seed);
+        let outcome = run(&knobs, false);
         virtual_seconds += outcome.virtual_time.as_secs_f64();
         records += outcome.records;
         done += 1;
+        if seed % TOLD_TWICE == 0 && run(&knobs, false).hash != outcome.hash {
+            failed += 1;
+            println!("seed {seed}: determinism: the same seed told two stories");
+        }
         if outcome.broken.is_some() {
             failed += 1;
             print_outcome(seed, &outcome);

@@ -66,6 +66,16 @@ const SOME_ERRORS: [(ApiKey, &[ErrorCode]); 4] = [
     ),
 ];
 
+/// Errors that a batch ends with, or is not sent again as it was.
+const SOME_VERDICTS: [ErrorCode; 6] = [
+    ErrorCode::MESSAGE_TOO_LARGE,
+    ErrorCode::INVALID_RECORD,
+    ErrorCode::TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode::UNKNOWN_PRODUCER_ID,
+    ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+];
+
 /// What ends a fault.
 #[derive(Debug)]
 pub enum Heal {
@@ -115,8 +125,12 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
         }
         3 => {
             let tail = if knobs.lossy && rng.chance(1, 2) { Tail::Lost } else { Tail::Kept };
-            world.trace.note(now, format_args!("broker {} is killed ({tail:?})", broker.0));
+            let before = written(knobs, world);
             world.cluster.control().kill_broker(broker, tail);
+            let lost = before - written(knobs, world);
+            world
+                .trace
+                .note(now, format_args!("broker {} is killed ({tail:?}), {lost} records are lost", broker.0));
             heals.push((until, Heal::Restart(broker)));
         }
         4 => {
@@ -307,6 +321,12 @@ fn lose_answers(knobs: &Knobs, world: &mut World, rng: &mut Rng) {
         let fault = Fault::new(FaultAction::LoseAnswer).api(ApiKey::Produce).skip(done).times(lost);
         world.cluster.control().inject(fault);
     }
+    if rng.chance(1, 4) {
+        let code = SOME_VERDICTS[rng.below(SOME_VERDICTS.len() as u64) as usize];
+        world.trace.note(world.now, format_args!("a batch will be answered {}", code.name()));
+        let fault = Fault::new(FaultAction::Error(code)).api(ApiKey::Produce).topic(&topic_name(0));
+        world.cluster.control().inject(fault.skip(rng.below(4) as u32).times(1));
+    }
 }
 
 /// No producer gets an identity for a while; answers what ends that, and when.
@@ -325,6 +345,14 @@ fn create(world: &mut World, name: &str, partitions: i32) {
         // The name is valid, and it is not there.
         let _ = control.create_topic(name, partitions, up.min(3) as i16);
     }
+}
+
+/// How many records were written to the logs as they are.
+fn written(knobs: &Knobs, world: &mut World) -> i64 {
+    let partitions =
+        knobs.topics.iter().flat_map(|(topic, count)| (0..*count).map(move |index| (topic, index)));
+    let control = world.cluster.control();
+    partitions.filter_map(|(topic, index)| control.partition(topic, index)).map(|it| it.log_end_offset).sum()
 }
 
 /// The name of a topic by its place in the list of topics.

@@ -227,7 +227,8 @@ impl<'a> Run<'a> {
         self.producers.iter().try_for_each(accounting::check)?;
         self.readers.iter().try_for_each(accounting::check_reader)?;
         let history = std::mem::take(&mut self.world.history);
-        let log = Log::read(&mut self.world.cluster, &knobs.topics, history)?;
+        let sends = self.world.wire.take_sends();
+        let log = Log::read(&mut self.world.cluster, &knobs.topics, history, sends)?;
         delivery::check(&self.producers, &log, &knobs.topics, promises)?;
         consume::check(&self.readers, &self.producers, &log, promises.durable)
     }

@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use ottla_core::{
@@ -39,11 +42,14 @@ pub struct Producer {
 #[derive(Debug, Default)]
 pub struct Reports {
     by_record: Mutex<BTreeMap<u64, Vec<Report>>>,
+    count: AtomicU64,
 }
 
 /// What the application was told of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
+    /// How many reports came before it.
+    pub order: u64,
     /// Whether it is in the log.
     pub status: PersistenceStatus,
     /// Where.
@@ -65,6 +71,7 @@ impl DeliverySink for Reports {
         for report in batch.iter() {
             let error = report.error.map(ToString::to_string);
             by_record.entry(report.opaque).or_default().push(Report {
+                order: self.count.fetch_add(1, Ordering::Relaxed),
                 status: report.status,
                 offset: report.offset,
                 error,

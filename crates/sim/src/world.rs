@@ -581,8 +581,9 @@ impl World {
             }
             self.trace.note(self.now, format_args!("link {id}: {} bytes to the client", bytes.len()));
             let (now, trace) = (self.now, &mut self.trace);
+            let unsent = self.clients[client].brokers.get(&key).map_or(0, |core| core.unsent_bytes());
             let checked =
-                self.wire.reads(self.now, id, &bytes, |line| trace.note(now, format_args!("{line}")));
+                self.wire.reads(now, id, &bytes, unsent, |line| trace.note(now, format_args!("{line}")));
             self.note_broken(checked);
             let mut rest = &bytes[..];
             while !rest.is_empty() {

@@ -313,7 +313,7 @@ impl Connection {
     /// The broker asks to be left alone for so long: nothing is sent on this connection before.
     pub fn hold_back(&mut self, now: Instant, time: Duration) {
         self.counters.throttle.record(time.as_millis() as u64);
-        if self.is_ready() {
+        if self.is_ready() && !self.settings.mutation.is(Mutant::IgnoreThrottle) {
             let until = now + time;
             self.throttled_until = Some(self.throttled_until.map_or(until, |known| known.max(until)));
             self.in_flight.hold_back(until);

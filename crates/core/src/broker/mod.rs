@@ -221,6 +221,11 @@ impl BrokerCore {
         self.connection.unsent(slices)
     }
 
+    /// How many bytes are ready to be written.
+    pub const fn unsent_bytes(&self) -> usize {
+        self.connection.unsent_bytes()
+    }
+
     /// The socket took `n` bytes.
     pub fn handle_written(&mut self, now: Instant, n: usize) {
         let mut over = Vec::new();

@@ -152,8 +152,10 @@ impl FetchCoordinator {
     pub fn new(shared: Arc<ConsumerShared>) -> Self {
         let settings = &shared.settings;
         let isolation_level = i8::from(settings.isolation_level == IsolationLevel::ReadCommitted);
+        let at_once = settings.mutation.is(Mutant::LookupWithoutBackoff);
+        let backoff = if at_once { Duration::ZERO } else { settings.retry_backoff };
         Self {
-            lookups: OffsetLookups::new(isolation_level, settings.answer_timeout, settings.retry_backoff),
+            lookups: OffsetLookups::new(isolation_level, settings.answer_timeout, backoff),
             stored: settings.group_id.clone().map(|group| {
                 let stable = settings.isolation_level == IsolationLevel::ReadCommitted;
                 StoredOffsets::new(group, stable, settings.answer_timeout, settings.retry_backoff)

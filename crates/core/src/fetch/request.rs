@@ -11,7 +11,7 @@ use ottla_protocol::{
 };
 
 use super::{session::ForgottenPartition, shared::ConsumerSettings};
-use crate::config::IsolationLevel;
+use crate::{config::IsolationLevel, mutation::Mutant};
 
 /// The first version in which topics are named by id.
 pub(crate) const FIRST_WITH_TOPIC_IDS: i16 = 13;
@@ -35,9 +35,11 @@ pub(crate) struct FetchRequestBuilder {
 impl FetchRequestBuilder {
     /// A request of a session, by its id and epoch, for up to `max_bytes`.
     pub(crate) fn new(settings: &ConsumerSettings, head: (i32, i32), max_bytes: i32) -> Self {
+        let millis = i32::try_from(settings.fetch_wait_max.as_millis()).unwrap_or(i32::MAX);
+        let waits = !settings.mutation.is(Mutant::FetchWithoutWait);
         let request = FetchRequest {
             replica_id: -1,
-            max_wait_ms: i32::try_from(settings.fetch_wait_max.as_millis()).unwrap_or(i32::MAX),
+            max_wait_ms: if waits { millis } else { 0 },
             min_bytes: settings.fetch_min_bytes,
             max_bytes,
             isolation_level: i8::from(settings.isolation_level == IsolationLevel::ReadCommitted),

@@ -353,6 +353,9 @@ impl PartitionProducer {
         if let Some(last) = retries.last() {
             self.note_gap(last.order);
         }
+        if self.mutation.is(Mutant::FailNewestFirst) {
+            open.reverse();
+        }
         // Reports are the application's, who may panic in one: the others are still owed.
         let open: Vec<Owed> = open.iter_mut().map(|batch| Owed::of(batch, Some(&self.accumulator))).collect();
         let (topic, partition) = (Arc::clone(self.topic()), self.partition());

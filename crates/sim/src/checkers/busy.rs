@@ -1,5 +1,5 @@
-//! Nothing is done over and over: time moves, and within any second no client connects, asks for metadata or for an
-//! identity, or sends the same batch more often than its back-off allows.
+//! Nothing is done over and over: time moves, and within any second no client connects, asks for metadata, for offsets or
+//! for an identity, fetches nothing, or sends the same batch more often than its back-off allows.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -27,11 +27,15 @@ pub struct Rates {
     batches: BTreeMap<(usize, u64), VecDeque<Instant>>,
     /// Fetches that were refused, by client, connection and partition.
     refusals: BTreeMap<(usize, u64, Asked), VecDeque<Instant>>,
+    /// Fetches that brought nothing, by client and connection.
+    empty: BTreeMap<(usize, u64), VecDeque<Instant>>,
 }
 
 /// Connections in a second, with up to five brokers and as many bootstrap servers, each with its own back-off of 100 ms.
 const CONNECTS: usize = 120;
-/// Questions about the cluster in a second.
+/// Questions about offsets in a second: of each of 36 partitions one per back-off of 100 ms, and some for seeks.
+const LOOKUPS: usize = 500;
+/// Questions of one kind about the cluster in a second.
 const QUESTIONS: usize = 100;
 /// Identities that are asked for in a second, one per back-off of 100 ms, and one for each that was found to be wrong.
 const IDENTITIES: usize = 30;
@@ -41,7 +45,17 @@ const ATTEMPTS: usize = 40;
 /// Fetches of one partition that are refused in a second: one per back-off of 50 ms at least, and some for new leaders.
 const REFUSALS: usize = 40;
 
+/// Fetches in a second that bring nothing, of a client at a broker: one per 10 ms that the broker waits at least, and some
+/// for partitions that come and go.
+const EMPTY_FETCHES: usize = 150;
+
 impl Rates {
+    /// A client's fetch brought nothing, and nothing was refused.
+    pub fn fetched_nothing(&mut self, now: Instant, client: usize, link: u64) -> Result<(), Broken> {
+        let count = count(self.empty.entry((client, link)).or_default(), now);
+        within(client, count, EMPTY_FETCHES, "fetches of nothing")
+    }
+
     /// A client's fetch was refused.
     pub fn refused(&mut self, now: Instant, client: usize, link: u64, asked: Asked) -> Result<(), Broken> {
         let count = count(self.refusals.entry((client, link, asked)).or_default(), now);
@@ -56,10 +70,13 @@ impl Rates {
 
     /// A client asks something.
     pub fn asked(&mut self, now: Instant, client: usize, api: ApiKey) -> Result<(), Broken> {
-        if !matches!(api, ApiKey::Metadata | ApiKey::InitProducerId) {
-            return Ok(());
-        }
-        let most = if api == ApiKey::InitProducerId { IDENTITIES } else { QUESTIONS };
+        let most = match api {
+            ApiKey::InitProducerId => IDENTITIES,
+            // Batches and fetches have rates of their own, and there are as many questions for versions as connections.
+            ApiKey::Produce | ApiKey::Fetch | ApiKey::ApiVersions => return Ok(()),
+            ApiKey::ListOffsets | ApiKey::OffsetForLeaderEpoch => LOOKUPS,
+            _ => QUESTIONS,
+        };
         let count = count(self.questions.entry((client, api as i16)).or_default(), now);
         within(client, count, most, api.name())
     }

@@ -1,5 +1,5 @@
 //! One report per record, and it tells the truth: acknowledged means in the log, not persisted means not in the log;
-//! idempotent means once and in order. Of a partition that lost records with its topic, or with the replica that had them,
+//! idempotent means once and in order. Reports of a partition come in order where answers do. Of a partition that lost records with its topic, or with the replica that had them,
 //! only what was reported as not written is held to.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use super::{
     Broken,
     log::{Log, Logged},
 };
-use crate::workload::Producer;
+use crate::workload::{Producer, Report};
 
 /// What the knobs allow.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,33 @@ pub struct Promises {
     pub durable: bool,
     /// The producers are idempotent.
     pub idempotent: bool,
+}
+
+/// In which order the reports of each partition came. Answers come in the order of the requests, so that whatever was sent
+/// once is acknowledged before what was sent behind it; and what was never sent fails in order.
+#[derive(Debug, Default)]
+struct ReportOrder {
+    acknowledged: BTreeMap<(u32, i32), (u64, u64)>,
+    unsent: BTreeMap<(u32, i32), (u64, u64)>,
+}
+
+impl ReportOrder {
+    /// The next record's report. Answers the number of an older record of the partition whose report had to come first.
+    fn check(&mut self, place: (u32, i32), number: u64, report: &Report, sends: u32) -> Option<u64> {
+        let is_delivered = report.error.is_none();
+        let reports = match sends {
+            _ if is_delivered => &mut self.acknowledged,
+            // What is in flight may time out before a byte of it was written.
+            0 if report.status == PersistenceStatus::NotPersisted => &mut self.unsent,
+            _ => return None,
+        };
+        let before =
+            reports.get(&place).filter(|(order, _)| *order > report.order).map(|(_, number)| *number);
+        if sends <= 1 {
+            reports.insert(place, (report.order, number));
+        }
+        before
+    }
 }
 
 /// Where a record was found: topic, partition, offset.
@@ -51,6 +78,7 @@ pub fn check(
     }
     for producer in producers {
         let reports = producer.reports.lock();
+        let mut order = ReportOrder::default();
         for number in 0..producer.sent {
             let name = format!("record {number} of producer {}", producer.number);
             let places = written.get(&(producer.number, number)).map_or(&[][..], Vec::as_slice);
@@ -68,6 +96,10 @@ pub fn check(
                 Some(many) => return broken(format!("{name} has {} reports: {many:?}", many.len())),
                 None => return broken(format!("{name} has no report")),
             };
+            if let Some(before) = order.check(destination, number, report, log.sends(producer.number, number))
+            {
+                return broken(format!("{name} was reported before {before} of the same partition"));
+            }
             match report.status {
                 PersistenceStatus::Persisted => {
                     if durable && places.is_empty() {
@@ -96,4 +128,39 @@ pub fn check(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(order: u64, error: Option<&str>) -> Report {
+        let status =
+            if error.is_some() { PersistenceStatus::NotPersisted } else { PersistenceStatus::Persisted };
+        Report { order, status, offset: None, error: error.map(str::to_owned) }
+    }
+
+    #[test]
+    fn a_record_that_was_sent_once_is_acknowledged_before_the_next_one() {
+        let mut order = ReportOrder::default();
+        assert_eq!(order.check((0, 0), 1, &report(5, None), 1), None);
+        assert_eq!(order.check((0, 1), 2, &report(4, None), 1), None, "of another partition");
+        assert_eq!(order.check((0, 0), 3, &report(6, None), 2), None);
+        assert_eq!(order.check((0, 0), 4, &report(3, None), 1), Some(1));
+    }
+
+    #[test]
+    fn a_record_that_was_sent_again_may_be_acknowledged_behind_the_next_one() {
+        let mut order = ReportOrder::default();
+        assert_eq!(order.check((0, 0), 1, &report(5, None), 2), None);
+        assert_eq!(order.check((0, 0), 2, &report(4, None), 1), None);
+    }
+
+    #[test]
+    fn what_was_never_sent_fails_in_order() {
+        let mut order = ReportOrder::default();
+        assert_eq!(order.check((0, 0), 1, &report(5, Some("late")), 0), None);
+        assert_eq!(order.check((0, 0), 2, &report(3, Some("lost")), 1), None, "it was sent");
+        assert_eq!(order.check((0, 0), 3, &report(4, Some("late")), 0), Some(1));
+    }
 }

@@ -15,6 +15,8 @@ pub struct Log {
     /// Where the logs begin now.
     starts: BTreeMap<(u32, i32), i64>,
     history: History,
+    /// How often each record went over the wire, by producer and number.
+    sends: BTreeMap<(u32, u64), u32>,
 }
 
 /// What was taken out of logs by others than their producers.
@@ -100,8 +102,13 @@ pub struct Logged {
 
 impl Log {
     /// Reads the logs of all partitions.
-    pub fn read(cluster: &mut Cluster, topics: &[(String, i32)], history: History) -> Result<Self, Broken> {
-        let mut log = Self { partitions: history.deleted.clone(), history, ..Self::default() };
+    pub fn read(
+        cluster: &mut Cluster,
+        topics: &[(String, i32)],
+        history: History,
+        sends: BTreeMap<(u32, u64), u32>,
+    ) -> Result<Self, Broken> {
+        let mut log = Self { partitions: history.deleted.clone(), history, sends, ..Self::default() };
         for (index, (topic, partitions)) in topics.iter().enumerate() {
             for partition in 0..*partitions {
                 let records = read_partition(cluster, topic, index as u32, partition)
@@ -127,6 +134,11 @@ impl Log {
     /// True if records of the partition were lost, acknowledged ones too.
     pub fn was_cut(&self, topic: u32, partition: i32) -> bool {
         self.history.lost.contains_key(&(topic, partition))
+    }
+
+    /// How often a record was sent.
+    pub fn sends(&self, producer: u32, number: u64) -> u32 {
+        self.sends.get(&(producer, number)).copied().unwrap_or_default()
     }
 
     /// Where the partition's log begins.

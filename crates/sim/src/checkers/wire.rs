@@ -2,7 +2,10 @@
 //! that the broker told; answers come in the order of the questions; limits are kept; records go where they were sent.
 //! It counts, too: what is asked again and again within a second is [`super::busy`]'s.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    time::Duration,
+};
 
 use ottla_core::machine::Instant;
 use ottla_protocol::{
@@ -44,6 +47,8 @@ pub struct Wire {
     rates: Rates,
     /// Identities of which a broker wrote a batch, and told.
     confirmed: BTreeSet<Numbering>,
+    /// How often each record was sent, by producer and number.
+    sends: BTreeMap<(u32, u64), u32>,
     /// Some answers are spoiled on purpose.
     spoiled: bool,
 }
@@ -59,6 +64,14 @@ struct Conversation {
     told: Option<BTreeMap<i16, (i16, i16)>>,
     /// The client was given an answer that makes no sense.
     nonsense: bool,
+    /// How many bytes the client wrote.
+    written: u64,
+    /// The last answer was to a fetch, and brought nothing.
+    fetched_nothing: bool,
+    /// How long the broker wants to be left alone, as the last answer has it.
+    throttle: Option<Duration>,
+    /// Until when the broker wants to be left alone, and how much may still be written: what was put together before.
+    left_alone: Option<(Instant, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -102,9 +115,18 @@ impl Wire {
                 last_correlation_id: None,
                 told: None,
                 nonsense: false,
+                written: 0,
+                fetched_nothing: false,
+                throttle: None,
+                left_alone: None,
             },
         );
         self.rates.connected(now, client)
+    }
+
+    /// How often each record was sent, by producer and number.
+    pub fn take_sends(&mut self) -> BTreeMap<(u32, u64), u32> {
+        std::mem::take(&mut self.sends)
     }
 
     /// A connection is over.
@@ -126,6 +148,13 @@ impl Wire {
         if talk.nonsense {
             return broken("goes on after an answer that makes no sense".into());
         }
+        if let Some((until, most)) = talk.left_alone
+            && now < until
+            && talk.written + bytes.len() as u64 > most
+        {
+            return broken("goes on though the broker asked to be left alone".into());
+        }
+        talk.written += bytes.len() as u64;
         talk.to_broker.extend_from_slice(bytes);
         while let Some(frame) = next_frame(&mut talk.to_broker) {
             let reader = &mut Reader::new(&frame);
@@ -180,7 +209,7 @@ impl Wire {
             match &request {
                 Request::Produce(request) => {
                     if let Some(limits) = limits {
-                        if let Err(what) = limits.check(request, frame.len(), in_flight) {
+                        if let Err(what) = limits.check(request, frame.len(), in_flight, &mut self.sends) {
                             return broken(format!("{name}: {what}"));
                         }
                         self.rates.produced(now, client, request)?;
@@ -199,12 +228,13 @@ impl Wire {
         Ok(())
     }
 
-    /// Bytes reach the client.
+    /// Bytes reach the client, which has so many `unsent` ones of requests that it has put together.
     pub fn reads(
         &mut self,
         now: Instant,
         link: u64,
         bytes: &[u8],
+        unsent: usize,
         mut tell: impl FnMut(&str),
     ) -> Result<(), Broken> {
         let Some(talk) = self.links.get_mut(&link) else { return Ok(()) };
@@ -222,6 +252,13 @@ impl Wire {
             });
             for (topic, id, partition) in refusals {
                 self.rates.refused(now, client, link, (topic, id, partition))?;
+            }
+            if talk.fetched_nothing {
+                self.rates.fetched_nothing(now, client, link)?;
+            }
+            if let Some(time) = talk.throttle.take() {
+                let until = talk.left_alone.map_or(now, |(until, _)| until).max(now + time);
+                talk.left_alone = Some((until, talk.written + unsent as u64));
             }
             if let Err(what) = answer {
                 if !self.spoiled {
@@ -245,6 +282,7 @@ impl Conversation {
         mut refused: impl FnMut(&str, Uuid, i32),
         mut tell: impl FnMut(&str),
     ) -> Result<(), String> {
+        self.fetched_nothing = false;
         let Some(question) = self.open.pop_front() else { return Err("was not asked for".into()) };
         let Question { correlation_id, api, version, numbered } = question;
         let name = format!("to {} v{version} #{correlation_id}", api.name());
@@ -257,10 +295,13 @@ impl Conversation {
         if header.correlation_id != correlation_id {
             return Err(format!("{name} bears #{}", header.correlation_id));
         }
+        let body = &frame[reader.position()..];
         let answer = Answer::decode(api, version, &mut reader).map_err(|error| format!("{name}: {error}"))?;
         if reader.remaining() > 0 {
             return Err(format!("{name} has {} bytes left over", reader.remaining()));
         }
+        let throttle_ms = answer.throttle_ms(api, version, body);
+        self.throttle = (throttle_ms > 0).then(|| Duration::from_millis(throttle_ms.unsigned_abs().into()));
         if let Answer::Metadata(answer) = &answer {
             for topic in &answer.topics {
                 let (called, code) = (topic.name.as_deref().unwrap_or_default(), topic.error_code);
@@ -278,6 +319,11 @@ impl Conversation {
                     refused(&topic.topic, topic.topic_id, index);
                 }
             }
+            let partitions = || answer.responses.iter().flat_map(|topic| &topic.partitions);
+            self.fetched_nothing = answer.error_code == ErrorCode::NONE
+                && partitions().all(|it| {
+                    it.error_code == ErrorCode::NONE && it.records.as_ref().is_none_or(Vec::is_empty)
+                });
             if answer.error_code != ErrorCode::NONE {
                 tell(&format!("{name}: {}", answer.error_code.name()));
                 refused("", Uuid::ZERO, -1);
@@ -316,7 +362,13 @@ impl Conversation {
 }
 
 impl Limits {
-    fn check(&self, request: &produce::ProduceRequest, len: usize, in_flight: usize) -> Result<(), String> {
+    fn check(
+        &self,
+        request: &produce::ProduceRequest,
+        len: usize,
+        in_flight: usize,
+        sends: &mut BTreeMap<(u32, u64), u32>,
+    ) -> Result<(), String> {
         if in_flight > self.max_in_flight {
             return Err(format!("{in_flight} in flight, {} are allowed", self.max_in_flight));
         }
@@ -335,13 +387,19 @@ impl Limits {
                 if records.len() > batch {
                     return Err(format!("a batch of {} bytes", records.len()));
                 }
-                self.check_records(&topic.name, index, records)?;
+                self.check_records(&topic.name, index, records, sends)?;
             }
         }
         Ok(())
     }
 
-    fn check_records(&self, topic: &str, index: i32, records: &[u8]) -> Result<(), String> {
+    fn check_records(
+        &self,
+        topic: &str,
+        index: i32,
+        records: &[u8],
+        sends: &mut BTreeMap<(u32, u64), u32>,
+    ) -> Result<(), String> {
         let mut batches = 0;
         for batch in Batches::new(records) {
             // A message set of an old version is as many batches as it has messages.
@@ -358,6 +416,9 @@ impl Limits {
                 let (who, place) = (parse_value(value), parse_destination(value));
                 if who.map(|who| who.0) != self.producer {
                     return Err(format!("a record of {who:?} in [{index}]"));
+                }
+                if let Some(who) = who {
+                    *sends.entry(who).or_default() += 1;
                 }
                 if place.is_none_or(|(t, p)| p != index || !topic.is_empty() && topic != format!("t{t}")) {
                     return Err(format!("a record of {place:?} in {topic} [{index}]"));
@@ -476,7 +537,31 @@ impl Request {
     }
 }
 
+/// From which version on the client is to leave the broker alone by itself (KIP-219); before, the answer came late.
+const FIRST_THROTTLED_BY_CLIENT: [(ApiKey, i16); 8] = [
+    (ApiKey::Produce, 6),
+    (ApiKey::Fetch, 8),
+    (ApiKey::ListOffsets, 3),
+    (ApiKey::Metadata, 6),
+    (ApiKey::FindCoordinator, 2),
+    (ApiKey::ApiVersions, 2),
+    (ApiKey::InitProducerId, 1),
+    (ApiKey::OffsetForLeaderEpoch, 2),
+];
+
 impl Answer {
+    /// How long the client is to leave the broker alone, in milliseconds.
+    fn throttle_ms(&self, api: ApiKey, version: i16, body: &[u8]) -> i32 {
+        let told = FIRST_THROTTLED_BY_CLIENT.iter().any(|(known, first)| *known == api && version >= *first);
+        match self {
+            _ if !told => 0,
+            Self::Produce(answer) => answer.throttle_time_ms,
+            Self::ApiVersions(answer) => answer.throttle_time_ms,
+            // The others begin with it.
+            _ => body.first_chunk().map_or(0, |bytes| i32::from_be_bytes(*bytes)),
+        }
+    }
+
     fn decode(api: ApiKey, version: i16, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         match api {
             ApiKey::ApiVersions => {
