@@ -755,8 +755,8 @@ impl ClusterCore {
 
     fn handle_producer_id(&mut self, now: Instant, result: Result<Response, Error>) {
         let Some(producer) = &mut self.producer else { return };
-        if let Some(fatal) = producer.handle_identity(now, result, &mut self.brokers) {
-            self.events.push(Event::Fatal(fatal));
+        if let Some(event) = producer.handle_identity(now, result, &mut self.brokers) {
+            self.events.push(event);
         }
     }
 

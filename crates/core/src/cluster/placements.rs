@@ -15,6 +15,7 @@ use super::{RoutedRequest, brokers::Brokers, metadata::Metadata};
 use crate::{
     broker::connection::Response,
     error::{Error, ErrorKind},
+    event::Event,
     machine::{Instant, earliest},
     mail::{BrokerKey, ToBroker},
     produce::{
@@ -291,13 +292,14 @@ impl Placements {
         self.identity.as_mut()?.poll_request(now, timeout)
     }
 
-    /// The cluster's answer with an identity. A fatal error comes back: the producer takes no more records.
+    /// The cluster's answer with an identity. What the application is to hear of it comes back; after a fatal error the
+    /// producer takes no more records.
     pub(super) fn handle_identity(
         &mut self,
         now: Instant,
         result: Result<Response, Error>,
         brokers: &mut Brokers,
-    ) -> Option<Error> {
+    ) -> Option<Event> {
         let answer =
             self.identity.as_mut()?.handle_answer(now, result, &self.shared.identity, &mut brokers.rng);
         match answer {
@@ -305,10 +307,10 @@ impl Placements {
                 brokers.mail_all(|| ToBroker::Look);
                 None
             }
-            ProducerIdAnswer::Later => None,
+            ProducerIdAnswer::Later(error) => error.map(Event::Error),
             ProducerIdAnswer::Fatal(error) => {
                 self.identity = None;
-                self.stop(&error, brokers).then_some(error)
+                self.stop(&error, brokers).then_some(Event::Fatal(error))
             }
         }
     }

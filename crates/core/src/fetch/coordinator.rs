@@ -91,7 +91,7 @@ struct Entry {
     position: Position,
     place: Place,
     /// The node that the leader said is closer, while nothing speaks against it.
-    replica: Option<i32>,
+    replica: Option<Replica>,
     /// The offset that a closer node did not have.
     missed: Option<i64>,
     done: Option<Completion<Result<i64, Error>>>,
@@ -106,6 +106,14 @@ struct Entry {
     told: Option<ErrorKind>,
     /// Nobody wants it any more: forget it when the broker gave it back.
     stopped: bool,
+}
+
+/// A node that is closer than the leader (KIP-392).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Replica {
+    node: i32,
+    /// When the leader named it.
+    since: Instant,
 }
 
 /// What is known of a partition's offset.
@@ -138,6 +146,9 @@ enum Place {
 
 /// How long a topic may be unknown before the application is told: it may have been created just now.
 const TOPIC_PATIENCE: Duration = Duration::from_secs(1);
+/// For how long a leader's word of who is closer counts at least: with the first metadata after it the leader is asked again,
+/// because racks and replicas change.
+const REPLICA_LEASE: Duration = Duration::from_secs(300);
 /// So many leaders that refuse a partition and name another one are followed without waiting; a cluster whose brokers send
 /// each other's clients round and round is not.
 const FOLLOWED_AT_ONCE: u32 = 2;
@@ -203,7 +214,9 @@ impl FetchCoordinator {
                 self.take_back(partition, Place::HereUntilMetadata, None);
             }
             FetchReply::UnknownEpoch(partition) => self.handle_unknown_epoch(now, partition),
-            FetchReply::ReadFrom(partition, node) => self.take_back(partition, Place::Here, Some(node)),
+            FetchReply::ReadFrom(partition, node) => {
+                self.take_back(partition, Place::Here, Some(Replica { node, since: now }));
+            }
             FetchReply::OutOfRange(partition) => self.handle_out_of_range(now, partition),
             FetchReply::Diverged(partition, epoch, offset) => {
                 let key = (Arc::clone(partition.handle.topic()), partition.handle.partition());
@@ -222,6 +235,7 @@ impl FetchCoordinator {
             if entry.stopped {
                 continue;
             }
+            entry.replica.take_if(|replica| now - replica.since >= REPLICA_LEASE);
             match (entry.node(key, metadata), entry.place) {
                 (Some(_), Place::HereUntilMetadata) => {
                     entry.place = Place::Here;
@@ -274,7 +288,7 @@ impl FetchCoordinator {
     /// A node can't be reached: what is read there because it is closer is read from its leader again.
     pub fn handle_unreachable(&mut self, node: i32) {
         for (key, entry) in &mut self.entries {
-            if entry.replica.take_if(|replica| *replica == node).is_some()
+            if entry.replica.take_if(|replica| replica.node == node).is_some()
                 && entry.place == Place::At(node)
                 && !entry.stopped
             {
@@ -725,7 +739,7 @@ impl FetchCoordinator {
     }
 
     /// A partition came back from its broker.
-    fn take_back(&mut self, partition: Box<PartitionConsumer>, place: Place, replica: Option<i32>) {
+    fn take_back(&mut self, partition: Box<PartitionConsumer>, place: Place, replica: Option<Replica>) {
         let key = (Arc::clone(partition.handle.topic()), partition.handle.partition());
         let Some(entry) = self.entries.get_mut(&key) else { return };
         if entry.stopped {
@@ -872,8 +886,9 @@ impl Entry {
     /// The node to fetch from, and the leader's epoch.
     fn node(&self, key: &(Arc<str>, i32), metadata: &Metadata) -> Option<(i32, i32)> {
         let (leader, epoch) = metadata.leader(&key.0, key.1)?;
-        let replica = self.replica.filter(|replica| metadata.nodes.contains_key(replica));
-        Some((replica.unwrap_or(leader), epoch))
+        let closer =
+            self.replica.map(|replica| replica.node).filter(|node| metadata.nodes.contains_key(node));
+        Some((closer.unwrap_or(leader), epoch))
     }
 
     /// What to tell the application about a partition that nobody leads.
@@ -1257,9 +1272,28 @@ mod tests {
         let known = script.metadata.clone();
         script.coordinator.handle_metadata(NOW, &known, &[]);
         assert!(script.wants().is_empty(), "that it does not lead is no reason to leave");
+        let almost = NOW + (REPLICA_LEASE - Duration::from_millis(1));
+        script.coordinator.handle_metadata(almost, &known, &[]);
+        assert!(script.wants().is_empty(), "its time is not over");
         let partition = script.back(9);
         script.coordinator.handle_reply(NOW, FetchReply::OutOfRange(partition));
         assert_eq!(script.wants(), ["adopt 1 from 9 version 1"], "the leader knows better");
+    }
+
+    #[test]
+    fn a_leader_is_asked_again_after_a_while_whether_another_replica_is_closer() {
+        let mut script = Script::new(OffsetReset::End);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let partition = script.back(5);
+        script.coordinator.handle_reply(NOW, FetchReply::ReadFrom(partition, 2));
+        assert_eq!(script.wants(), ["adopt 2 from 5 version 1"]);
+        let known = script.metadata.clone();
+        script.coordinator.handle_metadata(NOW + REPLICA_LEASE, &known, &[]);
+        assert_eq!(script.wants(), ["release 2"]);
+        let partition = script.back(8);
+        script.coordinator.handle_reply(NOW, FetchReply::Released(partition));
+        assert_eq!(script.wants(), ["adopt 1 from 8 version 1"]);
     }
 
     #[test]

@@ -90,4 +90,82 @@ mod tests {
         assert_eq!(judge(ErrorCode::TOPIC_AUTHORIZATION_FAILED, 1), Verdict::Fail);
         assert_eq!(judge(ErrorCode(999), 1), Verdict::Fail, "an unknown code can't be retried for ever");
     }
+
+    fn named(verdict: Verdict, records: u32) -> Vec<&'static str> {
+        let codes = ErrorCode::all().filter(|code| judge(*code, records) == verdict);
+        codes.map(ErrorCode::name).collect()
+    }
+
+    #[test]
+    fn every_code_of_kafka_has_its_treatment() {
+        assert_eq!(named(Verdict::Delivered, 2), ["NONE"]);
+        assert_eq!(named(Verdict::Duplicate, 2), ["DUPLICATE_SEQUENCE_NUMBER"]);
+        assert_eq!(named(Verdict::Split, 2), ["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]);
+        assert_eq!(
+            named(Verdict::Resequence, 2),
+            ["OUT_OF_ORDER_SEQUENCE_NUMBER", "INVALID_PRODUCER_EPOCH", "UNKNOWN_PRODUCER_ID"]
+        );
+        let elsewhere = named(Verdict::RetryElsewhere, 2);
+        for name in [
+            "UNKNOWN_TOPIC_OR_PARTITION",
+            "LEADER_NOT_AVAILABLE",
+            "NOT_LEADER_OR_FOLLOWER",
+            "REPLICA_NOT_AVAILABLE",
+            "NETWORK_EXCEPTION",
+            "KAFKA_STORAGE_ERROR",
+            "FENCED_LEADER_EPOCH",
+            "UNKNOWN_TOPIC_ID",
+            "INCONSISTENT_TOPIC_ID",
+        ] {
+            assert!(elsewhere.contains(&name), "{name}");
+        }
+        let retry = named(Verdict::Retry, 2);
+        for name in [
+            "CORRUPT_MESSAGE",
+            "REQUEST_TIMED_OUT",
+            "NOT_ENOUGH_REPLICAS",
+            "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+            "UNKNOWN_LEADER_EPOCH",
+            "THROTTLING_QUOTA_EXCEEDED",
+        ] {
+            assert!(retry.contains(&name), "{name}");
+        }
+        let failed = named(Verdict::Fail, 2);
+        for name in [
+            "UNKNOWN_SERVER_ERROR",
+            "INVALID_TOPIC_EXCEPTION",
+            "INVALID_REQUIRED_ACKS",
+            "TOPIC_AUTHORIZATION_FAILED",
+            "CLUSTER_AUTHORIZATION_FAILED",
+            "INVALID_TIMESTAMP",
+            "UNSUPPORTED_VERSION",
+            "POLICY_VIOLATION",
+            "INVALID_PRODUCER_ID_MAPPING",
+            "PRODUCER_FENCED",
+            "UNSUPPORTED_COMPRESSION_TYPE",
+            "INVALID_RECORD",
+        ] {
+            assert!(failed.contains(&name), "{name}");
+        }
+        let retriable = ErrorCode::all().filter(|code| code.is_retriable()).count();
+        assert_eq!(
+            elsewhere.len() + retry.len(),
+            retriable,
+            "nothing else is tried again, and all of this is"
+        );
+    }
+
+    #[test]
+    fn only_what_is_found_before_writing_tells_that_nothing_was_written() {
+        for code in ErrorCode::all().filter(|code| code.is_retriable()) {
+            let certain = [ErrorCode::CORRUPT_MESSAGE, ErrorCode::NOT_ENOUGH_REPLICAS].contains(&code);
+            assert_eq!(may_have_been_written(code), !certain, "{code}");
+        }
+        for code in [ErrorCode::UNKNOWN_SERVER_ERROR, ErrorCode(999)] {
+            assert!(may_have_been_written(code), "{code}: nobody knows when it was found");
+        }
+        for code in [ErrorCode::INVALID_RECORD, ErrorCode::TOPIC_AUTHORIZATION_FAILED] {
+            assert!(!may_have_been_written(code), "{code}");
+        }
+    }
 }

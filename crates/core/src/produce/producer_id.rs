@@ -86,6 +86,8 @@ pub struct ProducerId {
     /// Since when it is known, or was lost.
     since: Option<Instant>,
     backoff: Backoff,
+    /// The error that was told last, so that it is told once.
+    told: Option<ErrorKind>,
     mutation: Mutation,
 }
 
@@ -101,8 +103,8 @@ enum State {
 pub enum ProducerIdAnswer {
     /// The identity is there: let the brokers look.
     Known,
-    /// It will be asked for again.
-    Later,
+    /// It will be asked for again. The application is to hear of an error that may not pass by itself.
+    Later(Option<Error>),
     /// It will never be there.
     Fatal(Error),
 }
@@ -115,6 +117,7 @@ impl ProducerId {
             known: None,
             since: None,
             backoff: Backoff::new(retry_backoff, retry_backoff_max),
+            told: None,
             mutation,
         }
     }
@@ -193,24 +196,34 @@ impl ProducerId {
             InitProducerIdResponse::decode(&mut Reader::new(response.body()), response.request.version)
                 .map_err(|error| Error::new(ErrorKind::BadResponse, error.to_string()))
         });
-        let code = match answer {
-            Ok(answer) if answer.error_code == ErrorCode::NONE && answer.producer_id >= 0 => {
+        let (code, error) = match answer {
+            Ok(answer)
+                if answer.error_code == ErrorCode::NONE
+                    && answer.producer_id >= 0
+                    && answer.producer_epoch >= 0 =>
+            {
                 let identity = ProducerIdentity { id: answer.producer_id, epoch: answer.producer_epoch };
                 self.known = Some(identity);
                 self.state = State::Known;
                 self.since = Some(now);
                 self.backoff.reset();
+                self.told = None;
                 shared.set(identity);
                 return ProducerIdAnswer::Known;
             }
-            Ok(answer) => answer.error_code,
+            Ok(answer) if answer.error_code == ErrorCode::NONE => {
+                let (id, epoch) = (answer.producer_id, answer.producer_epoch);
+                let detail = format!("it gave the producer id {id} with epoch {epoch}, which are none");
+                (ErrorCode::NONE, Error::new(ErrorKind::BadResponse, detail))
+            }
+            Ok(answer) => (answer.error_code, Error::broker(answer.error_code, None)),
             Err(error) if error.kind() == ErrorKind::UnsupportedVersion => {
                 let detail = "enable.idempotence needs brokers of version 0.11 or newer; set it to false";
                 return ProducerIdAnswer::Fatal(
                     Error::new(ErrorKind::UnsupportedVersion, detail).with_api("InitProducerId"),
                 );
             }
-            Err(_) => ErrorCode::NONE,
+            Err(error) => (ErrorCode::NONE, error),
         };
         match code {
             ErrorCode::CLUSTER_AUTHORIZATION_FAILED | ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED => {
@@ -225,10 +238,18 @@ impl ProducerId {
             | ErrorCode::UNKNOWN_PRODUCER_ID => self.known = None,
             _ => {}
         }
+        // Of a connection's troubles the application hears anyway.
+        let told = match error.kind() {
+            ErrorKind::Broker(code) if !code.is_retriable() => Some(error),
+            ErrorKind::BadResponse => Some(error),
+            _ => None,
+        };
+        let told = told.filter(|error| self.told.replace(error.kind()) != Some(error.kind()));
         let wait = self.backoff.next(rng);
         let at_once = self.mutation.is(Mutant::IdentityWithoutBackoff);
         self.state = State::Wanted { at: if at_once { now } else { now + wait } };
-        ProducerIdAnswer::Later
+        let told = told.map(|error| error.with_api("InitProducerId").with_next_attempt(wait));
+        ProducerIdAnswer::Later(told)
     }
 }
 
@@ -240,12 +261,80 @@ pub const fn sequence_after(sequence: i32, count: u32) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::broker::{
+        frame::Frame,
+        inflight::{InFlight, Payload, RequestTag},
+    };
 
     #[test]
     fn sequences_wrap_to_zero() {
         assert_eq!(sequence_after(0, 10), 10);
         assert_eq!(sequence_after(i32::MAX, 1), 0);
         assert_eq!(sequence_after(i32::MAX - 1, 5), 3);
+    }
+
+    /// What is made of an answer, by someone whose epochs are used up.
+    fn answered(id: &mut ProducerId, answer: &InitProducerIdResponse) -> ProducerIdAnswer {
+        let mut bytes = Vec::new();
+        answer.encode(4, &mut bytes).unwrap();
+        let request = InFlight {
+            correlation_id: 1,
+            api: ApiKey::InitProducerId,
+            version: 4,
+            tag: RequestTag::Cluster(0),
+            payload: Payload::Bytes(Vec::new()),
+            expects_answer: true,
+            queued_at: Instant::ZERO,
+            written_at: Instant::ZERO,
+            timeout: Duration::ZERO,
+        };
+        let response = Response { request, frame: Frame { len: bytes.len(), bytes }, body: 0 };
+        id.state = State::Asking;
+        let shared = SharedIdentity::default();
+        let answer = id.handle_answer(Instant::ZERO, Ok(response), &shared, &mut Rng::from_seed(1));
+        assert_eq!(shared.get().is_some(), matches!(answer, ProducerIdAnswer::Known));
+        answer
+    }
+
+    fn producer_id() -> ProducerId {
+        ProducerId::new(Duration::from_millis(100), Duration::from_secs(1), Mutation::NONE)
+    }
+
+    #[test]
+    fn each_error_of_init_producer_id_ends_the_producer_or_is_tried_again_and_told_unless_it_passes() {
+        for error_code in ErrorCode::all().filter(|code| code.is_error()) {
+            let mut id = producer_id();
+            let refusal = InitProducerIdResponse { error_code, ..Default::default() };
+            match answered(&mut id, &refusal) {
+                ProducerIdAnswer::Known => panic!("{error_code}"),
+                ProducerIdAnswer::Fatal(error) => {
+                    assert!(error_code.name().ends_with("AUTHORIZATION_FAILED"), "{error}");
+                    assert!(error.to_string().contains(error_code.name()), "{error}");
+                }
+                ProducerIdAnswer::Later(told) => {
+                    assert_eq!(told.is_none(), error_code.is_retriable(), "{error_code}");
+                    assert!(told.is_none_or(|error| error.kind() == ErrorKind::Broker(error_code)));
+                    assert!(id.poll_timeout() >= Some(Instant::ZERO + Duration::from_millis(50)));
+                    let again = answered(&mut id, &refusal);
+                    assert!(matches!(again, ProducerIdAnswer::Later(None)), "told once: {again:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_id_or_an_epoch_below_0_is_none() {
+        for (producer_id_told, producer_epoch) in [(-1, 0), (7, -1), (i64::MIN, i16::MIN)] {
+            let mut id = producer_id();
+            let answer = InitProducerIdResponse {
+                producer_id: producer_id_told,
+                producer_epoch,
+                ..Default::default()
+            };
+            let ProducerIdAnswer::Later(Some(error)) = answered(&mut id, &answer) else { panic!("told") };
+            assert_eq!(error.kind(), ErrorKind::BadResponse);
+            assert!(error.to_string().contains(&producer_id_told.to_string()), "{error}");
+        }
     }
 
     #[test]
