@@ -135,6 +135,12 @@ impl PartitionProducer {
         }
     }
 
+    /// As if so many records had been sent.
+    #[cfg(test)]
+    pub(super) const fn set_next_sequence(&mut self, sequence: i32) {
+        self.next_sequence = sequence;
+    }
+
     /// Makes a deliberate mistake from now on.
     pub(crate) const fn mutate(&mut self, mutation: Mutation) {
         self.mutation = mutation;

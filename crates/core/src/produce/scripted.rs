@@ -299,6 +299,78 @@ fn the_parts_of_a_split_batch_are_numbered_even_if_the_broker_takes_what_came_be
     assert_eq!(numbers(&script.next_in_flight(renewed)), (1, 0, 1));
 }
 
+/// Whether the next record goes under a higher epoch.
+fn wants_a_higher_epoch(script: &mut Script) -> bool {
+    script.send(1);
+    let options = script.shared.topic_settings().seal_options();
+    match script.sender.partition_mut(0).next(true, &options, true, Some(IDENTITY)) {
+        Next::NeedsIdentity(Some(IDENTITY)) => true,
+        Next::Batch(batch) => {
+            assert_eq!(batch.order, 2, "the one that was reported is not sent again");
+            false
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_was_reported_in_flight_is_not_sent_again_and_leaves_a_gap_unless_it_was_written() {
+    for (code, leaves_a_gap) in [
+        (ErrorCode::NONE, false),
+        (ErrorCode::NOT_LEADER_OR_FOLLOWER, true),
+        (ErrorCode::NOT_ENOUGH_REPLICAS, true),
+        (ErrorCode::MESSAGE_TOO_LARGE, true),
+        (ErrorCode::INVALID_RECORD, true),
+        (ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, true),
+    ] {
+        let mut script = Script::new(settings());
+        let confirmed = script.batch_in_flight();
+        script.answer(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
+        script.send(2);
+        let mut batch = script.next_in_flight(IDENTITY);
+        // As by a purge, or because its time was over.
+        batch.reported = true;
+        script.answer(vec![batch], &[(0, code, 1)]);
+        assert_eq!(script.statuses(), [PersistenceStatus::Persisted], "{code}: not reported again");
+        assert_eq!(wants_a_higher_epoch(&mut script), leaves_a_gap, "{code}");
+    }
+}
+
+#[test]
+fn when_the_retries_are_used_up_the_batch_fails_and_the_rest_takes_a_higher_epoch() {
+    for (code, status) in [
+        (ErrorCode::NOT_ENOUGH_REPLICAS, PersistenceStatus::NotPersisted),
+        (ErrorCode::REQUEST_TIMED_OUT, PersistenceStatus::PossiblyPersisted),
+    ] {
+        let mut script = Script::new(ProducerSettings { max_retries: 2, ..settings() });
+        for _ in 0..3 {
+            assert!(script.statuses().is_empty(), "{code}");
+            if script.partition.is_some() {
+                script.send(1);
+            }
+            let batch = script.next_in_flight(IDENTITY);
+            assert_eq!(numbers(&batch), (0, 0, 1), "under the same number");
+            script.answer(vec![batch], &[(0, code, -1)]);
+        }
+        assert_eq!(script.statuses(), [status], "{code}");
+        assert!(wants_a_higher_epoch(&mut script), "{code}");
+    }
+}
+
+#[test]
+fn sequence_numbers_begin_again_at_zero_in_the_middle_of_a_batch() {
+    let mut script = Script::new(settings());
+    let confirmed = script.batch_in_flight();
+    script.answer(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
+    script.sender.partition_mut(0).set_next_sequence(i32::MAX - 1);
+    for (records, first) in [(3, i32::MAX - 1), (1, 1), (1, 2)] {
+        script.send(records);
+        let batch = script.next_in_flight(IDENTITY);
+        assert_eq!(numbers(&batch), (0, first, records as u32));
+        script.answer(vec![batch], &[(0, ErrorCode::NONE, 1)]);
+    }
+}
+
 #[test]
 fn a_gap_because_of_a_lost_sequence_ends_the_producer_too_where_it_is_forbidden() {
     let mut script = Script::new(ProducerSettings { gapless: true, ..settings() });

@@ -29,6 +29,8 @@ ottla_scenarios::run_on_embedded!(
     a_consumer_follows_new_leaders_while_metadata_are_stale,
     a_consumer_without_leader_discovery_waits_for_metadata,
     a_fenced_leader_epoch_is_nothing_to_tell,
+    a_consumer_reads_from_the_replica_in_its_rack_and_from_the_leader_while_that_is_gone,
+    a_producer_finds_partitions_that_are_added_while_it_sends,
 );
 
 fn a_topic_that_was_made_anew_is_an_error_and_no_old_offset_is_used(backend: &Backend) {
@@ -376,6 +378,83 @@ fn a_fenced_leader_epoch_is_nothing_to_tell(backend: &Backend) {
         }
         assert_eq!(got, (round * 5..round * 5 + 5).collect::<Vec<_>>());
     }
+}
+
+fn a_consumer_reads_from_the_replica_in_its_rack_and_from_the_leader_while_that_is_gone(_: &Backend) {
+    let backend = &Backend::embedded_with(|options| {
+        options.racks = ["a", "b", "c"].map(str::to_owned).to_vec();
+        options.rack_aware_fetch = true;
+    });
+    let topic = backend.topic(1);
+    let leader = backend.control(|control| control.partition(&topic, 0).unwrap().leader.unwrap());
+    let closer = [1, 2, 3].map(BrokerId).into_iter().find(|id| *id != leader).unwrap();
+    let rack = ["a", "b", "c"][closer.0 as usize - 1];
+    let consumer = consumer(
+        backend,
+        &[("client.rack", rack), ("fetch.wait.max.ms", "50"), ("fetch.error.backoff.ms", "50")],
+    );
+    consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
+    write(backend, &topic, 0..5);
+    assert_eq!(read_from(&consumer, 5), ((0..5).collect(), Some(closer.0)));
+    // A follower may know less than the leader: its word on offsets is not the last one.
+    backend.control(|control| {
+        let error = FaultAction::Error(ErrorCode::OFFSET_OUT_OF_RANGE);
+        control.inject(Fault::new(error).api(ApiKey::Fetch).topic(&topic).broker(closer).times(3));
+    });
+    write(backend, &topic, 5..10);
+    assert_eq!(read_from(&consumer, 5).0, (5..10).collect::<Vec<_>>());
+    backend.control(|control| control.kill_broker(closer, ottla_embedded_broker::Tail::Kept));
+    write(backend, &topic, 10..15);
+    assert_eq!(read_from(&consumer, 5), ((10..15).collect(), Some(leader.0)));
+}
+
+fn a_producer_finds_partitions_that_are_added_while_it_sends(backend: &Backend) {
+    let topic = backend.topic(1);
+    let (producer, reports) = backend.producer_with_reports(&[("topic.metadata.refresh.interval.ms", "100")]);
+    let send = |n: u64| producer.send(&topic, Record::new().key(b"k").value(&n.to_string()).opaque(n));
+    (0..50).for_each(|n| send(n).unwrap());
+    let admin = Admin::new(&backend.config(&[])).unwrap();
+    admin.create_partitions(&[(&*topic, 3)], PATIENCE).unwrap();
+    let mut sent = 50;
+    let began = Instant::now();
+    while producer.send(&topic, Record::new().partition(2).value("x").opaque(sent)).is_err() {
+        assert!(began.elapsed() < PATIENCE, "the new partition is not known");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    sent += 1;
+    for n in sent..sent + 50 {
+        send(n).unwrap();
+    }
+    producer.flush(PATIENCE).unwrap();
+    reports.assert_all_delivered(sent + 50);
+    // One key's records lie in the order in which they were sent, before and after.
+    let of_partition = |partition| {
+        let values = backend.values(&topic, partition).into_iter();
+        values.filter_map(|value| value.parse::<u64>().ok()).collect::<Vec<_>>()
+    };
+    let all = [of_partition(0), of_partition(1), of_partition(2)];
+    assert!(all.iter().all(|numbers| numbers.is_sorted()), "{all:?}");
+    assert_eq!(all[0][..50], (0..50).collect::<Vec<_>>());
+    let later = (sent..sent + 50).collect::<Vec<_>>();
+    assert!(all.iter().any(|numbers| numbers.ends_with(&later)), "{all:?}");
+}
+
+/// Polls until so many records are there; also tells which broker the last ones came from.
+fn read_from(consumer: &Consumer, count: usize) -> (Vec<u64>, Option<i32>) {
+    let (mut got, mut broker) = (Vec::new(), None);
+    let began = Instant::now();
+    while got.len() < count {
+        assert!(began.elapsed() < PATIENCE, "of {count} records only {got:?} came");
+        let records = consumer.poll(Duration::from_millis(500)).unwrap();
+        assert_eq!(records.events().iter().find(|event| is_reset(event)), None);
+        broker = records.iter().last().map_or(broker, |message| message.broker_id());
+        got.extend(numbers(&records));
+    }
+    (got, broker)
+}
+
+fn is_reset(event: &ConsumerEvent) -> bool {
+    matches!(event, ConsumerEvent::Error(error) if error.kind() == ErrorKind::OffsetReset)
 }
 
 /// Deletes a topic of one partition and creates it again.
