@@ -569,14 +569,16 @@ impl ClusterCore {
 
     fn handle_down(&mut self, now: Instant, from: BrokerKey, error: Error) {
         let Some(loss) = self.brokers.handle_down(from, &self.metadata) else { return };
+        let mut has_partitions = self.producer.as_ref().is_some_and(|producer| producer.sends_to(from));
         if let (Some(node), Some(fetch)) = (self.brokers.node_id(from), &mut self.fetch) {
+            has_partitions |= fetch.nodes().contains(&node);
             fetch.handle_unreachable(node);
         }
         self.last_down = (!self.brokers.any_up()).then(|| error.clone());
         self.events.push(Event::Error(error.clone()));
         // Its partitions may have moved. A cluster takes seconds to notice that a broker is gone, so every attempt to connect
-        // that fails asks again; where nobody is up, there is nobody to ask, and metadata are asked for as soon as there is.
-        if loss.was_up || self.brokers.any_up() {
+        // that fails asks again. Whoever is only tried in search of somebody is nobody's reason to ask.
+        if loss.was_up || has_partitions || self.brokers.any_up() {
             self.refresh_soon(now);
         }
         if let Some(tried) = loss.all_down {

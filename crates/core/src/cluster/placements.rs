@@ -136,6 +136,11 @@ impl Placements {
         self.topics.insert(Arc::clone(topic.name()), TopicEntry { topic, wanted_since: now });
     }
 
+    /// True if this broker was given partitions.
+    pub(super) fn sends_to(&self, key: BrokerKey) -> bool {
+        self.places.values().any(|place| matches!(place, Placement::At(at) if *at == key))
+    }
+
     /// Fires what is due.
     pub(super) fn handle_timeout(&mut self, now: Instant, unreachable: Option<&Error>) {
         self.expire(now, unreachable);

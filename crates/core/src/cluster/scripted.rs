@@ -66,6 +66,8 @@ struct Script {
     metadata_requests: usize,
     /// What the brokers' owners were given.
     partitions: BTreeMap<(Arc<str>, i32), Box<PartitionProducer>>,
+    /// Whom nobody can connect to.
+    dead: Option<BrokerKey>,
 }
 
 impl Script {
@@ -94,6 +96,7 @@ impl Script {
             addresses: BTreeMap::new(),
             metadata_requests: 0,
             partitions: BTreeMap::new(),
+            dead: None,
         };
         let topic = shared.topic("t").0;
         shared.send(&topic, script.now, 0, &Record::new().value("x"), None).expect("there is room");
@@ -153,9 +156,28 @@ impl Script {
                         self.core.handle_mail(self.now, key, ToCluster::ReleasedProducer(partition));
                     }
                 }
+                ClusterOutput::ToBroker(key, ToBroker::Connect) if Some(key) == self.dead => self.refuse(key),
+                ClusterOutput::ToBroker(key, ToBroker::Connect) => {
+                    self.core.handle_mail(self.now, key, ToCluster::Up);
+                }
                 ClusterOutput::ToBroker(..) | ClusterOutput::Done => {}
             }
         }
+    }
+
+    /// The connection to the partition's leader; nobody can connect there any more.
+    fn kill_leader(&mut self) -> BrokerKey {
+        let of_leader = |(_, (host, _)): &(&BrokerKey, &(String, u16))| host == "two";
+        let leader = *self.addresses.iter().find(of_leader).expect("it is sent to").0;
+        self.dead = Some(leader);
+        leader
+    }
+
+    /// An attempt to connect failed.
+    fn refuse(&mut self, key: BrokerKey) {
+        let refused = Error::new(ErrorKind::Connect, "connection refused");
+        self.core.handle_mail(self.now, key, ToCluster::Down(refused));
+        self.settle();
     }
 
     /// The partitions that brokers' owners have.
@@ -271,13 +293,10 @@ fn metadata_with_an_older_epoch_do_not_take_a_partition_from_its_leader() {
 fn a_leader_that_cannot_be_reached_is_asked_about_until_another_one_is_elected() {
     let brokers = [(1, "seed", 9092), (2, "two", 9092)];
     let mut script = Script::new(metadata(&brokers, 2));
-    let of_leader = |(_, (host, _)): &(&BrokerKey, &(String, u16))| host == "two";
-    let leader = *script.addresses.iter().find(of_leader).expect("it is sent to").0;
+    let leader = script.kill_leader();
     // The cluster takes its time to notice. Each attempt to connect fails, with the longest back-off in between.
     let down = |script: &mut Script| {
-        let refused = Error::new(ErrorKind::Connect, "connection refused");
-        script.core.handle_mail(script.now, leader, ToCluster::Down(refused));
-        script.settle();
+        script.refuse(leader);
         script.run_for(Duration::from_secs(10));
     };
     down(&mut script);
@@ -287,6 +306,21 @@ fn a_leader_that_cannot_be_reached_is_asked_about_until_another_one_is_elected()
     down(&mut script);
     assert_eq!(script.core.metadata().leader("t", 0), Some((1, 4)));
     assert!(script.metadata_requests <= 5, "{} requests in 20 s", script.metadata_requests);
+}
+
+#[test]
+fn a_leader_that_is_gone_when_somebody_writes_after_a_long_silence_is_asked_about_too() {
+    let brokers = [(1, "seed", 9092), (2, "two", 9092)];
+    let mut script = Script::new(metadata(&brokers, 2));
+    let leader = script.kill_leader();
+    script.answer = metadata(&brokers, 1);
+    script.answer.topics[0].partitions[0].leader_epoch = 4;
+    // Nobody used the connections, and all were closed.
+    let all: Vec<BrokerKey> = script.addresses.keys().copied().collect();
+    all.into_iter().for_each(|key| script.core.handle_mail(script.now, key, ToCluster::Idle));
+    script.refuse(leader);
+    script.run_for(Duration::from_secs(1));
+    assert_eq!(script.core.metadata().leader("t", 0), Some((1, 4)));
 }
 
 /// Metadata of a topic with this id and so many partitions, all led by node 1.
