@@ -26,8 +26,8 @@ built() {
   local into=$work/$1 program
   shift
   mkdir -p "$into"
-  for program in producer consumer; do
-    c++ -Wall -Wextra -o "$into/$program" "examples/cpp/$program.cpp" "$@"
+  for program in examples/cpp/{producer,consumer} crates/capi/tests/cpp/callbacks; do
+    c++ -Wall -Wextra -o "$into/$(basename "$program")" "$program.cpp" "$@"
   done
 }
 run() {
@@ -35,6 +35,12 @@ run() {
   equal "$1: producer" "100 delivered, 0 failed, 0 left" "$("$work/$2/producer" "$OTTLA_BOOTSTRAP" "$1" 100)"
   "$work/$2/consumer" "$OTTLA_BOOTSTRAP" "$1" > "$work/$1.out"
   equal "$1: lines" 103 "$(wc -l < "$work/$1.out")"
+  mkdir "$work/$1-offsets"
+  "$OTTLA" topics -b "$OTTLA_BOOTSTRAP" create "$1-callbacks" > "$work/topics" 2>&1 || fail "$(cat "$work/topics")"
+  "$work/$2/callbacks" "$OTTLA_BOOTSTRAP" "$1-callbacks" "$work/$1-offsets" >> "$work/$1.out" 2> "$work/errors" ||
+    fail "$1-callbacks: $(cat "$work/errors")"
+  equal "$1: callbacks, lines that say no" 0 "$(grep -c ': no$' "$work/$1.out")"
+  equal "$1: callbacks, places" "round 0 begins at 0 round 1 begins at 3" "$(grep '^round' "$work/$1.out" | paste -sd' ')"
 }
 same() { cmp "$work/$1.out" "$work/$2.out" || fail "$1 and $2 say different things: $(diff "$work/$1.out" "$work/$2.out" | head -5)"; echo "$1 says what $2 says"; }
 

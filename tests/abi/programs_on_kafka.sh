@@ -1,6 +1,5 @@
 # The examples and the test programs in C, which the other scripts run on embedded brokers, on Apache Kafka; the examples also
-# with Debian's original, which has to say the same. Not events.c, whose broker throttles when it is told to, nor mock.c and
-# admin.c, which bring brokers of their own.
+# with Debian's original, which has to say the same. Not mock.c, admin.c and the like, which bring brokers of their own.
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
 if [ -z "$real_brokers" ]; then
@@ -48,7 +47,7 @@ fi
 
 # interceptors.c loads it from the folder in which the program lies.
 cc "${flags[@]}" -shared -fPIC -o "$work/plugin.so" crates/capi/tests/plugin.c -lrdkafka
-for name in consume interceptors misuse offsets produce robust; do
+for name in consume describe events interceptors life misuse offsets produce robust; do
   # From an earlier call on the same brokers.
   "$OTTLA" topics -b "$OTTLA_BOOTSTRAP" delete "$name" > "$work/topics" 2>&1 || true
   cc "${flags[@]}" -o "$work/$name" "crates/capi/tests/c/$name.c" -lrdkafka -lpthread

@@ -244,7 +244,8 @@ fn described(names: &[String], cluster: ClusterDescription) -> Outcome {
                 .as_ref()
                 .map(|error| ErrorObject::new(code_in_result(error), error.to_string())),
             partitions: Listed::new(topic.partitions.iter().map(info)),
-            operations: operations(topic.authorized_operations),
+            // Brokers also say what may be done with a name that no topic has.
+            operations: operations(topic.authorized_operations.filter(|_| topic.error.is_none())),
         });
     let topics = Listed::new(described.collect::<Vec<_>>());
     Ok(Answer::Descriptions(TopicsResult { topics, _nodes: nodes }))

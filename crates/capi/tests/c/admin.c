@@ -234,52 +234,10 @@ static void the_cluster_is_described(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
         rd_kafka_event_destroy(event);
 }
 
-/* What may be done is told to who asks for it: everything, where there are no access rules. */
-static void who_asks_is_told_what_may_be_done(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
-        static const rd_kafka_AclOperation_t of_topic[] = {
-            RD_KAFKA_ACL_OPERATION_READ,   RD_KAFKA_ACL_OPERATION_WRITE,    RD_KAFKA_ACL_OPERATION_CREATE,
-            RD_KAFKA_ACL_OPERATION_DELETE, RD_KAFKA_ACL_OPERATION_ALTER,    RD_KAFKA_ACL_OPERATION_DESCRIBE,
-            RD_KAFKA_ACL_OPERATION_DESCRIBE_CONFIGS, RD_KAFKA_ACL_OPERATION_ALTER_CONFIGS};
-        static const rd_kafka_AclOperation_t of_cluster[] = {
-            RD_KAFKA_ACL_OPERATION_CREATE,           RD_KAFKA_ACL_OPERATION_ALTER,
-            RD_KAFKA_ACL_OPERATION_DESCRIBE,         RD_KAFKA_ACL_OPERATION_CLUSTER_ACTION,
-            RD_KAFKA_ACL_OPERATION_DESCRIBE_CONFIGS, RD_KAFKA_ACL_OPERATION_ALTER_CONFIGS,
-            RD_KAFKA_ACL_OPERATION_IDEMPOTENT_WRITE};
-        static const char *names[2] = {"one", "nobody"};
-        rd_kafka_TopicCollection_t *collection = rd_kafka_TopicCollection_of_topic_names(names, 2);
-        const rd_kafka_TopicDescription_t **topics;
-        const rd_kafka_AclOperation_t *operations;
+/* What may be done is asked of clusters and topics (describe.c), and of nothing else. */
+static void only_who_describes_asks_what_may_be_done(rd_kafka_t *rk) {
         rd_kafka_AdminOptions_t *options;
-        rd_kafka_event_t *event;
         rd_kafka_error_t *error;
-        int asks;
-        size_t cnt, topic_cnt;
-        for (asks = 0; asks < 2; asks++) {
-                options = rd_kafka_AdminOptions_new(rk, RD_KAFKA_ADMIN_OP_DESCRIBECLUSTER);
-                CHECK(rd_kafka_AdminOptions_set_include_authorized_operations(options, asks) == NULL);
-                rd_kafka_DescribeCluster(rk, options, queue);
-                rd_kafka_AdminOptions_destroy(options);
-                event = next(queue, RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT, 0);
-                cnt = 99;
-                operations = rd_kafka_DescribeCluster_result_authorized_operations(
-                    rd_kafka_event_DescribeCluster_result(event), &cnt);
-                CHECK(asks ? cnt == 7 && !memcmp(operations, of_cluster, sizeof(of_cluster)) : !cnt && !operations);
-                rd_kafka_event_destroy(event);
-
-                options = rd_kafka_AdminOptions_new(rk, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS);
-                CHECK(rd_kafka_AdminOptions_set_include_authorized_operations(options, asks) == NULL);
-                rd_kafka_DescribeTopics(rk, collection, options, queue);
-                rd_kafka_AdminOptions_destroy(options);
-                event = next(queue, RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT, 0);
-                topics = rd_kafka_DescribeTopics_result_topics(rd_kafka_event_DescribeTopics_result(event), &topic_cnt);
-                CHECK(topic_cnt == 2);
-                cnt = 99;
-                operations = rd_kafka_TopicDescription_authorized_operations(topics[0], &cnt);
-                CHECK(asks ? cnt == 8 && !memcmp(operations, of_topic, sizeof(of_topic)) : !cnt && !operations);
-                CHECK(rd_kafka_TopicDescription_authorized_operations(topics[1], &cnt) == NULL && cnt == 0);
-                rd_kafka_event_destroy(event);
-        }
-        rd_kafka_TopicCollection_destroy(collection);
         options = rd_kafka_AdminOptions_new(rk, RD_KAFKA_ADMIN_OP_CREATETOPICS);
         error = rd_kafka_AdminOptions_set_include_authorized_operations(options, 1);
         CHECK(rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__INVALID_ARG);
@@ -639,7 +597,7 @@ int main(void) {
         topics_come_and_go(rk, queue, cluster);
         offsets_are_listed(rk, queue);
         the_cluster_is_described(rk, queue);
-        who_asks_is_told_what_may_be_done(rk, queue);
+        only_who_describes_asks_what_may_be_done(rk);
         configurations_are_changed(rk, queue);
         records_are_deleted(rk, queue, cluster);
         calls_that_make_no_sense(rk, queue);

@@ -66,7 +66,8 @@ impl Cluster {
             }
         }
         if with_operations {
-            for topic in answer.topics.iter_mut().filter(|topic| topic.error_code == ErrorCode::NONE) {
+            // Also of a name that no topic has: what may be done goes by the name.
+            for topic in answer.topics.iter_mut().filter(|topic| topic.name.is_some()) {
                 topic.topic_authorized_operations = TOPIC_OPERATIONS;
             }
         }
