@@ -85,6 +85,7 @@ pub fn client(
             buffers: BufferPool::default(),
         },
         sockets: SocketSettings {
+            family: view.broker_address_family,
             no_delay: view.socket_nagle_disable,
             keepalive: view.socket_keepalive,
             send_buffer_bytes: view.socket_send_buffer_bytes,

@@ -4,7 +4,7 @@ use std::{
     io,
     net::{SocketAddr, TcpStream},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -22,6 +22,8 @@ struct Counting {
     connected: AtomicUsize,
     closed: AtomicUsize,
     resolved: AtomicUsize,
+    /// Of each socket, whether it was for IPv4.
+    families: Mutex<Vec<bool>>,
     /// Says that it connects, and does not.
     forgets_to_connect: bool,
     /// Leaves sockets blocking.
@@ -33,12 +35,14 @@ struct Counting {
 impl Transport for Counting {
     fn open(&self, address: SocketAddr) -> io::Result<TcpStream> {
         self.opened.fetch_add(1, Ordering::SeqCst);
+        self.families.lock().unwrap().push(address.is_ipv4());
         SystemTransport.open(address)
     }
 
     fn connect(&self, socket: &TcpStream, address: SocketAddr, broker: &str) -> io::Result<()> {
         self.connected.fetch_add(1, Ordering::SeqCst);
-        assert!(broker.starts_with("somewhere.example:") || broker.starts_with("127.0.0.1:"), "{broker}");
+        let hosts = ["somewhere.example:", "both.example:", "127.0.0.1:"];
+        assert!(hosts.iter().any(|host| broker.starts_with(host)), "{broker}");
         if self.makes_blocking {
             socket.set_nonblocking(false)?;
         }
@@ -54,6 +58,9 @@ impl Transport for Counting {
         self.resolved.fetch_add(1, Ordering::SeqCst);
         match self.refusal {
             Some(text) => Err(io::Error::other(text)),
+            None if host == "both.example" => {
+                Ok(vec![([0, 0, 0, 0, 0, 0, 0, 1], port).into(), ([127, 0, 0, 1], port).into()])
+            }
             None if host == "somewhere.example" => Ok(vec![([127, 0, 0, 1], port).into()]),
             None => SystemTransport.resolve(host, port),
         }
@@ -101,6 +108,29 @@ fn every_socket_and_every_address_goes_through_the_applications_hands_and_every_
     // The bootstrap server, and the node that it names.
     assert_eq!((count(&transport.opened), count(&transport.connected)), (2, 2));
     assert_eq!((count(&transport.closed), count(&transport.resolved)), (2, 2));
+}
+
+#[test]
+fn only_addresses_of_the_family_that_was_asked_for_are_connected_to() {
+    let (cluster, transport) = (cluster(), Arc::new(Counting::default()));
+    let with = |host: &str, family: &str| {
+        let servers = cluster.bootstrap_servers();
+        let (_, port) = servers.rsplit_once(':').unwrap();
+        let mut config = Config::new();
+        config.set("bootstrap.servers", &format!("{host}:{port}")).unwrap();
+        config.set("broker.address.family", family).unwrap();
+        Producer::builder(&config).transport(Arc::clone(&transport) as _).build().unwrap()
+    };
+    for host in ["both.example", "127.0.0.1"] {
+        let said = complaint(&with(host, "v6"));
+        let expected = if host == "127.0.0.1" { "no IPv6 address (broker.address.family)" } else { "[::1]" };
+        assert!(said.contains(expected) || said.contains("refused"), "{said}");
+    }
+    assert!(transport.families.lock().unwrap().iter().all(|is_v4| !is_v4));
+    let producer = with("both.example", "v4");
+    producer.topic("t").send_tracked(Record::new().value("v")).unwrap().wait(SOON).unwrap();
+    let said = complaint(&with("[::1]", "v4"));
+    assert!(said.contains("no IPv4 address (broker.address.family)"), "{said}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use ottla_core::mail::BrokerKey;
+use ottla_core::{config::AddressFamily, mail::BrokerKey};
 
 use crate::{
     injection::{Place, reach},
@@ -44,7 +44,8 @@ impl Resolver {
         if !route.transport.resolves_addresses()
             && let Ok(address) = job.host.trim_start_matches('[').trim_end_matches(']').parse()
         {
-            return job.answer(Ok(vec![SocketAddr::new(address, port)]));
+            let permitted = job.permitted(vec![SocketAddr::new(address, port)]);
+            return job.answer(permitted);
         }
         let mut jobs = self.jobs.lock();
         let job = match &*jobs {
@@ -70,7 +71,27 @@ impl Job {
     fn resolve(&self) -> Result<Vec<SocketAddr>, String> {
         reach(&self.route, Place::Resolve);
         let Self { route, host, port, .. } = self;
-        route.transport.resolve(host, *port).map_err(|error| format!("can't resolve {host}: {error}"))
+        let found = route.transport.resolve(host, *port);
+        self.permitted(found.map_err(|error| format!("can't resolve {host}: {error}"))?)
+    }
+
+    /// Those of a host's addresses that `broker.address.family` lets through.
+    fn permitted(&self, mut addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, String> {
+        let family = self.route.sockets.family;
+        addresses.retain(|address| match family {
+            AddressFamily::Any => true,
+            AddressFamily::V4 => address.is_ipv4(),
+            AddressFamily::V6 => address.is_ipv6(),
+        });
+        let wanted = match family {
+            AddressFamily::V4 => "IPv4",
+            AddressFamily::V6 => "IPv6",
+            AddressFamily::Any => return Ok(addresses),
+        };
+        if addresses.is_empty() {
+            return Err(format!("{} has no {wanted} address (broker.address.family)", self.host));
+        }
+        Ok(addresses)
     }
 
     fn answer(self, result: Result<Vec<SocketAddr>, String>) {

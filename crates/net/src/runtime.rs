@@ -14,6 +14,7 @@ use ottla_core::{
     broker::BrokerParts,
     cluster::{ClusterCore, ClusterSettings, command::Command, command::CommandQueue},
     completion::{Completion, Waiting, completion},
+    config::AddressFamily,
     error::{Error, ErrorKind},
     event::{Event, EventQueue},
     mail::BrokerKey,
@@ -62,6 +63,8 @@ pub struct ClientRoute {
 /// Options of sockets.
 #[derive(Clone, Debug)]
 pub struct SocketSettings {
+    /// `broker.address.family`.
+    pub family: AddressFamily,
     /// `socket.nagle.disable`.
     pub no_delay: bool,
     /// `socket.keepalive.enable`.
@@ -74,7 +77,13 @@ pub struct SocketSettings {
 
 impl Default for SocketSettings {
     fn default() -> Self {
-        Self { no_delay: true, keepalive: false, send_buffer_bytes: None, receive_buffer_bytes: None }
+        Self {
+            family: AddressFamily::Any,
+            no_delay: true,
+            keepalive: false,
+            send_buffer_bytes: None,
+            receive_buffer_bytes: None,
+        }
     }
 }
 

@@ -149,7 +149,6 @@ pub(super) const ROWS: &[Property] = &[
         .doc("How long a resolved address is used before the name is looked up again."),
     Property::global("broker.address.family")
         .one_of(&["any", "v4", "v6"], "any")
-        .accepted("every address of a name is tried in turn")
         .doc("Which IP addresses of a broker are used."),
     Property::global("socket.connection.setup.timeout.ms").integer(1000, 2147483647, "30000").medium().doc(
         "How long connecting may take, from the first packet to the end of the handshakes, before \
