@@ -287,13 +287,17 @@ unsafe fn pause_or_resume(rk: *const Client, partitions: *mut List, pause: bool)
         let consumer = client.consumer();
         let (facility, what) = if pause { (c"PAUSE", "Pausing") } else { (c"RESUME", "Resuming") };
         client.note_partitions(facility, what, list.elements());
+        if client.is_producer() {
+            client.hold_back(list, pause);
+            return code::NO_ERROR;
+        }
         for element in list.elements_mut() {
             let pair = [(element.name(), element.partition)];
             let result = match consumer {
                 Some(consumer) if pause => consumer.pause(&pair),
                 Some(consumer) => consumer.resume(&pair),
                 None => {
-                    element.err = code::_NOT_IMPLEMENTED;
+                    element.err = code::_ALL_BROKERS_DOWN;
                     continue;
                 }
             };

@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use ottla::{Consumer, ConsumerEvent, PieceWalk, Records};
+use ottla::{Consumer, ConsumerEvent, OffsetReset, PieceWalk, Records};
 
 use crate::{
     client::Client,
@@ -153,9 +153,31 @@ fn op_of(event: ConsumerEvent, client: &Client) -> Option<Op> {
                 client.error(code, text);
                 return None;
             };
+            let position = client.consumer().and_then(|consumer| consumer.position(topic, partition));
             let topic = client.topic(topic, None).ok();
-            let message = error_message(code, &text, topic, partition, OFFSET_INVALID);
+            let offset = position.unwrap_or(OFFSET_INVALID);
+            let message = error_message(code, &text, topic, partition, offset);
             Some(Op::Message(ErrorMessage(message)))
+        }
+        ConsumerEvent::OffsetReset { topic, partition, offset, to } => {
+            let to = if to == OffsetReset::Beginning { "BEGINNING" } else { "END" };
+            let line =
+                format!("{topic} [{partition}]: offset reset to {to}: offset {offset} is out of range");
+            client.log(4, c"OFFSET", &line);
+            None
+        }
+        ConsumerEvent::LogTruncated { topic, partition, position, divergence } => {
+            let from = divergence.map_or_else(|| "an unknown one".to_owned(), |offset| offset.to_string());
+            let line = format!(
+                "{topic} [{partition}]: the log was cut off: it was read up to offset {position}, and the records from \
+                 offset {from} on are gone"
+            );
+            client.log(4, c"TRUNCATED", &line);
+            None
+        }
+        ConsumerEvent::TopicRecreated(topic) => {
+            client.tell_recreated(&topic);
+            None
         }
         _ => None,
     }

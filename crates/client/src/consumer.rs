@@ -317,6 +317,11 @@ impl Consumer {
         self.inner.shared.resume(partitions)
     }
 
+    /// More servers to start from. See [`Producer::add_bootstrap_servers`](crate::Producer::add_bootstrap_servers).
+    pub fn add_bootstrap_servers(&self, servers: &str) -> Result<()> {
+        self.inner.client.add_servers(servers)
+    }
+
     /// The offset behind the last record that was handed out, or where the first one will be looked for; `None` while
     /// that is not known.
     pub fn position(&self, topic: &str, partition: i32) -> Option<i64> {

@@ -46,6 +46,7 @@ pub use ottla_core::{
         },
         topics::{NewPartitions, NewTopic, TopicResults},
     },
+    cluster::metadata::RecreatedTopic,
     config::{ConfigError, ConfigErrorKind, Entry as ConfigValue, OffsetReset, Profile, RawConfig},
     error::{Culprit, Error, ErrorContext, ErrorKind, Result},
     event::{Event, Throttle},

@@ -202,6 +202,29 @@ impl Producer {
         self.inner.client.command(Command::Purge(purge));
     }
 
+    /// Nothing more of these partitions is sent; what is in flight goes on. Records wait, and `message.timeout.ms` runs. A
+    /// partition may be paused before anything is known of its topic. It takes effect as soon as the I/O threads get to it.
+    pub fn pause(&self, partitions: &[(&str, i32)]) {
+        self.set_paused(partitions, true);
+    }
+
+    /// Sends what waits in these partitions, and what comes.
+    pub fn resume(&self, partitions: &[(&str, i32)]) {
+        self.set_paused(partitions, false);
+    }
+
+    fn set_paused(&self, partitions: &[(&str, i32)], is_paused: bool) {
+        let partitions =
+            partitions.iter().map(|(topic, partition)| (Arc::from(*topic), *partition)).collect();
+        self.inner.client.command(Command::Pause { partitions, is_paused });
+    }
+
+    /// More servers to start from, as `bootstrap.servers` lists them. They are tried at once where none of the others could be
+    /// reached.
+    pub fn add_bootstrap_servers(&self, servers: &str) -> Result<()> {
+        self.inner.client.add_servers(servers)
+    }
+
     /// Flushes, then closes. Messages that could not be sent in time are reported as such; the error says how many.
     pub fn close(&self, timeout: Duration) -> Result<()> {
         check_may_wait("close")?;

@@ -17,7 +17,7 @@ use ottla_core::{
     completion::completion,
     config::{
         Acks, ClientView, CompressionCodec, Linger as LingerView, MetadataRecovery, ProducerView,
-        TopicRecreatePolicy, TopicView,
+        ServerAddress, TopicRecreatePolicy, TopicView,
     },
     error::{Error, ErrorKind, Result},
     event::EventQueue,
@@ -134,6 +134,16 @@ pub type StatisticsCallback = dyn Fn(Statistics) + Send + Sync;
 static NEXT_CLIENT: AtomicU64 = AtomicU64::new(0);
 
 impl Client {
+    /// More servers to start from.
+    pub fn add_servers(&self, servers: &str) -> Result<()> {
+        let servers = ServerAddress::parse_list(servers).map_err(|why| {
+            Error::new(ErrorKind::InvalidArgument, format!("no servers to start from: {why}"))
+        })?;
+        let servers = servers.into_iter().map(|server| (server.host, server.port)).collect();
+        self.handle.command(Command::AddServers(servers));
+        Ok(())
+    }
+
     /// What was counted so far. The I/O threads are asked: not to be called from a callback, which is on one of them.
     pub fn statistics(&self, timeout: Duration) -> Result<Statistics> {
         check_may_wait("statistics")?;

@@ -28,6 +28,13 @@ pub enum ToBroker {
         /// The partition.
         partition: i32,
     },
+    /// The application paused this partition: take no more of it, and give it back when nothing of it is in flight.
+    PauseProducer {
+        /// The topic.
+        topic: Arc<str>,
+        /// The partition.
+        partition: i32,
+    },
     /// Send this request and hand the answer back.
     Request(ClusterRequest),
     /// The receiving half's mail.

@@ -1412,11 +1412,11 @@ int rd_kafka_poll(rd_kafka_t *rk, int timeout_ms);
 RD_EXPORT
 void rd_kafka_yield(rd_kafka_t *rk);
 
-/** Nothing of these partitions is handed out until they are resumed; each element tells its error. */
+/** Nothing of these partitions is handed out until they are resumed, or sent by a producer, whose messages wait meanwhile while message.timeout.ms runs; each element tells its error. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_pause_partitions(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions);
 
-/** Hands out paused partitions again; each element tells its error. */
+/** Hands out paused partitions again, or sends what waits; each element tells its error. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_resume_partitions(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions);
 
@@ -1844,7 +1844,7 @@ rd_kafka_consumer_group_type_t rd_kafka_consumer_group_type_code(const char *nam
 RD_EXPORT
 void rd_kafka_group_list_destroy(const struct rd_kafka_group_list *grplist);
 
-/** Adds brokers to start from; answers how many entries are well-formed. */
+/** Adds brokers to start from, also while the client runs; answers how many entries are well-formed. */
 RD_EXPORT
 int rd_kafka_brokers_add(rd_kafka_t *rk, const char *brokerlist);
 

@@ -22,6 +22,7 @@ use crate::{
     debug::Contexts,
     error::code_of,
     interceptors::kind,
+    list::List,
     message::Held,
     op::wants,
     report::Reports,
@@ -166,6 +167,33 @@ impl Client {
     /// Why a new topic of this client can't have this configuration, if it can't.
     pub(crate) fn check_topic_conf(&self, conf: &TopicConf) -> Result<(), ConfigError> {
         if self.is_consumer { Ok(()) } else { ottla::check_topic_config(&self.raw.lock(), &conf.raw) }
+    }
+
+    /// Pauses or resumes what a producer sends of partitions. On return nothing more is taken for a broker.
+    pub(crate) fn hold_back(&self, list: &mut List, pause: bool) {
+        let producer = match self.core() {
+            Ok(Core::Producer(producer, _)) => Some(producer),
+            _ => None,
+        };
+        for element in list.elements_mut() {
+            element.err = if element.partition < 0 {
+                code::_UNKNOWN_PARTITION
+            } else if producer.is_none() {
+                code::_ALL_BROKERS_DOWN
+            } else {
+                code::NO_ERROR
+            };
+        }
+        let Some(producer) = producer else { return };
+        let elements = list.elements().iter().filter(|element| element.err == code::NO_ERROR);
+        let partitions: Vec<_> = elements.map(|element| (element.name(), element.partition)).collect();
+        if pause {
+            producer.pause(&partitions);
+            // Who answers a question that came behind the pause has paused.
+            drop(producer.statistics());
+        } else {
+            producer.resume(&partitions);
+        }
     }
 
     /// The consumer, if this is one that has started.

@@ -611,8 +611,13 @@ pub unsafe extern "C" fn rd_kafka_brokers_add(rk: *const Client, brokerlist: *co
         }
         drop(raw);
         if count > 0 {
-            // A client that runs already knows its cluster; one that does not starts now.
-            let _ = client.core();
+            // One that does not run yet starts now.
+            let list = servers.join(",");
+            let _ = match client.core() {
+                Ok(Core::Producer(producer, _)) => producer.add_bootstrap_servers(&list),
+                Ok(Core::Consumer(consumer)) => consumer.add_bootstrap_servers(&list),
+                Err(_) => Ok(()),
+            };
         }
         count
     })

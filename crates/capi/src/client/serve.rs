@@ -6,7 +6,7 @@ use std::{
     task::{Wake, Waker},
 };
 
-use ottla::Event as ClientEvent;
+use ottla::{Event as ClientEvent, RecreatedTopic};
 
 use super::{Client, Core};
 use crate::{
@@ -110,6 +110,16 @@ impl Client {
         })
     }
 
+    /// Tells that a topic is not the one that it was.
+    pub(crate) fn tell_recreated(&self, topic: &RecreatedTopic) {
+        let RecreatedTopic { name, old_id, new_id } = topic;
+        self.log(
+            4,
+            c"RECREATED",
+            &format!("{name}: the topic was deleted and made anew (id {old_id}, now {new_id})"),
+        );
+    }
+
     /// Whether the application wants to be told of errors; otherwise they are logged.
     pub(crate) fn tells_errors(&self) -> bool {
         self.conf.callbacks.error.is_some() || wants(self.conf.events, event_type::ERROR)
@@ -161,6 +171,7 @@ impl Wake for EventWaker {
                         client.main.push(Op::Throttle(throttle));
                     }
                 }
+                Some(ClientEvent::TopicRecreated(topic)) => client.tell_recreated(&topic),
                 Some(_) => {}
                 None => {
                     // What came between the last look and this registration is seen by the next event; so look once more.

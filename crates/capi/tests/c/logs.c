@@ -241,6 +241,27 @@ static void nothing_is_logged_once_the_client_is_destroyed(const char *servers) 
         }
 }
 
+static void an_offset_that_is_not_there_is_told_when_it_is_reset(const char *servers) {
+        rd_kafka_conf_t *conf = logging(servers);
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_t *rk;
+        rd_kafka_message_t *message;
+        set(conf, "group.id", "logs");
+        set(conf, "auto.offset.reset", "earliest");
+        rk = start(RD_KAFKA_CONSUMER, conf);
+        rd_kafka_poll_set_consumer(rk);
+        rd_kafka_topic_partition_list_add(list, "logs", 0)->offset = 999999;
+        CHECK(rd_kafka_assign(rk, list) == 0);
+        message = rd_kafka_consumer_poll(rk, 20000);
+        CHECK(message && !message->err && message->offset == 0);
+        if (message)
+                rd_kafka_message_destroy(message);
+        CHECK(logged("4|OFFSET|", "logs [0]: offset reset to BEGINNING: offset 999999 is out of range") == 1);
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_destroy(rk);
+        forget();
+}
+
 static void a_lost_connection_is_told_unless_log_connection_close_says_no(const char *servers,
                                                                           rd_kafka_mock_cluster_t *cluster) {
         static const char *values[] = {"true", "false"};
@@ -284,6 +305,7 @@ int main(void) {
         the_level_can_be_lowered_while_it_runs(servers);
         lines_are_events_with_their_contexts(servers);
         nothing_is_logged_once_the_client_is_destroyed(servers);
+        an_offset_that_is_not_there_is_told_when_it_is_reset(servers);
         a_lost_connection_is_told_unless_log_connection_close_says_no(servers, cluster);
 
         rd_kafka_destroy(rk);

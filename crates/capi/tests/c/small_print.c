@@ -93,6 +93,39 @@ static void a_message_that_failed_has_no_timestamp(const char *servers, rd_kafka
         rd_kafka_destroy(rk);
 }
 
+static void a_producer_that_is_paused_sends_nothing_until_it_is_resumed(const char *servers) {
+        rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers);
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        int i;
+        reports = 0;
+        rd_kafka_topic_partition_list_add(list, "small", 0);
+        /* Before anything is known of the topic, and when messages are on their way already. */
+        for (i = 0; i < 2; i++) {
+                CHECK(rd_kafka_pause_partitions(rk, list) == 0 && list->elems[0].err == 0);
+                CHECK(produce(rk) == 0);
+                CHECK(rd_kafka_flush(rk, 700) == RD_KAFKA_RESP_ERR__TIMED_OUT && reports == 2 * i);
+                CHECK(rd_kafka_resume_partitions(rk, list) == 0 && list->elems[0].err == 0);
+                CHECK(rd_kafka_flush(rk, 20000) == 0 && reports == 2 * i + 1);
+                CHECK(produce(rk) == 0 && rd_kafka_flush(rk, 20000) == 0 && reports == 2 * i + 2);
+        }
+        CHECK(rd_kafka_pause_partitions(rk, list) == 0);
+        CHECK(produce(rk) == 0);
+        CHECK(rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE) == 0);
+        CHECK(rd_kafka_flush(rk, 20000) == 0 && reports == 5);
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_destroy(rk);
+}
+
+static void servers_that_are_added_are_found_by_a_client_that_runs(const char *servers) {
+        rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, "127.0.0.1:1");
+        reports = 0;
+        CHECK(produce(rk) == 0);
+        CHECK(rd_kafka_flush(rk, 500) == RD_KAFKA_RESP_ERR__TIMED_OUT);
+        CHECK(rd_kafka_brokers_add(rk, servers) == 2);
+        CHECK(rd_kafka_flush(rk, 20000) == 0 && reports == 1);
+        rd_kafka_destroy(rk);
+}
+
 static void what_is_dumped_can_be_set_and_nothing_is_dumped_twice(void) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new(), *copy = rd_kafka_conf_new();
         size_t count, i, other;
@@ -142,6 +175,8 @@ int main(void) {
         what_is_not_assigned_can_not_be_taken_away(servers);
         watermarks_that_were_never_told_are_invalid_and_no_error(servers);
         a_message_that_failed_has_no_timestamp(servers, cluster);
+        a_producer_that_is_paused_sends_nothing_until_it_is_resumed(servers);
+        servers_that_are_added_are_found_by_a_client_that_runs(servers);
         what_is_dumped_can_be_set_and_nothing_is_dumped_twice();
 
         rd_kafka_destroy(rk);

@@ -145,6 +145,11 @@ impl BrokerCore {
                     sender.release(&topic, partition, &mut self.connection);
                 }
             }
+            ToBroker::PauseProducer { topic, partition } => {
+                if let Some(sender) = &mut self.sender {
+                    sender.pause(&topic, partition);
+                }
+            }
             ToBroker::Request(request) => {
                 let deadline = now + request.timeout;
                 self.requests.push_back((request, deadline));

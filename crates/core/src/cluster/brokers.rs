@@ -224,6 +224,20 @@ impl Brokers {
         }
     }
 
+    /// More servers to start from. If nobody is up and somebody is looked for, they are tried at once.
+    pub(super) fn add_servers(&mut self, servers: Vec<(String, u16)>, metadata: &Metadata) {
+        let first = self.servers.len();
+        for server in servers {
+            if !self.servers.contains(&server) {
+                self.servers.push(server);
+            }
+        }
+        let index = metadata.nodes.len() + first;
+        if self.candidate.is_some() && !self.any_up() && index < self.candidates(metadata) {
+            self.try_candidate(index, metadata);
+        }
+    }
+
     /// Tells owners the addresses that changed, and makes the bootstrap server that is a known node that node's owner
     /// instead of connecting to it twice. `from` answered with the metadata.
     pub(super) fn adopt_nodes(&mut self, from: BrokerKey, metadata: &Metadata) {

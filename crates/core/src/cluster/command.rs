@@ -20,6 +20,15 @@ pub enum Command {
     Flush,
     /// Remove messages.
     Purge(Purge),
+    /// Send no more of these partitions, or go on with them.
+    Pause {
+        /// The partitions, also some that are not known yet.
+        partitions: Vec<(Arc<str>, i32)>,
+        /// False to go on.
+        is_paused: bool,
+    },
+    /// More servers to start from.
+    AddServers(Vec<(String, u16)>),
     /// Gather what everybody counted.
     Statistics(Arc<Gather>),
     /// An administrative call.

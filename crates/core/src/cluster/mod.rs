@@ -408,6 +408,14 @@ impl ClusterCore {
                 }
             }
             Command::Admin(call) => self.admin.start(now, call),
+            Command::Pause { partitions, is_paused } => {
+                if let Some(producer) = &mut self.producer {
+                    for place in partitions {
+                        producer.pause(place, is_paused, &self.metadata, &mut self.brokers);
+                    }
+                }
+            }
+            Command::AddServers(servers) => self.brokers.add_servers(servers, &self.metadata),
             Command::Statistics(gather) => self.gather_statistics(now, gather),
             Command::Fetch(command) => {
                 if let Some(fetch) = &mut self.fetch {

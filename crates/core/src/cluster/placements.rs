@@ -6,8 +6,14 @@
 //!       ▲                                  ▲                              │ nothing in flight any more
 //!       └──────── nobody leads it ◄────────┴───── somebody leads it ◄─────┘
 //! ```
+//!
+//! A partition that the application paused is one that nobody leads.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use ottla_protocol::error_code::ErrorCode;
 
@@ -35,6 +41,8 @@ pub(super) struct Placements {
     shared: Arc<ProducerShared>,
     topics: BTreeMap<Arc<str>, TopicEntry>,
     places: BTreeMap<(Arc<str>, i32), Placement>,
+    /// What the application paused: it stays unassigned.
+    paused: BTreeSet<(Arc<str>, i32)>,
     next_expiry: Instant,
     /// The shortest `message.timeout.ms` of the producer and of its topics.
     shortest_timeout: Option<Duration>,
@@ -68,6 +76,7 @@ const TRIM_EVERY: Duration = Duration::from_secs(30);
 /// What stands in the error of records that never had a partition.
 const NO_PARTITIONS: &str = "the topic's partitions are not known yet";
 const NO_LEADER: &str = "the partition has no leader";
+const PAUSED: &str = "the application paused the partition";
 
 impl Placements {
     /// A producer without topics.
@@ -82,6 +91,7 @@ impl Placements {
             shared,
             topics: BTreeMap::new(),
             places: BTreeMap::new(),
+            paused: BTreeSet::new(),
             next_expiry: Instant::ZERO,
             trim_at: Instant::ZERO,
             stopped: false,
@@ -241,7 +251,8 @@ impl Placements {
         brokers: &mut Brokers,
     ) -> bool {
         let leader = metadata.leader(&place.0, place.1).map(|(node, _)| node);
-        let target = leader.and_then(|node| brokers.of_node(node, metadata));
+        let is_paused = self.paused.contains(&place);
+        let target = if is_paused { None } else { leader.and_then(|node| brokers.of_node(node, metadata)) };
         let Some(placement) = self.places.get_mut(&place) else { return leader.is_some() };
         if let Some(count) = vanished(&place, metadata) {
             if let Placement::Unassigned(partition) = placement {
@@ -250,6 +261,12 @@ impl Placements {
             return true;
         }
         match (&*placement, target) {
+            (Placement::At(current), None) if is_paused => {
+                let current = *current;
+                *placement = Placement::Leaving;
+                let (topic, partition) = place;
+                brokers.mail(current, ToBroker::PauseProducer { topic, partition });
+            }
             (Placement::Unassigned(_), Some(key)) => {
                 if let Placement::Unassigned(partition) = std::mem::replace(placement, Placement::At(key)) {
                     give(key, partition, metadata, &self.shared, brokers);
@@ -266,6 +283,23 @@ impl Placements {
         leader.is_some()
     }
 
+    /// The application pauses a partition, or goes on with it. What is in flight is waited for; the rest stays, and its time
+    /// runs.
+    pub(super) fn pause(
+        &mut self,
+        place: (Arc<str>, i32),
+        is_paused: bool,
+        metadata: &Metadata,
+        brokers: &mut Brokers,
+    ) {
+        if is_paused {
+            self.paused.insert(place.clone());
+        } else {
+            self.paused.remove(&place);
+        }
+        self.move_to_leader(place, metadata, brokers);
+    }
+
     /// A partition came back from a broker: give it to whoever leads it now.
     pub(super) fn place(
         &mut self,
@@ -279,8 +313,8 @@ impl Placements {
             fail_vanished(&mut partition, count, &self.shared);
         }
         let leader = metadata.leader(&place.0, place.1).map(|(node, _)| node);
-        let target =
-            if self.closing { None } else { leader.and_then(|node| brokers.of_node(node, metadata)) };
+        let stays = self.closing || self.paused.contains(&place);
+        let target = if stays { None } else { leader.and_then(|node| brokers.of_node(node, metadata)) };
         let placement = match target {
             Some(key) => {
                 give(key, partition, metadata, &self.shared, brokers);
@@ -412,14 +446,16 @@ impl Placements {
         kind: ErrorKind,
         unreachable: Option<&Error>,
     ) {
-        for ((topic, _), placement) in &mut self.places {
+        for (place, placement) in &mut self.places {
+            let (topic, _) = place;
+            let why = if self.paused.contains(place) { PAUSED } else { NO_LEADER };
             let which = match self.topics.get(topic) {
                 Some(entry) if !self.closing => which(&entry.topic),
                 _ => Some(Waiting::AllForGood),
             };
             if let (Placement::Unassigned(partition), Some(which)) = (placement, which) {
                 partition.fail_waiting(&self.shared, which, |partition| {
-                    Error::new(kind, with_cause(NO_LEADER, partition.refusal().or(unreachable)))
+                    Error::new(kind, with_cause(why, partition.refusal().or(unreachable)))
                 });
             }
         }

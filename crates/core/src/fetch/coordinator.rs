@@ -812,7 +812,14 @@ impl FetchCoordinator {
         let Position::Known(partition) = &entry.position else { return };
         let offset = partition.offset;
         entry.is_reset = true;
-        match self.shared.auto_offset_reset(&key.0) {
+        let to = self.shared.auto_offset_reset(&key.0);
+        if to != OffsetReset::Error {
+            let (topic, partition) = key.clone();
+            let event = ConsumerEvent::OffsetReset { topic, partition, offset, to };
+            let (handle, version) = (Arc::clone(&entry.handle), entry.version);
+            self.shared.queue.push([Item::Note { handle, version, event }]);
+        }
+        match to {
             OffsetReset::Beginning => self.resolve(now, key, Offset::Beginning),
             OffsetReset::End => self.resolve(now, key, Offset::End),
             OffsetReset::Error => {

@@ -13,7 +13,9 @@ use std::{collections::VecDeque, fmt, ops::Range, sync::Arc};
 use ottla_protocol::batch::{BatchHeader, Headers, RecordView, Records as RecordWalk};
 
 use super::{decode::Decoded, partition::PartitionHandle, queue::FetchQueue};
-use crate::{broker::buffer::BufferPool, cluster::metadata::RecreatedTopic, error::Error};
+use crate::{
+    broker::buffer::BufferPool, cluster::metadata::RecreatedTopic, config::OffsetReset, error::Error,
+};
 
 /// Bytes that came from the socket or out of a codec. They return to the pool with the last reference.
 pub struct FetchBuffer {
@@ -81,6 +83,18 @@ pub enum ConsumerEvent {
         /// The first offset that is not what was read; `None` if the leader can't tell, and it goes on as by
         /// `auto.offset.reset`.
         divergence: Option<i64>,
+    },
+    /// The leader has no such offset, and the partition goes on as by `auto.offset.reset`: records may be left out, or come
+    /// again.
+    OffsetReset {
+        /// The topic.
+        topic: Arc<str>,
+        /// The partition.
+        partition: i32,
+        /// The offset that was asked for.
+        offset: i64,
+        /// Where it goes on.
+        to: OffsetReset,
     },
     /// A topic was deleted and made anew under its old name; `topic.recreate.policy` says how it goes on. Nothing of the
     /// old topic comes after this.

@@ -217,14 +217,28 @@ impl Sender {
 
     /// The broker does not lead this partition any more: it leaves as soon as nothing is in flight.
     pub fn release(&mut self, topic: &Arc<str>, partition: i32, connection: &mut Connection) {
-        let Some(slot) = self.by_partition.remove(&(Arc::clone(topic), partition)) else { return };
+        if let Some(slot) = self.leave(topic, partition) {
+            self.recall(slot, connection);
+            self.let_go(slot);
+        }
+    }
+
+    /// The application paused a partition: it is given back as soon as what is in flight is answered.
+    pub fn pause(&mut self, topic: &Arc<str>, partition: i32) {
+        if let Some(slot) = self.leave(topic, partition) {
+            self.let_go(slot);
+        }
+    }
+
+    /// Takes nothing of a partition any more.
+    fn leave(&mut self, topic: &Arc<str>, partition: i32) -> Option<usize> {
+        let slot = self.by_partition.remove(&(Arc::clone(topic), partition))?;
         if let Some(entry) = &mut self.slots[slot] {
             entry.partition.accumulator().clear_owner();
             entry.partition.leaving = true;
         }
         self.collector.remove(slot);
-        self.recall(slot, connection);
-        self.let_go(slot);
+        Some(slot)
     }
 
     /// Takes back the batches whose requests are written and not answered, to be sent to the partition's new leader: an
