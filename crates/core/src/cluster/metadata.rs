@@ -20,7 +20,7 @@ pub struct Metadata {
     pub controller_id: i32,
     /// The brokers by node id.
     pub nodes: BTreeMap<i32, Node>,
-    /// Those of the brokers that no metadata named so far.
+    /// Those of the brokers that a hint named, and no metadata since.
     pub hinted_nodes: BTreeSet<i32>,
     /// The topics that were asked about and exist.
     pub topics: BTreeMap<Arc<str>, TopicMetadata>,
@@ -224,8 +224,9 @@ impl Metadata {
         if let Entry::Vacant(entry) = self.nodes.entry(hint.leader) {
             let Some(node) = &hint.node else { return HintVerdict::Unreachable };
             entry.insert(node.clone());
-            self.hinted_nodes.insert(hint.leader);
         }
+        // The next metadata may be from before it, and not list the leader.
+        self.hinted_nodes.insert(hint.leader);
         known.leader = hint.leader;
         known.leader_epoch = hint.leader_epoch;
         known.error = ErrorCode::NONE;
@@ -314,7 +315,7 @@ impl Metadata {
         applied
     }
 
-    /// Keeps nodes that only hints named so far and that lead something: whoever answered may not know them yet.
+    /// Keeps nodes that hints named, and no metadata since, and that lead something: whoever answered may not know them yet.
     fn keep_hinted_nodes(&mut self, mut old_nodes: BTreeMap<i32, Node>) {
         for id in std::mem::take(&mut self.hinted_nodes) {
             let leads = self.topics.values().flat_map(|topic| &topic.partitions).any(|p| p.leader == id);
@@ -428,6 +429,33 @@ mod tests {
         assert_eq!(metadata.leader("t", 0), Some((2, 7)));
         assert!(!metadata.nodes.contains_key(&9), "and a node that leads nothing is forgotten");
         assert_eq!(LeaderHint::new(&Arc::from("t"), 0, (-1, -1), std::iter::empty()), None);
+    }
+
+    #[test]
+    fn a_leader_from_a_hint_is_kept_by_metadata_that_do_not_list_it_any_more_or_yet() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&answer(1, 5));
+        let hint = LeaderHint::new(&Arc::from("t"), 0, (2, 6), std::iter::empty()).unwrap();
+        assert_eq!(metadata.apply_hint(&hint), HintVerdict::Taken, "node 2 is known already");
+        let mut staler = answer(1, 5);
+        staler.brokers.retain(|broker| broker.node_id == 1);
+        metadata.apply(&staler);
+        assert_eq!(metadata.leader("t", 0), Some((2, 6)), "what is staler takes neither leader nor address");
+        staler.topics[0].partitions[0].leader_epoch = 7;
+        metadata.apply(&staler);
+        assert_eq!(metadata.leader("t", 0), Some((1, 7)));
+        assert!(!metadata.nodes.contains_key(&2), "now nothing speaks for it");
+    }
+
+    #[test]
+    fn metadata_without_epochs_name_the_leader_and_hints_go_on_from_there() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&answer(1, 5));
+        metadata.apply(&answer(2, -1));
+        assert_eq!(metadata.leader("t", 0), Some((2, -1)), "from a broker that knows no epochs");
+        let hint = LeaderHint::new(&Arc::from("t"), 0, (1, 6), std::iter::empty()).unwrap();
+        assert_eq!(metadata.apply_hint(&hint), HintVerdict::Taken);
+        assert_eq!(metadata.leader("t", 0), Some((1, 6)));
     }
 
     #[test]

@@ -66,6 +66,8 @@ struct Script {
     metadata_requests: usize,
     /// What the brokers' owners were given.
     partitions: BTreeMap<(Arc<str>, i32), Box<PartitionProducer>>,
+    /// Owners that were told another address.
+    moved: Vec<(BrokerKey, String, u16)>,
     /// Whom nobody can connect to.
     dead: Option<BrokerKey>,
 }
@@ -96,6 +98,7 @@ impl Script {
             addresses: BTreeMap::new(),
             metadata_requests: 0,
             partitions: BTreeMap::new(),
+            moved: Vec::new(),
             dead: None,
         };
         let topic = shared.topic("t").0;
@@ -155,6 +158,9 @@ impl Script {
                     if let Some(partition) = self.partitions.remove(&(topic, partition)) {
                         self.core.handle_mail(self.now, key, ToCluster::ReleasedProducer(partition));
                     }
+                }
+                ClusterOutput::ToBroker(key, ToBroker::SetAddress { host, port }) => {
+                    self.moved.push((key, host, port));
                 }
                 ClusterOutput::ToBroker(key, ToBroker::Connect) if Some(key) == self.dead => self.refuse(key),
                 ClusterOutput::ToBroker(key, ToBroker::Connect) => {
@@ -321,6 +327,16 @@ fn a_leader_that_is_gone_when_somebody_writes_after_a_long_silence_is_asked_abou
     script.refuse(leader);
     script.run_for(Duration::from_secs(1));
     assert_eq!(script.core.metadata().leader("t", 0), Some((1, 4)));
+}
+
+#[test]
+fn a_broker_whose_address_changed_is_told_its_new_one_once() {
+    let mut script = Script::new(metadata(&[(1, "seed", 9092), (2, "two", 9092)], 2));
+    let leader = script.kill_leader();
+    script.answer = metadata(&[(1, "seed", 9092), (2, "elsewhere", 9093)], 2);
+    script.refresh();
+    script.refresh();
+    assert_eq!(script.moved, [(leader, "elsewhere".to_owned(), 9093)]);
 }
 
 /// Metadata of a topic with this id and so many partitions, all led by node 1.

@@ -2,6 +2,7 @@
 //! is answered and when.
 
 mod collecting;
+mod connecting;
 mod misbehaving;
 mod throttling;
 mod timing_out;
@@ -137,6 +138,10 @@ struct Script {
     mail: Vec<ToCluster>,
     next_offset: i64,
     connects: usize,
+    /// The socket takes bytes.
+    takes_bytes: bool,
+    /// The hosts that were looked up.
+    hosts: Vec<String>,
 }
 
 impl Script {
@@ -187,6 +192,8 @@ impl Script {
             mail: Vec::new(),
             next_offset: 0,
             connects: 0,
+            takes_bytes: true,
+            hosts: Vec::new(),
         }
     }
 
@@ -379,7 +386,8 @@ impl Script {
 
     fn handle_output(&mut self, output: BrokerOutput) {
         match output {
-            BrokerOutput::Resolve { .. } => {
+            BrokerOutput::Resolve { host, port } => {
+                self.hosts.push(format!("{host}:{port}"));
                 let address = "127.0.0.1:9092".parse().expect("an address");
                 self.core.handle_resolved(self.now, Ok(vec![address]));
             }
@@ -409,7 +417,7 @@ impl Script {
 
     /// Takes what is to be written; true if there was anything.
     fn write(&mut self) -> bool {
-        if !self.is_connected {
+        if !self.is_connected || !self.takes_bytes {
             return false;
         }
         let mut slices = [IoSlice::new(&[]); 64];

@@ -1,0 +1,63 @@
+//! A connection that is lost with something in flight, and a broker that moves.
+
+use super::{Script, at, millis};
+use crate::{
+    error::ErrorKind,
+    mail::ToBroker,
+    produce::{collector::Linger, report::PersistenceStatus, shared::ProducerSettings},
+};
+
+fn script(max_retries: u32) -> Script {
+    let settings = ProducerSettings { linger: Linger::Broker(millis(5)), max_retries, ..Default::default() };
+    let mut script = Script::new(1, settings);
+    script.run_until(at(100));
+    script
+}
+
+#[test]
+fn a_broker_that_moved_is_connected_to_at_its_new_address_and_gets_what_was_in_flight_there() {
+    let mut script = script(5);
+    script.send(0, "x");
+    script.run_for(millis(5));
+    assert_eq!(script.request().values(), ["x"]);
+    script.mail(ToBroker::SetAddress { host: "elsewhere".into(), port: 9093 });
+    let down = script.down();
+    assert_eq!(down.kind(), ErrorKind::Disconnected);
+    assert!(down.to_string().contains("the broker's address changed"), "{down}");
+    let request = script.request_after_back_off();
+    assert_eq!(script.hosts.last().map(String::as_str), Some("elsewhere:9093"));
+    assert_eq!(request.values(), ["x"]);
+    script.accept(&request);
+    assert_eq!(script.statuses(), [PersistenceStatus::Persisted], "reported once");
+    assert_eq!(script.reported_messages(), 1);
+}
+
+#[test]
+fn a_broker_that_is_said_to_be_where_it_is_stays_connected() {
+    let mut script = script(5);
+    script.mail(ToBroker::SetAddress { host: "broker".into(), port: 9092 });
+    assert!(script.is_connected);
+    assert_eq!(script.connects, 1);
+}
+
+#[test]
+fn an_attempt_of_which_no_byte_left_does_not_count() {
+    for (takes_bytes, status) in
+        [(false, PersistenceStatus::Persisted), (true, PersistenceStatus::PossiblyPersisted)]
+    {
+        let mut script = script(0);
+        script.takes_bytes = takes_bytes;
+        script.send(0, "x");
+        script.run_for(millis(5));
+        assert_eq!(script.requests.len(), usize::from(takes_bytes));
+        script.requests.clear();
+        script.disconnect();
+        script.takes_bytes = true;
+        if !takes_bytes {
+            let request = script.request_after_back_off();
+            assert_eq!(request.values(), ["x"], "although there are no retries");
+            script.accept(&request);
+        }
+        assert_eq!(script.statuses(), [status]);
+    }
+}
