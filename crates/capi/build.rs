@@ -10,6 +10,9 @@ fn main() {
     println!("cargo:rerun-if-changed=abi");
     println!("cargo:rerun-if-changed=shim");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,librdkafka.so.1");
+    // A thread may outlive all clients, in getaddrinfo() or in a function of the application's that does not return: the
+    // code that it comes back to has to be there after dlclose(), too.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     fs::write(Path::new(&out).join("not_yet.rs"), table::not_yet()).expect("OUT_DIR can be written");
     // The committed headers are the same; a test sees to it.

@@ -1,7 +1,10 @@
 //! Keeps calls of the application's functions from outliving the client. I/O threads call them, and once
 //! `rd_kafka_destroy()` has returned, the memory behind their opaque pointers may be gone.
 
-use std::thread::{self, ThreadId};
+use std::{
+    thread::{self, ThreadId},
+    time::Instant,
+};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -15,38 +18,60 @@ pub(crate) struct Gate {
 #[derive(Debug, Default)]
 struct GateState {
     is_shut: bool,
-    /// Threads that are inside; one may be twice.
-    inside: Vec<ThreadId>,
+    /// Whoever was inside when it was shut did not leave in time.
+    is_given_up: bool,
+    /// Threads that are inside, and in which function; one may be twice.
+    inside: Vec<(ThreadId, &'static str)>,
 }
 
 /// A thread is inside as long as it has this.
 pub(crate) struct Pass<'a>(&'a Gate);
 
 impl Gate {
-    /// `None` once it is shut; a thread that is inside already is let in nevertheless.
-    pub(crate) fn enter(&self) -> Option<Pass<'_>> {
+    /// For a call of the function of this name. `None` once it is shut; a thread that is inside already is let in
+    /// nevertheless, unless it was given up.
+    pub(crate) fn enter(&self, function: &'static str) -> Option<Pass<'_>> {
         let (me, mut state) = (thread::current().id(), self.state.lock());
-        if state.is_shut && !state.inside.contains(&me) {
+        if state.is_shut && (state.is_given_up || state.inside.iter().all(|(thread, _)| *thread != me)) {
             return None;
         }
-        state.inside.push(me);
+        state.inside.push((me, function));
         Some(Pass(self))
     }
 
-    /// Lets nobody in any more, and waits until all others have left.
-    pub(crate) fn shut(&self) {
+    /// Lets nobody in any more, and waits until all others have left. The error names a function that had not returned by
+    /// then: its thread is let into no other one.
+    pub(crate) fn shut(&self, until: Instant) -> Result<(), &'static str> {
         let (me, mut state) = (thread::current().id(), self.state.lock());
         state.is_shut = true;
-        while state.inside.iter().any(|thread| *thread != me) {
-            self.left.wait(&mut state);
+        loop {
+            let Some((_, function)) = state.inside.iter().find(|(thread, _)| *thread != me).copied() else {
+                return Ok(());
+            };
+            if Instant::now() >= until {
+                state.is_given_up = true;
+                return Err(function);
+            }
+            self.left.wait_until(&mut state, until);
         }
+    }
+
+    /// Another thread is inside.
+    pub(crate) fn is_occupied_by_others(&self) -> bool {
+        let me = thread::current().id();
+        self.state.lock().inside.iter().any(|(thread, _)| *thread != me)
+    }
+
+    /// The client is gone, and did not wait for who is inside.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.state.lock().is_given_up
     }
 }
 
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
         let (me, mut state) = (thread::current().id(), self.0.state.lock());
-        if let Some(at) = state.inside.iter().rposition(|thread| *thread == me) {
+        if let Some(at) = state.inside.iter().rposition(|(thread, _)| *thread == me) {
             state.inside.remove(at);
         }
         drop(state);
@@ -56,38 +81,60 @@ impl Drop for Pass<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Barrier;
+    use std::{sync::Barrier, time::Duration};
 
     use super::*;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(20)
+    }
 
     #[test]
     fn destroying_waits_for_a_call_under_way_and_lets_no_further_one_through() {
         let (gate, inside, go) = (Gate::default(), Barrier::new(2), Barrier::new(2));
         thread::scope(|scope| {
             scope.spawn(|| {
-                let pass = gate.enter();
+                let pass = gate.enter("outer");
                 assert!(pass.is_some());
                 inside.wait();
                 go.wait();
                 // A function may be called from within another one of the same thread.
-                assert!(gate.enter().is_some());
+                assert!(gate.enter("inner").is_some());
             });
             inside.wait();
-            let shutting = scope.spawn(|| gate.shut());
+            let shutting = scope.spawn(|| gate.shut(soon()));
             while !gate.state.lock().is_shut {
                 thread::yield_now();
             }
             assert!(!shutting.is_finished());
-            assert!(gate.enter().is_none());
+            assert!(gate.enter("other").is_none());
             go.wait();
+            assert_eq!(shutting.join().unwrap(), Ok(()));
+        });
+    }
+
+    #[test]
+    fn a_call_that_does_not_return_is_named_and_its_thread_is_let_into_no_other_one() {
+        let (gate, inside, go) = (Gate::default(), Barrier::new(2), Barrier::new(2));
+        thread::scope(|scope| {
+            let stuck = scope.spawn(|| {
+                let _pass = gate.enter("stuck_cb");
+                inside.wait();
+                go.wait();
+                (gate.is_given_up(), gate.enter("stuck_cb").is_some())
+            });
+            inside.wait();
+            assert_eq!(gate.shut(Instant::now() + Duration::from_millis(20)), Err("stuck_cb"));
+            go.wait();
+            assert_eq!(stuck.join().unwrap(), (true, false));
         });
     }
 
     #[test]
     fn a_call_that_destroys_its_own_client_does_not_wait_for_itself() {
         let gate = Gate::default();
-        let _pass = gate.enter();
-        gate.shut();
-        assert!(gate.enter().is_some());
+        let _pass = gate.enter("outer");
+        assert_eq!(gate.shut(soon()), Ok(()));
+        assert!(gate.enter("inner").is_some());
     }
 }

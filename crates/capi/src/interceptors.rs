@@ -9,7 +9,7 @@ use std::{
         Weak,
         atomic::{AtomicU32, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ottla::{ErrorKind, Exchange, Observer, Peer};
@@ -218,7 +218,7 @@ impl Client {
     }
 
     /// Tells that a thread of this client's starts or ends, or begins or ceases to serve it.
-    pub(crate) fn intercept_thread(&self, starts: bool, kind: c_int, name: &CStr) {
+    pub(crate) fn intercept_thread(&self, starts: bool, kind: c_int, name: &CStr, gate: &Gate) {
         let chain = {
             let chains = self.interceptors().chains.lock();
             if starts { chains.thread_start.clone() } else { chains.thread_exit.clone() }
@@ -226,6 +226,9 @@ impl Client {
         for (who, function, opaque) in &chain.0 {
             // SAFETY: the plug-in's function, with a text that lives until it returns.
             let code = unsafe { function(self, kind, name.as_ptr(), opaque.0) };
+            if gate.is_given_up() {
+                return;
+            }
             self.intercepted(who, code);
         }
     }
@@ -261,13 +264,14 @@ impl Witness {
     }
 
     /// Nobody is told of requests, answers and states any more: what the interceptors have may go.
-    pub(crate) fn shut_traffic(&self) {
-        self.traffic.shut();
+    /// The error names what did not return.
+    pub(crate) fn shut_traffic(&self, until: Instant) -> Result<(), &'static str> {
+        self.traffic.shut(until)
     }
 
     /// Nor of threads.
-    pub(crate) fn shut_threads(&self) {
-        self.threads.shut();
+    pub(crate) fn shut_threads(&self, until: Instant) -> Result<(), &'static str> {
+        self.threads.shut(until)
     }
 
     /// Calls each function of a kind, if there are any.
@@ -281,10 +285,15 @@ impl Witness {
         if !client.interceptors().has(kind) {
             return;
         }
-        let Some(_pass) = self.traffic.enter() else { return };
+        let Some(_pass) = self.traffic.enter("an interceptor of requests, answers or broker states") else {
+            return;
+        };
         let functions = chain(&client.interceptors().chains.lock()).0.clone();
         for (name, function, opaque) in &functions {
             let code = call(&client, *function, opaque.0);
+            if self.traffic.is_given_up() {
+                return;
+            }
             client.intercepted(name, code);
         }
     }
@@ -319,8 +328,8 @@ impl Witness {
 
     fn tell_thread(&self, starts: bool, name: &str) {
         let Some(client) = self.client.upgrade() else { return };
-        let Some(_pass) = self.threads.enter() else { return };
-        client.intercept_thread(starts, THREAD_BROKER, &c_text(name));
+        let Some(_pass) = self.threads.enter("on_thread_start or on_thread_exit") else { return };
+        client.intercept_thread(starts, THREAD_BROKER, &c_text(name), &self.threads);
     }
 }
 

@@ -86,9 +86,14 @@ impl Log {
         self.contexts
     }
 
-    /// No line comes after this: the application's function may go.
-    pub(crate) fn shut(&self) {
-        self.gate.shut();
+    /// No line comes after this: the application's function may go. The error names it if it did not return.
+    pub(crate) fn shut(&self, until: Instant) -> Result<(), &'static str> {
+        self.gate.shut(until)
+    }
+
+    /// Another thread is in the application's function.
+    pub(crate) fn is_called_elsewhere(&self) -> bool {
+        self.gate.is_occupied_by_others()
     }
 
     /// The text of a broker's failure, or `None` if it was told just now.
@@ -160,7 +165,7 @@ impl Client {
 
     /// Calls the application's callback with a line, or prints it.
     pub(crate) fn write_log(&self, level: c_int, facility: &CStr, line: &str) {
-        let Some(_pass) = self.logging().gate.enter() else { return };
+        let Some(_pass) = self.logging().gate.enter("log_cb") else { return };
         let line = c_text(line);
         let callback = *self.logging().callback.lock();
         match callback {
@@ -168,6 +173,11 @@ impl Client {
             Some(callback) => unsafe { callback(self, level, facility.as_ptr(), line.as_ptr()) },
             None => print(&self.name().to_string_lossy(), level, facility, &line),
         }
+    }
+
+    /// Prints a line even where there is a callback.
+    pub(crate) fn print_log(&self, level: c_int, facility: &CStr, line: &str) {
+        print(&self.name().to_string_lossy(), level, facility, &c_text(line));
     }
 
     /// Tells of an error of a connection: a line, and an error event or call if the application wants those. What repeats

@@ -17,6 +17,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     ptr,
+    time::Instant,
 };
 
 use ottla::{SystemTransport, Transport};
@@ -25,7 +26,7 @@ use parking_lot::Mutex;
 use crate::{
     boundary::Opaque,
     conf::{Callbacks, Conf},
-    gate::Gate,
+    gate::{Gate, Pass},
 };
 
 pub(crate) type SocketCb = unsafe extern "C-unwind" fn(c_int, c_int, c_int, *mut c_void) -> c_int;
@@ -81,20 +82,29 @@ impl AppTransport {
         })
     }
 
-    /// From now on nothing of the application's is called. Waits for calls under way, unless this is one of them.
-    pub(crate) fn shut(&self) {
-        self.gate.shut();
+    /// From now on nothing of the application's is called. Waits for calls under way, unless this is one of them; the error
+    /// names one that did not return.
+    pub(crate) fn shut(&self, until: Instant) -> Result<(), &'static str> {
+        self.gate.shut(until)
     }
 
     /// Calls a function of the application's. The second answer is what `errno` said afterwards.
-    fn call<R>(&self, name: &str, function: impl FnOnce(*mut c_void) -> R) -> io::Result<(R, io::Error)> {
-        let _pass = self.gate.enter().ok_or_else(|| io::Error::other("the client is destroyed"))?;
+    fn call<R>(
+        &self,
+        name: &'static str,
+        function: impl FnOnce(*mut c_void) -> R,
+    ) -> io::Result<(R, io::Error)> {
+        let _pass = self.enter(name)?;
         let opaque = self.opaque;
         catch_unwind(AssertUnwindSafe(|| {
             let answer = function(opaque.0);
             (answer, io::Error::last_os_error())
         }))
         .map_err(|_| failed(name, "panicked"))
+    }
+
+    fn enter(&self, name: &'static str) -> io::Result<Pass<'_>> {
+        self.gate.enter(name).ok_or_else(|| io::Error::other("the client is destroyed"))
     }
 
     fn addresses(&self, host: &str, port: u16, callback: ResolveCb) -> io::Result<Vec<SocketAddr>> {
@@ -110,11 +120,14 @@ impl AppTransport {
         hints.ai_protocol = libc::IPPROTO_TCP;
         let mut list: *mut libc::addrinfo = ptr::null_mut();
         // Who gave a list takes it back, also while the client is being destroyed.
-        let _pass = self.gate.enter().ok_or_else(|| io::Error::other("the client is destroyed"))?;
+        let _pass = self.enter("resolve_cb")?;
         // SAFETY: the application's function, with texts, hints and a place for the list that live until it returns.
         let (answer, errno) = self.call("resolve_cb", |opaque| unsafe {
             callback(node.as_ptr(), service.as_ptr(), &raw const hints, &raw mut list, opaque)
         })?;
+        if self.gate.is_given_up() {
+            return Err(failed("resolve_cb", "returned when its client was gone"));
+        }
         if answer != 0 {
             let why = if answer == libc::EAI_SYSTEM { errno.to_string() } else { gai_text(answer) };
             return Err(failed("resolve_cb", &format!("answered {answer}: {why}")));
@@ -406,7 +419,7 @@ mod tests {
         assert!(is_stream_socket(fd));
         broken.close(made);
         // Nothing of it is left behind: whoever was inside has left.
-        broken.shut();
+        broken.shut(Instant::now()).unwrap();
     }
 
     #[test]

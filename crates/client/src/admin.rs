@@ -405,12 +405,7 @@ impl Admin {
 
     /// Closes: calls under way end with an error.
     pub fn close(&self, timeout: Duration) -> Result<()> {
-        let closed = self.inner.client.close().is_none_or(|done| wait_for(done, timeout).is_some());
-        if closed {
-            Ok(())
-        } else {
-            Err(Error::new(ErrorKind::TimedOut, "the I/O threads are still closing"))
-        }
+        self.inner.client.end(timeout)
     }
 
     /// Asks for metadata; whatever is asked, the answer says who the controller is.

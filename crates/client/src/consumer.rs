@@ -405,12 +405,13 @@ impl Consumer {
     /// Closes: connections go, and whoever waits gets an error.
     pub fn close(&self, timeout: Duration) -> Result<()> {
         self.inner.shared.queue.close();
-        let closed = self.inner.client.close().is_none_or(|done| wait_for(done, timeout).is_some());
-        if closed {
-            Ok(())
-        } else {
-            Err(Error::new(ErrorKind::TimedOut, "the I/O threads are still closing"))
-        }
+        self.inner.client.end(timeout)
+    }
+
+    /// The I/O threads are not waited for any more.
+    #[doc(hidden)]
+    pub fn give_up(&self) {
+        self.inner.client.give_up();
     }
 
     /// What the configuration is odd about, one sentence each.

@@ -32,7 +32,7 @@ use crate::{
     admin::Admin,
     config::Config,
     moment::Moment,
-    start,
+    start::{self, CLOSING},
     topic_builder::TopicBuilder,
     wait::{check_may_wait, in_callback, thread_waker, wait_for},
 };
@@ -229,12 +229,22 @@ impl Producer {
     pub fn close(&self, timeout: Duration) -> Result<()> {
         check_may_wait("close")?;
         let flushed = self.flush(timeout);
+        let ended = self.end(CLOSING);
+        flushed.and(ended)
+    }
+
+    /// Closes without flushing.
+    #[doc(hidden)]
+    pub fn end(&self, timeout: Duration) -> Result<()> {
         self.inner.shared.close(None);
-        if let Some(done) = self.inner.client.close() {
-            // Closing waits for no broker: it takes the time that the I/O threads need to get to it.
-            wait_for(done, Duration::from_secs(10));
-        }
-        flushed
+        // Closing waits for no broker: it takes the time that the I/O threads need to get to it.
+        self.inner.client.end(timeout)
+    }
+
+    /// The I/O threads are not waited for any more.
+    #[doc(hidden)]
+    pub fn give_up(&self) {
+        self.inner.client.give_up();
     }
 
     /// Messages that have no report yet.

@@ -130,6 +130,10 @@ pub struct Hooks {
 /// Takes snapshots of the statistics.
 pub type StatisticsCallback = dyn Fn(Statistics) + Send + Sync;
 
+/// How long closing waits for the I/O threads. They need milliseconds, unless a function of the application's that one of
+/// them called does not return.
+pub const CLOSING: Duration = Duration::from_secs(10);
+
 /// Counts the clients of the process, for their names.
 static NEXT_CLIENT: AtomicU64 = AtomicU64::new(0);
 
@@ -159,6 +163,20 @@ impl Client {
                 Err(Error::new(ErrorKind::TimedOut, "the I/O threads did not answer with their statistics"))
             }
         }
+    }
+
+    /// Closes, and waits until nothing of the client runs any more. Whoever has waited for [`CLOSING`] in vain gives the
+    /// threads up: new clients get others.
+    pub fn end(&self, timeout: Duration) -> Result<()> {
+        if self.handle.close().is_none_or(|done| wait_for(done, timeout).is_some()) {
+            return Ok(());
+        }
+        if timeout >= CLOSING {
+            self.handle.give_up();
+        }
+        let detail = "an I/O thread did not come to it, perhaps because a function of the application's that it called \
+                      does not return; what the thread uses stays in memory until then";
+        Err(Error::new(ErrorKind::TimedOut, detail))
     }
 }
 

@@ -1,30 +1,48 @@
 //! Host names to addresses, on a thread of its own because the system's resolver blocks.
 
 use std::{
+    collections::VecDeque,
     net::SocketAddr,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, mpsc},
+    sync::Arc,
     thread,
 };
 
-use parking_lot::Mutex;
-
 use ottla_core::{config::AddressFamily, mail::BrokerKey};
+use parking_lot::{Condvar, Mutex};
 
 use crate::{
     injection::{Place, reach},
     mailbox::Letter,
     reactor::break_down,
-    runtime::ClientRoute,
+    runtime::{ClientId, ClientRoute},
 };
 
 /// Resolves host names in order, off the I/O threads. The thread starts with the first name that is not an address.
 #[derive(Debug, Default)]
 pub struct Resolver {
-    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    /// Whose name is being resolved.
+    current: Option<ClientId>,
+    has_thread: bool,
+    /// Counts the threads that were left to themselves: each knows its number, and ends when it is another one's turn.
+    turn: u64,
+    is_over: bool,
 }
 
 /// A broker's owner wants to know where its host is.
+#[derive(Debug)]
 struct Job {
     route: Arc<ClientRoute>,
     key: BrokerKey,
@@ -35,7 +53,7 @@ struct Job {
 impl Resolver {
     /// True once the thread runs.
     pub(crate) fn is_running(&self) -> bool {
-        self.jobs.lock().is_some()
+        self.shared.state.lock().has_thread
     }
 
     /// Resolves a name and mails the addresses to the broker's owner, from the resolver's thread or at once.
@@ -47,23 +65,57 @@ impl Resolver {
             let permitted = job.permitted(vec![SocketAddr::new(address, port)]);
             return job.answer(permitted);
         }
-        let mut jobs = self.jobs.lock();
-        let job = match &*jobs {
-            Some(jobs) => match jobs.send(job) {
-                Ok(()) => return,
-                Err(mpsc::SendError(job)) => job,
-            },
-            None => job,
+        let failed = {
+            let mut state = self.shared.state.lock();
+            state.jobs.push_back(job);
+            self.see_to(&mut state)
         };
-        let (sender, receiver) = mpsc::channel();
-        match thread::Builder::new().name("ottla-resolver".to_owned()).spawn(move || run(&receiver)) {
-            Ok(_) => {
-                // The thread is new and holds the receiver: the send can't fail.
-                let _ = sender.send(job);
-                *jobs = Some(sender);
+        failed.into_iter().for_each(|(job, why)| job.answer(Err(why)));
+    }
+
+    /// A client is over: its names are of no interest any more. A thread that is busy with one of them, and may be for
+    /// long, is left to itself, so that others don't wait for it.
+    pub fn leave(&self, client: ClientId) {
+        let (gone, failed) = {
+            let mut state = self.shared.state.lock();
+            let (gone, jobs): (VecDeque<_>, VecDeque<_>) =
+                std::mem::take(&mut state.jobs).into_iter().partition(|job| job.route.client == client);
+            state.jobs = jobs;
+            if state.current == Some(client) {
+                state.current = None;
+                state.turn += 1;
+                state.has_thread = false;
             }
-            Err(error) => job.answer(Err(format!("can't start the resolver's thread: {error}"))),
+            (gone, self.see_to(&mut state))
+        };
+        drop(gone);
+        failed.into_iter().for_each(|(job, why)| job.answer(Err(why)));
+    }
+
+    /// Sees to it that somebody works, if there is work. Answers the jobs that nobody can do.
+    fn see_to(&self, state: &mut State) -> Vec<(Job, String)> {
+        if state.jobs.is_empty() || state.has_thread {
+            self.shared.changed.notify_all();
+            return Vec::new();
         }
+        let (shared, turn) = (Arc::clone(&self.shared), state.turn);
+        match thread::Builder::new().name("ottla-resolver".to_owned()).spawn(move || run(&shared, turn)) {
+            Ok(_) => {
+                state.has_thread = true;
+                Vec::new()
+            }
+            Err(error) => {
+                let why = format!("can't start the resolver's thread: {error}");
+                state.jobs.drain(..).map(|job| (job, why.clone())).collect()
+            }
+        }
+    }
+}
+
+impl Drop for Resolver {
+    fn drop(&mut self) {
+        self.shared.state.lock().is_over = true;
+        self.shared.changed.notify_all();
     }
 }
 
@@ -100,12 +152,23 @@ impl Job {
     }
 }
 
-fn run(jobs: &mpsc::Receiver<Job>) {
-    while let Ok(job) = jobs.recv() {
+fn run(shared: &Shared, turn: u64) {
+    let mut state = shared.state.lock();
+    while state.turn == turn && !state.is_over {
+        let Some(job) = state.jobs.pop_front() else {
+            shared.changed.wait(&mut state);
+            continue;
+        };
+        state.current = Some(job.route.client);
+        drop(state);
         // The thread is everybody's: it goes on whatever happens to one name.
         match catch_unwind(AssertUnwindSafe(|| job.resolve())) {
             Ok(result) => job.answer(result),
             Err(panic) => break_down(&job.route, &*panic),
+        }
+        state = shared.state.lock();
+        if state.turn == turn {
+            state.current = None;
         }
     }
 }

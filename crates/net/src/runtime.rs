@@ -4,9 +4,11 @@ use std::{
     fmt, io,
     sync::{
         Arc, OnceLock, Weak,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        mpsc,
     },
     thread::{self, JoinHandle},
+    time::{Duration, Instant},
 };
 
 use mio::{Poll, Token, Waker};
@@ -37,10 +39,23 @@ pub struct ClientId(u64);
 /// The I/O threads. They start with the first client and end with the last.
 pub struct Runtime {
     mailboxes: Vec<Arc<Mailbox>>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Mutex<Vec<IoThread>>,
+    /// A client did not end in time: one of the threads is in a function of an application's that does not return.
+    is_given_up: AtomicBool,
     pub(crate) resolver: Resolver,
     next_client: AtomicU64,
 }
+
+/// A thread, and a channel that closes when it has ended.
+struct IoThread {
+    handle: JoinHandle<()>,
+    ended: mpsc::Receiver<()>,
+}
+
+/// How long the last client waits for the I/O threads to end.
+const ENDING: Duration = Duration::from_secs(10);
+/// The same after some of them were given up: the others need no longer.
+const ENDING_WITHOUT_SOME: Duration = Duration::from_millis(200);
 
 /// Where a client's owners run.
 pub struct ClientRoute {
@@ -174,6 +189,15 @@ impl Runtime {
         ClientHandle { commands, done: Mutex::new(Some(waiting)), runtime: Arc::clone(self) }
     }
 
+    /// A thread does not come back. No further client is started on it, as far as anybody can know that.
+    fn give_up(self: &Arc<Self>) {
+        self.is_given_up.store(true, Ordering::Relaxed);
+        let mut current = RUNTIME.lock();
+        if std::ptr::eq(current.as_ptr(), Arc::as_ptr(self)) {
+            *current = Weak::new();
+        }
+    }
+
     fn start(threads: usize) -> io::Result<Self> {
         let mut mailboxes = Vec::new();
         let mut handles = Vec::new();
@@ -183,12 +207,17 @@ impl Runtime {
             let mailbox = Arc::new(Mailbox::new(WakeHandle::new(Arc::new(waker))));
             mailboxes.push(Arc::clone(&mailbox));
             let reactor = Reactor::new(poll, mailbox);
-            handles
-                .push(thread::Builder::new().name(format!("ottla-io-{index}")).spawn(move || reactor.run())?);
+            let (ends, ended) = mpsc::channel::<()>();
+            let handle = thread::Builder::new().name(format!("ottla-io-{index}")).spawn(move || {
+                reactor.run();
+                drop(ends);
+            })?;
+            handles.push(IoThread { handle, ended });
         }
         Ok(Self {
             mailboxes,
             threads: Mutex::new(handles),
+            is_given_up: AtomicBool::new(false),
             resolver: Resolver::default(),
             next_client: AtomicU64::new(0),
         })
@@ -210,9 +239,17 @@ impl Drop for Runtime {
         for mailbox in &self.mailboxes {
             mailbox.post(Letter::Stop);
         }
-        for handle in self.threads.lock().drain(..) {
+        let patience = if *self.is_given_up.get_mut() { ENDING_WITHOUT_SOME } else { ENDING };
+        let until = Instant::now() + patience;
+        for IoThread { handle, ended } in self.threads.get_mut().drain(..) {
             // The last client may be dropped by a callback, on the very thread that would be joined.
-            if handle.thread().id() != thread::current().id() {
+            if handle.thread().id() == thread::current().id() {
+                continue;
+            }
+            // A thread that does not return from a function of the application's is left to itself: all that it uses, it
+            // holds. It ends when it comes back.
+            let left = until.saturating_duration_since(Instant::now());
+            if ended.recv_timeout(left) == Err(mpsc::RecvTimeoutError::Disconnected) {
                 // A thread that panicked has said so already.
                 let _ = handle.join();
             }
@@ -281,6 +318,9 @@ impl ClientRoute {
 
     /// The client is over.
     pub(crate) fn finish(&self) {
+        if let Some(runtime) = self.runtime.upgrade() {
+            runtime.resolver.leave(self.client);
+        }
         if let Some(done) = self.done.lock().take() {
             done.complete(());
         }
@@ -315,6 +355,12 @@ impl ClientHandle {
     /// How many threads the process's clients share.
     pub fn threads(&self) -> usize {
         self.runtime.threads()
+    }
+
+    /// The client did not end in time, because an I/O thread does not come back from a function of the application's. New
+    /// clients get new threads; those that are there stay with theirs.
+    pub fn give_up(&self) {
+        self.runtime.give_up();
     }
 }
 

@@ -1348,7 +1348,7 @@ int32_t rd_kafka_msg_partitioner_fnv1a_random(const rd_kafka_topic_t *rkt, const
 RD_EXPORT
 rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errstr, size_t errstr_size);
 
-/** Ends a client. Messages that are not sent are dropped: flush first. */
+/** Ends a client. Messages that are not sent are dropped: flush first. Functions of the application's that other threads are in are waited for, but for no more than 10 seconds in all; then the log names the one that did not return, and it finds everything that its thread uses when it does. */
 RD_EXPORT
 void rd_kafka_destroy(rd_kafka_t *rk);
 

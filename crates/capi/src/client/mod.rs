@@ -180,7 +180,7 @@ impl Client {
         client.check()?;
         client.intercept_new();
         if let Err(error) = client.begin() {
-            client.intercept_end();
+            let _ = client.intercept_end(Instant::now() + PATIENCE);
             return Err(error);
         }
         Ok(client)
@@ -223,11 +223,10 @@ impl Client {
     }
 
     /// Interceptors learn that the client goes, and nothing after that.
-    fn intercept_end(&self) {
-        if let Some(witness) = self.witness() {
-            witness.shut_traffic();
-        }
+    fn intercept_end(&self, until: Instant) -> Result<(), &'static str> {
+        let shut = self.witness().map_or(Ok(()), |witness| witness.shut_traffic(until));
         self.intercept_destroy();
+        shut
     }
 
     /// Whether the configuration holds together, also where there is no broker to start with yet.
@@ -408,29 +407,36 @@ impl Client {
         true
     }
 
-    /// Ends everything that runs.
+    /// Ends everything that runs, and does not wait for ever for functions of the application's that do.
     fn close(&self) {
         self.debug(Contexts::GENERIC, c"DESTROY", || "Terminating instance".to_owned());
-        self.intercept_end();
+        let until = Instant::now() + PATIENCE;
+        let left = || until.saturating_duration_since(Instant::now());
+        let mut stuck = Vec::new();
+        stuck.extend(self.intercept_end(until).err());
         self.is_closing.store(true, Ordering::Release);
+        let mut has_ended = true;
         if let Some(Core::Producer(producer, reports)) = self.core.get() {
             // From now on reports free their messages, and nobody is told.
             reports.set_producer(None);
             producer.purge(Purge::ALL);
-            let _ = producer.close(Duration::ZERO);
+            if producer.end(left()).is_err() {
+                has_ended = false;
+                producer.give_up();
+            }
         }
         self.stop_offset_files();
-        if let Some(Core::Consumer(consumer)) = self.core.get() {
-            let _ = consumer.close(Duration::from_secs(10));
+        if let Some(Core::Consumer(consumer)) = self.core.get()
+            && consumer.close(left()).is_err()
+        {
+            has_ended = false;
+            consumer.give_up();
         }
-        if let Some(transport) = &self.transport {
-            transport.shut();
-        }
-        if let Some(witness) = self.witness() {
-            witness.shut_threads();
-        }
-        if let Some(background) = self.background.get() {
-            background.stop();
+        stuck.extend(self.transport.as_ref().and_then(|transport| transport.shut(until).err()));
+        stuck.extend(self.witness().and_then(|witness| witness.shut_threads(until).err()));
+        stuck.extend(self.background.get().and_then(|background| background.stop(until).err()));
+        if !has_ended || !stuck.is_empty() {
+            self.say_stuck(stuck);
         }
         if let Some(queue) = self.log.queue() {
             queue.clear();
@@ -448,9 +454,33 @@ impl Client {
         self.conf.interceptors.destroy();
         let mock = self.mock.lock().take();
         drop(mock);
-        self.log.shut();
+        let _ = self.log.shut(until);
+    }
+
+    /// A line names who was not waited for to the end.
+    fn say_stuck(&self, mut stuck: Vec<&'static str>) {
+        let is_logging = self.log.is_called_elsewhere();
+        if is_logging {
+            stuck.push("log_cb");
+        }
+        let who =
+            if stuck.is_empty() { "a function on an I/O thread".to_owned() } else { stuck.join(" and ") };
+        let line = format!(
+            "{who} did not return within {} s: rd_kafka_destroy() waits no longer. What the thread uses stays in memory \
+             until it returns, and other clients on it stand still",
+            PATIENCE.as_secs()
+        );
+        // A log callback that does not return is not called once more.
+        if is_logging {
+            self.print_log(4, c"DESTROY", &line);
+        } else {
+            self.write_log(4, c"DESTROY", &line);
+        }
     }
 }
+
+/// How long destroying waits, all in all, for functions of the application's that other threads are in.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Blamed for *const Client {
     fn blame(self, text: &str) {
