@@ -85,3 +85,38 @@ fn a_partition_moves_to_its_new_leader_without_waiting_for_further_answers_of_th
     assert_eq!(offsets, [Some(1), Some(2), Some(3)]);
     assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
 }
+
+/// A broker dies, and the cluster takes seconds to notice: all that time the client looks for a new leader, with a back-off
+/// that ends at a second. What is written then, if anybody is slow, is not the client's doing.
+#[test]
+fn records_of_a_partition_that_was_long_without_a_leader_are_written_soon_after_it_has_one() {
+    let options = ClusterOptions { brokers: 3, ..ClusterOptions::default() };
+    let cluster = EmbeddedCluster::start(options).expect("a local port is free");
+    cluster.control(|control| {
+        control.create_topic("t", 1, 3).expect("the topic is new");
+        assert!(control.move_leader("t", 0, Some(BrokerId(1))));
+    });
+    let mut config = Config::new();
+    config.set("bootstrap.servers", &cluster.bootstrap_servers()).unwrap();
+    let producer = Producer::new(&config).unwrap();
+    producer.send("t", Record::new().value("before").partition(0)).unwrap();
+    producer.flush(SECONDS).unwrap();
+
+    cluster.control(|control| {
+        control.set_reachable(BrokerId(1), false);
+        assert!(control.move_leader("t", 0, None));
+    });
+    let waiting: Vec<_> = (0..100)
+        .map(|_| producer.topic("t").send_tracked(Record::new().value("meanwhile").partition(0)).unwrap())
+        .collect();
+    // By then the back-off has come to its end.
+    thread::sleep(Duration::from_secs(5));
+    assert!(cluster.control(|control| control.move_leader("t", 0, Some(BrokerId(2)))));
+    let elected = Instant::now();
+    for delivery in waiting {
+        delivery.wait(SECONDS).unwrap();
+    }
+    let late = elected.elapsed();
+    assert!(late < Duration::from_millis(2500), "{late:?} after the election");
+    println!("written {} ms after the election", late.as_millis());
+}
