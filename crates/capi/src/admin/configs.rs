@@ -5,7 +5,7 @@ use std::{
     ptr,
 };
 
-use ottla::{ConfigChange, ConfigOperation, ConfigResults, Error, ResourceKind};
+use ottla::{Admin, ConfigChange, ConfigOperation, ConfigResults, Error, ResourceKind};
 
 use super::{
     AdminOptions, Answer, Failure, Listed, Outcome, call, code_in_result, common_failure, destroy, each,
@@ -153,7 +153,9 @@ impl ConfigResource {
     }
 }
 
-fn outcome(results: Result<ConfigResults, Error>) -> Outcome {
+type Results = Result<ConfigResults, Error>;
+
+fn outcome(results: Results) -> Outcome {
     let results = results.map_err(|error| Failure::of(&error))?;
     match common_failure(results.iter().map(|(_, result)| result.as_ref().err())) {
         Some(failure) => Err(failure),
@@ -281,6 +283,39 @@ pub unsafe extern "C" fn rd_kafka_ConfigResource_add_incremental_config(
     })
 }
 
+macro_rules! fields {
+    ($kind:ty, $live:expr; $($name:ident -> $answer:ty, $none:expr, |$object:ident| $field:expr;)*) => {$(
+        /// See the header.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(object: *const $kind) -> $answer {
+            // SAFETY: NULL or such an object, says the caller.
+            unsafe { $live(object) }.map_or($none, |$object: &$kind| $field)
+        }
+    )*};
+}
+
+fields! { ConfigResource, handle;
+    rd_kafka_ConfigResource_type -> c_int, 0, |config| config.kind;
+    rd_kafka_ConfigResource_name -> *const c_char, ptr::null(), |config| config.name.as_ptr();
+    rd_kafka_ConfigResource_error -> c_int, code::_INVALID_ARG, |config| config.code;
+    rd_kafka_ConfigResource_error_string -> *const c_char, ptr::null(), |config| match config.code {
+        code::NO_ERROR => ptr::null(),
+        _ => config.error.as_ptr(),
+    };
+}
+
+fields! { ConfigEntry, <*const ConfigEntry>::as_ref;
+    rd_kafka_ConfigEntry_name -> *const c_char, ptr::null(), |entry| entry.name.as_ptr();
+    rd_kafka_ConfigEntry_value -> *const c_char, ptr::null(), |entry| {
+        entry.value.as_ref().map_or(ptr::null(), |value| value.as_ptr())
+    };
+    rd_kafka_ConfigEntry_source -> c_int, 0, |entry| entry.source;
+    rd_kafka_ConfigEntry_is_read_only -> c_int, 0, |entry| entry.is_read_only.into();
+    rd_kafka_ConfigEntry_is_default -> c_int, 0, |entry| entry.is_default.into();
+    rd_kafka_ConfigEntry_is_sensitive -> c_int, 0, |entry| entry.is_sensitive.into();
+    rd_kafka_ConfigEntry_is_synonym -> c_int, 0, |entry| entry.is_synonym.into();
+}
+
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_ConfigResource_configs(
@@ -289,89 +324,6 @@ pub unsafe extern "C" fn rd_kafka_ConfigResource_configs(
 ) -> *const *const ConfigEntry {
     // SAFETY: NULL or a resource, and a writable place or NULL, says the caller.
     unsafe { Listed::show(handle(config).map(|config| &config.entries), cntp) }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigResource_type(config: *const ConfigResource) -> c_int {
-    // SAFETY: NULL or a resource, says the caller.
-    unsafe { handle(config) }.map_or(0, |config| config.kind)
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigResource_name(config: *const ConfigResource) -> *const c_char {
-    // SAFETY: NULL or a resource, says the caller.
-    unsafe { handle(config) }.map_or(ptr::null(), |config| config.name.as_ptr())
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigResource_error(config: *const ConfigResource) -> c_int {
-    // SAFETY: NULL or a resource, says the caller.
-    unsafe { handle(config) }.map_or(code::_INVALID_ARG, |config| config.code)
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigResource_error_string(
-    config: *const ConfigResource,
-) -> *const c_char {
-    // SAFETY: NULL or a resource, says the caller.
-    match unsafe { handle(config) } {
-        Some(config) if config.code != code::NO_ERROR => config.error.as_ptr(),
-        _ => ptr::null(),
-    }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigEntry_name(entry: *const ConfigEntry) -> *const c_char {
-    // SAFETY: NULL or an entry, says the caller.
-    unsafe { entry.as_ref() }.map_or(ptr::null(), |entry| entry.name.as_ptr())
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigEntry_value(entry: *const ConfigEntry) -> *const c_char {
-    // SAFETY: NULL or an entry, says the caller.
-    let value = unsafe { entry.as_ref() }.and_then(|entry| entry.value.as_ref());
-    value.map_or(ptr::null(), |value| value.as_ptr())
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigEntry_source(entry: *const ConfigEntry) -> c_int {
-    // SAFETY: NULL or an entry, says the caller.
-    unsafe { entry.as_ref() }.map_or(0, |entry| entry.source)
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigEntry_is_read_only(entry: *const ConfigEntry) -> c_int {
-    // SAFETY: NULL or an entry, says the caller.
-    unsafe { entry.as_ref() }.map_or(0, |entry| entry.is_read_only.into())
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigEntry_is_default(entry: *const ConfigEntry) -> c_int {
-    // SAFETY: NULL or an entry, says the caller.
-    unsafe { entry.as_ref() }.map_or(0, |entry| entry.is_default.into())
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigEntry_is_sensitive(entry: *const ConfigEntry) -> c_int {
-    // SAFETY: NULL or an entry, says the caller.
-    unsafe { entry.as_ref() }.map_or(0, |entry| entry.is_sensitive.into())
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigEntry_is_synonym(entry: *const ConfigEntry) -> c_int {
-    // SAFETY: NULL or an entry, says the caller.
-    unsafe { entry.as_ref() }.map_or(0, |entry| entry.is_synonym.into())
 }
 
 /// See the header.
@@ -401,109 +353,75 @@ pub extern "C" fn rd_kafka_ResourceType_name(restype: c_int) -> *const c_char {
     name_of(&RESOURCE_TYPES, restype)
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DescribeConfigs(
-    rk: *const Client,
-    configs: *const *const ConfigResource,
-    config_cnt: usize,
-    options: *const AdminOptions,
-    rkqu: *const Queue,
-) {
-    // SAFETY: as the caller says.
-    unsafe {
-        call(rk, options, rkqu, DESCRIBED, |admin, options| {
-            let resources = resources(configs, config_cnt)?;
-            let wanted: Vec<_> = resources.iter().map(|resource| resource.wanted()).collect();
-            let asked = admin.describe_configs_with(&wanted, options);
-            Ok(async move { outcome(asked.await) })
-        });
+fn describe(
+    admin: &Admin,
+    resources: &[&ConfigResource],
+    options: &ottla::AdminOptions,
+) -> Result<impl Future<Output = Results> + Send + use<>, Failure> {
+    let wanted: Vec<_> = resources.iter().map(|resource| resource.wanted()).collect();
+    Ok(admin.describe_configs_with(&wanted, options))
+}
+
+fn change(
+    admin: &Admin,
+    resources: &[&ConfigResource],
+    options: &ottla::AdminOptions,
+) -> Result<impl Future<Output = Results> + Send + use<>, Failure> {
+    match resources.iter().find(|resource| resource.changes.is_empty()) {
+        Some(empty) => Err(Failure::misuse(format!("nothing is to be changed of {:?}", empty.name))),
+        None => Ok(admin.change_configs_with(&changes(resources), options)),
     }
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_IncrementalAlterConfigs(
-    rk: *const Client,
-    configs: *const *const ConfigResource,
-    config_cnt: usize,
-    options: *const AdminOptions,
-    rkqu: *const Queue,
-) {
-    // SAFETY: as the caller says.
-    unsafe {
-        call(rk, options, rkqu, CHANGED, |admin, options| {
-            let resources = resources(configs, config_cnt)?;
-            if let Some(empty) = resources.iter().find(|resource| resource.changes.is_empty()) {
-                return Err(Failure::misuse(format!("nothing is to be changed of {:?}", empty.name)));
+fn replace(
+    admin: &Admin,
+    resources: &[&ConfigResource],
+    options: &ottla::AdminOptions,
+) -> Result<impl Future<Output = Results> + Send + use<>, Failure> {
+    Ok(admin.replace_configs_with(&changes(resources), options))
+}
+
+macro_rules! calls {
+    ($($name:ident, $result:ident: $kind:ident, $ask:ident;)*) => {$(
+        /// See the header.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            rk: *const Client,
+            configs: *const *const ConfigResource,
+            config_cnt: usize,
+            options: *const AdminOptions,
+            rkqu: *const Queue,
+        ) {
+            // SAFETY: as the caller says.
+            unsafe {
+                call(rk, options, rkqu, $kind, |admin, options| {
+                    let asked = $ask(admin, &resources(configs, config_cnt)?, options)?;
+                    Ok(async move { outcome(asked.await) })
+                });
             }
-            let asked = admin.change_configs_with(&changes(&resources), options);
-            Ok(async move { outcome(asked.await) })
-        });
-    }
+        }
+
+        /// See the header.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $result(
+            result: *const Event,
+            cntp: *mut usize,
+        ) -> *const *const ConfigResource {
+            // SAFETY: NULL or an event, and a writable place or NULL, says the caller.
+            unsafe {
+                let answer = handle(result).filter(|event| event.kind == $kind).and_then(Event::answer);
+                let resources = answer.and_then(|answer| match answer {
+                    Answer::Configs(resources) => Some(resources),
+                    _ => None,
+                });
+                Listed::show(resources, cntp)
+            }
+        }
+    )*};
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_AlterConfigs(
-    rk: *const Client,
-    configs: *const *const ConfigResource,
-    config_cnt: usize,
-    options: *const AdminOptions,
-    rkqu: *const Queue,
-) {
-    // SAFETY: as the caller says.
-    unsafe {
-        call(rk, options, rkqu, REPLACED, |admin, options| {
-            let resources = resources(configs, config_cnt)?;
-            let asked = admin.replace_configs_with(&changes(&resources), options);
-            Ok(async move { outcome(asked.await) })
-        });
-    }
-}
-
-/// The resources of a result.
-///
-/// # Safety
-///
-/// NULL or an event, and a writable place or NULL.
-unsafe fn resources_of(event: *const Event, kind: c_int, cntp: *mut usize) -> *const *const ConfigResource {
-    // SAFETY: as the caller says.
-    unsafe {
-        let resources = match handle(event).filter(|event| event.kind == kind).and_then(Event::answer) {
-            Some(Answer::Configs(resources)) => Some(resources),
-            _ => None,
-        };
-        Listed::show(resources, cntp)
-    }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DescribeConfigs_result_resources(
-    result: *const Event,
-    cntp: *mut usize,
-) -> *const *const ConfigResource {
-    // SAFETY: as the caller says.
-    unsafe { resources_of(result, DESCRIBED, cntp) }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_IncrementalAlterConfigs_result_resources(
-    result: *const Event,
-    cntp: *mut usize,
-) -> *const *const ConfigResource {
-    // SAFETY: as the caller says.
-    unsafe { resources_of(result, CHANGED, cntp) }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_AlterConfigs_result_resources(
-    result: *const Event,
-    cntp: *mut usize,
-) -> *const *const ConfigResource {
-    // SAFETY: as the caller says.
-    unsafe { resources_of(result, REPLACED, cntp) }
+calls! {
+    rd_kafka_DescribeConfigs, rd_kafka_DescribeConfigs_result_resources: DESCRIBED, describe;
+    rd_kafka_IncrementalAlterConfigs, rd_kafka_IncrementalAlterConfigs_result_resources: CHANGED, change;
+    rd_kafka_AlterConfigs, rd_kafka_AlterConfigs_result_resources: REPLACED, replace;
 }
