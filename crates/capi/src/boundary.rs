@@ -289,6 +289,7 @@ mod tests {
         conf::{
             rd_kafka_conf_new, rd_kafka_conf_set, rd_kafka_conf_set_background_event_cb,
             rd_kafka_conf_set_dr_msg_cb, rd_kafka_conf_set_error_cb, rd_kafka_conf_set_opaque,
+            rd_kafka_topic_conf_new, rd_kafka_topic_conf_set,
         },
         error::{rd_kafka_fatal_error, rd_kafka_last_error},
         event::Event,
@@ -434,8 +435,12 @@ mod tests {
             unsafe {
                 let broken = client(&servers, &id, &seen, matches!(place, Where::Here(Place::Background)));
                 let other = client(&servers, "other", &other_seen, false);
+                // A topic with a configuration of its own is no less its client's.
+                let conf = rd_kafka_topic_conf_new();
+                let (name, value) = (c"request.required.acks".as_ptr(), c"1".as_ptr());
+                assert_eq!(rd_kafka_topic_conf_set(conf, name, value, ptr::null_mut(), 0), 0);
                 let (topic, other_topic) = (
-                    rd_kafka_topic_new(broken, c"panics".as_ptr(), ptr::null_mut()),
+                    rd_kafka_topic_new(broken, c"panics".as_ptr(), conf),
                     rd_kafka_topic_new(other, c"panics".as_ptr(), ptr::null_mut()),
                 );
                 assert_eq!((produce(topic), rd_kafka_flush(broken, 20_000)), (0, 0), "{place:?}");

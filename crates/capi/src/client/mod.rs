@@ -3,8 +3,7 @@
 //! [`core`] has what runs below the handle and how messages get there; [`serve`] calls the application's functions.
 //!
 //! The application's handle is a counted reference; topics and queues have others, so that they outlive
-//! `rd_kafka_destroy`. A topic whose configuration is not the client's gets a producer of its own, which shares
-//! everything but the connections.
+//! `rd_kafka_destroy`. There is one producer, also for topics with configurations of their own.
 
 use std::{
     collections::BTreeMap,
