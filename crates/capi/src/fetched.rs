@@ -166,13 +166,8 @@ fn op_of(event: ConsumerEvent, client: &Client) -> Option<Op> {
             client.log(4, c"OFFSET", &line);
             None
         }
-        ConsumerEvent::LogTruncated { topic, partition, position, divergence } => {
-            let from = divergence.map_or_else(|| "an unknown one".to_owned(), |offset| offset.to_string());
-            let line = format!(
-                "{topic} [{partition}]: the log was cut off: it was read up to offset {position}, and the records from \
-                 offset {from} on are gone"
-            );
-            client.log(4, c"TRUNCATED", &line);
+        event @ ConsumerEvent::LogTruncated { .. } => {
+            client.log(4, c"TRUNCATED", &event.to_string());
             None
         }
         ConsumerEvent::TopicRecreated(topic) => {

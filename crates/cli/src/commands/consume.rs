@@ -138,17 +138,18 @@ pub fn run(options: &ConsumeOptions) -> Outcome {
         }
         for event in records.events() {
             match event {
-                ConsumerEvent::EndOfPartition { partition, offset, .. } => {
+                ConsumerEvent::EndOfPartition { partition, .. } => {
                     if !options.quiet {
                         out.flush()?;
-                        eprintln!("% end of {topic} [{partition}] at offset {offset}");
+                        eprintln!("% {event}");
                     }
                     if options.exit || stop_ms.is_some() {
                         open.remove(partition);
                     }
                 }
-                ConsumerEvent::Error(error) => eprintln!("% {error}"),
-                other => eprintln!("% {other:?}"),
+                // Somebody who asks for an offset that not all partitions have gets what they have.
+                ConsumerEvent::OffsetReset { .. } if options.quiet => {}
+                _ => eprintln!("% {event}"),
             }
         }
     }

@@ -103,6 +103,45 @@ pub enum ConsumerEvent {
     Error(Error),
 }
 
+/// The event as a sentence.
+impl fmt::Display for ConsumerEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EndOfPartition { topic, partition, offset } => {
+                write!(f, "end of {topic} [{partition}] at offset {offset}")
+            }
+            Self::LogTruncated { topic, partition, position, divergence } => {
+                write!(
+                    f,
+                    "{topic} [{partition}]: the log was cut off: it was read up to offset {position}, and "
+                )?;
+                match divergence {
+                    Some(offset) => write!(f, "the records from offset {offset} on are gone"),
+                    None => write!(f, "the records from an unknown one on are gone"),
+                }
+            }
+            Self::OffsetReset { topic, partition, offset, to } => {
+                let to = match to {
+                    OffsetReset::Beginning => "the beginning",
+                    OffsetReset::End => "the end",
+                    OffsetReset::Error => "where the application says",
+                };
+                write!(
+                    f,
+                    "{topic} [{partition}]: there is no offset {offset}; it goes on at {to} (auto.offset.reset)"
+                )
+            }
+            Self::TopicRecreated(RecreatedTopic { name, .. }) => {
+                write!(
+                    f,
+                    "{name}: the topic was deleted and made anew (topic.recreate.policy says how it goes on)"
+                )
+            }
+            Self::Error(error) => error.fmt(f),
+        }
+    }
+}
+
 /// A partition with the version for which something was said of it.
 type EventSource = (Arc<PartitionHandle>, u64);
 

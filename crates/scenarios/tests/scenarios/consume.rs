@@ -296,6 +296,9 @@ fn an_offset_out_of_range_is_reset_as_configured(backend: &Backend) {
     assert_eq!(read(&earliest, 30), in_partitions(1, 0..30));
     let latest = consumer(backend, &[("auto.offset.reset", "latest"), ("enable.partition.eof", "true")]);
     latest.assign(&[(&topic, 0, Offset::At(1000))]).unwrap();
+    let told = next_event(&latest).to_string();
+    let expected = format!("{topic} [0]: there is no offset 1000; it goes on at the end (auto.offset.reset)");
+    assert_eq!(told, expected);
     assert!(matches!(next_event(&latest), ConsumerEvent::EndOfPartition { offset: 30, .. }));
     let error = consumer(backend, &[("auto.offset.reset", "error")]);
     error.assign(&[(&topic, 0, Offset::At(1000))]).unwrap();
