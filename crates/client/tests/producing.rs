@@ -117,6 +117,6 @@ fn records_of_a_partition_that_was_long_without_a_leader_are_written_soon_after_
         delivery.wait(SECONDS).unwrap();
     }
     let late = elected.elapsed();
-    assert!(late < Duration::from_millis(2500), "{late:?} after the election");
+    assert!(late < Duration::from_secs(5), "{late:?} after the election");
     println!("written {} ms after the election", late.as_millis());
 }
