@@ -6,9 +6,12 @@ use ottla_core::{
     config::{IsolationLevel, OffsetReset, TopicRecreatePolicy},
     fetch::{partition::PrefetchLimits, shared::ConsumerSettings},
     mutation::Mutation,
-    produce::{accumulator::BatchLimits, collector::Linger, shared::ProducerSettings},
+    produce::{
+        accumulator::BatchLimits, collector::Linger, shared::ProducerSettings, topic_settings::TopicSettings,
+    },
     rng::Rng,
 };
+use ottla_protocol::compress::Compression;
 
 use crate::{
     faults::{FIRST_KINDS, KINDS, SECOND_KINDS},
@@ -51,6 +54,8 @@ pub struct Knobs {
     pub no_identity_for: Duration,
     /// Answers to Produce are lost one after the other: what was written is not known, again and again.
     pub doubts: bool,
+    /// Topics have settings of their own.
+    pub topics_differ: bool,
     /// How long followers lag.
     pub replication_lag: Duration,
     /// The network.
@@ -126,6 +131,38 @@ impl Knobs {
     /// Draws every knob, and lets some brokers tell no ids of topics also where topics are made anew.
     pub fn without_ids(seed: u64) -> Self {
         Self { ids_told: false, ..Self::from_seed(seed) }
+    }
+
+    /// Draws every knob, and gives each topic settings of its own.
+    pub fn with_differing_topics(seed: u64) -> Self {
+        let mut knobs = Self { topics_differ: true, ..Self::from_seed(seed) };
+        for number in knobs.topics.len()..4 {
+            knobs.topics.push((format!("t{number}"), 1 + number as i32));
+        }
+        knobs
+    }
+
+    /// The settings of each topic, where those without a word of their own have `usual` ones.
+    pub fn topic_settings(&self, usual: &TopicSettings) -> Vec<TopicSettings> {
+        let mut rng = Rng::from_seed(self.seed ^ 0x0_1d_70);
+        let mut pick = |choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
+        let millis = Duration::from_millis;
+        let topics = self.topics.iter().map(|_| {
+            let mut own = usual.clone();
+            if self.topics_differ {
+                if !self.producer.idempotence && !self.lossy {
+                    own.acks = [-1, 1][pick(&[0, 1]) as usize];
+                }
+                own.acks_timeout = millis(pick(&[500, 5_000, 30_000]));
+                let timeout = millis(pick(&[2_000, 10_000, 300_000]));
+                own.message_timeout = own.message_timeout.map(|usual| usual.min(timeout));
+                let codecs = [Compression::None, Compression::Lz4, Compression::Snappy];
+                own.compression = codecs[pick(&[0, 1, 2]) as usize];
+                own.batch.sums_early = own.compression == Compression::None;
+            }
+            own
+        });
+        topics.collect()
     }
 
     /// Draws the knobs of a world in which only producers change logs and nobody deletes a topic.
@@ -205,6 +242,7 @@ impl Knobs {
             topics_deleted: false,
             ids_told: false,
             doubts: false,
+            topics_differ: false,
             no_identity_for: Duration::ZERO,
             lossy: rng.chance(1, 3),
             replication_lag: millis(pick(&mut rng, &[0, 0, 5, 100])),

@@ -276,6 +276,7 @@ fn producers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Producer> {
         let sink = Arc::clone(&reports);
         let shared =
             Arc::new(ProducerShared::new(knobs.producer.clone(), Partitioner::default(), sink, rng.fork()));
+        let settings = knobs.topic_settings(shared.topic_settings());
         let parts = parts(knobs, Some(Arc::clone(&shared)), None, rng);
         world.clients.push(Client::new(cluster_settings(knobs), parts, rng.fork()));
         world.wire.allow(
@@ -286,6 +287,7 @@ fn producers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Producer> {
                 max_request_bytes: knobs.producer.max_request_bytes,
                 max_batch_bytes: knobs.producer.batch.max_bytes,
                 max_batch_records: knobs.producer.batch.max_records,
+                topics: settings.clone(),
             },
         );
         producers.push(Producer {
@@ -296,6 +298,7 @@ fn producers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Producer> {
             sent: 0,
             goal: knobs.records,
             destinations: Vec::new(),
+            settings,
         });
     }
     producers

@@ -15,6 +15,7 @@ use ottla_core::{
         record::{Record, SendError},
         report::{DeliveryBatch, DeliverySink, PersistenceStatus},
         shared::ProducerShared,
+        topic_settings::TopicSettings,
     },
     rng::Rng,
 };
@@ -36,6 +37,8 @@ pub struct Producer {
     pub goal: u64,
     /// Where each record was sent to.
     pub destinations: Vec<(u32, i32)>,
+    /// The topics' settings.
+    pub settings: Vec<TopicSettings>,
 }
 
 /// The reports, by record.
@@ -95,7 +98,7 @@ impl Producer {
             let topic_index = rng.below(topics.len() as u64) as usize;
             let (name, partitions) = &topics[topic_index];
             let partition = rng.below(*partitions as u64) as i32;
-            let (topic, is_new) = self.shared.topic(name);
+            let (topic, is_new) = self.shared.topic_with(name, &self.settings[topic_index]);
             if is_new {
                 commands.push(Command::Topic(Arc::clone(&topic)));
             }

@@ -14,6 +14,17 @@ fn two_hundred_seeds_keep_all_promises() {
 }
 
 #[test]
+fn topics_with_settings_of_their_own_break_no_promise() {
+    let mut records = 0;
+    for seed in 1..=25 {
+        let outcome = run(&Knobs::with_differing_topics(seed), false);
+        assert_eq!(outcome.broken, None, "seed {seed}");
+        records += outcome.acknowledged;
+    }
+    assert!(records > 1_000, "hardly anything was acknowledged: {records}");
+}
+
+#[test]
 fn the_same_seed_tells_the_same_story() {
     for seed in [3, 40, 77] {
         let knobs = Knobs::from_seed(seed);

@@ -7,10 +7,11 @@ use std::{
     time::Duration,
 };
 
-use ottla_core::machine::Instant;
+use ottla_core::{machine::Instant, produce::topic_settings::TopicSettings};
 use ottla_protocol::{
     api::ApiKey,
     batch::{Batch, Batches, Records},
+    compress::Compression,
     error_code::ErrorCode,
     generated::{
         api_versions, fetch, find_coordinator, init_producer_id, list_offsets, metadata,
@@ -37,6 +38,8 @@ pub struct Limits {
     pub max_batch_bytes: usize,
     /// Records in a batch.
     pub max_batch_records: usize,
+    /// The topics' settings, by their numbers.
+    pub topics: Vec<TopicSettings>,
 }
 
 /// All conversations.
@@ -387,7 +390,8 @@ impl Limits {
                 if records.len() > batch {
                     return Err(format!("a batch of {} bytes", records.len()));
                 }
-                self.check_records(&topic.name, index, records, sends)?;
+                let terms = (request.acks, request.timeout_ms);
+                self.check_records(terms, &topic.name, index, records, sends)?;
             }
         }
         Ok(())
@@ -395,6 +399,7 @@ impl Limits {
 
     fn check_records(
         &self,
+        terms: (i16, i32),
         topic: &str,
         index: i32,
         records: &[u8],
@@ -422,6 +427,17 @@ impl Limits {
                 }
                 if place.is_none_or(|(t, p)| p != index || !topic.is_empty() && topic != format!("t{t}")) {
                     return Err(format!("a record of {place:?} in {topic} [{index}]"));
+                }
+                let Some(own) = place.and_then(|(topic, _)| self.topics.get(topic as usize)) else {
+                    continue;
+                };
+                let (acks, acks_timeout) = (own.acks, own.acks_timeout.as_millis() as i32);
+                if (acks, acks_timeout) != terms {
+                    return Err(format!("acks and timeout {terms:?} for a topic of {acks}, {acks_timeout}"));
+                }
+                let codec = header.compression().unwrap_or_default();
+                if codec != Compression::None && codec != own.compression {
+                    return Err(format!("{codec:?} in [{index}] of a topic of {:?}", own.compression));
                 }
             }
         }
