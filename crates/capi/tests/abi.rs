@@ -16,7 +16,7 @@ use std::{
 };
 
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster, Fault, FaultAction};
-use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
+use ottla_protocol::api::ApiKey;
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -251,14 +251,8 @@ fn topics_with_configurations_of_their_own_share_the_connections_of_their_client
     let folder = folder("topics");
     let options = ClusterOptions { brokers: 2, partitions: 4, ..ClusterOptions::default() };
     let cluster = EmbeddedCluster::start(options).unwrap();
-    cluster.control(|control| {
-        for topic in ["hasty", "patient"] {
-            let error = FaultAction::Error(ErrorCode::NOT_ENOUGH_REPLICAS);
-            control.inject(Fault::new(error).api(ApiKey::Produce).topic(topic));
-        }
-        control.record_requests();
-    });
-    let program = program(&folder, &here("tests/topics.c"));
+    cluster.control(|control| control.record_requests());
+    let program = program(&folder, &here("tests/c/topics.c"));
     let servers = cluster.bootstrap_servers();
     run(with_library(&folder, &program).args([&servers, "one client"]));
     let requests = cluster.control(|control| control.take_requests());
@@ -269,7 +263,6 @@ fn topics_with_configurations_of_their_own_share_the_connections_of_their_client
         assert_eq!(connections.len(), 1, "{broker:?}");
         assert!(produce.len() >= 2, "a request with acks, and one without");
     }
-    run(with_library(&folder, &program).arg(&servers));
     let codecs = |topic: &str| -> BTreeSet<u8> {
         let batches =
             (0..4).flat_map(|partition| cluster.control(|control| control.batches(topic, partition)));

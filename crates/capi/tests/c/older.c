@@ -1,42 +1,25 @@
 /* What the configuration of a topic says to the older calls that read it. */
-#include <librdkafka/rdkafka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
+#include "test.h"
 
 #define COUNT 40
 
-static int bad;
-
-#define CHECK(what)                                                                                                    \
-        do {                                                                                                           \
-                if (!(what)) {                                                                                         \
-                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
-                        bad++;                                                                                         \
-                }                                                                                                      \
-        } while (0)
-
 static rd_kafka_t *client(rd_kafka_type_t type, const char *brokers, const char *group) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
-        char errstr[256];
-        rd_kafka_t *rk;
-        rd_kafka_conf_set(conf, "bootstrap.servers", brokers, errstr, sizeof(errstr));
+        set(conf, "bootstrap.servers", brokers);
         if (group) {
                 /* It is the group's, and not that of the older calls. */
-                CHECK(!rd_kafka_conf_set(conf, "group.id", group, errstr, sizeof(errstr)));
-                CHECK(!rd_kafka_conf_set(conf, "auto.commit.interval.ms", "20", errstr, sizeof(errstr)));
+                set(conf, "group.id", group);
+                set(conf, "auto.commit.interval.ms", "20");
         }
         if (type == RD_KAFKA_CONSUMER) {
-                CHECK(!rd_kafka_conf_set(conf, "auto.offset.reset", "earliest", errstr, sizeof(errstr)));
-                CHECK(!rd_kafka_conf_set(conf, "consume.callback.max.messages", "7", errstr, sizeof(errstr)));
+                set(conf, "auto.offset.reset", "earliest");
+                set(conf, "consume.callback.max.messages", "7");
                 /* One batch each: what is there is not all of what comes. */
-                CHECK(!rd_kafka_conf_set(conf, "max.partition.fetch.bytes", "1", errstr, sizeof(errstr)));
+                set(conf, "max.partition.fetch.bytes", "1");
+        } else {
+                set(conf, "linger.ms", "60000");
         }
-        rk = rd_kafka_new(type, conf, errstr, sizeof(errstr));
-        CHECK(rk != NULL);
-        return rk;
+        return start(type, conf);
 }
 
 /* A topic with up to two properties of its own. */
@@ -54,7 +37,7 @@ static int64_t committed(rd_kafka_t *rk) {
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
         int64_t offset;
         rd_kafka_topic_partition_list_add(list, "older", 0);
-        CHECK(rd_kafka_committed(rk, list, 10000) == 0);
+        CHECK(rd_kafka_committed(rk, list, PATIENCE) == 0);
         offset = list->elems[0].offset;
         rd_kafka_topic_partition_list_destroy(list);
         return offset;
@@ -64,7 +47,7 @@ static int64_t committed(rd_kafka_t *rk) {
 static void consume(rd_kafka_topic_t *topic, int count, int wait_ms) {
         int i;
         for (i = 0; i < count; i++) {
-                rd_kafka_message_t *message = rd_kafka_consume(topic, 0, 10000);
+                rd_kafka_message_t *message = rd_kafka_consume(topic, 0, PATIENCE);
                 CHECK(message && !message->err);
                 if (message)
                         rd_kafka_message_destroy(message);
@@ -83,7 +66,7 @@ static void the_topic_says_how_often_its_offsets_are_committed(const char *broke
         CHECK(rd_kafka_consume_start(topic, 0, 0) == 0);
         /* It reads all the time, and waits for nothing that it reads. */
         consume(topic, COUNT / 2, 10);
-        CHECK(committed(rk) > 0);
+        WAIT_FOR(committed(rk) > 0);
         CHECK(rd_kafka_consume_stop(topic, 0) == 0);
         CHECK(committed(rk) == COUNT / 2);
         rd_kafka_topic_destroy(topic);
@@ -117,7 +100,7 @@ static void the_topic_says_how_many_messages_a_callback_gets_at_once(const char 
         int count = 0;
         CHECK(rd_kafka_consume_start(topic, 0, 0) == 0);
         consume(topic, 1, 100);
-        CHECK(rd_kafka_consume_callback(topic, 0, 10000, on_message, &count) == 3 && count == 3);
+        CHECK(rd_kafka_consume_callback(topic, 0, PATIENCE, on_message, &count) == 3 && count == 3);
         CHECK(rd_kafka_consume_stop(topic, 0) == 0);
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
@@ -127,7 +110,7 @@ static void the_topic_says_how_many_messages_a_callback_gets_at_once(const char 
         topic = rd_kafka_topic_new(rk, "older", NULL);
         CHECK(rd_kafka_consume_start(topic, 0, 0) == 0);
         consume(topic, 1, 100);
-        CHECK(rd_kafka_consume_callback(topic, 0, 10000, on_message, &count) == 7);
+        CHECK(rd_kafka_consume_callback(topic, 0, PATIENCE, on_message, &count) == 7);
         CHECK(rd_kafka_consume_stop(topic, 0) == 0);
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
@@ -138,7 +121,7 @@ static void the_topic_says_where_to_go_on(const char *brokers) {
         rd_kafka_topic_t *topic = topic_of(rk, "auto.offset.reset", "error", NULL, NULL);
         rd_kafka_message_t *message;
         CHECK(rd_kafka_consume_start(topic, 0, 100000) == 0);
-        message = rd_kafka_consume(topic, 0, 10000);
+        message = rd_kafka_consume(topic, 0, PATIENCE);
         CHECK(message && message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET);
         if (message)
                 rd_kafka_message_destroy(message);
@@ -157,7 +140,7 @@ int main(int argc, char **argv) {
                 CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("older"), RD_KAFKA_V_PARTITION(0),
                                          RD_KAFKA_V_VALUE((void *)"x", 1), RD_KAFKA_V_END));
                 if (i % 10 == 9)
-                        CHECK(rd_kafka_flush(rk, 10000) == 0);
+                        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         }
         rd_kafka_destroy(rk);
         the_topic_says_how_often_its_offsets_are_committed(argv[1]);

@@ -1,27 +1,15 @@
 /* Topics of one client that differ in their configuration and share everything else. */
-#include <librdkafka/rdkafka.h>
+#include "test.h"
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MESSAGES 100
 
-static int bad, statistics;
-static int token;
+static int statistics, token;
 
 /* What the reports said: of "all", "none", "own", "hasty", "patient". */
 static struct {
         int reports, delivered, with_offset, timed_out, purged, in_partition_2;
 } seen[5];
-
-#define CHECK(what)                                                                                                    \
-        do {                                                                                                           \
-                if (!(what)) {                                                                                         \
-                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
-                        bad++;                                                                                         \
-                }                                                                                                      \
-        } while (0)
 
 static int number_of(const char *name) {
         static const char *names[] = {"all", "none", "own", "hasty", "patient"};
@@ -66,21 +54,9 @@ static int32_t to_2(const rd_kafka_topic_t *rkt, const void *key, size_t keylen,
         return 2;
 }
 
-static void set(rd_kafka_conf_t *conf, const char *name, const char *value) {
-        char errstr[256];
-        CHECK(rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr)) == RD_KAFKA_CONF_OK);
-}
-
 static rd_kafka_t *client(rd_kafka_conf_t *conf, const char *brokers) {
-        char errstr[256];
-        rd_kafka_t *rk;
         set(conf, "bootstrap.servers", brokers);
-        rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
-        if (!rk) {
-                fprintf(stderr, "%s\n", errstr);
-                exit(1);
-        }
-        return rk;
+        return start(RD_KAFKA_PRODUCER, conf);
 }
 
 /* A topic with one or two properties of its own. */
@@ -128,41 +104,43 @@ static void they_share_the_queue_flush_and_statistics(const char *brokers) {
         }
         CHECK(rd_kafka_outq_len(rk) >= 3 * MESSAGES);
         CHECK(produce(none, 0) == -1 && rd_kafka_last_error() == RD_KAFKA_RESP_ERR__QUEUE_FULL);
-        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         CHECK(rd_kafka_outq_len(rk) == 0);
         CHECK(seen[0].delivered == MESSAGES && seen[0].with_offset == MESSAGES && seen[0].in_partition_2 == 25);
         CHECK(seen[1].delivered == MESSAGES && seen[1].with_offset == 0);
         CHECK(seen[2].delivered == MESSAGES && seen[2].with_offset == MESSAGES);
         CHECK(seen[2].in_partition_2 == MESSAGES);
-        for (i = 0; i < 200 && !statistics; i++)
-                rd_kafka_poll(rk, 50);
-        CHECK(statistics > 0);
+        UNTIL(statistics > 0, rd_kafka_poll(rk, 50));
         rd_kafka_topic_destroy(all);
         rd_kafka_topic_destroy(none);
         rd_kafka_topic_destroy(own);
         rd_kafka_destroy(rk);
 }
 
-/* The brokers take nothing for either topic. */
-static void each_has_its_own_time_and_a_purge_is_of_all(const char *brokers) {
+/* There is nobody who takes anything for either topic. */
+static void each_has_its_own_time_and_a_purge_is_of_all(void) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         rd_kafka_topic_t *hasty, *patient;
+        rd_kafka_mock_cluster_t *cluster;
         rd_kafka_t *rk;
         int i;
+        set(conf, "test.mock.num.brokers", "2");
+        set(conf, "log_level", "0");
         rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
-        rk = client(conf, brokers);
+        rk = start(RD_KAFKA_PRODUCER, conf);
+        cluster = rd_kafka_handle_mock_cluster(rk);
+        CHECK(rd_kafka_mock_topic_create(cluster, "hasty", 4, 1) == 0);
+        CHECK(rd_kafka_mock_topic_create(cluster, "patient", 4, 1) == 0);
+        CHECK(rd_kafka_mock_broker_set_down(cluster, -1) == 0);
         hasty = topic_with(rk, "hasty", "message.timeout.ms", "400", NULL, NULL);
         patient = topic_with(rk, "patient", "message.timeout.ms", "0", NULL, NULL);
         for (i = 0; i < MESSAGES; i++)
                 CHECK(produce(hasty, i % 4) == 0 && produce(patient, i % 4) == 0);
-        for (i = 0; i < 100 && seen[3].reports < MESSAGES; i++)
-                rd_kafka_poll(rk, 100);
-        CHECK(seen[3].timed_out == MESSAGES);
+        UNTIL(seen[3].timed_out == MESSAGES, rd_kafka_poll(rk, 100));
         CHECK(seen[4].reports == 0 && rd_kafka_outq_len(rk) == MESSAGES);
-        CHECK(produce(hasty, 0) == 0);
         CHECK(rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT) == 0);
-        CHECK(rd_kafka_flush(rk, 10000) == 0 && rd_kafka_outq_len(rk) == 0);
-        CHECK(seen[4].purged == MESSAGES && seen[3].purged == 1);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && rd_kafka_outq_len(rk) == 0);
+        CHECK(seen[4].purged == MESSAGES && seen[3].reports == MESSAGES);
         rd_kafka_topic_destroy(hasty);
         rd_kafka_topic_destroy(patient);
         rd_kafka_destroy(rk);
@@ -184,7 +162,7 @@ static void a_configuration_says_all_of_its_topic(const char *brokers) {
         CHECK(rd_kafka_topic_conf_get(topic_conf, "acks", value, &size) == RD_KAFKA_CONF_OK && !strcmp(value, "0"));
         all = rd_kafka_topic_new(rk, "all", topic_conf);
         CHECK(produce(own, RD_KAFKA_PARTITION_UA) == 0 && produce(all, 0) == 0);
-        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         CHECK(seen[2].delivered == 1 && seen[2].with_offset == 1);
         CHECK(seen[0].delivered == 1 && seen[0].with_offset == 0);
         rd_kafka_topic_destroy(all);
@@ -198,7 +176,7 @@ static void a_partitioner_sees_the_pointers_also_without_reports(const char *bro
         int i;
         for (i = 0; i < MESSAGES; i++)
                 CHECK(produce(own, RD_KAFKA_PARTITION_UA) == 0);
-        CHECK(rd_kafka_flush(rk, 10000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         rd_kafka_topic_destroy(own);
         rd_kafka_destroy(rk);
 }
@@ -220,7 +198,7 @@ static void what_contradicts_the_client_is_refused(const char *brokers) {
         CHECK(refused(topic_with(rk, "all", "message.timeout.ms", "100", NULL, NULL)));
         CHECK(refused(topic_with(rk, "all", "acks", "2", NULL, NULL)));
         topic = topic_with(rk, "all", "acks", "all", "message.timeout.ms", "30000");
-        CHECK(topic && produce(topic, 0) == 0 && rd_kafka_flush(rk, 10000) == 0);
+        CHECK(topic && produce(topic, 0) == 0 && rd_kafka_flush(rk, PATIENCE) == 0);
         /* It is known now: the handle has the configuration with which it was made. */
         CHECK(topic_with(rk, "all", "acks", "1", NULL, NULL) == topic);
         rd_kafka_topic_destroy(topic);
@@ -234,7 +212,7 @@ int main(int argc, char **argv) {
         they_share_the_queue_flush_and_statistics(argv[1]);
         if (argc > 2)
                 return bad ? 1 : 0;
-        each_has_its_own_time_and_a_purge_is_of_all(argv[1]);
+        each_has_its_own_time_and_a_purge_is_of_all();
         memset(seen, 0, sizeof(seen));
         a_configuration_says_all_of_its_topic(argv[1]);
         a_partitioner_sees_the_pointers_also_without_reports(argv[1]);
