@@ -29,7 +29,7 @@ watched() {
   # A forked child has none of its parent's threads, so that what was theirs is nobody's.
   [ "$name" != robust ] || leaks=(--leak-check=no)
   cc "${flags[@]}" -o "$work/$name" "crates/capi/tests/c/$name.c" -lrdkafka -lpthread &&
-    timeout 300 valgrind --quiet --fair-sched=yes --error-exitcode=99 --suppressions="$work/glibc.supp" \
+    timeout 600 valgrind --quiet --fair-sched=yes --error-exitcode=99 --suppressions="$work/glibc.supp" \
       --log-file="$work/$name.log" "${leaks[@]}" "$work/$name" "$OTTLA_BOOTSTRAP" > "$work/$name.out" 2>&1 ||
     { echo "FAILED: $name under valgrind: $(tail -3 "$work/$name.out"; head -40 "$work/$name.log")"; return 1; }
   echo "$name: no finding ($((SECONDS - since)) s)"
