@@ -123,7 +123,12 @@ const DEBUG: c_int = 7;
 
 /// Who writes a line, as far as its own name goes: the application's threads, or the client's.
 fn this_thread() -> &'static str {
-    if std::thread::current().name().is_some_and(|name| name.starts_with("ottla-")) { "main" } else { "app" }
+    if is_own_thread() { "main" } else { "app" }
+}
+
+/// True on a thread of the library.
+pub(crate) fn is_own_thread() -> bool {
+    std::thread::current().name().is_some_and(|name| name.starts_with("ottla-"))
 }
 
 impl Client {

@@ -13,7 +13,7 @@ use std::{
 };
 
 use ottla::{CommitAnswer, Consumer, GroupOffset};
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use crate::{
     boundary::{Opaque, guarded, guarded_for, handle},
@@ -39,6 +39,31 @@ pub(crate) struct Offsets {
     by_position: bool,
     has_group: bool,
     state: Mutex<State>,
+    under_way: Arc<UnderWay>,
+}
+
+/// Commits that nobody waits for and that are not answered yet.
+#[derive(Debug, Default)]
+struct UnderWay {
+    count: Mutex<usize>,
+    answered: Condvar,
+}
+
+/// One of them, until it is answered or given up.
+struct OnItsWay(Arc<UnderWay>);
+
+impl UnderWay {
+    fn begin(self: &Arc<Self>) -> OnItsWay {
+        *self.count.lock() += 1;
+        OnItsWay(Arc::clone(self))
+    }
+}
+
+impl Drop for OnItsWay {
+    fn drop(&mut self) {
+        *self.0.count.lock() -= 1;
+        self.0.answered.notify_all();
+    }
 }
 
 #[derive(Debug)]
@@ -106,7 +131,14 @@ impl Offsets {
                 of_older: BTreeMap::new(),
                 next_commit: None,
             }),
+            under_way: Arc::default(),
         }
+    }
+
+    /// Waits until the commits that are under way are answered.
+    fn wait_for_commits(&self, until: Instant) {
+        let mut count = self.under_way.count.lock();
+        while *count > 0 && !self.under_way.answered.wait_until(&mut count, until).timed_out() {}
     }
 
     /// A partition is read by the older calls: its topic says how often its offset is committed, and the client's
@@ -276,10 +308,13 @@ impl Client {
         }
     }
 
-    /// Commits what is stored because its partitions go, and waits for it as long as `timeout`.
+    /// Commits what is stored because its partitions go, and waits for that and for commits that are under way as long as
+    /// `timeout`.
     pub(crate) fn commit_before_leaving(&self, consumer: &Consumer, timeout: Duration) {
+        let until = Instant::now() + timeout;
         let offsets = self.offsets().uncommitted_by_itself(consumer);
         self.commit_now(consumer, &offsets, timeout);
+        self.offsets().wait_for_commits(until);
     }
 
     /// A partition is not read any more by the older calls.
@@ -313,9 +348,11 @@ impl Client {
 
     /// Sends a commit; its outcome becomes an entry of a queue or of the consumer's.
     fn commit_later(&self, consumer: &Consumer, offsets: Vec<GroupOffset>, to: Option<Told>) {
+        let under_way = self.offsets().under_way.begin();
         let answer = consumer.commit_async(&offsets, COMMIT_TIMEOUT);
         let me = self.weak();
         task::spawn(async move {
+            let _under_way = under_way;
             let answer = answer.await;
             if let Some(client) = me.upgrade() {
                 client.tell_committed(&offsets, &answer, to);

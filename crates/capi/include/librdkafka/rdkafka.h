@@ -1352,7 +1352,7 @@ rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errs
 RD_EXPORT
 void rd_kafka_destroy(rd_kafka_t *rk);
 
-/** Ends a client, with RD_KAFKA_DESTROY_F_* flags. */
+/** Ends a client. A consumer that was not closed commits first what it would commit by itself, and waits some seconds for that and for commits under way, unless RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE says otherwise. */
 RD_EXPORT
 void rd_kafka_destroy_flags(rd_kafka_t *rk, int flags);
 

@@ -32,7 +32,7 @@ use crate::{
     error::set_last,
     graves::{self, Counted, Graves, HandleBox},
     interceptors::{Interceptors, Witness, kind},
-    log::Log,
+    log::{Log, is_own_thread},
     misc::VERSION,
     mock::MockCluster,
     offset_file::OffsetFiles,
@@ -107,6 +107,11 @@ impl Drop for Client {
         arena::trim();
     }
 }
+
+/// `RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE`.
+const NO_CONSUMER_CLOSE: c_int = 8;
+/// How long the end of a client waits for a last commit.
+const LAST_COMMIT_TIMEOUT: Duration = Duration::from_secs(3);
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static NUMBER: AtomicUsize = AtomicUsize::new(1);
@@ -406,6 +411,16 @@ impl Client {
         true
     }
 
+    /// What is left to do for a consumer that the application has not closed, as `rd_kafka_consumer_close` does it.
+    fn close_consumer(&self) {
+        // An I/O thread, in the application's function, can't wait for what it has to do itself.
+        if let Some(Core::Consumer(consumer)) = self.core.get()
+            && !is_own_thread()
+        {
+            self.commit_before_leaving(consumer, LAST_COMMIT_TIMEOUT);
+        }
+    }
+
     /// Ends everything that runs, and does not wait for ever for functions of the application's that do.
     fn close(&self) {
         self.debug(Contexts::GENERIC, c"DESTROY", || "Terminating instance".to_owned());
@@ -559,7 +574,7 @@ pub unsafe extern "C" fn rd_kafka_destroy(rk: *const Client) {
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_destroy_flags(rk: *const Client, _flags: c_int) {
+pub unsafe extern "C" fn rd_kafka_destroy_flags(rk: *const Client, flags: c_int) {
     guarded_for(rk, (), || {
         // SAFETY: NULL or a client, says the caller, who gives its reference up.
         unsafe {
@@ -567,6 +582,9 @@ pub unsafe extern "C" fn rd_kafka_destroy_flags(rk: *const Client, _flags: c_int
                 return;
             }
             let client = Arc::from_raw(rk);
+            if flags & NO_CONSUMER_CLOSE == 0 {
+                client.close_consumer();
+            }
             client.close();
             drop(client);
         }

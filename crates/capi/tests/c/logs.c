@@ -1,22 +1,8 @@
 /* What a client logs: failures of connections, what `debug` asks for, and how lines name their thread. Each function is a
  * sentence. */
-#include <librdkafka/rdkafka.h>
-#include <librdkafka/rdkafka_mock.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "test.h"
 
-static int bad, errors, all_down;
-
-#define CHECK(what)                                                                                                    \
-        do {                                                                                                           \
-                if (!(what)) {                                                                                         \
-                        fprintf(stderr, "line %d: %s\n", __LINE__, #what);                                             \
-                        bad++;                                                                                         \
-                }                                                                                                      \
-        } while (0)
+static int errors, all_down;
 
 /* Lines come from any thread. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -58,30 +44,12 @@ static void forget(void) {
         errors = all_down = 0;
 }
 
-static void set(rd_kafka_conf_t *conf, const char *name, const char *value) {
-        char errstr[256];
-        if (rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr)) != RD_KAFKA_CONF_OK) {
-                fprintf(stderr, "%s\n", errstr);
-                bad++;
-        }
-}
-
 static rd_kafka_conf_t *logging(const char *servers) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         if (servers)
                 set(conf, "bootstrap.servers", servers);
         rd_kafka_conf_set_log_cb(conf, on_log);
         return conf;
-}
-
-static rd_kafka_t *start(rd_kafka_type_t type, rd_kafka_conf_t *conf) {
-        char errstr[256];
-        rd_kafka_t *rk = rd_kafka_new(type, conf, errstr, sizeof(errstr));
-        if (!rk) {
-                fprintf(stderr, "%s\n", errstr);
-                exit(1);
-        }
-        return rk;
 }
 
 static void poll_for(rd_kafka_t *rk, int ms) {
@@ -98,7 +66,7 @@ static rd_kafka_t *reader(rd_kafka_conf_t *conf) {
         rd_kafka_poll_set_consumer(rk);
         rd_kafka_topic_partition_list_add(list, "logs", 0)->offset = 0;
         CHECK(rd_kafka_assign(rk, list) == 0);
-        message = rd_kafka_consumer_poll(rk, 20000);
+        message = rd_kafka_consumer_poll(rk, PATIENCE);
         CHECK(message && !message->err);
         if (message)
                 rd_kafka_message_destroy(message);
@@ -152,7 +120,7 @@ static void debug_tells_states_requests_and_batches_and_nothing_that_it_was_not_
         set(conf, "debug", "broker,protocol,msg");
         rk = start(RD_KAFKA_PRODUCER, conf);
         CHECK(produce(rk) == 0);
-        CHECK(rd_kafka_flush(rk, 20000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         rd_kafka_destroy(rk);
         CHECK(logged("7|STATE|[thrd:127.0.0.1:", "Broker changed state CONNECT -> APIVERSION_QUERY") >= 1);
         CHECK(logged("7|STATE|[thrd:127.0.0.1:", "Broker changed state APIVERSION_QUERY -> UP") >= 1);
@@ -185,7 +153,7 @@ static void the_level_can_be_lowered_while_it_runs(const char *servers) {
         usleep(50000);
         forget();
         CHECK(produce(rk) == 0);
-        CHECK(rd_kafka_flush(rk, 20000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         CHECK(logged("7|", "") == 0);
         rd_kafka_destroy(rk);
         forget();
@@ -205,7 +173,7 @@ static void lines_are_events_with_their_contexts(const char *servers) {
         queue = rd_kafka_queue_new(rk);
         CHECK(rd_kafka_set_log_queue(rk, queue) == 0);
         CHECK(produce(rk) == 0);
-        CHECK(rd_kafka_flush(rk, 20000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         while ((event = rd_kafka_queue_poll(queue, 100))) {
                 const char *facility, *line;
                 int level;
@@ -252,7 +220,7 @@ static void an_offset_that_is_not_there_is_told_when_it_is_reset(const char *ser
         rd_kafka_poll_set_consumer(rk);
         rd_kafka_topic_partition_list_add(list, "logs", 0)->offset = 999999;
         CHECK(rd_kafka_assign(rk, list) == 0);
-        message = rd_kafka_consumer_poll(rk, 20000);
+        message = rd_kafka_consumer_poll(rk, PATIENCE);
         CHECK(message && !message->err && message->offset == 0);
         if (message)
                 rd_kafka_message_destroy(message);
@@ -295,7 +263,7 @@ int main(void) {
         servers = rd_kafka_mock_cluster_bootstraps(cluster);
         CHECK(rd_kafka_mock_topic_create(cluster, "logs", 1, 1) == 0);
         CHECK(produce(rk) == 0);
-        CHECK(rd_kafka_flush(rk, 20000) == 0);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
 
         a_client_without_brokers_is_warned();
         a_broker_that_is_not_there_is_told_once_in_a_line_and_an_error();

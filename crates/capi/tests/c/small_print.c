@@ -90,6 +90,7 @@ static void a_message_that_failed_has_no_timestamp(const char *servers, rd_kafka
         CHECK(produce(rk) == 0 && rd_kafka_flush(rk, PATIENCE) == 0 && reports == 1);
         rd_kafka_mock_push_request_errors(cluster, 0, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
         CHECK(produce(rk) == 0 && rd_kafka_flush(rk, PATIENCE) == 0 && reports == 2);
+        CHECK(produce(rk) == 0 && rd_kafka_flush(rk, PATIENCE) == 0 && reports == 3);
         rd_kafka_destroy(rk);
 }
 
@@ -105,13 +106,13 @@ static void a_producer_that_is_paused_sends_nothing_until_it_is_resumed(const ch
                 CHECK(produce(rk) == 0);
                 CHECK(rd_kafka_flush(rk, 700) == RD_KAFKA_RESP_ERR__TIMED_OUT && reports == 2 * i);
                 CHECK(rd_kafka_resume_partitions(rk, list) == 0 && list->elems[0].err == 0);
-                CHECK(rd_kafka_flush(rk, 20000) == 0 && reports == 2 * i + 1);
-                CHECK(produce(rk) == 0 && rd_kafka_flush(rk, 20000) == 0 && reports == 2 * i + 2);
+                CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && reports == 2 * i + 1);
+                CHECK(produce(rk) == 0 && rd_kafka_flush(rk, PATIENCE) == 0 && reports == 2 * i + 2);
         }
         CHECK(rd_kafka_pause_partitions(rk, list) == 0);
         CHECK(produce(rk) == 0);
         CHECK(rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE) == 0);
-        CHECK(rd_kafka_flush(rk, 20000) == 0 && reports == 5);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && reports == 5);
         rd_kafka_topic_partition_list_destroy(list);
         rd_kafka_destroy(rk);
 }
@@ -122,7 +123,66 @@ static void servers_that_are_added_are_found_by_a_client_that_runs(const char *s
         CHECK(produce(rk) == 0);
         CHECK(rd_kafka_flush(rk, 500) == RD_KAFKA_RESP_ERR__TIMED_OUT);
         CHECK(rd_kafka_brokers_add(rk, servers) == 2);
-        CHECK(rd_kafka_flush(rk, 20000) == 0 && reports == 1);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && reports == 1);
+        rd_kafka_destroy(rk);
+}
+
+/* A member of the group that has read the two messages of "small". */
+static rd_kafka_t *reader(const char *servers, const char *group) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_t *rk;
+        int i;
+        set(conf, "bootstrap.servers", servers);
+        set(conf, "group.id", group);
+        set(conf, "log_level", "2");
+        set(conf, "auto.commit.interval.ms", "60000");
+        rk = start(RD_KAFKA_CONSUMER, conf);
+        rd_kafka_poll_set_consumer(rk);
+        rd_kafka_topic_partition_list_add(list, "small", 0)->offset = 0;
+        CHECK(rd_kafka_assign(rk, list) == 0);
+        for (i = 0; i < 2; i++) {
+                rd_kafka_message_t *message = rd_kafka_consumer_poll(rk, PATIENCE);
+                CHECK(message && !message->err);
+                if (message)
+                        rd_kafka_message_destroy(message);
+        }
+        rd_kafka_topic_partition_list_destroy(list);
+        return rk;
+}
+
+static int64_t committed(const char *servers, const char *group) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_t *rk;
+        int64_t offset;
+        set(conf, "bootstrap.servers", servers);
+        set(conf, "group.id", group);
+        rk = start(RD_KAFKA_CONSUMER, conf);
+        rd_kafka_topic_partition_list_add(list, "small", 0);
+        CHECK(rd_kafka_committed(rk, list, PATIENCE) == 0);
+        offset = list->elems[0].offset;
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_destroy(rk);
+        return offset;
+}
+
+static void a_consumer_that_is_destroyed_commits_what_it_has_read_unless_it_is_not_to_be_closed(const char *servers) {
+        rd_kafka_destroy(reader(servers, "destroyed"));
+        CHECK(committed(servers, "destroyed") == 2);
+        rd_kafka_destroy_flags(reader(servers, "not closed"), RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+        CHECK(committed(servers, "not closed") == RD_KAFKA_OFFSET_INVALID);
+}
+
+static void commits_that_are_under_way_are_waited_for_by_close_and_destroy(const char *servers) {
+        rd_kafka_t *rk = reader(servers, "assigned nothing");
+        CHECK(rd_kafka_assign(rk, NULL) == 0);
+        rd_kafka_destroy(rk);
+        CHECK(committed(servers, "assigned nothing") == 2);
+        rk = reader(servers, "commits and closes");
+        CHECK(rd_kafka_commit(rk, NULL, 1) == 0);
+        CHECK(rd_kafka_consumer_close(rk) == 0);
+        CHECK(committed(servers, "commits and closes") == 2);
         rd_kafka_destroy(rk);
 }
 
@@ -175,6 +235,8 @@ int main(void) {
         what_is_not_assigned_can_not_be_taken_away(servers);
         watermarks_that_were_never_told_are_invalid_and_no_error(servers);
         a_message_that_failed_has_no_timestamp(servers, cluster);
+        a_consumer_that_is_destroyed_commits_what_it_has_read_unless_it_is_not_to_be_closed(servers);
+        commits_that_are_under_way_are_waited_for_by_close_and_destroy(servers);
         a_producer_that_is_paused_sends_nothing_until_it_is_resumed(servers);
         servers_that_are_added_are_found_by_a_client_that_runs(servers);
         what_is_dumped_can_be_set_and_nothing_is_dumped_twice();
