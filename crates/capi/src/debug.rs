@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use ottla::{DeliveryBatch, ErrorKind, Exchange, Observer, Peer};
+use ottla::{ApiKey, DeliveryBatch, ErrorKind, Exchange, Observer, Peer};
 use parking_lot::Mutex;
 
 use crate::{
@@ -53,9 +53,14 @@ impl Contexts {
     pub(crate) const GENERIC: Self = Self(1);
     pub(crate) const BROKER: Self = Self(1 << 1);
     pub(crate) const TOPIC: Self = Self(1 << 2);
+    pub(crate) const METADATA: Self = Self(1 << 3);
+    pub(crate) const FEATURE: Self = Self(1 << 4);
     pub(crate) const MSG: Self = Self(1 << 6);
     pub(crate) const PROTOCOL: Self = Self(1 << 7);
     pub(crate) const CGRP: Self = Self(1 << 8);
+    pub(crate) const FETCH: Self = Self(1 << 10);
+    pub(crate) const ADMIN: Self = Self(1 << 14);
+    pub(crate) const EOS: Self = Self(1 << 15);
     pub(crate) const CONSUMER: Self = Self(1 << 13);
     pub(crate) const CONF: Self = Self(1 << 18);
 
@@ -98,10 +103,36 @@ pub(crate) struct Chronicle {
 
 impl Chronicle {
     /// The contexts that it has lines for.
-    pub(crate) const CONTEXTS: Contexts = Contexts::BROKER.or(Contexts::PROTOCOL);
+    pub(crate) const CONTEXTS: Contexts = Contexts::BROKER
+        .or(Contexts::PROTOCOL)
+        .or(Contexts::METADATA)
+        .or(Contexts::FEATURE)
+        .or(Contexts::MSG)
+        .or(Contexts::CGRP)
+        .or(Contexts::FETCH)
+        .or(Contexts::CONSUMER)
+        .or(Contexts::ADMIN)
+        .or(Contexts::EOS);
 
     pub(crate) const fn new(client: Weak<Client>) -> Self {
         Self { client, states: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// What an API is for has a line of its own, in the contexts of that.
+    fn note_purpose(&self, peer: &Peer<'_>, api: ApiKey, line: impl FnOnce() -> String) {
+        let (of, facility) = match api {
+            ApiKey::Metadata => (Contexts::METADATA, c"METADATA"),
+            ApiKey::ApiVersions => (Contexts::FEATURE, c"APIVERSION"),
+            ApiKey::Produce => (Contexts::MSG, c"PRODUCE"),
+            ApiKey::Fetch => (Contexts::FETCH, c"FETCH"),
+            ApiKey::ListOffsets | ApiKey::OffsetForLeaderEpoch => (Contexts::FETCH, c"OFFSET"),
+            ApiKey::FindCoordinator | ApiKey::OffsetCommit | ApiKey::OffsetFetch => {
+                (Contexts::CGRP.or(Contexts::CONSUMER), c"OFFSET")
+            }
+            ApiKey::InitProducerId => (Contexts::EOS, c"GETPID"),
+            _ => (Contexts::ADMIN, c"ADMIN"),
+        };
+        self.note(of, facility, peer, line);
     }
 
     fn note(&self, of: Contexts, facility: &'static CStr, peer: &Peer<'_>, line: impl FnOnce() -> String) {
@@ -118,6 +149,9 @@ impl Observer for Chronicle {
             let Exchange { api, version, correlation_id, size } = request;
             format!("Sent {}Request (v{version}, {size} bytes @ 0, CorrId {correlation_id})", api.name())
         });
+        self.note_purpose(peer, request.api, || {
+            format!("{} v{} asked for in {} bytes", request.api.name(), request.version, request.size)
+        });
     }
 
     fn response_received(&self, peer: &Peer<'_>, response: &Exchange, round_trip: Duration) {
@@ -129,12 +163,19 @@ impl Observer for Chronicle {
                 "Received {api}Response (v{version}, {size} bytes, CorrId {correlation_id}, rtt {rtt:.2}ms)"
             )
         });
+        self.note_purpose(peer, response.api, || {
+            let (api, version, size) = (response.api.name(), response.version, response.size);
+            format!("{api} v{version} answered in {size} bytes after {} us", round_trip.as_micros())
+        });
     }
 
     fn response_lost(&self, peer: &Peer<'_>, request: &Exchange, why: ErrorKind) {
         self.note(Contexts::PROTOCOL, c"RECV", peer, || {
             let Exchange { api, version, correlation_id, .. } = request;
             format!("No answer to {}Request (v{version}, CorrId {correlation_id}): {why}", api.name())
+        });
+        self.note_purpose(peer, request.api, || {
+            format!("{} v{} is not answered: {why}", request.api.name(), request.version)
         });
     }
 

@@ -209,6 +209,14 @@ static void result(void) {
 
 /* ---- Callbacks ---- */
 
+/* -x: ends the program in the middle of its work, once so many messages were transmitted. */
+static void exit_abruptly(uint64_t transmitted) {
+        if (option.exit_after < 0 || transmitted < (uint64_t)option.exit_after)
+                return;
+        printf("%% Hard exit after %" PRIu64 " messages, as requested\n", transmitted);
+        exit(0);
+}
+
 static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque) {
         (void)rk;
         (void)opaque;
@@ -222,6 +230,7 @@ static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void 
         count.delivered++;
         count.delivered_bytes += message->len;
         count.offset = message->offset;
+        exit_abruptly(count.delivered);
         if (option.latency && message->_private)
                 add_latency((double)(now_us() - (uint64_t)(uintptr_t)message->_private));
         if (option.verbosity >= 3 || (option.offsets && option.verbosity >= 2))
@@ -413,8 +422,8 @@ static int produce(rd_kafka_topic_t *topic) {
                 count.bytes += option.size;
                 if (sequence >= 0)
                         sequence++;
-                if (option.exit_after >= 0 && count.messages >= (uint64_t)option.exit_after)
-                        exit(1);
+                if (option.no_reports)
+                        exit_abruptly(count.messages);
                 if (option.rate > 0) {
                         uint64_t due = count.began_us + count.messages * 1000000 / (uint64_t)option.rate, now;
                         while (running && (now = now_us()) < due) {

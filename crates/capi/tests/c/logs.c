@@ -131,6 +131,26 @@ static void debug_tells_states_requests_and_batches_and_nothing_that_it_was_not_
         forget();
 }
 
+static void each_context_has_lines_of_its_own(const char *servers) {
+        static const char *contexts[] = {"metadata", "feature", "msg", "eos"};
+        static const char *begins[] = {"7|METADATA|", "7|APIVERSION|", "7|PRODUCE|", "7|GETPID|"};
+        int i, other;
+        for (i = 0; i < 4; i++) {
+                rd_kafka_conf_t *conf = logging(servers);
+                rd_kafka_t *rk;
+                set(conf, "debug", contexts[i]);
+                set(conf, "enable.idempotence", "true");
+                rk = start(RD_KAFKA_PRODUCER, conf);
+                CHECK(produce(rk) == 0);
+                CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+                rd_kafka_destroy(rk);
+                for (other = 0; other < 4; other++)
+                        CHECK((logged(begins[other], "") > 0) == (i == other));
+                CHECK(logged("7|SEND|", "") == 0);
+                forget();
+        }
+}
+
 static void debug_tells_the_configuration_and_what_is_assigned(const char *servers) {
         rd_kafka_conf_t *conf = logging(servers);
         set(conf, "debug", "all");
@@ -269,6 +289,7 @@ int main(void) {
         a_broker_that_is_not_there_is_told_once_in_a_line_and_an_error();
         without_an_error_callback_a_failure_is_one_line();
         debug_tells_states_requests_and_batches_and_nothing_that_it_was_not_asked_for(servers);
+        each_context_has_lines_of_its_own(servers);
         debug_tells_the_configuration_and_what_is_assigned(servers);
         the_level_can_be_lowered_while_it_runs(servers);
         lines_are_events_with_their_contexts(servers);
