@@ -102,6 +102,9 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
     if knobs.doubts && rng.chance(1, 2) {
         return lose_answers(knobs, world, rng);
     }
+    if knobs.steady && knobs.lossy && rng.chance(1, 4) {
+        return lose_a_tail(knobs, world, rng, heals);
+    }
     let kind = rng.below(u64::from(knobs.kinds)) as u32;
     if knobs.fault_kinds & (1 << kind) == 0 {
         return;
@@ -125,12 +128,7 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
         }
         3 => {
             let tail = if knobs.lossy && rng.chance(1, 2) { Tail::Lost } else { Tail::Kept };
-            let before = written(knobs, world);
-            world.cluster.control().kill_broker(broker, tail);
-            let lost = before - written(knobs, world);
-            world
-                .trace
-                .note(now, format_args!("broker {} is killed ({tail:?}), {lost} records are lost", broker.0));
+            kill(knobs, world, broker, tail);
             heals.push((until, Heal::Restart(broker)));
         }
         4 => {
@@ -327,6 +325,29 @@ fn lose_answers(knobs: &Knobs, world: &mut World, rng: &mut Rng) {
         let fault = Fault::new(FaultAction::Error(code)).api(ApiKey::Produce).topic(&topic_name(0));
         world.cluster.control().inject(fault.skip(rng.below(4) as u32).times(1));
     }
+}
+
+/// A broker that leads a partition with records that no follower has yet is killed, and they are lost.
+fn lose_a_tail(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(Instant, Heal)>) {
+    let control = world.cluster.control();
+    let partitions =
+        knobs.topics.iter().flat_map(|(topic, count)| (0..*count).map(move |index| (topic, index)));
+    let states = partitions.filter_map(|(topic, index)| control.partition(topic, index));
+    let tails = states.filter(|state| state.log_end_offset > state.high_watermark);
+    let leaders: Vec<BrokerId> = tails.filter_map(|state| state.leader).collect();
+    let Some(broker) = leaders.get(rng.below(leaders.len() as u64) as usize).copied() else { return };
+    kill(knobs, world, broker, Tail::Lost);
+    heals.push((world.now + Duration::from_millis(10 + rng.below(4_000)), Heal::Restart(broker)));
+    world.settle_cluster();
+}
+
+/// Kills a broker.
+fn kill(knobs: &Knobs, world: &mut World, broker: BrokerId, tail: Tail) {
+    let before = written(knobs, world);
+    world.cluster.control().kill_broker(broker, tail);
+    let lost = before - written(knobs, world);
+    let what = format_args!("broker {} is killed ({tail:?}), {lost} records are lost", broker.0);
+    world.trace.note(world.now, what);
 }
 
 /// No producer gets an identity for a while; answers what ends that, and when.

@@ -98,7 +98,13 @@ impl<'a> Run<'a> {
             self.world.run_until(until)?;
             for producer in &mut self.producers {
                 if self.rng.chance(1, 3) {
-                    let count = 1 + self.rng.below(knobs.records / 10 + 1);
+                    let count = if knobs.steady {
+                        let part = (self.world.now - self.start).as_nanos() as f64
+                            / knobs.faults_for.as_nanos() as f64;
+                        ((knobs.records as f64 * part) as u64).saturating_sub(producer.sent)
+                    } else {
+                        1 + self.rng.below(knobs.records / 10 + 1)
+                    };
                     let commands = Arc::clone(&self.world.clients[producer.client].commands);
                     producer.send(
                         self.world.now,

@@ -35,6 +35,70 @@ fn the_same_seed_tells_the_same_story() {
     }
 }
 
+/// A fault that never comes would test nothing, and one that nobody feels neither.
+#[test]
+fn every_fault_comes_in_some_story_and_is_felt() {
+    let mut missing = vec![
+        "is reset",
+        "is stalled (0)",
+        "is stalled (1)",
+        "is stalled (2)",
+        "is half open",
+        "can't reach broker",
+        "nothing goes ToBroker",
+        "nothing goes ToClient",
+        "is killed (Kept)",
+        "is killed (Lost)",
+        "stops listening",
+        "all leaders rotate",
+        "LeaderHint",
+        "becomes the controller",
+        "is replaced by one with",
+        "the next answer to Produce is lost",
+        "gets no answers, and is cut off",
+        "will meet Delay",
+        "will meet CloseConnection",
+        "will meet Throttle",
+        "Throttled",
+        "will meet NeverAnswer",
+        "will meet TruncateAnswer",
+        "will meet ShiftCorrelationId",
+        "no name is resolved",
+        "the name server's answers are Empty",
+        "the name server's answers are Several",
+        "the name server's answers are Wrong",
+        "is slow",
+        "metadata is frozen",
+        "forgets fetch sessions",
+        "FETCH_SESSION_ID_NOT_FOUND",
+        "sleeps for",
+        "the wall clocks jump",
+        "nobody gets an identity",
+        "RenewIdentity",
+        "a batch will be answered MESSAGE_TOO_LARGE",
+        "MESSAGE_TOO_LARGE, -1",
+        "NOT_LEADER_OR_FOLLOWER, -1",
+        "NOT_ENOUGH_REPLICAS, -1",
+        "loses what is before",
+        "is elected and has no more than",
+        "is deleted",
+        "UNKNOWN_TOPIC_ID",
+        "OFFSET_OUT_OF_RANGE",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+    ];
+    let mut lost = 0;
+    for seed in [2, 7, 14, 16, 21, 22, 24, 34, 36, 37, 38, 45, 51, 60, 63, 66, 80] {
+        let trace = run(&Knobs::from_seed(seed), true).trace;
+        missing.retain(|what| !trace.iter().any(|line| line.contains(what)));
+        lost += trace.iter().filter(|line| line.contains("(Lost), ") && !line.contains(" 0 records")).count();
+        if missing.is_empty() && lost > 0 {
+            return;
+        }
+    }
+    panic!("{missing:?} did not happen, {lost} brokers lost records");
+}
+
 /// Seeds that once broke a promise.
 mod found {
     use super::*;
