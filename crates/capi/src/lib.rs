@@ -29,6 +29,7 @@ mod codes;
 mod conf;
 mod consume;
 mod debug;
+mod dump;
 mod error;
 mod event;
 mod fetched;

@@ -6,7 +6,7 @@ use std::{
     ptr,
 };
 
-use ottla::ClusterDescription;
+use ottla::{Admin, ClusterDescription};
 
 use crate::{
     boundary::{c_text, guarded_for, guarded_local, handle, is_no_address, malloc_text},
@@ -233,23 +233,31 @@ pub unsafe extern "C" fn rd_kafka_metadata_destroy(metadata: *const Metadata) {
     });
 }
 
-/// The cluster without its topics.
+/// What is known of the cluster, or what it says when it is asked. Without time nobody is asked.
 ///
 /// # Safety
 ///
 /// NULL or a client.
-unsafe fn cluster(rk: *const Client, timeout_ms: c_int) -> Option<ClusterDescription> {
+unsafe fn of_cluster<T>(
+    rk: *const Client,
+    timeout_ms: c_int,
+    known: impl Fn(&Admin) -> Option<T>,
+    told: impl Fn(ClusterDescription) -> Option<T>,
+) -> Option<T> {
     // SAFETY: as the caller says.
-    let client = unsafe { Client::of(rk) }?;
-    client.admin().ok()?.describe_cluster(timeout(timeout_ms)).ok()
+    let admin = unsafe { Client::of(rk) }?.admin().ok()?;
+    match known(&admin) {
+        None if timeout_ms != 0 => told(admin.describe_cluster(timeout(timeout_ms)).ok()?),
+        known => known,
+    }
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rd_kafka_clusterid(rk: *const Client, timeout_ms: c_int) -> *mut c_char {
     guarded_for(rk, ptr::null_mut(), || {
-        // SAFETY: as the caller says.
-        let id = unsafe { cluster(rk, timeout_ms) }.and_then(|cluster| cluster.cluster_id);
+        // SAFETY: NULL or a client, says the caller.
+        let id = unsafe { of_cluster(rk, timeout_ms, Admin::cached_cluster_id, |told| told.cluster_id) };
         id.map_or(ptr::null_mut(), |id| malloc_text(id.as_bytes()))
     })
 }
@@ -259,15 +267,9 @@ pub unsafe extern "C" fn rd_kafka_clusterid(rk: *const Client, timeout_ms: c_int
 pub unsafe extern "C" fn rd_kafka_controllerid(rk: *const Client, timeout_ms: c_int) -> i32 {
     guarded_for(rk, -1, || {
         // SAFETY: NULL or a client, says the caller.
-        let Some(admin) = (unsafe { Client::of(rk) }).and_then(|client| client.admin().ok()) else {
-            return -1;
-        };
-        let known = admin.cached_controller_id();
-        if timeout_ms == 0 || known.is_some() {
-            return known.unwrap_or(-1);
-        }
-        let cluster = admin.describe_cluster(timeout(timeout_ms)).ok();
-        cluster.and_then(|cluster| cluster.controller_id).unwrap_or(-1)
+        let id =
+            unsafe { of_cluster(rk, timeout_ms, Admin::cached_controller_id, |told| told.controller_id) };
+        id.unwrap_or(-1)
     })
 }
 

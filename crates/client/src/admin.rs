@@ -366,6 +366,11 @@ impl Admin {
         self.inner.events.controller_id()
     }
 
+    /// The cluster's id as metadata named it, without asking anybody; `None` while that is not known.
+    pub fn cached_cluster_id(&self) -> Option<String> {
+        self.inner.events.cluster_id()
+    }
+
     /// The cluster's id, controller and brokers.
     pub fn describe_cluster(&self, timeout: Duration) -> Result<ClusterDescription> {
         wait(self.describe_cluster_async(timeout), timeout)?
@@ -420,6 +425,7 @@ impl Admin {
             let answer = asked.await;
             if let Ok(Ok(cluster)) = &answer {
                 events.set_controller_id(cluster.controller_id.unwrap_or(-1));
+                events.set_cluster_id(cluster.cluster_id.as_deref());
             }
             answer
         }

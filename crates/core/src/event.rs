@@ -39,7 +39,7 @@ pub struct Throttle {
 }
 
 /// Events on their way to the application. At most [`EventQueue::LIMIT`]: when nobody reads, the oldest are dropped.
-/// And what the cluster said last of its controller, for those who don't want to ask.
+/// And what the cluster said last of itself and its controller, for those who don't want to ask.
 #[derive(Debug)]
 pub struct EventQueue {
     state: Mutex<State>,
@@ -56,6 +56,7 @@ impl Default for EventQueue {
 struct State {
     events: VecDeque<Event>,
     wakers: Vec<Waker>,
+    cluster_id: Option<String>,
 }
 
 impl EventQueue {
@@ -88,6 +89,19 @@ impl EventQueue {
     /// Somebody was told who the controller is, or that it is not known: -1.
     pub fn set_controller_id(&self, id: i32) {
         self.controller_id.store(id, Ordering::Relaxed);
+    }
+
+    /// The cluster's id, as metadata named it; `None` while none did.
+    pub fn cluster_id(&self) -> Option<String> {
+        self.state.lock().cluster_id.clone()
+    }
+
+    /// Somebody was told the cluster's id.
+    pub fn set_cluster_id(&self, id: Option<&str>) {
+        let mut state = self.state.lock();
+        if id.is_some() && state.cluster_id.as_deref() != id {
+            state.cluster_id = id.map(str::to_owned);
+        }
     }
 
     /// How many events wait.

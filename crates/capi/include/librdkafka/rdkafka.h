@@ -1848,7 +1848,7 @@ void rd_kafka_group_list_destroy(const struct rd_kafka_group_list *grplist);
 RD_EXPORT
 int rd_kafka_brokers_add(rd_kafka_t *rk, const char *brokerlist);
 
-/** Brokers learned ids. Not there yet. */
+/** The ids of the brokers that the client knows, sorted, in memory that free() takes; NULL and 0 while it knows none. */
 RD_EXPORT
 int32_t *rd_kafka_brokers_learned_ids(rd_kafka_t *rk, size_t *cntp);
 
@@ -1872,7 +1872,7 @@ void rd_kafka_log_syslog(const rd_kafka_t *rk, int level, const char *fac, const
 RD_EXPORT
 int rd_kafka_outq_len(rd_kafka_t *rk);
 
-/** Prints the state of a client for people. Not there yet. */
+/** Prints the state of a client for people: its queues, its brokers and its partitions, a line each. */
 RD_EXPORT
 void rd_kafka_dump(FILE *fp, rd_kafka_t *rk);
 

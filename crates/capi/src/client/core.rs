@@ -11,7 +11,7 @@ use std::{
 
 use ottla::{
     Admin, Config, ConfigError, Consumer, DeliverySink, Error, ErrorKind, PartitionChoice, Partitioner,
-    Producer, Purge,
+    Producer, Purge, Statistics,
 };
 
 use super::{Client, serve::EventWaker};
@@ -167,6 +167,14 @@ impl Client {
     /// Why a new topic of this client can't have this configuration, if it can't.
     pub(crate) fn check_topic_conf(&self, conf: &TopicConf) -> Result<(), ConfigError> {
         if self.is_consumer { Ok(()) } else { ottla::check_topic_config(&self.raw.lock(), &conf.raw) }
+    }
+
+    /// What was counted so far; `None` if the I/O threads can't be asked.
+    pub(crate) fn statistics(&self) -> Option<Statistics> {
+        match self.core().ok()? {
+            Core::Producer(producer, _) => producer.statistics().ok(),
+            Core::Consumer(consumer) => consumer.statistics().ok(),
+        }
     }
 
     /// Pauses or resumes what a producer sends of partitions. On return nothing more is taken for a broker.

@@ -21,6 +21,29 @@ static void on_message(rd_kafka_message_t *message, void *opaque) {
                 called++;
 }
 
+/* The dump names the client, its brokers and what it reads. */
+static void is_described(rd_kafka_t *rk) {
+        char text[8192];
+        size_t length;
+        FILE *file = tmpfile();
+        CHECK(file != NULL);
+        if (!file)
+                return;
+        rd_kafka_dump(file, rk);
+        rd_kafka_dump(NULL, rk);
+        rd_kafka_dump(file, NULL);
+        rewind(file);
+        length = fread(text, 1, sizeof(text) - 1, file);
+        text[length] = '\0';
+        fclose(file);
+        CHECK(!strncmp(text, rd_kafka_name(rk), strlen(rd_kafka_name(rk))));
+        CHECK(strstr(text, ": consumer, client.id rdkafka, ") != NULL);
+        CHECK(strstr(text, "\n  broker ") != NULL && strstr(text, "/1: UP for ") != NULL);
+        CHECK(strstr(text, "\n  consume [1]: leader ") != NULL && strstr(text, ", next offset 2000, ") != NULL);
+        if (bad)
+                fputs(text, stderr);
+}
+
 int main(int argc, char **argv) {
         static rd_kafka_message_t *kept[COUNT];
         rd_kafka_topic_partition_list_t *list;
@@ -31,6 +54,8 @@ int main(int argc, char **argv) {
         rd_kafka_t *rk;
         int64_t low = 0, high = 0;
         char *id;
+        int32_t *ids;
+        size_t id_count = 0;
         const char *server;
         int i, count, controller, brokers = 1;
 
@@ -89,8 +114,19 @@ int main(int argc, char **argv) {
         id = rd_kafka_clusterid(rk, PATIENCE);
         CHECK(id && *id);
         rd_kafka_mem_free(rk, id);
+        /* What is known takes no time. */
+        id = rd_kafka_clusterid(rk, 0);
+        CHECK(id && *id);
+        rd_kafka_mem_free(rk, id);
         controller = rd_kafka_controllerid(rk, PATIENCE);
         CHECK(controller >= 1 && controller <= brokers);
+        ids = rd_kafka_brokers_learned_ids(rk, &id_count);
+        CHECK(ids && (int)id_count == brokers);
+        for (i = 1; ids && i < (int)id_count; i++)
+                CHECK(ids[i - 1] < ids[i]);
+        free(ids);
+        CHECK(!rd_kafka_brokers_learned_ids(rk, NULL));
+        is_described(rk);
         rd_kafka_queue_destroy(queue);
         rd_kafka_topic_partition_list_destroy(list);
         rd_kafka_topic_destroy(topic);

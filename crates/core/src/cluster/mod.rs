@@ -705,6 +705,7 @@ impl ClusterCore {
         self.brokers.trust_all();
         let Applied { errors, recreated, outdated, contradiction } = self.metadata.apply(&answer);
         self.events.set_controller_id(self.metadata.controller_id);
+        self.events.set_cluster_id(self.metadata.cluster_id.as_deref());
         self.tell_contradiction(from, contradiction);
         self.brokers.adopt_nodes(from, &self.metadata);
         let mut incomplete = outdated;
