@@ -27,8 +27,9 @@ while name not in admin.list_topics(timeout=30).topics and time.monotonic() < un
 listed = admin.list_topics(timeout=30)
 assert len(listed.topics[name].partitions) == 3, listed.topics
 
-# Producer: keys, headers, timestamps, delivery callbacks, errors
+# Producer: keys, headers, timestamps (not so old that a broker deletes the records), delivery callbacks, errors
 reports = []
+began = int(time.time() * 1000) - 60_000
 producer = Producer({"bootstrap.servers": servers, "linger.ms": 5, "compression.type": "lz4"})
 for i in range(1000):
     producer.produce(
@@ -36,7 +37,7 @@ for i in range(1000):
         value=f"value {i}",
         key=f"key {i}",
         partition=i % 3,
-        timestamp=1_700_000_000_000 + i,
+        timestamp=began + i,
         headers=[("number", str(i).encode()), ("empty", b"")],
         on_delivery=lambda error, message: reports.append((error, message.partition(), message.offset())),
     )
@@ -59,7 +60,7 @@ while ends < 3:
         continue
     i = message.offset() * 3 + message.partition()
     assert message.value() == f"value {i}".encode() and message.key() == f"key {i}".encode()
-    assert message.timestamp() == (confluent_kafka.TIMESTAMP_CREATE_TIME, 1_700_000_000_000 + i)
+    assert message.timestamp() == (confluent_kafka.TIMESTAMP_CREATE_TIME, began + i)
     assert message.headers() == [("number", str(i).encode()), ("empty", b"")], message.headers()
     values[i] = True
 assert len(values) == 1000, len(values)
@@ -67,7 +68,7 @@ assert [p.offset for p in consumer.position([TopicPartition(name, 0)])] == [334]
 consumer.seek(TopicPartition(name, 2, 330))
 batch = [message for message in consumer.consume(10, timeout=5) if not message.error()]
 assert [message.offset() for message in batch] == [330, 331, 332], batch
-found = consumer.offsets_for_times([TopicPartition(name, 0, 1_700_000_000_030)], timeout=30)
+found = consumer.offsets_for_times([TopicPartition(name, 0, began + 30)], timeout=30)
 assert found[0].offset == 10, found
 consumer.pause([TopicPartition(name, 0)])
 consumer.resume([TopicPartition(name, 0)])
