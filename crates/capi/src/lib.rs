@@ -12,7 +12,7 @@
 //!  consume ──► message: consumed messages in slabs;  offsets: stored and committed;  list, headers
 //!  background ─ the thread of background_event_cb;  log: where log lines go;  debug: what `debug` logs;  interceptors: plug-ins;  partitioners
 //!  transport ─ the application's functions for sockets and host names;  gate: until when it and interceptors are called
-//!  metadata, admin (uuid), mock
+//!  metadata, admin (uuid), mock;  dump: a client's state for people
 //!  variadic, not_yet ── functions that Rust can't write, and functions that are not there yet
 //! ```
 //!
