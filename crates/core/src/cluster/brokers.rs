@@ -136,6 +136,11 @@ impl Brokers {
         Some(key)
     }
 
+    /// A node that nobody had anything to say to yet has no owner.
+    pub(super) fn has_owner(&self, node: i32) -> bool {
+        self.by_node.contains_key(&node)
+    }
+
     /// Where an owner connects to, as `host:port`.
     pub(super) fn address(&self, key: BrokerKey) -> Option<String> {
         self.entries.get(&key).map(|entry| format!("{}:{}", entry.host, entry.port))

@@ -48,7 +48,7 @@ use crate::{
     mutation::{Mutant, Mutation},
     produce::shared::ProducerShared,
     rng::Rng,
-    stats::{Gather, StatisticsSink},
+    stats::{BrokerStatistics, Gather, StatisticsSink},
 };
 
 /// What the cluster's owner needs to know of the configuration.
@@ -453,6 +453,23 @@ impl ClusterCore {
                     }
                 }
             }
+        });
+        gather.add(|statistics| {
+            let without_owner =
+                self.metadata.nodes.iter().filter(|(node, _)| !self.brokers.has_owner(**node));
+            statistics.brokers.extend(without_owner.map(|(node, address)| {
+                let nodename = format!("{}:{}", address.host, address.port);
+                BrokerStatistics {
+                    name: format!("{nodename}/{node}"),
+                    nodeid: i64::from(*node),
+                    nodename,
+                    source: "learned",
+                    state: "INIT",
+                    tx_idle: -1,
+                    rx_idle: -1,
+                    ..BrokerStatistics::default()
+                }
+            }));
         });
         self.brokers.mail_all(|| ToBroker::Statistics(Arc::clone(&gather)));
     }

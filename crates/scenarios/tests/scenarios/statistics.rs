@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use ottla::{Consumer, Offset, Producer, Record};
+use ottla::{Admin, Consumer, Offset, Producer, Record};
 use ottla_scenarios::{Backend, PATIENCE, eventually};
 
 ottla_scenarios::run_on_all!(
@@ -17,6 +17,7 @@ ottla_scenarios::run_on_all!(
     messages_that_a_seek_made_out_of_date_are_counted,
     statistics_are_told_every_interval,
     auto_delivers_everything_and_names_its_reason,
+    brokers_that_are_known_and_not_talked_to_are_in_the_statistics,
 );
 
 fn a_producers_statistics_count_each_message_once(backend: &Backend) {
@@ -57,6 +58,30 @@ fn a_producers_statistics_count_each_message_once(backend: &Backend) {
     );
     producer.close(PATIENCE).unwrap();
     assert!(producer.statistics().is_err());
+}
+
+fn brokers_that_are_known_and_not_talked_to_are_in_the_statistics(backend: &Backend) {
+    let topic = backend.topic(1);
+    let producer = backend.producer(&[]);
+    let record = Record::new().value("v").partition(0);
+    producer.topic(&topic).send_tracked(record).unwrap().wait(PATIENCE).unwrap();
+    let statistics = producer.statistics().unwrap();
+    let nodes: Vec<i64> =
+        statistics.brokers.iter().map(|broker| broker.nodeid).filter(|id| *id >= 0).collect();
+    let admin = Admin::new(&backend.config(&[])).unwrap();
+    let mut expected: Vec<i64> =
+        admin.describe_cluster(PATIENCE).unwrap().brokers.iter().map(|broker| i64::from(broker.id)).collect();
+    expected.sort_unstable();
+    assert_eq!(sorted(nodes), expected, "each of them once");
+    let idle = statistics.brokers.iter().filter(|broker| broker.nodeid >= 0 && broker.state == "INIT");
+    assert!(
+        idle.clone().count() > 0 && idle.clone().all(|broker| (broker.tx, broker.source) == (0, "learned"))
+    );
+}
+
+fn sorted(mut numbers: Vec<i64>) -> Vec<i64> {
+    numbers.sort_unstable();
+    numbers
 }
 
 fn a_consumers_statistics_count_what_it_read(backend: &Backend) {
