@@ -18,6 +18,8 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct Fetched {
     walks: VecDeque<PieceWalk>,
+    /// What is only logged, before the records that follow it.
+    news: VecDeque<ConsumerEvent>,
     /// What comes behind the records.
     events: VecDeque<ConsumerEvent>,
     current: Option<Current>,
@@ -28,7 +30,11 @@ impl Fetched {
     pub(crate) fn add(&mut self, records: Records) {
         let (walks, events) = records.into_walks();
         self.walks.extend(walks);
+        let (events, news): (Vec<_>, Vec<_>) = events.into_iter().partition(|event| {
+            matches!(event, ConsumerEvent::EndOfPartition { .. } | ConsumerEvent::Error(_))
+        });
         self.events.extend(events);
+        self.news.extend(news);
     }
 
     /// The next record, if one was taken that the application still wants.
@@ -57,7 +63,7 @@ impl Fetched {
 
     /// The next event, as what it is for the application: asked when there are no records.
     pub(crate) fn next_event(&mut self, client: &Client) -> Option<Option<Op>> {
-        self.events.pop_front().map(|event| op_of(event, client))
+        self.news.pop_front().or_else(|| self.events.pop_front()).map(|event| op_of(event, client))
     }
 
     /// Messages that were made already, and batches that wait.
@@ -87,6 +93,9 @@ impl Fetched {
 
     #[inline(never)]
     fn next_slab(&mut self, consumer: &Consumer, client: &Client) -> bool {
+        for event in self.news.drain(..) {
+            op_of(event, client);
+        }
         while let Some(walk) = self.walks.front_mut() {
             let fetched = Arc::clone(walk.fetched());
             if !fetched.is_current() {
