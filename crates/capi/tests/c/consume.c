@@ -38,7 +38,7 @@ static void is_described(rd_kafka_t *rk) {
         fclose(file);
         CHECK(!strncmp(text, rd_kafka_name(rk), strlen(rd_kafka_name(rk))));
         CHECK(strstr(text, ": consumer, client.id rdkafka, ") != NULL);
-        CHECK(strstr(text, "\n  broker ") != NULL && strstr(text, "/1: UP for ") != NULL);
+        CHECK(strstr(text, "\n  broker ") != NULL && strstr(text, ": UP for ") != NULL);
         CHECK(strstr(text, "\n  consume [1]: leader ") != NULL && strstr(text, ", next offset 2000, ") != NULL);
         if (bad)
                 fputs(text, stderr);
