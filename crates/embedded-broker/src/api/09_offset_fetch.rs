@@ -86,7 +86,7 @@ impl Cluster {
     ) -> Result<Vec<Found>, ErrorCode> {
         self.check_group(request, group)?;
         let nothing = BTreeMap::new();
-        let offsets = self.groups.groups.get(group).map_or(&nothing, |group| &group.offsets);
+        let offsets = self.groups.get(group).map_or(&nothing, |group| &group.offsets);
         let id_of = |name: &str| {
             let topic = self.topics.by_name(name).and_then(|index| self.topics.get(index));
             topic.map_or(Uuid::ZERO, |topic| topic.id)

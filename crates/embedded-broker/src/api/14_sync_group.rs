@@ -20,7 +20,7 @@ impl Cluster {
         }
         let mut answers = GroupAnswers::default();
         let (now, waiter) = (self.now, request.waiter());
-        let answer = match self.groups.groups.get_mut(&name) {
+        let answer = match self.groups.classic_mut(&name) {
             Some(group) => group.sync(now, waiter, body, &mut answers),
             None => Some(sync_error(ErrorCode::UNKNOWN_MEMBER_ID)),
         };

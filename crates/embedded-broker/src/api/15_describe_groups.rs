@@ -8,7 +8,7 @@ use ottla_protocol::{
 use crate::{
     cluster::Cluster,
     connection::Request,
-    groups::{Group, GroupState},
+    groups::{ClassicGroup, Group, GroupKind, GroupState},
 };
 
 /// What everybody may do to a group: there are no access rules.
@@ -24,10 +24,10 @@ impl Cluster {
             DescribeGroupsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for name in body.groups {
             let checked = self.check_group(request, &name);
-            let group = self.groups.groups.get(&name);
+            let group = self.groups.get(&name);
             let mut described = match (checked, group) {
                 (Err(error_code), _) => response::Group { error_code, ..Default::default() },
-                (Ok(()), Some(group)) => describe(group),
+                (Ok(()), Some(Group { kind: GroupKind::Classic(group), .. })) => describe(group),
                 (Ok(()), None) => response::Group { group_state: "Dead".to_owned(), ..Default::default() },
             };
             if group.is_none() && checked.is_ok() && request.version >= 6 {
@@ -43,7 +43,7 @@ impl Cluster {
     }
 }
 
-fn describe(group: &Group) -> response::Group {
+fn describe(group: &ClassicGroup) -> response::Group {
     let protocol = group.protocol.clone().unwrap_or_default();
     let stable = group.state == GroupState::Stable;
     let members = group.members.iter().map(|(id, member)| {

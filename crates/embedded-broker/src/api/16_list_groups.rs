@@ -25,23 +25,23 @@ impl Cluster {
         let in_filter = |filter: &[String], is: &str| {
             filter.is_empty() || filter.iter().any(|f| f.eq_ignore_ascii_case(is))
         };
-        for (name, group) in &self.groups.groups {
+        for (name, group) in self.groups.iter() {
             if self.coordinator_of(0, name) != Some(request.broker)
-                || !in_filter(&body.states_filter, group.state.name())
-                || !in_filter(&body.types_filter, "classic")
+                || !in_filter(&body.states_filter, group.state_name())
+                || !in_filter(&body.types_filter, group.type_name())
             {
                 continue;
             }
             let mut listed = response::Group {
                 group_id: name.clone(),
-                protocol_type: group.protocol_type.clone().unwrap_or_default(),
+                protocol_type: group.protocol_type().to_owned(),
                 ..Default::default()
             };
             if request.version >= 4 {
-                listed.group_state = group.state.name().to_owned();
+                listed.group_state = group.state_name().to_owned();
             }
             if request.version >= 5 {
-                listed.group_type = "classic".to_owned();
+                listed.group_type = group.type_name().to_owned();
             }
             answer.groups.push(listed);
         }

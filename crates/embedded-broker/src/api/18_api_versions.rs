@@ -33,8 +33,8 @@ impl Cluster {
         }
         let broker = &self.brokers[&request.broker];
         for (api, _, _) in SERVED {
-            if let Some((min_version, max_version)) = advertised_versions(broker, api as i16) {
-                answer.api_keys.push(response::ApiKey { api_key: api as i16, min_version, max_version });
+            if let Some((min_version, max_version)) = advertised_versions(broker, *api as i16) {
+                answer.api_keys.push(response::ApiKey { api_key: *api as i16, min_version, max_version });
             }
         }
         answer

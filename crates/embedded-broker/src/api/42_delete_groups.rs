@@ -5,7 +5,7 @@ use ottla_protocol::{
     generated::delete_groups::{DeleteGroupsRequest, DeleteGroupsResponse, response},
 };
 
-use crate::{cluster::Cluster, connection::Request, groups::GroupState};
+use crate::{cluster::Cluster, connection::Request};
 
 impl Cluster {
     pub(crate) fn delete_groups(
@@ -16,12 +16,12 @@ impl Cluster {
         let mut answer =
             DeleteGroupsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for group_id in body.groups_names {
-            let error_code = match (self.check_group(request, &group_id), self.groups.groups.get(&group_id)) {
+            let error_code = match (self.check_group(request, &group_id), self.groups.get(&group_id)) {
                 (Err(error), _) => error,
                 (Ok(()), None) => ErrorCode::GROUP_ID_NOT_FOUND,
-                (Ok(()), Some(group)) if group.state != GroupState::Empty => ErrorCode::NON_EMPTY_GROUP,
+                (Ok(()), Some(group)) if !group.is_empty() => ErrorCode::NON_EMPTY_GROUP,
                 (Ok(()), Some(_)) => {
-                    self.groups.groups.remove(&group_id);
+                    self.groups.remove(&group_id);
                     ErrorCode::NONE
                 }
             };

@@ -73,7 +73,7 @@ pub(crate) mod produce;
 pub(crate) mod sync_group;
 
 /// What is served, in the versions that Apache Kafka 4.3.1 advertises.
-pub(crate) const SERVED: [(ApiKey, i16, i16); 27] = [
+pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::Produce, 0, 13),
     (ApiKey::Fetch, 4, 18),
     (ApiKey::ListOffsets, 1, 11),

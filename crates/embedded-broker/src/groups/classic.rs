@@ -1,4 +1,4 @@
-//! Consumer groups of the classic protocol: members join, one of them assigns, all are told; and committed offsets.
+//! A group of the classic protocol: members join, one of them assigns, all are told.
 //!
 //! A group is `Empty` without members, `PreparingRebalance` until all members have joined (again), `CompletingRebalance`
 //! until the leader has brought the assignment, and then `Stable`. Joins and syncs wait for that, as [`Pending::Group`].
@@ -14,28 +14,17 @@ use ottla_protocol::{
     time::Instant,
 };
 
-use crate::{
-    cluster::{Cluster, Timer},
-    connection::{Pending, Waiter},
-};
+use crate::connection::Waiter;
 
-/// All groups of the cluster. Which broker coordinates one is a matter of its name.
-#[derive(Debug, Default)]
-pub(crate) struct Groups {
-    pub groups: BTreeMap<String, Group>,
-    next_member: u64,
-}
-
-/// One group.
+/// A group whose members assign.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct ClassicGroup {
     pub state: GroupState,
     pub generation: i32,
     pub protocol_type: Option<String>,
     pub protocol: Option<String>,
     pub leader: Option<String>,
     pub members: BTreeMap<String, Member>,
-    pub offsets: BTreeMap<(String, i32), CommittedOffset>,
     /// Ids that were given out to be joined with, and until when they are good.
     pending_members: BTreeMap<String, Instant>,
     /// Static members: instance id to member id.
@@ -44,7 +33,6 @@ pub(crate) struct Group {
     deadline: Instant,
     /// The rebalance is the first one of a group that was empty: it always waits for its deadline.
     waits_for_more: bool,
-    timer: Option<Instant>,
 }
 
 /// Where a group is.
@@ -75,19 +63,11 @@ pub(crate) struct Member {
     order: u64,
 }
 
-/// A committed offset.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CommittedOffset {
-    pub offset: i64,
-    pub leader_epoch: i32,
-    pub metadata: Option<String>,
-}
-
 /// Answers to requests that waited.
 #[derive(Debug, Default)]
 pub(crate) struct GroupAnswers {
-    joins: Vec<(Waiter, JoinGroupResponse)>,
-    syncs: Vec<(Waiter, SyncGroupResponse)>,
+    pub joins: Vec<(Waiter, JoinGroupResponse)>,
+    pub syncs: Vec<(Waiter, SyncGroupResponse)>,
 }
 
 /// Who asks, besides what the request itself says.
@@ -117,29 +97,8 @@ impl GroupState {
     }
 }
 
-impl Groups {
-    /// The group of this name, created if there is none.
-    pub fn entry(&mut self, name: &str) -> &mut Group {
-        self.groups.entry(name.to_owned()).or_insert_with(Group::new)
-    }
-
-    /// A JoinGroup request: the answer, if it needn't wait.
-    pub fn join(
-        &mut self,
-        now: Instant,
-        initial_delay: Duration,
-        asker: Asker<'_>,
-        body: &JoinGroupRequest,
-        answers: &mut GroupAnswers,
-    ) -> Option<JoinGroupResponse> {
-        self.next_member += 1;
-        let new_id = format!("{}-{:08x}", asker.client_id, self.next_member);
-        self.entry(&body.group_id).join(now, initial_delay, asker, body, new_id, answers)
-    }
-}
-
-impl Group {
-    fn new() -> Self {
+impl ClassicGroup {
+    pub fn new() -> Self {
         Self {
             state: GroupState::Empty,
             generation: 0,
@@ -147,12 +106,10 @@ impl Group {
             protocol: None,
             leader: None,
             members: BTreeMap::new(),
-            offsets: BTreeMap::new(),
             pending_members: BTreeMap::new(),
             instances: BTreeMap::new(),
             deadline: Instant::FAR_FUTURE,
             waits_for_more: false,
-            timer: None,
         }
     }
 
@@ -268,7 +225,6 @@ impl Group {
 
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Instant, answers: &mut GroupAnswers) {
-        self.timer = self.timer.filter(|timer| *timer > now);
         self.pending_members.retain(|_, expires| *expires > now);
         let is_gone = |member: &Member| member.expires <= now && !member.waits();
         let gone = self.members.iter().filter(|(_, member)| is_gone(member)).map(|(id, _)| id.clone());
@@ -291,18 +247,15 @@ impl Group {
         self.complete_join_if_all_are_there(now, answers);
     }
 
-    /// When the group has to be looked at next, if that wasn't arranged for already.
-    pub fn next_timer(&mut self) -> Option<Instant> {
+    /// When the group has to be looked at next, if at all.
+    pub fn next_due(&self) -> Option<Instant> {
         let expiries = self.members.values().filter(|member| !member.waits()).map(|member| member.expires);
         let next = expiries.chain(self.pending_members.values().copied()).chain([self.deadline]).min()?;
-        if next == Instant::FAR_FUTURE || self.timer.is_some_and(|timer| timer <= next) {
-            return None;
-        }
-        self.timer = Some(next);
-        Some(next)
+        (next != Instant::FAR_FUTURE).then_some(next)
     }
 
-    fn join(
+    /// A JoinGroup request: the answer, if it needn't wait.
+    pub fn join(
         &mut self,
         now: Instant,
         initial_delay: Duration,
@@ -632,36 +585,6 @@ impl Group {
             self.leader = None;
         }
         Some(member)
-    }
-}
-
-impl Cluster {
-    /// A group's time has come.
-    pub(crate) fn group_timeout(&mut self, name: &str) {
-        let mut answers = GroupAnswers::default();
-        if let Some(group) = self.groups.groups.get_mut(name) {
-            group.handle_timeout(self.now, &mut answers);
-        }
-        self.settle_group(name, answers);
-    }
-
-    /// Sends the answers that a change of a group made possible, and sees to its timer.
-    pub(crate) fn settle_group(&mut self, name: &str, answers: GroupAnswers) {
-        for (waiter, mut response) in answers.joins {
-            if let Some(Pending::Group(request)) = self.take_pending(waiter) {
-                response.throttle_time_ms = request.throttle_ms();
-                self.answer_with(&request, &response);
-            }
-        }
-        for (waiter, mut response) in answers.syncs {
-            if let Some(Pending::Group(request)) = self.take_pending(waiter) {
-                response.throttle_time_ms = request.throttle_ms();
-                self.answer_with(&request, &response);
-            }
-        }
-        if let Some(at) = self.groups.groups.get_mut(name).and_then(Group::next_timer) {
-            self.timers.set(at, Timer::Group(name.to_owned()));
-        }
     }
 }
 
