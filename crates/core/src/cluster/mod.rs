@@ -517,6 +517,7 @@ impl ClusterCore {
         use crate::fetch::coordinator::FetchCoordinatorOutput as Output;
         match output {
             Output::RefreshMetadata => self.refresh_now(now),
+            Output::RefreshMetadataSoon => self.refresh_soon(now),
             Output::ToNode(node, mail) => {
                 if let Some(key) = self.brokers.of_node(node, &self.metadata) {
                     self.brokers.mail(key, ToBroker::Fetch(mail));

@@ -5,10 +5,15 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
-    generated::metadata::{
-        MetadataResponse,
-        response::{Broker, Partition, Topic},
+    error_code::ErrorCode,
+    generated::{
+        list_offsets::{self, ListOffsetsRequest, ListOffsetsResponse},
+        metadata::{
+            MetadataResponse,
+            response::{Broker, Partition, Topic},
+        },
     },
+    primitive::Reader,
     uuid::Uuid,
 };
 
@@ -24,6 +29,10 @@ use crate::{
     },
     error::{Error, ErrorKind},
     event::{Event, EventQueue},
+    fetch::{
+        position::Offset,
+        shared::{ConsumerSettings, ConsumerShared},
+    },
     machine::Instant,
     mail::{BrokerKey, ToBroker, ToCluster},
     produce::{
@@ -38,7 +47,8 @@ use crate::{
     wake::WakeHandle,
 };
 
-const VERSION: i16 = 12;
+const METADATA_VERSION: i16 = 12;
+const LIST_OFFSETS_VERSION: i16 = 7;
 
 fn at(millis: u64) -> Instant {
     Instant::from_nanos(millis * 1_000_000)
@@ -60,10 +70,14 @@ struct Script {
     events: Arc<EventQueue>,
     reports: Arc<Reports>,
     shared: Arc<ProducerShared>,
+    consumer: Arc<ConsumerShared>,
+    commands: Arc<CommandQueue>,
     answer: MetadataResponse,
     /// Where the owners connect to.
     addresses: BTreeMap<BrokerKey, (String, u16)>,
     metadata_requests: usize,
+    /// Questions about offsets, which nobody answers but with NOT_LEADER_OR_FOLLOWER.
+    lookups: usize,
     /// What the brokers' owners were given.
     partitions: BTreeMap<(Arc<str>, i32), Box<PartitionProducer>>,
     /// Owners that were told another address.
@@ -86,17 +100,21 @@ impl Script {
         let events = Arc::new(EventQueue::default());
         let settings = ClusterSettings { bootstrap: vec![("seed".into(), 9092)], ..Default::default() };
         let (queue, told) = (Arc::clone(&commands), Arc::clone(&events));
-        let core =
-            ClusterCore::new(settings, Some(Arc::clone(&shared)), None, queue, told, Rng::from_seed(2));
+        let consumer = Arc::new(ConsumerShared::new(ConsumerSettings::default()));
+        let (producing, consuming) = (Some(Arc::clone(&shared)), Some(Arc::clone(&consumer)));
+        let core = ClusterCore::new(settings, producing, consuming, queue, told, Rng::from_seed(2));
         let mut script = Self {
             now: at(1),
             core,
             events,
             reports,
             shared: Arc::clone(&shared),
+            consumer,
+            commands: Arc::clone(&commands),
             answer,
             addresses: BTreeMap::new(),
             metadata_requests: 0,
+            lookups: 0,
             partitions: BTreeMap::new(),
             moved: Vec::new(),
             dead: None,
@@ -130,14 +148,29 @@ impl Script {
                     self.core.handle_mail(self.now, key, ToCluster::Up);
                 }
                 ClusterOutput::ToBroker(key, ToBroker::Request(request)) => {
-                    assert_eq!(request.api, ApiKey::Metadata);
-                    self.metadata_requests += 1;
                     let mut bytes = Vec::new();
-                    self.answer.encode(VERSION, &mut bytes).expect("it can be encoded");
+                    let version = match request.api {
+                        ApiKey::Metadata => {
+                            self.metadata_requests += 1;
+                            self.answer.encode(METADATA_VERSION, &mut bytes).expect("it can be encoded");
+                            METADATA_VERSION
+                        }
+                        ApiKey::ListOffsets => {
+                            self.lookups += 1;
+                            let mut asked = Vec::new();
+                            (request.encode)(LIST_OFFSETS_VERSION, &mut asked).expect("it can be encoded");
+                            let asked =
+                                ListOffsetsRequest::decode(&mut Reader::new(&asked), LIST_OFFSETS_VERSION);
+                            let refusal = refusal(&asked.expect("it can be decoded"));
+                            refusal.encode(LIST_OFFSETS_VERSION, &mut bytes).expect("it can be encoded");
+                            LIST_OFFSETS_VERSION
+                        }
+                        other => panic!("{}", other.name()),
+                    };
                     let request_then = InFlight {
                         correlation_id: 1,
                         api: request.api,
-                        version: VERSION,
+                        version,
                         tag: RequestTag::Cluster(request.token),
                         payload: Payload::Bytes(Vec::new()),
                         expects_answer: true,
@@ -210,6 +243,20 @@ impl Script {
             .map(|error| error.to_string())
             .collect()
     }
+}
+
+/// The broker does not lead what it is asked about.
+fn refusal(asked: &ListOffsetsRequest) -> ListOffsetsResponse {
+    use list_offsets::response::{Partition, Topic};
+    let topics = asked.topics.iter().map(|topic| {
+        let partitions = topic.partitions.iter().map(|partition| Partition {
+            partition_index: partition.partition_index,
+            error_code: ErrorCode::NOT_LEADER_OR_FOLLOWER,
+            ..Partition::default()
+        });
+        Topic { name: topic.name.clone(), partitions: partitions.collect() }
+    });
+    ListOffsetsResponse { topics: topics.collect(), ..ListOffsetsResponse::default() }
 }
 
 fn metadata(brokers: &[(i32, &str, i32)], leader_id: i32) -> MetadataResponse {
@@ -409,4 +456,29 @@ fn partitions_that_are_added_are_sent_to_from_then_on_and_those_before_keep_what
         (0..6).filter(|partition| queued(*partition) > counts[*partition as usize]).count()
     };
     (0..20).for_each(|n| assert_eq!(of_one_key(n), 1, "a key's records go one way"));
+}
+
+#[test]
+fn partitions_whose_offsets_nobody_tells_ask_together_however_many_they_are() {
+    const PARTITIONS: i32 = 36;
+    let mut answer = metadata(&[(1, "seed", 9092), (2, "two", 9092)], 2);
+    let partition = answer.topics[0].partitions[0].clone();
+    answer.topics[0].partitions = (0..PARTITIONS)
+        .map(|partition_index| Partition { partition_index, ..partition.clone() })
+        .collect();
+    let mut script = Script::new(answer);
+    for partition in 0..PARTITIONS {
+        let start = script.consumer.incremental_assign(&[(Arc::from("t"), partition, Offset::Beginning)]);
+        script.commands.push(Command::Fetch(start));
+        script.core.handle_wake(script.now);
+        script.settle();
+        script.run_for(Duration::from_millis(3));
+    }
+    script.run_for(Duration::from_secs(1));
+    let (metadata_requests, lookups) = (script.metadata_requests, script.lookups);
+    script.run_for(Duration::from_secs(10));
+    let metadata_requests = script.metadata_requests - metadata_requests;
+    let lookups = script.lookups - lookups;
+    assert!((50..=150).contains(&metadata_requests), "{metadata_requests} in 10 s, with a back-off of 100 ms");
+    assert_eq!(lookups, metadata_requests, "one question to the leader for each");
 }

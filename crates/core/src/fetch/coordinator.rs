@@ -68,6 +68,8 @@ pub struct FetchCoordinator {
     /// When to look at partitions that have to wait.
     delayed: BTreeSet<(Instant, Arc<str>, i32)>,
     wants_metadata: bool,
+    /// A broker's refusal says that the metadata is old.
+    wants_metadata_soon: bool,
     /// The nodes that partitions were given to.
     fetched_from: BTreeSet<i32>,
     outputs: VecDeque<FetchCoordinatorOutput>,
@@ -76,8 +78,10 @@ pub struct FetchCoordinator {
 /// What the coordinator wants from the cluster's owner.
 #[derive(Debug)]
 pub enum FetchCoordinatorOutput {
-    /// Something needs newer metadata.
+    /// Something needs metadata that nobody asked for yet.
     RefreshMetadata,
+    /// A broker refused what the metadata led to: newer ones are needed, after a back-off that all share.
+    RefreshMetadataSoon,
     /// Mail for the owner of a node's connection.
     ToNode(i32, FetchMail),
     /// A request; its number comes back with the answer.
@@ -177,6 +181,7 @@ impl FetchCoordinator {
             refused: BTreeSet::new(),
             delayed: BTreeSet::new(),
             wants_metadata: false,
+            wants_metadata_soon: false,
             fetched_from: BTreeSet::new(),
             shared,
             entries: BTreeMap::new(),
@@ -397,8 +402,11 @@ impl FetchCoordinator {
                 FetchCoordinatorOutput::Request(number * ASKERS + CHECKS, Route::Node(leader), request);
             self.outputs.push_back(output);
         }
-        if wants_metadata {
+        let soon = self.lookups.take_wants_metadata_soon() | std::mem::take(&mut self.wants_metadata_soon);
+        if wants_metadata || soon && self.shared.settings.mutation.is(Mutant::LookupWithoutBackoff) {
             self.outputs.push_back(FetchCoordinatorOutput::RefreshMetadata);
+        } else if soon {
+            self.outputs.push_back(FetchCoordinatorOutput::RefreshMetadataSoon);
         }
     }
 
@@ -675,7 +683,7 @@ impl FetchCoordinator {
             EpochAnswer::Later { refresh } => {
                 if refresh {
                     entry.place = Place::HereUntilMetadata;
-                    self.wants_metadata = true;
+                    self.wants_metadata_soon = true;
                 }
                 let at = now + self.shared.settings.retry_backoff;
                 self.delay(key, at);
@@ -796,7 +804,8 @@ impl FetchCoordinator {
         if may_be_another_topic {
             entry.reset_pending = true;
             entry.place = Place::HereUntilMetadata;
-            self.wants_metadata = true;
+            self.wants_metadata |= !wait;
+            self.wants_metadata_soon |= wait;
         } else {
             self.reset(now, &key);
         }
@@ -967,6 +976,7 @@ mod tests {
             while let Some(output) = self.coordinator.poll_output() {
                 wants.push(match output {
                     FetchCoordinatorOutput::RefreshMetadata => "refresh".to_owned(),
+                    FetchCoordinatorOutput::RefreshMetadataSoon => "refresh soon".to_owned(),
                     FetchCoordinatorOutput::Request(_, route, request) => {
                         format!("{} {route:?}", request.api.name())
                     }
@@ -1170,7 +1180,7 @@ mod tests {
         let mut partition = script.back(5);
         partition.topic_id = Uuid([1; 16]);
         script.coordinator.handle_reply(NOW, FetchReply::OutOfRange(partition));
-        assert_eq!(script.wants(), ["refresh"], "it may be another topic by now");
+        assert_eq!(script.wants(), ["refresh soon"], "it may be another topic by now");
         assert!(script.coordinator.poll_timeout().is_some_and(|at| at > NOW));
     }
 

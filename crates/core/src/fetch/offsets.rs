@@ -83,7 +83,10 @@ pub(crate) struct OffsetLookups {
     next_request: u64,
     /// Something changed since the last look at the leaders.
     dirty: bool,
+    /// When those are asked again that don't need newer metadata for it.
+    next_retry: Instant,
     wants_metadata: bool,
+    wants_metadata_soon: bool,
     requests: VecDeque<(u64, i32, RoutedRequest)>,
     finished: VecDeque<(LookupId, Result<ListedOffset, Error>)>,
     queries: BTreeMap<u64, Query>,
@@ -118,8 +121,8 @@ enum LookupState {
     Due,
     /// To be asked with metadata that is newer than now.
     AfterMetadata,
-    /// To be asked again then, with newer metadata if so.
-    Later { at: Instant, refresh: bool },
+    /// To be asked again then.
+    Later { at: Instant },
     /// In a request.
     Asked,
 }
@@ -144,7 +147,9 @@ impl OffsetLookups {
             asked: BTreeMap::new(),
             next_request: 0,
             dirty: false,
+            next_retry: Instant::ZERO,
             wants_metadata: false,
+            wants_metadata_soon: false,
             requests: VecDeque::new(),
             finished: VecDeque::new(),
             queries: BTreeMap::new(),
@@ -266,9 +271,15 @@ impl OffsetLookups {
         self.finished.pop_front()
     }
 
-    /// True, once, if newer metadata is needed.
+    /// True, once, if metadata is needed that nobody asked for yet.
     pub(crate) fn take_wants_metadata(&mut self) -> bool {
         std::mem::take(&mut self.wants_metadata)
+    }
+
+    /// True, once, if a broker's refusal says that the metadata is old. All lookups share the wait for newer one: if each
+    /// waited for itself, a client would ask more often the more partitions it has.
+    pub(crate) fn take_wants_metadata_soon(&mut self) -> bool {
+        std::mem::take(&mut self.wants_metadata_soon)
     }
 
     /// New metadata came; true if some leader is still unknown.
@@ -381,12 +392,11 @@ impl OffsetLookups {
         for (id, lookup) in &mut self.lookups {
             if lookup.deadline.is_some_and(|deadline| deadline <= now) {
                 late.push(*id);
-            } else if let LookupState::Later { at, refresh } = lookup.state
+            } else if let LookupState::Later { at } = lookup.state
                 && at <= now
             {
-                lookup.state = if refresh { LookupState::AfterMetadata } else { LookupState::Due };
-                self.wants_metadata |= refresh;
-                self.dirty |= !refresh;
+                lookup.state = LookupState::Due;
+                self.dirty = true;
             }
         }
         for id in late {
@@ -402,7 +412,7 @@ impl OffsetLookups {
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         self.lookups.values().fold(None, |deadline, lookup| {
             let later = match lookup.state {
-                LookupState::Later { at, .. } => Some(at),
+                LookupState::Later { at } => Some(at),
                 _ => None,
             };
             earliest(deadline, earliest(later, lookup.deadline))
@@ -473,7 +483,15 @@ impl OffsetLookups {
     fn retry(&mut self, now: Instant, id: LookupId, error: Error, refresh: bool) {
         let Some(lookup) = self.lookups.get_mut(&id) else { return };
         lookup.last_error = Some(error);
-        lookup.state = LookupState::Later { at: now + self.retry_backoff, refresh };
+        if refresh {
+            lookup.state = LookupState::AfterMetadata;
+            self.wants_metadata_soon = true;
+        } else {
+            if self.next_retry <= now {
+                self.next_retry = now + self.retry_backoff;
+            }
+            lookup.state = LookupState::Later { at: self.next_retry };
+        }
     }
 
     fn fail(&mut self, id: LookupId, error: Error) {
@@ -556,8 +574,7 @@ mod tests {
         let mut lookups = OffsetLookups::new(0, Duration::from_secs(1), Duration::from_millis(100));
         let id = lookups.start(Instant::ZERO, &Arc::from("t"), 0, OffsetSpec::Earliest, None);
         lookups.handle_refusal(Instant::ZERO, id, ErrorCode::UNKNOWN_LEADER_EPOCH);
-        assert!(!lookups.take_wants_metadata(), "after the back-off");
-        lookups.handle_timeout(Instant::ZERO + Duration::from_secs(1));
-        assert!(lookups.take_wants_metadata());
+        assert!(!lookups.take_wants_metadata(), "not before the back-off");
+        assert!(lookups.take_wants_metadata_soon());
     }
 }

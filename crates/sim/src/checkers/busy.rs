@@ -33,8 +33,8 @@ pub struct Rates {
 
 /// Connections in a second, with up to five brokers and as many bootstrap servers, each with its own back-off of 100 ms.
 const CONNECTS: usize = 120;
-/// Questions about offsets in a second: of each of 36 partitions one per back-off of 100 ms, and some for seeks.
-const LOOKUPS: usize = 500;
+/// Questions about offsets in a second: to each of five brokers one per back-off of 100 ms, and those of seeks.
+const LOOKUPS: usize = 300;
 /// Questions of one kind about the cluster in a second.
 const QUESTIONS: usize = 100;
 /// Identities that are asked for in a second, one per back-off of 100 ms, and one for each that was found to be wrong.
