@@ -197,4 +197,10 @@ mod found {
             assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
         }
     }
+
+    #[test]
+    fn partitions_whose_offsets_nobody_tells_do_not_ask_for_metadata_each_by_itself() {
+        let seed = 1_795_280_122_554_531_112;
+        assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
+    }
 }

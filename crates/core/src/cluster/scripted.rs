@@ -463,9 +463,8 @@ fn partitions_whose_offsets_nobody_tells_ask_together_however_many_they_are() {
     const PARTITIONS: i32 = 36;
     let mut answer = metadata(&[(1, "seed", 9092), (2, "two", 9092)], 2);
     let partition = answer.topics[0].partitions[0].clone();
-    answer.topics[0].partitions = (0..PARTITIONS)
-        .map(|partition_index| Partition { partition_index, ..partition.clone() })
-        .collect();
+    answer.topics[0].partitions =
+        (0..PARTITIONS).map(|partition_index| Partition { partition_index, ..partition.clone() }).collect();
     let mut script = Script::new(answer);
     for partition in 0..PARTITIONS {
         let start = script.consumer.incremental_assign(&[(Arc::from("t"), partition, Offset::Beginning)]);
@@ -479,6 +478,9 @@ fn partitions_whose_offsets_nobody_tells_ask_together_however_many_they_are() {
     script.run_for(Duration::from_secs(10));
     let metadata_requests = script.metadata_requests - metadata_requests;
     let lookups = script.lookups - lookups;
-    assert!((50..=150).contains(&metadata_requests), "{metadata_requests} in 10 s, with a back-off of 100 ms");
+    assert!(
+        (50..=150).contains(&metadata_requests),
+        "{metadata_requests} in 10 s, with a back-off of 100 ms"
+    );
     assert_eq!(lookups, metadata_requests, "one question to the leader for each");
 }
