@@ -70,7 +70,10 @@ pub enum ToCluster {
     /// The connection failed.
     Down(Error),
     /// The connection was closed while nobody needed it.
-    Idle,
+    Idle {
+        /// The broker closed it, and is connected to again: it may be gone.
+        looks_again: bool,
+    },
     /// The answer to a request.
     Answer {
         /// The request's number.

@@ -132,6 +132,8 @@ pub struct Connection {
     throttled_until: Option<Instant>,
     backoff: Backoff,
     last_activity: Instant,
+    /// Something was asked on this connection, and not only for the versions.
+    was_used: bool,
     outputs: VecDeque<ConnectionOutput>,
     counters: Box<ConnectionCounters>,
     rng: Rng,
@@ -213,7 +215,10 @@ pub enum ConnectionOutput {
     /// Requests can be sent.
     Up,
     /// The connection was closed, by either side, while nothing was under way.
-    Idle,
+    Idle {
+        /// The peer closed it, and is connected to again: it may be gone.
+        looks_again: bool,
+    },
     /// The connection failed. Requests that were in flight come with it, and whether bytes of each may have left.
     Down {
         /// Why.
@@ -280,6 +285,7 @@ impl Connection {
             answered: false,
             throttled_until: None,
             last_activity: Instant::ZERO,
+            was_used: false,
             outputs: VecDeque::new(),
             counters: Box::default(),
             rng,
@@ -561,7 +567,13 @@ impl Connection {
             }
             // Brokers and load balancers close what nobody uses. Who closes at once is another matter.
             State::Ready if self.in_flight.is_empty() && now - self.last_activity >= QUIET => {
-                self.become_idle();
+                // Or they are gone, and nobody would hear of it before they are needed. Once is enough: who closes again what
+                // was not used is alive.
+                let looks_again = self.was_used;
+                self.become_idle(looks_again);
+                if looks_again {
+                    self.want(now);
+                }
             }
             State::Ready => self.fail(now, Error::new(ErrorKind::Disconnected, reason)),
             State::Idle | State::BackingOff { .. } | State::Resolving { .. } => {}
@@ -616,7 +628,7 @@ impl Connection {
                     && idle_at <= now
                 {
                     self.counters.disconnects += 1;
-                    self.become_idle();
+                    self.become_idle(false);
                 }
             }
             _ => {}
@@ -723,6 +735,7 @@ impl Connection {
     }
 
     fn start(&mut self, now: Instant) {
+        self.was_used = false;
         let fresh = self.resolved_at.is_some_and(|at| now - at < self.settings.address_ttl);
         if fresh && !self.addresses.is_empty() {
             self.untried_addresses = self.addresses.len();
@@ -878,12 +891,12 @@ impl Connection {
         self.in_flight.drain()
     }
 
-    fn become_idle(&mut self) {
+    fn become_idle(&mut self, looks_again: bool) {
         self.state = State::Idle;
         self.wanted = false;
         self.incoming.reset();
         self.outputs.push_back(ConnectionOutput::Close);
-        self.outputs.push_back(ConnectionOutput::Idle);
+        self.outputs.push_back(ConnectionOutput::Idle { looks_again });
     }
 
     fn idle_at(&self) -> Option<Instant> {
@@ -926,6 +939,7 @@ impl Connection {
         expects_answer: bool,
         timeout: Duration,
     ) {
+        self.was_used |= api != ApiKey::ApiVersions;
         self.in_flight.push(InFlight {
             correlation_id,
             api,

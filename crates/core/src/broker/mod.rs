@@ -336,9 +336,9 @@ impl BrokerCore {
                     }
                     self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Up));
                 }
-                ConnectionOutput::Idle => {
+                ConnectionOutput::Idle { looks_again } => {
                     changed = true;
-                    self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Idle));
+                    self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Idle { looks_again }));
                 }
                 ConnectionOutput::Down { error, lost } => {
                     changed = true;

@@ -40,6 +40,8 @@ struct BrokerEntry {
     up: bool,
     /// The last attempt to connect failed, or the connection did.
     failed: bool,
+    /// It closed the connection while nothing was under way, and is connected to again to see whether it is there.
+    looked_at: bool,
     /// Not asked by chance any more: it belongs to what was given up for the bootstrap servers.
     given_up: bool,
 }
@@ -49,6 +51,8 @@ struct BrokerEntry {
 pub(super) struct Loss {
     /// Requests could be sent there before.
     pub(super) was_up: bool,
+    /// It closed an idle connection, and can't be connected to any more.
+    pub(super) was_idle: bool,
     /// So many servers failed, and with this one all did; said once.
     pub(super) all_down: Option<usize>,
 }
@@ -157,16 +161,18 @@ impl Brokers {
         if let Some(entry) = self.entries.get_mut(&from) {
             entry.up = true;
             entry.failed = false;
+            entry.looked_at = false;
         }
         self.candidate = None;
         self.failures_since_up = 0;
         self.all_down_told = false;
     }
 
-    /// A connection that nobody needed was closed.
-    pub(super) fn handle_idle(&mut self, from: BrokerKey) {
+    /// A connection that nobody needed was closed, and is made again if it `looks_again`.
+    pub(super) fn handle_idle(&mut self, from: BrokerKey, looks_again: bool) {
         if let Some(entry) = self.entries.get_mut(&from) {
             entry.up = false;
+            entry.looked_at = looks_again;
         }
     }
 
@@ -193,13 +199,14 @@ impl Brokers {
     pub(super) fn handle_down(&mut self, from: BrokerKey, metadata: &Metadata) -> Option<Loss> {
         let entry = self.entries.get_mut(&from)?;
         let was_up = std::mem::replace(&mut entry.up, false);
+        let was_idle = std::mem::replace(&mut entry.looked_at, false);
         entry.failed = true;
         self.failures_since_up += 1;
         let all_down = !was_up
             && self.failures_since_up >= self.candidates(metadata)
             && !self.any_up()
             && !std::mem::replace(&mut self.all_down_told, true);
-        Some(Loss { was_up, all_down: all_down.then_some(self.failures_since_up) })
+        Some(Loss { was_up, was_idle, all_down: all_down.then_some(self.failures_since_up) })
     }
 
     /// The driver dropped an owner.
@@ -351,8 +358,17 @@ impl Brokers {
     fn start(&mut self, host: String, port: u16, node_id: Option<i32>) -> BrokerKey {
         let key = BrokerKey(self.next_key);
         self.next_key += 1;
-        self.entries
-            .insert(key, BrokerEntry { host: host.clone(), port, up: false, failed: false, given_up: false });
+        self.entries.insert(
+            key,
+            BrokerEntry {
+                host: host.clone(),
+                port,
+                up: false,
+                failed: false,
+                looked_at: false,
+                given_up: false,
+            },
+        );
         let rng = self.rng.fork();
         self.outputs.push_back(ClusterOutput::StartBroker { key, host, port, node_id, rng });
         if self.closing {

@@ -281,7 +281,7 @@ impl ClusterCore {
         match mail {
             ToCluster::Up => self.handle_up(from),
             ToCluster::Down(error) => self.handle_down(now, from, error),
-            ToCluster::Idle => self.brokers.handle_idle(from),
+            ToCluster::Idle { looks_again } => self.brokers.handle_idle(from, looks_again),
             ToCluster::Answer { token, result } => self.handle_answer(now, from, token, result),
             ToCluster::ReleasedProducer(partition) => {
                 if let Some(producer) = &mut self.producer {
@@ -604,7 +604,7 @@ impl ClusterCore {
         self.events.push(Event::Error(error.clone()));
         // Its partitions may have moved. A cluster takes seconds to notice that a broker is gone, so every attempt to connect
         // that fails asks again. Whoever is only tried in search of somebody is nobody's reason to ask.
-        if loss.was_up || has_partitions || self.brokers.any_up() {
+        if loss.was_up || loss.was_idle || has_partitions || self.brokers.any_up() {
             self.refresh_soon(now);
         }
         if let Some(tried) = loss.all_down {

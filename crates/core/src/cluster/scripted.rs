@@ -84,6 +84,8 @@ struct Script {
     moved: Vec<(BrokerKey, String, u16)>,
     /// Whom nobody can connect to.
     dead: Option<BrokerKey>,
+    /// Whom nobody can connect to since all brokers died, and who was to be connected to.
+    tried_in_vain: Option<Vec<BrokerKey>>,
 }
 
 impl Script {
@@ -118,6 +120,7 @@ impl Script {
             partitions: BTreeMap::new(),
             moved: Vec::new(),
             dead: None,
+            tried_in_vain: None,
         };
         let topic = shared.topic("t").0;
         shared.send(&topic, script.now, 0, &Record::new().value("x"), None).expect("there is room");
@@ -196,9 +199,10 @@ impl Script {
                     self.moved.push((key, host, port));
                 }
                 ClusterOutput::ToBroker(key, ToBroker::Connect) if Some(key) == self.dead => self.refuse(key),
-                ClusterOutput::ToBroker(key, ToBroker::Connect) => {
-                    self.core.handle_mail(self.now, key, ToCluster::Up);
-                }
+                ClusterOutput::ToBroker(key, ToBroker::Connect) => match &mut self.tried_in_vain {
+                    Some(tried) => tried.push(key),
+                    None => self.core.handle_mail(self.now, key, ToCluster::Up),
+                },
                 ClusterOutput::ToBroker(..) | ClusterOutput::Done => {}
             }
         }
@@ -370,10 +374,41 @@ fn a_leader_that_is_gone_when_somebody_writes_after_a_long_silence_is_asked_abou
     script.answer.topics[0].partitions[0].leader_epoch = 4;
     // Nobody used the connections, and all were closed.
     let all: Vec<BrokerKey> = script.addresses.keys().copied().collect();
-    all.into_iter().for_each(|key| script.core.handle_mail(script.now, key, ToCluster::Idle));
+    all.into_iter()
+        .for_each(|key| script.core.handle_mail(script.now, key, ToCluster::Idle { looks_again: false }));
     script.refuse(leader);
     script.run_for(Duration::from_secs(1));
     assert_eq!(script.core.metadata().leader("t", 0), Some((1, 4)));
+}
+
+#[test]
+fn brokers_that_all_die_while_nobody_needs_them_are_told_and_that_all_are_down() {
+    let brokers = [(1, "seed", 9092), (2, "two", 9092)];
+    let mut script = Script::new(metadata(&brokers, 2));
+    while script.events.pop().is_some() {}
+    script.tried_in_vain = Some(Vec::new());
+    // They closed the connections, and can't be connected to any more.
+    let all: Vec<BrokerKey> = script.addresses.keys().copied().collect();
+    for key in all {
+        script.core.handle_mail(script.now, key, ToCluster::Idle { looks_again: true });
+        script.refuse(key);
+    }
+    for _ in 0..5 {
+        script.run_for(Duration::from_secs(1));
+        for key in script.tried_in_vain.replace(Vec::new()).expect("all are dead") {
+            script.refuse(key);
+        }
+    }
+    let (mut errors, mut all_down) = (0, 0);
+    while let Some(event) = script.events.pop() {
+        match event {
+            Event::Error(_) => errors += 1,
+            Event::AllBrokersDown(_) => all_down += 1,
+            event => panic!("{event:?}"),
+        }
+    }
+    assert!(errors >= 2, "{errors}");
+    assert_eq!(all_down, 1);
 }
 
 #[test]

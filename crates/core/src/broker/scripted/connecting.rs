@@ -1,9 +1,9 @@
-//! A connection that is lost with something in flight, and a broker that moves.
+//! A connection that is lost, with something in flight or in quiet, and a broker that moves.
 
 use super::{Script, at, millis};
 use crate::{
     error::ErrorKind,
-    mail::ToBroker,
+    mail::{ToBroker, ToCluster},
     produce::{collector::Linger, report::PersistenceStatus, shared::ProducerSettings},
 };
 
@@ -60,4 +60,46 @@ fn an_attempt_of_which_no_byte_left_does_not_count() {
         }
         assert_eq!(script.statuses(), [status]);
     }
+}
+
+/// A connection over which a record was sent, long ago.
+fn used_and_quiet() -> Script {
+    let mut script = script(5);
+    script.send(0, "x");
+    script.run_for(millis(5));
+    let request = script.request();
+    script.accept(&request);
+    script.run_for(millis(2000));
+    script.mail.clear();
+    script
+}
+
+#[test]
+fn a_used_connection_that_is_closed_in_quiet_is_made_again_once_and_nothing_is_told() {
+    let mut script = used_and_quiet();
+    script.disconnect();
+    assert!(
+        matches!(script.mail[..], [ToCluster::Idle { looks_again: true }, ToCluster::Up]),
+        "{:?}",
+        script.mail
+    );
+    assert_eq!(script.connects, 2);
+    script.mail.clear();
+    script.run_for(millis(2000));
+    script.disconnect();
+    script.run_for(millis(20_000));
+    assert!(matches!(script.mail[..], [ToCluster::Idle { looks_again: false }]), "{:?}", script.mail);
+    assert_eq!(script.connects, 2, "nobody used it");
+    assert_eq!(script.errors(), []);
+}
+
+#[test]
+fn a_broker_that_is_gone_when_it_closed_a_quiet_connection_is_told_and_not_tried_for_ever() {
+    let mut script = used_and_quiet();
+    script.is_up = false;
+    script.disconnect();
+    let down = script.down();
+    assert_eq!(down.kind(), ErrorKind::Connect);
+    script.run_for(millis(60_000));
+    assert!(script.mail.is_empty(), "{:?}", script.mail);
 }
