@@ -16,6 +16,7 @@ use crate::{
     inbox::{FrameBytes, Inbox},
     options::{BrokerId, ClusterOptions},
     random::Random,
+    telemetry::{ClientTelemetry, Clients, Telemetry},
     timers::Timers,
     topics::{TopicIndex, Topics},
 };
@@ -46,6 +47,9 @@ pub struct Cluster {
     pub(crate) topic_errors: BTreeMap<String, ErrorCode>,
     /// Coordinators that were chosen by hand: by kind of key (group 0, transactional id 1) and key.
     pub(crate) coordinators: BTreeMap<(i8, String), BrokerId>,
+    pub(crate) telemetry: Telemetry,
+    /// The client instances that came to each broker.
+    pub(crate) telemetry_clients: BTreeMap<BrokerId, Clients>,
     connections: BTreeMap<ConnectionId, Connection>,
     ready: VecDeque<ConnectionId>,
     /// Requests that got what they waited for.
@@ -72,6 +76,7 @@ pub(crate) struct Broker {
     pub latency: Duration,
     pub sessions: FetchSessions,
     pub api_versions: BTreeMap<i16, (i16, i16)>,
+    pub serves_telemetry: bool,
 }
 
 impl Broker {
@@ -87,6 +92,7 @@ impl Broker {
             latency: Duration::ZERO,
             sessions: FetchSessions::new(options.max_fetch_sessions),
             api_versions: options.api_versions.clone(),
+            serves_telemetry: options.client_telemetry != ClientTelemetry::None,
         }
     }
 
@@ -186,6 +192,8 @@ impl Cluster {
             is_recording: false,
             topic_errors: BTreeMap::new(),
             coordinators: BTreeMap::new(),
+            telemetry: Telemetry::default(),
+            telemetry_clients: BTreeMap::new(),
             connections: BTreeMap::new(),
             ready: VecDeque::new(),
             satisfied: VecDeque::new(),

@@ -12,6 +12,7 @@ use crate::{
     options::{BrokerId, ClusterOptions},
     producer_state::ProducerStates,
     releases::BrokerRelease,
+    telemetry::Telemetry,
     topics::{Partition, TopicIndex},
 };
 
@@ -219,6 +220,7 @@ impl<'a> Control<'a> {
             Some(state) if state.alive => {
                 state.alive = false;
                 state.sessions.clear();
+                self.cluster.telemetry_clients.remove(&broker);
             }
             _ => return,
         }
@@ -523,6 +525,11 @@ impl<'a> Control<'a> {
             self.cluster.wake_partition(index, partition);
             self.cluster.run();
         }
+    }
+
+    /// Which metrics clients are asked for, and what they pushed.
+    pub fn telemetry(&mut self) -> &mut Telemetry {
+        &mut self.cluster.telemetry
     }
 
     /// From now on all requests are recorded.

@@ -22,11 +22,13 @@ mod inbox;
 mod log;
 mod message_sets;
 mod options;
+mod otlp;
 mod producer_state;
 mod provisioning;
 mod random;
 mod releases;
 mod server;
+mod telemetry;
 mod timers;
 mod topics;
 
@@ -36,7 +38,9 @@ pub use control::{Control, CoordinatorKey, PartitionState, Tail};
 pub use faults::{Fault, FaultAction, ScriptScope, ScriptStep};
 pub use frame::Frame;
 pub use options::{BrokerId, ClusterOptions};
+pub use otlp::{MetricKind, MetricPoint};
 /// The protocol's own words, for [`Control`].
 pub use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 pub use releases::BrokerRelease;
 pub use server::EmbeddedCluster;
+pub use telemetry::{ClientTelemetry, Telemetry, TelemetryPush};

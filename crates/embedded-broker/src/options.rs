@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
+use crate::telemetry::ClientTelemetry;
+
 /// A broker's node id, Kafka's `broker.id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BrokerId(pub i32);
@@ -58,6 +60,8 @@ pub struct ClusterOptions {
     pub unix_time_origin_ms: i64,
     /// Where randomness starts: topic ids, session ids, member ids.
     pub seed: u64,
+    /// What becomes of metrics of clients (KIP-714).
+    pub client_telemetry: ClientTelemetry,
     /// Version ranges that replace those of Kafka 4.3.1, by API key; an empty range (`max < min`) removes the API.
     pub api_versions: BTreeMap<i16, (i16, i16)>,
 }
@@ -86,6 +90,7 @@ impl Default for ClusterOptions {
             group_initial_rebalance_delay: Duration::ZERO,
             unix_time_origin_ms: 1_700_000_000_000,
             seed: 1,
+            client_telemetry: ClientTelemetry::None,
             api_versions: BTreeMap::new(),
         }
     }

@@ -176,11 +176,11 @@ rd_kafka_mock_request_t **rd_kafka_mock_get_requests(rd_kafka_mock_cluster_t *mc
 RD_EXPORT
 void rd_kafka_mock_clear_requests(rd_kafka_mock_cluster_t *mcluster);
 
-/** The metrics that the cluster asks clients for. Not there yet. */
+/** The metrics that the cluster asks clients for (KIP-714): beginnings of their names, or `*` for all. They are copied. With a count of 0 it asks for none, as it does from the start; clients that have telemetry enabled then ask again after the push interval. A NULL among the names is RD_KAFKA_RESP_ERR__INVALID_ARG. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_telemetry_set_requested_metrics(rd_kafka_mock_cluster_t *mcluster, char **metrics, size_t metrics_cnt);
 
-/** How often the cluster asks clients for metrics, in milliseconds. Not there yet. */
+/** How often clients are to push their metrics, in milliseconds; 0 or less is Kafka's default of five minutes. Pushes that come earlier are taken nevertheless, and so are those of another subscription; what is no OTLP is answered with RD_KAFKA_RESP_ERR_INVALID_RECORD. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_telemetry_set_push_interval(rd_kafka_mock_cluster_t *mcluster, int64_t push_interval_ms);
 

@@ -4,11 +4,13 @@
 //!  here ──── the cluster's life; test.mock.num.brokers
 //!  errors ── what the next requests are answered with;  requests ── which ones came
 //!  topics ── topics, partitions, leaders;  brokers ── down and up, round trips, racks, coordinators, versions
+//!  telemetry ── which metrics clients are asked for
 //! ```
 
 mod brokers;
 mod errors;
 mod requests;
+mod telemetry;
 mod topics;
 
 use std::{
@@ -18,7 +20,7 @@ use std::{
 };
 
 use ottla::RawConfig;
-use ottla_embedded_broker::{BrokerId, ClusterOptions, Control, EmbeddedCluster};
+use ottla_embedded_broker::{BrokerId, ClientTelemetry, ClusterOptions, Control, EmbeddedCluster};
 
 pub(crate) use errors::ottla_mock_push_errors;
 
@@ -61,7 +63,8 @@ impl MockCluster {
         if !(1..=MOST_BROKERS).contains(&brokers) {
             return None;
         }
-        let options = ClusterOptions { brokers, ..ClusterOptions::default() };
+        let options =
+            ClusterOptions { brokers, client_telemetry: ClientTelemetry::Mock, ..ClusterOptions::default() };
         let embedded = EmbeddedCluster::start(options).ok()?;
         let bootstraps = c_text(&embedded.bootstrap_servers());
         let origin_nanos = origin_nanos(monotonic_nanos, || embedded.uptime());

@@ -392,7 +392,6 @@ static void calls_that_make_no_sense(rd_kafka_t *rk, rd_kafka_mock_cluster_t *cl
         rd_kafka_mock_request_destroy_array(NULL, 5);
         CHECK(rd_kafka_mock_request_id(NULL) == -1 && rd_kafka_mock_request_api_key(NULL) == -1);
         CHECK(rd_kafka_mock_request_timestamp(NULL) == 0);
-        CHECK(rd_kafka_mock_telemetry_set_push_interval(cluster, 1) == RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED);
 }
 
 /* An application that only sets a property. */

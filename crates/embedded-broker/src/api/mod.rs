@@ -43,6 +43,8 @@ pub(crate) mod fetch;
 pub(crate) mod fetch_sessions;
 #[path = "10_find_coordinator.rs"]
 pub(crate) mod find_coordinator;
+#[path = "71_get_telemetry_subscriptions.rs"]
+pub(crate) mod get_telemetry_subscriptions;
 #[path = "12_heartbeat.rs"]
 pub(crate) mod heartbeat;
 #[path = "44_incremental_alter_configs.rs"]
@@ -69,6 +71,8 @@ pub(crate) mod offset_fetch;
 pub(crate) mod offset_for_leader_epoch;
 #[path = "00_produce.rs"]
 pub(crate) mod produce;
+#[path = "72_push_telemetry.rs"]
+pub(crate) mod push_telemetry;
 #[path = "14_sync_group.rs"]
 pub(crate) mod sync_group;
 
@@ -100,12 +104,17 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::IncrementalAlterConfigs, 0, 1),
     (ApiKey::ListPartitionReassignments, 0, 0),
     (ApiKey::DescribeCluster, 0, 2),
+    (ApiKey::GetTelemetrySubscriptions, 0, 0),
+    (ApiKey::PushTelemetry, 0, 0),
     (ApiKey::DescribeTopicPartitions, 0, 0),
 ];
 
 /// The versions of an API that a broker advertises, if it serves it at all.
 pub(crate) fn advertised_versions(broker: &Broker, key: i16) -> Option<(i16, i16)> {
-    let (_, min, max) = *SERVED.iter().find(|(api, _, _)| *api as i16 == key)?;
+    let (api, min, max) = *SERVED.iter().find(|(api, _, _)| *api as i16 == key)?;
+    if !broker.serves_telemetry && matches!(api, ApiKey::GetTelemetrySubscriptions | ApiKey::PushTelemetry) {
+        return None;
+    }
     let (min, max) = broker.api_versions.get(&key).copied().unwrap_or((min, max));
     (min <= max).then_some((min, max))
 }
@@ -169,6 +178,10 @@ impl Cluster {
                 self.respond(request, body, Self::list_partition_reassignments)?
             }
             ApiKey::DescribeCluster => self.respond(request, body, Self::describe_cluster)?,
+            ApiKey::GetTelemetrySubscriptions => {
+                self.respond(request, body, Self::get_telemetry_subscriptions)?
+            }
+            ApiKey::PushTelemetry => self.respond(request, body, Self::push_telemetry)?,
             ApiKey::DescribeTopicPartitions => {
                 self.respond(request, body, Self::describe_topic_partitions)?
             }

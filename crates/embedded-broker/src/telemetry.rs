@@ -1,0 +1,327 @@
+//! What clients tell of themselves (KIP-714): which metrics they are asked for, and what they pushed.
+//!
+//! Each broker keeps the clients that came to it; that is where Kafka's rules are ([`Clients`]). What is asked for and
+//! what was pushed is the cluster's ([`Telemetry`]).
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
+
+use ottla_protocol::{compress::Compression, error_code::ErrorCode, time::Instant, uuid::Uuid};
+
+use crate::{
+    connection::ConnectionId,
+    options::BrokerId,
+    otlp::{self, MetricPoint},
+};
+
+/// What a cluster does about its clients' metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientTelemetry {
+    /// There is nobody to give them to: the brokers don't serve the APIs, as Kafka doesn't without a plugin that takes
+    /// metrics.
+    #[default]
+    None,
+    /// They are taken by Apache Kafka's rules.
+    Kafka,
+    /// They are taken as librdkafka's mock cluster does: always, whatever the subscription and however soon.
+    Mock,
+}
+
+/// The telemetry of a cluster.
+#[derive(Debug)]
+pub struct Telemetry {
+    requested_metrics: Vec<String>,
+    push_interval: Duration,
+    /// Counts the changes of what is asked for.
+    version: u64,
+    pushes: VecDeque<TelemetryPush>,
+    /// Bytes of metrics in `pushes`.
+    kept_bytes: usize,
+    dropped: u64,
+}
+
+/// What a client pushed and the cluster took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TelemetryPush {
+    /// When.
+    pub at: Instant,
+    /// To which broker.
+    pub broker: BrokerId,
+    /// By which client instance.
+    pub client_instance_id: Uuid,
+    /// By which client, as the request's header says.
+    pub client_id: Option<String>,
+    /// The client's name and version, as its ApiVersions request says.
+    pub software: Option<(String, String)>,
+    /// Of which subscription.
+    pub subscription_id: i32,
+    /// It was the client's last one.
+    pub terminating: bool,
+    /// How it came; `metrics` is decompressed.
+    pub compression: Compression,
+    /// OTLP's `MetricsData`; empty if nothing was asked for that the client has.
+    pub metrics: Vec<u8>,
+}
+
+impl TelemetryPush {
+    /// The values of gauges and sums.
+    pub fn points(&self) -> Vec<MetricPoint> {
+        otlp::points(&self.metrics).unwrap_or_default()
+    }
+
+    /// What the client says about itself, such as `client_rack` and `group_id`.
+    pub fn resource_attributes(&self) -> Vec<(String, String)> {
+        otlp::resource_attributes(&self.metrics).unwrap_or_default()
+    }
+}
+
+/// Kafka's `interval.ms`, unless something else is asked for.
+const DEFAULT_PUSH_INTERVAL: Duration = Duration::from_secs(300);
+/// So many pushes are kept, of so many bytes; the oldest go first.
+const MOST_PUSHES: usize = 1000;
+const MOST_BYTES: usize = 16 << 20;
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self {
+            requested_metrics: Vec::new(),
+            push_interval: DEFAULT_PUSH_INTERVAL,
+            version: 0,
+            pushes: VecDeque::new(),
+            kept_bytes: 0,
+            dropped: 0,
+        }
+    }
+}
+
+impl Telemetry {
+    /// The metrics that clients are asked for: beginnings of names, all with `*`, none with an empty list.
+    pub fn set_requested_metrics<S: Into<String>>(&mut self, metrics: impl IntoIterator<Item = S>) {
+        self.requested_metrics = metrics.into_iter().map(Into::into).collect();
+        self.version += 1;
+    }
+
+    /// How often they are to push. Zero is Kafka's default, five minutes.
+    pub fn set_push_interval(&mut self, interval: Duration) {
+        self.push_interval = if interval.is_zero() { DEFAULT_PUSH_INTERVAL } else { interval };
+        self.version += 1;
+    }
+
+    /// What clients are asked for.
+    pub fn requested_metrics(&self) -> &[String] {
+        &self.requested_metrics
+    }
+
+    /// How often they are to push.
+    pub fn push_interval(&self) -> Duration {
+        self.push_interval
+    }
+
+    /// What was pushed and not taken, oldest first: a thousand pushes and 16 MiB at most.
+    pub fn pushes(&self) -> impl Iterator<Item = &TelemetryPush> {
+        self.pushes.iter()
+    }
+
+    /// What was pushed since the last call.
+    pub fn take_pushes(&mut self) -> Vec<TelemetryPush> {
+        self.kept_bytes = 0;
+        self.pushes.drain(..).collect()
+    }
+
+    /// How many pushes were dropped because newer ones took their place.
+    pub fn dropped_pushes(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Keeps a push.
+    pub(crate) fn keep(&mut self, push: TelemetryPush) {
+        self.kept_bytes += push.metrics.len();
+        self.pushes.push_back(push);
+        while self.pushes.len() > MOST_PUSHES || self.kept_bytes > MOST_BYTES {
+            let Some(oldest) = self.pushes.pop_front() else { return };
+            self.kept_bytes -= oldest.metrics.len();
+            self.dropped += 1;
+        }
+    }
+
+    /// The subscription of a client instance: another one whenever it is asked for something else.
+    fn subscription_id(&self, client_instance_id: Uuid) -> i32 {
+        let interval = self.push_interval.as_nanos().to_be_bytes();
+        let names = self.requested_metrics.iter().flat_map(|name| [name.as_bytes(), b"\n"]);
+        let parts = names.chain([&interval[..], &client_instance_id.0]);
+        let hash = parts
+            .flatten()
+            .fold(0x811c_9dc5u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+        hash.cast_signed()
+    }
+}
+
+/// The client instances that a broker knows.
+#[derive(Debug, Default)]
+pub(crate) struct Clients {
+    instances: BTreeMap<Uuid, ClientInstance>,
+}
+
+/// What a broker knows of a client instance.
+#[derive(Clone, Debug)]
+pub(crate) struct ClientInstance {
+    /// It is forgotten when this connection is closed.
+    connection: ConnectionId,
+    version: u64,
+    pub subscription_id: i32,
+    push_interval: Duration,
+    last_get: Option<Instant>,
+    last_push: Option<Instant>,
+    pub last_known_error: ErrorCode,
+    terminating: bool,
+}
+
+/// So many clients a broker remembers, Kafka's limit.
+const MOST_INSTANCES: usize = 16_384;
+
+impl Clients {
+    /// The instance with this id, which is new if nobody was asked for something since, or its connection is gone.
+    pub fn instance(
+        &mut self,
+        telemetry: &Telemetry,
+        id: Uuid,
+        connection: ConnectionId,
+        is_open: impl Fn(ConnectionId) -> bool,
+    ) -> &mut ClientInstance {
+        let fresh = || ClientInstance {
+            connection,
+            version: telemetry.version,
+            subscription_id: telemetry.subscription_id(id),
+            push_interval: telemetry.push_interval,
+            last_get: None,
+            last_push: None,
+            last_known_error: ErrorCode::NONE,
+            terminating: false,
+        };
+        if self.instances.len() >= MOST_INSTANCES && !self.instances.contains_key(&id) {
+            self.instances.retain(|_, instance| is_open(instance.connection));
+            while self.instances.len() >= MOST_INSTANCES {
+                self.instances.pop_first();
+            }
+        }
+        let instance = self.instances.entry(id).or_insert_with(fresh);
+        if instance.version != telemetry.version || !is_open(instance.connection) {
+            *instance = fresh();
+        }
+        instance
+    }
+}
+
+impl ClientInstance {
+    /// A client asks what it is to push. Not more often than it pushes, unless an error told it to ask.
+    pub fn check_get(&mut self, now: Instant) -> Result<(), ErrorCode> {
+        let last = self.last_get.max(self.last_push);
+        if self.is_time(last, now) {
+            self.last_get = Some(now);
+        } else if !matches!(
+            self.last_known_error,
+            ErrorCode::UNKNOWN_SUBSCRIPTION_ID | ErrorCode::UNSUPPORTED_COMPRESSION_TYPE
+        ) {
+            return Err(ErrorCode::THROTTLING_QUOTA_EXCEEDED);
+        }
+        Ok(())
+    }
+
+    /// A client pushes. The first push after it asked may come at any time, since clients spread them, and so may its
+    /// last one.
+    pub fn check_push(
+        &mut self,
+        now: Instant,
+        subscription_id: i32,
+        is_terminating: bool,
+    ) -> Result<(), ErrorCode> {
+        if std::mem::replace(&mut self.terminating, is_terminating) {
+            return Err(ErrorCode::INVALID_REQUEST);
+        }
+        if self.last_get > self.last_push || self.is_time(self.last_push, now) {
+            self.last_push = Some(now);
+        } else if !is_terminating {
+            return Err(ErrorCode::THROTTLING_QUOTA_EXCEEDED);
+        }
+        if subscription_id != self.subscription_id {
+            return Err(ErrorCode::UNKNOWN_SUBSCRIPTION_ID);
+        }
+        Ok(())
+    }
+
+    fn is_time(&self, last: Option<Instant>, now: Instant) -> bool {
+        last.is_none_or(|last| now >= last + self.push_interval)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn push(size: usize) -> TelemetryPush {
+        TelemetryPush {
+            at: Instant::ZERO,
+            broker: BrokerId(1),
+            client_instance_id: Uuid::ZERO,
+            client_id: None,
+            software: None,
+            subscription_id: 0,
+            terminating: false,
+            compression: Compression::None,
+            metrics: vec![0; size],
+        }
+    }
+
+    #[test]
+    fn the_oldest_pushes_go_when_there_are_too_many_or_too_many_bytes() {
+        let mut telemetry = Telemetry::default();
+        for size in 0..MOST_PUSHES + 5 {
+            telemetry.keep(push(size));
+        }
+        assert_eq!((telemetry.pushes().count(), telemetry.dropped_pushes()), (MOST_PUSHES, 5));
+        assert_eq!(telemetry.pushes().next().unwrap().metrics.len(), 5);
+        telemetry.keep(push(MOST_BYTES));
+        assert_eq!(telemetry.take_pushes().len(), 1);
+        telemetry.keep(push(1));
+        assert_eq!(telemetry.pushes().count(), 1, "what was taken doesn't count any more");
+    }
+
+    #[test]
+    fn a_subscription_is_another_one_when_something_else_is_asked_for_and_for_another_client() {
+        let mut telemetry = Telemetry::default();
+        let mut ids =
+            vec![telemetry.subscription_id(Uuid([1; 16])), telemetry.subscription_id(Uuid([2; 16]))];
+        for metrics in [&["a"][..], &["a", "b"], &["ab"]] {
+            telemetry.set_requested_metrics(metrics.iter().copied());
+            ids.push(telemetry.subscription_id(Uuid([1; 16])));
+        }
+        telemetry.set_push_interval(Duration::from_secs(1));
+        ids.push(telemetry.subscription_id(Uuid([1; 16])));
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), 6);
+    }
+
+    #[test]
+    fn a_broker_that_knows_too_many_clients_forgets_those_first_whose_connection_is_closed() {
+        let telemetry = Telemetry::default();
+        let mut clients = Clients::default();
+        let id = |i: u32| Uuid((u128::from(i) + 1).to_be_bytes());
+        let most = u32::try_from(MOST_INSTANCES).unwrap();
+        let (open, closed) = (ConnectionId(1), ConnectionId(2));
+        for i in 0..most {
+            let connection = if (50..100).contains(&i) { closed } else { open };
+            clients.instance(&telemetry, id(i), connection, |_| true);
+        }
+        let is_open = |connection| connection == open;
+        clients.instance(&telemetry, id(most), open, is_open);
+        let known = |clients: &Clients, i| clients.instances.contains_key(&id(i));
+        assert_eq!([49, 50, 99, 100].map(|i| known(&clients, i)), [true, false, false, true]);
+        for i in most..most + 50 {
+            clients.instance(&telemetry, id(i), open, is_open);
+        }
+        assert_eq!(clients.instances.len(), MOST_INSTANCES, "all are connected");
+    }
+}

@@ -1,0 +1,288 @@
+//! Metrics of clients (KIP-714): what brokers ask for, what they take, and what they refuse.
+
+mod common;
+
+use std::time::Duration;
+
+use common::World;
+use ottla_embedded_broker::{
+    ApiKey, BrokerId, BrokerRelease, ClientTelemetry, ClusterOptions, ConnectionId, ErrorCode, Fault,
+    FaultAction, MetricKind, Tail,
+};
+use ottla_protocol::{
+    compress::{self, Compression},
+    generated::{
+        api_versions::ApiVersionsRequest,
+        get_telemetry_subscriptions::{GetTelemetrySubscriptionsRequest, GetTelemetrySubscriptionsResponse},
+        push_telemetry::PushTelemetryRequest,
+    },
+    uuid::Uuid,
+};
+
+const INTERVAL: Duration = Duration::from_secs(10);
+const MS: Duration = Duration::from_millis(1);
+const ID: Uuid = Uuid([7; 16]);
+
+fn world(client_telemetry: ClientTelemetry) -> World {
+    let mut world = World::new(ClusterOptions { client_telemetry, ..ClusterOptions::default() });
+    let mut control = world.cluster.control();
+    control.telemetry().set_requested_metrics(["org.apache.kafka.producer."]);
+    control.telemetry().set_push_interval(INTERVAL);
+    world
+}
+
+fn get(world: &mut World, connection: ConnectionId, id: Uuid) -> GetTelemetrySubscriptionsResponse {
+    world.call(connection, 0, &GetTelemetrySubscriptionsRequest { client_instance_id: id })
+}
+
+fn push(world: &mut World, connection: ConnectionId, push: PushTelemetryRequest) -> ErrorCode {
+    world.call(connection, 0, &push).error_code
+}
+
+/// A push of a client that has this subscription.
+fn of(subscription: &GetTelemetrySubscriptionsResponse) -> PushTelemetryRequest {
+    PushTelemetryRequest {
+        client_instance_id: subscription.client_instance_id,
+        subscription_id: subscription.subscription_id,
+        metrics: one_metric(),
+        ..Default::default()
+    }
+}
+
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![number << 3 | 2, u8::try_from(bytes.len()).unwrap()];
+    out.extend_from_slice(bytes);
+    out
+}
+
+/// OTLP of one sum, `x.total`, that grew by 3.
+fn one_metric() -> Vec<u8> {
+    let point = [&[6 << 3 | 1][..], &3u64.to_le_bytes()].concat();
+    let sum = [field(1, &point), vec![2 << 3, 1]].concat();
+    let metric = [field(1, b"x.total"), field(7, &sum)].concat();
+    field(1, &field(2, &field(2, &metric)))
+}
+
+fn compressed(codec: Compression, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    compress::compress(codec, None, [bytes].into_iter(), &mut out).unwrap();
+    out
+}
+
+#[test]
+fn brokers_without_somebody_who_takes_metrics_do_not_serve_the_apis() {
+    for release in [None, Some(BrokerRelease::V4_3_1)] {
+        let mut world = world(ClientTelemetry::None);
+        if let Some(release) = release {
+            world.cluster.control().emulate(release);
+        }
+        let connection = world.open(1);
+        let versions = ApiVersionsRequest {
+            client_software_name: "ottla".to_owned(),
+            client_software_version: "1".to_owned(),
+        };
+        let told = world.call(connection, 3, &versions).api_keys;
+        assert!(told.iter().all(|key| !matches!(key.api_key, 71 | 72)), "{release:?}");
+        world.send(connection, 0, &GetTelemetrySubscriptionsRequest::default());
+        assert!(world.is_closed(connection));
+    }
+}
+
+#[test]
+fn a_client_gets_an_id_and_is_told_what_to_push() {
+    let mut world = world(ClientTelemetry::Kafka);
+    let connection = world.open(1);
+    let told = get(&mut world, connection, Uuid::ZERO);
+    assert_eq!(told.error_code, ErrorCode::NONE);
+    assert_ne!(told.client_instance_id, Uuid::ZERO);
+    assert_eq!(told.accepted_compression_types, [4, 3, 1, 2]);
+    assert_eq!((told.push_interval_ms, told.telemetry_max_bytes), (10_000, 1 << 20));
+    assert!(told.delta_temporality);
+    assert_eq!(told.requested_metrics, ["org.apache.kafka.producer."]);
+    let other = get(&mut world, connection, Uuid::ZERO);
+    assert_ne!(other.client_instance_id, told.client_instance_id, "another client");
+    let known = get(&mut world, connection, ID);
+    assert_eq!(known.client_instance_id, ID, "a client that has an id keeps it");
+}
+
+#[test]
+fn pushes_in_every_compression_are_kept_with_their_values() {
+    let mut world = world(ClientTelemetry::Kafka);
+    let connection = world.open(2);
+    let told = get(&mut world, connection, ID);
+    for codec in Compression::ALL {
+        let metrics = compressed(codec, &one_metric());
+        let request =
+            PushTelemetryRequest { compression_type: codec.id().cast_signed(), metrics, ..of(&told) };
+        assert_eq!(push(&mut world, connection, request), ErrorCode::NONE, "{codec}");
+        world.pass(INTERVAL);
+    }
+    let nothing = PushTelemetryRequest { metrics: Vec::new(), ..of(&told) };
+    assert_eq!(push(&mut world, connection, nothing), ErrorCode::NONE);
+    let mut control = world.cluster.control();
+    let pushes = control.telemetry().take_pushes();
+    assert_eq!(pushes.len(), Compression::ALL.len() + 1);
+    for (push, codec) in pushes.iter().zip(Compression::ALL) {
+        assert_eq!((push.compression, push.broker, push.client_instance_id), (codec, BrokerId(2), ID));
+        assert_eq!(push.client_id.as_deref(), Some("test"));
+        let points = push.points();
+        assert_eq!(points.len(), 1);
+        assert_eq!((points[0].name.as_str(), points[0].value), ("x.total", 3.0));
+        assert_eq!(points[0].kind, MetricKind::DeltaSum);
+    }
+    assert!(pushes.last().unwrap().points().is_empty());
+    assert_eq!(control.telemetry().pushes().count(), 0);
+}
+
+#[test]
+fn who_pushes_or_asks_before_the_interval_is_over_is_refused() {
+    let mut world = world(ClientTelemetry::Kafka);
+    let connection = world.open(1);
+    let told = get(&mut world, connection, ID);
+    assert_eq!(get(&mut world, connection, ID).error_code, ErrorCode::THROTTLING_QUOTA_EXCEEDED);
+    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE, "the first one comes at any time");
+    world.pass(INTERVAL - MS);
+    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::THROTTLING_QUOTA_EXCEEDED);
+    assert_eq!(get(&mut world, connection, ID).error_code, ErrorCode::THROTTLING_QUOTA_EXCEEDED);
+    world.pass(MS);
+    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE, "refused pushes count for nothing");
+    let other_broker = world.open(2);
+    assert_eq!(
+        push(&mut world, other_broker, of(&told)),
+        ErrorCode::NONE,
+        "each broker has its own clock for a client, and knows the subscription"
+    );
+    assert_eq!(world.cluster.control().telemetry().pushes().count(), 3);
+}
+
+#[test]
+fn who_reconnects_or_finds_the_broker_restarted_begins_anew() {
+    let mut world = world(ClientTelemetry::Kafka);
+    let connection = world.open(1);
+    let told = get(&mut world, connection, ID);
+    push(&mut world, connection, of(&told));
+    world.cluster.handle_closed(world.now, connection);
+    let connection = world.open(1);
+    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE);
+    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::THROTTLING_QUOTA_EXCEEDED);
+    world.cluster.control().kill_broker(BrokerId(1), Tail::Kept);
+    world.cluster.control().restart_broker(BrokerId(1));
+    let connection = world.open(1);
+    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE);
+}
+
+#[test]
+fn a_push_of_another_subscription_is_refused_and_the_client_may_ask_at_once() {
+    let mut world = world(ClientTelemetry::Kafka);
+    let connection = world.open(1);
+    let told = get(&mut world, connection, ID);
+    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE);
+    world.cluster.control().telemetry().set_requested_metrics(["*"]);
+    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::UNKNOWN_SUBSCRIPTION_ID);
+    let now = get(&mut world, connection, ID);
+    assert_eq!((now.error_code, &now.requested_metrics[..]), (ErrorCode::NONE, &["*".to_owned()][..]));
+    assert_ne!(now.subscription_id, told.subscription_id);
+    assert_eq!(
+        push(&mut world, connection, of(&now)),
+        ErrorCode::THROTTLING_QUOTA_EXCEEDED,
+        "the refused push counted for the interval, as Kafka has it"
+    );
+    world.pass(INTERVAL);
+    assert_eq!(push(&mut world, connection, of(&now)), ErrorCode::NONE);
+    let wrong = PushTelemetryRequest { subscription_id: now.subscription_id ^ 1, ..of(&now) };
+    world.pass(INTERVAL);
+    assert_eq!(push(&mut world, connection, wrong), ErrorCode::UNKNOWN_SUBSCRIPTION_ID);
+    assert_eq!(get(&mut world, connection, ID).error_code, ErrorCode::NONE, "before the interval is over");
+}
+
+/// Spoils a push, maybe with what grows too large.
+type Spoil = fn(&mut PushTelemetryRequest, Vec<u8>);
+
+#[test]
+fn bad_pushes_are_refused_each_with_its_own_error_and_not_kept() {
+    let bomb = compressed(Compression::Gzip, &vec![0; (1 << 20) + 1]);
+    let cases: [(Spoil, ErrorCode); 8] = [
+        (|push, _| push.client_instance_id = Uuid::ZERO, ErrorCode::INVALID_REQUEST),
+        (|push, _| push.client_instance_id.0 = 1u128.to_be_bytes(), ErrorCode::INVALID_REQUEST),
+        (|push, _| push.compression_type = 9, ErrorCode::UNSUPPORTED_COMPRESSION_TYPE),
+        (|push, _| push.compression_type = -1, ErrorCode::UNSUPPORTED_COMPRESSION_TYPE),
+        (|push, _| push.metrics = vec![0; (1 << 20) + 1], ErrorCode::TELEMETRY_TOO_LARGE),
+        (|push, _| push.metrics = b"no metrics".to_vec(), ErrorCode::INVALID_RECORD),
+        (|push, _| push.compression_type = 4, ErrorCode::INVALID_RECORD),
+        (
+            |push, bomb| {
+                push.compression_type = 1;
+                push.metrics = bomb;
+            },
+            ErrorCode::INVALID_RECORD,
+        ),
+    ];
+    for (i, (spoil, expected)) in cases.into_iter().enumerate() {
+        let mut world = world(ClientTelemetry::Kafka);
+        let connection = world.open(1);
+        let told = get(&mut world, connection, ID);
+        let mut request = of(&told);
+        spoil(&mut request, bomb.clone());
+        assert_eq!(push(&mut world, connection, request), expected, "case {i}");
+        assert_eq!(world.cluster.control().telemetry().pushes().count(), 0, "case {i}");
+        world.pass(INTERVAL);
+        assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE, "case {i}: the next one");
+    }
+}
+
+#[test]
+fn the_last_push_comes_at_any_time_and_none_after_it() {
+    let mut world = world(ClientTelemetry::Kafka);
+    let connection = world.open(1);
+    let told = get(&mut world, connection, ID);
+    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE);
+    let last = PushTelemetryRequest { terminating: true, ..of(&told) };
+    assert_eq!(push(&mut world, connection, last.clone()), ErrorCode::NONE);
+    world.pass(INTERVAL);
+    assert_eq!(push(&mut world, connection, last), ErrorCode::INVALID_REQUEST);
+    let kept: Vec<_> = world.cluster.control().telemetry().pushes().map(|push| push.terminating).collect();
+    assert_eq!(kept, [false, true]);
+}
+
+#[test]
+fn errors_are_injected_into_both_apis() {
+    let mut world = world(ClientTelemetry::Kafka);
+    let connection = world.open(1);
+    for api in [ApiKey::GetTelemetrySubscriptions, ApiKey::PushTelemetry] {
+        world
+            .cluster
+            .control()
+            .inject(Fault::new(FaultAction::Error(ErrorCode::INVALID_CONFIG)).api(api).times(1));
+    }
+    assert_eq!(get(&mut world, connection, ID).error_code, ErrorCode::INVALID_CONFIG);
+    let told = get(&mut world, connection, ID);
+    assert_eq!(told.error_code, ErrorCode::NONE);
+    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::INVALID_CONFIG);
+    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE);
+}
+
+#[test]
+fn a_mock_cluster_takes_pushes_of_any_subscription_at_any_time_but_none_that_it_can_not_read() {
+    let mut world =
+        World::new(ClusterOptions { client_telemetry: ClientTelemetry::Mock, ..ClusterOptions::default() });
+    let connection = world.open(1);
+    let told = get(&mut world, connection, Uuid::ZERO);
+    assert_eq!((told.subscription_id, told.push_interval_ms, told.telemetry_max_bytes), (0, 300_000, 10_000));
+    assert_eq!(told.requested_metrics, [""; 0], "nothing is asked for unless it is set");
+    assert_eq!(get(&mut world, connection, told.client_instance_id).error_code, ErrorCode::NONE);
+    for subscription_id in [0, 1] {
+        for terminating in [true, false] {
+            let request = PushTelemetryRequest { subscription_id, terminating, ..of(&told) };
+            assert_eq!(push(&mut world, connection, request), ErrorCode::NONE);
+        }
+    }
+    let broken = PushTelemetryRequest { metrics: vec![255; 20], ..of(&told) };
+    assert_eq!(push(&mut world, connection, broken), ErrorCode::INVALID_RECORD);
+    let unknown = PushTelemetryRequest { compression_type: 9, ..of(&told) };
+    assert_eq!(push(&mut world, connection, unknown), ErrorCode::UNSUPPORTED_COMPRESSION_TYPE);
+    world.cluster.control().telemetry().set_requested_metrics(["*"]);
+    world.cluster.control().telemetry().set_push_interval(Duration::from_millis(5));
+    let told = get(&mut world, connection, told.client_instance_id);
+    assert_eq!((told.subscription_id, told.push_interval_ms), (0, 5));
+    assert_eq!(told.requested_metrics, ["*"]);
+}
