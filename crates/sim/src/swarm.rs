@@ -198,6 +198,8 @@ impl<'a> Run<'a> {
             // Connections that are half open are found out one after the other, each by an answer that does not come.
             + (knobs.producer.answer_timeout * (knobs.brokers as u32 + 2)).max(Duration::from_secs(120))
             + (round_trip + Duration::from_millis(500)) * round_trips
+            // A broker answers the requests of a connection one after the other, and one may carry a single record.
+            + knobs.replication_lag * knobs.records as u32
             // A fetch that brings one record may wait for more as long as it is allowed to.
             + (round_trip + knobs.consumer.fetch_wait_max + Duration::from_millis(200)) * fetches
     }

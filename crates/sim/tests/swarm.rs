@@ -203,4 +203,10 @@ mod found {
         let seed = 1_795_280_122_554_531_112;
         assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
     }
+
+    #[test]
+    fn a_broker_that_answers_small_requests_one_by_one_is_given_the_time() {
+        let seed = 1_795_284_587_345_974_218;
+        assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
+    }
 }
