@@ -1,6 +1,9 @@
 //! What tests can make happen: topics, leaders, faults, broken connections, killed brokers.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode, uuid::Uuid};
 
@@ -380,6 +383,27 @@ impl<'a> Control<'a> {
             CoordinatorKey::Transaction(id) => (1, id.to_owned()),
         };
         self.cluster.coordinators.insert(key, broker);
+    }
+
+    /// Gives the members of a group of the consumer protocol these partitions of topics, in place of what the assignor
+    /// would; members that are not named get none. With `None` the assignor decides again. The group's epoch rises, and
+    /// the members learn of it by their heartbeats. It holds for a group that is yet to come as well; partitions that there
+    /// are not are given as soon as there are.
+    pub fn set_target_assignment<'t>(
+        &mut self,
+        group: &str,
+        target: Option<impl IntoIterator<Item = (&'t str, Vec<(&'t str, i32)>)>>,
+    ) {
+        let target = target.map(|members| {
+            let mut target: BTreeMap<String, BTreeSet<(String, i32)>> = BTreeMap::new();
+            for (member_id, partitions) in members {
+                let partitions =
+                    partitions.into_iter().map(|(topic, partition)| (topic.to_owned(), partition));
+                target.entry(member_id.to_owned()).or_default().extend(partitions);
+            }
+            target
+        });
+        self.cluster.groups.set_manual_target(&self.cluster.topics, group, target);
     }
 
     /// Lets Metadata answer this error for a topic, or the truth again.

@@ -56,6 +56,12 @@ pub struct ClusterOptions {
     pub rack_aware_fetch: bool,
     /// How long a new consumer group waits for more members (`group.initial.rebalance.delay.ms`).
     pub group_initial_rebalance_delay: Duration,
+    /// How long nothing may be heard of a member of the consumer protocol (`group.consumer.session.timeout.ms`).
+    pub group_consumer_session_timeout: Duration,
+    /// How often such members are told to send a heartbeat (`group.consumer.heartbeat.interval.ms`).
+    pub group_consumer_heartbeat_interval: Duration,
+    /// The most members of a group of the consumer protocol (`group.consumer.max.size`).
+    pub group_consumer_max_size: usize,
     /// Milliseconds since 1970 at [`Instant::ZERO`](ottla_protocol::time::Instant::ZERO), for append times.
     pub unix_time_origin_ms: i64,
     /// Where randomness starts: topic ids, session ids, member ids.
@@ -88,6 +94,9 @@ impl Default for ClusterOptions {
             replication_lag: Duration::ZERO,
             rack_aware_fetch: false,
             group_initial_rebalance_delay: Duration::ZERO,
+            group_consumer_session_timeout: Duration::from_secs(45),
+            group_consumer_heartbeat_interval: Duration::from_secs(5),
+            group_consumer_max_size: usize::MAX,
             unix_time_origin_ms: 1_700_000_000_000,
             seed: 1,
             client_telemetry: ClientTelemetry::None,

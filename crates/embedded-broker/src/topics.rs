@@ -17,6 +17,7 @@ pub(crate) struct Topics {
     by_name: BTreeMap<String, TopicIndex>,
     by_id: BTreeMap<[u8; 16], TopicIndex>,
     partitions: usize,
+    version: u64,
 }
 
 /// One topic.
@@ -68,6 +69,7 @@ impl Topics {
         self.by_name.insert(topic.name.clone(), index);
         self.by_id.insert(topic.id.0, index);
         self.partitions += topic.partitions.len();
+        self.version += 1;
         self.entries.push(Some(topic));
         index
     }
@@ -77,6 +79,7 @@ impl Topics {
         self.by_name.remove(&topic.name);
         self.by_id.remove(&topic.id.0);
         self.partitions -= topic.partitions.len();
+        self.version += 1;
         Some(topic)
     }
 
@@ -96,7 +99,13 @@ impl Topics {
         if let Some(topic) = self.get_mut(index) {
             topic.partitions.extend(partitions);
             self.partitions += count;
+            self.version += 1;
         }
+    }
+
+    /// Another one whenever topics or partitions came or went.
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     pub fn by_name(&self, name: &str) -> Option<TopicIndex> {

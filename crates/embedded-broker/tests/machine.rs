@@ -42,7 +42,7 @@ use ottla_protocol::{
 const MS: Duration = Duration::from_millis(1);
 
 /// What Apache Kafka 4.3.1 says it serves, of the APIs that this cluster has.
-const KAFKA_4_3_1: [(i16, i16, i16); 27] = [
+const KAFKA_4_3_1: &[(i16, i16, i16)] = &[
     (0, 0, 13),
     (1, 4, 18),
     (2, 1, 11),
@@ -69,6 +69,8 @@ const KAFKA_4_3_1: [(i16, i16, i16); 27] = [
     (44, 0, 1),
     (46, 0, 0),
     (60, 0, 2),
+    (68, 0, 1),
+    (69, 0, 1),
     (75, 0, 0),
 ];
 

@@ -1,9 +1,10 @@
-//! OffsetCommit (8), versions 2 to 10; topics by id from version 10 on. Members commit in their generation; who is no member
-//! may commit (generation -1) while the group is empty.
+//! OffsetCommit (8), versions 2 to 10; topics by id from version 10 on. Members commit in their generation or epoch; who
+//! is no member may commit (generation -1) while the group is empty.
 
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::offset_commit::{OffsetCommitRequest, OffsetCommitResponse, response},
+    uuid::Uuid,
 };
 
 use crate::{cluster::Cluster, connection::Request, groups::CommittedOffset};
@@ -14,11 +15,19 @@ impl Cluster {
         request: &mut Request,
         body: OffsetCommitRequest,
     ) -> OffsetCommitResponse {
-        let now = self.now;
+        let (now, epoch) = (self.now, body.generation_id_or_member_epoch);
         let checked = self.check_group(request, &body.group_id).and_then(|()| {
             let instance = body.group_instance_id.as_deref();
-            let generation = body.generation_id_or_member_epoch;
-            self.groups.entry(&body.group_id).check_commit(now, &body.member_id, instance, generation)
+            if epoch >= 0 && self.groups.get(&body.group_id).is_none() {
+                let is_old = request.version < 9;
+                return Err(if is_old {
+                    ErrorCode::ILLEGAL_GENERATION
+                } else {
+                    ErrorCode::GROUP_ID_NOT_FOUND
+                });
+            }
+            let group = self.groups.entry(&body.group_id);
+            group.check_commit(now, request.version, &body.member_id, instance, epoch)
         });
         let mut answer =
             OffsetCommitResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
@@ -28,11 +37,17 @@ impl Cluster {
             } else {
                 (self.topics.by_name(&topic.name), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
             };
-            let name = found.and_then(|index| self.topics.get(index)).map(|topic| topic.name.clone());
+            let named = found.and_then(|index| self.topics.get(index));
+            let (name, id) =
+                (named.map(|topic| topic.name.clone()), named.map_or(Uuid::ZERO, |topic| topic.id));
             let mut partitions = Vec::new();
             for partition in topic.partitions {
                 let known =
                     found.and_then(|index| self.topics.partition(index, partition.partition_index)).is_some();
+                let checked = checked.and_then(|()| {
+                    let group = self.groups.entry(&body.group_id);
+                    group.check_commit_of(&body.member_id, epoch, id, partition.partition_index)
+                });
                 let error_code = match (checked, &name) {
                     (Err(error), _) => error,
                     (Ok(()), None) => unknown,

@@ -1,4 +1,5 @@
 //! OffsetFetch (9), versions 1 to 10; several groups at once from version 8 on, topics by id from version 10 on.
+//! Who says which member of a group of the consumer protocol it is (from version 9 on) must be it, in its epoch.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +29,7 @@ impl Cluster {
                 let topics = topics.into_iter();
                 topics.map(|topic| (Some(topic.name), Uuid::ZERO, topic.partition_indexes)).collect()
             });
-            let found = self.fetch_offsets(request, &body.group_id, wanted);
+            let found = self.fetch_offsets(request, &body.group_id, (None, -1), wanted);
             let (error, found) =
                 found.map_or_else(|error| (error, Vec::new()), |found| (ErrorCode::NONE, found));
             answer.error_code = error;
@@ -54,7 +55,8 @@ impl Cluster {
                 topics.map(|topic| (name(topic.name), topic.topic_id, topic.partition_indexes)).collect()
             });
             let mut answered = response::Group { group_id: group.group_id, ..Default::default() };
-            match self.fetch_offsets(request, &answered.group_id, wanted) {
+            let asker = (group.member_id.as_deref(), group.member_epoch);
+            match self.fetch_offsets(request, &answered.group_id, asker, wanted) {
                 Err(error) => answered.error_code = error,
                 Ok(found) => {
                     for (name, topic_id, partitions) in found {
@@ -82,9 +84,13 @@ impl Cluster {
         &mut self,
         request: &mut Request,
         group: &str,
+        (member_id, member_epoch): (Option<&str>, i32),
         wanted: Option<Vec<Wanted>>,
     ) -> Result<Vec<Found>, ErrorCode> {
         self.check_group(request, group)?;
+        if let Some(group) = self.groups.get(group) {
+            group.check_offset_fetch(member_id, member_epoch)?;
+        }
         let nothing = BTreeMap::new();
         let offsets = self.groups.get(group).map_or(&nothing, |group| &group.offsets);
         let id_of = |name: &str| {

@@ -21,8 +21,7 @@ impl Cluster {
         let now = self.now;
         let mut answers = GroupAnswers::default();
         let mut leave = |member_id: &str, instance_id: Option<&str>| {
-            let group = self.groups.classic_mut(&body.group_id).ok_or(ErrorCode::UNKNOWN_MEMBER_ID);
-            let left = group.and_then(|group| group.leave(now, member_id, instance_id, &mut answers));
+            let left = self.groups.leave(now, &body.group_id, (member_id, instance_id), &mut answers);
             left.err().unwrap_or(ErrorCode::NONE)
         };
         if request.version < 3 {

@@ -1,4 +1,5 @@
-//! DescribeGroups (15), versions 0 to 6.
+//! DescribeGroups (15), versions 0 to 6: groups of the classic protocol. For those of the consumer protocol see
+//! `consumer_group_describe`; here they are not found.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -12,7 +13,7 @@ use crate::{
 };
 
 /// What everybody may do to a group: there are no access rules.
-const GROUP_OPERATIONS: i32 = 3400;
+pub(crate) const GROUP_OPERATIONS: i32 = 3400;
 
 impl Cluster {
     pub(crate) fn describe_groups(
@@ -28,12 +29,8 @@ impl Cluster {
             let mut described = match (checked, group) {
                 (Err(error_code), _) => response::Group { error_code, ..Default::default() },
                 (Ok(()), Some(Group { kind: GroupKind::Classic(group), .. })) => describe(group),
-                (Ok(()), None) => response::Group { group_state: "Dead".to_owned(), ..Default::default() },
+                (Ok(()), _) => not_found(request.version, &name, group.is_some()),
             };
-            if group.is_none() && checked.is_ok() && request.version >= 6 {
-                described.error_code = ErrorCode::GROUP_ID_NOT_FOUND;
-                described.error_message = Some(format!("Group {name} not found."));
-            }
             if body.include_authorized_operations && request.version >= 3 {
                 described.authorized_operations = GROUP_OPERATIONS;
             }
@@ -41,6 +38,16 @@ impl Cluster {
         }
         answer
     }
+}
+
+fn not_found(version: i16, name: &str, is_another: bool) -> response::Group {
+    let mut described = response::Group { group_state: "Dead".to_owned(), ..Default::default() };
+    if version >= 6 {
+        let why = if is_another { "is not a classic group" } else { "not found" };
+        described.error_code = ErrorCode::GROUP_ID_NOT_FOUND;
+        described.error_message = Some(format!("Group {name} {why}."));
+    }
+    described
 }
 
 fn describe(group: &ClassicGroup) -> response::Group {

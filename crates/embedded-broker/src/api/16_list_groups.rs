@@ -1,5 +1,5 @@
 //! ListGroups (16), versions 0 to 5: the groups that the broker coordinates, from version 4 on only those in certain states,
-//! from version 5 on only those of certain types, of which there is `classic` here.
+//! from version 5 on only those of certain types, `classic` or `consumer`.
 
 use ottla_protocol::{
     error_code::ErrorCode,

@@ -20,6 +20,10 @@ pub(crate) mod alter_configs;
 #[path = "18_api_versions.rs"]
 pub(crate) mod api_versions;
 pub(crate) mod configs;
+#[path = "69_consumer_group_describe.rs"]
+pub(crate) mod consumer_group_describe;
+#[path = "68_consumer_group_heartbeat.rs"]
+pub(crate) mod consumer_group_heartbeat;
 #[path = "37_create_partitions.rs"]
 pub(crate) mod create_partitions;
 #[path = "19_create_topics.rs"]
@@ -104,6 +108,8 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::IncrementalAlterConfigs, 0, 1),
     (ApiKey::ListPartitionReassignments, 0, 0),
     (ApiKey::DescribeCluster, 0, 2),
+    (ApiKey::ConsumerGroupHeartbeat, 0, 1),
+    (ApiKey::ConsumerGroupDescribe, 0, 1),
     (ApiKey::GetTelemetrySubscriptions, 0, 0),
     (ApiKey::PushTelemetry, 0, 0),
     (ApiKey::DescribeTopicPartitions, 0, 0),
@@ -178,6 +184,8 @@ impl Cluster {
                 self.respond(request, body, Self::list_partition_reassignments)?
             }
             ApiKey::DescribeCluster => self.respond(request, body, Self::describe_cluster)?,
+            ApiKey::ConsumerGroupHeartbeat => self.respond(request, body, Self::consumer_group_heartbeat)?,
+            ApiKey::ConsumerGroupDescribe => self.respond(request, body, Self::consumer_group_describe)?,
             ApiKey::GetTelemetrySubscriptions => {
                 self.respond(request, body, Self::get_telemetry_subscriptions)?
             }

@@ -1,29 +1,45 @@
 //! Groups of consumers, and the offsets that they committed.
 //!
-//! A name is one group's, of one protocol: in the classic one (`classic`) a member assigns the partitions.
-//! What was committed is the name's, whatever its group.
+//! A name is one group's, of one protocol: in the classic one (`classic`) a member assigns the partitions, in the consumer
+//! protocol of KIP-848 (`consumer`) the broker does (`assignor`). A group without members gives way to one of the other
+//! protocol, as in Kafka; one that has members does not: Kafka's migration of live groups is not here. What was
+//! committed is the name's, whatever its group.
 
+mod assignor;
 mod classic;
+mod consumer;
 
 use std::collections::BTreeMap;
 
 use ottla_protocol::{
     error_code::ErrorCode,
-    generated::join_group::{JoinGroupRequest, JoinGroupResponse},
+    generated::{
+        consumer_group_heartbeat::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse},
+        join_group::{JoinGroupRequest, JoinGroupResponse},
+    },
     time::Instant,
+    uuid::Uuid,
 };
 
+pub(crate) use assignor::{Assignor, Partitions};
 pub(crate) use classic::{Asker, ClassicGroup, GroupAnswers, GroupState, join_error, sync_error};
+pub(crate) use consumer::{
+    ConsumerGroup, ConsumerMember, Heartbeat, LEAVES, LEAVES_FOR_A_WHILE, ManualTarget, Settings, TopicRegex,
+};
 
 use crate::{
     cluster::{Cluster, Timer},
     connection::Pending,
+    provisioning::Refusal,
+    topics::Topics,
 };
 
 /// All groups of the cluster. Which broker coordinates one is a matter of its name.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     groups: BTreeMap<String, Group>,
+    /// What was assigned by hand, also to groups that are yet to come.
+    manual: BTreeMap<String, ManualTarget>,
     next_member: u64,
 }
 
@@ -40,6 +56,8 @@ pub(crate) struct Group {
 pub(crate) enum GroupKind {
     /// One of the members.
     Classic(ClassicGroup),
+    /// The broker.
+    Consumer(ConsumerGroup),
 }
 
 /// A committed offset.
@@ -74,6 +92,73 @@ impl Groups {
     pub fn classic_mut(&mut self, name: &str) -> Option<&mut ClassicGroup> {
         match &mut self.groups.get_mut(name)?.kind {
             GroupKind::Classic(group) => Some(group),
+            GroupKind::Consumer(_) => None,
+        }
+    }
+
+    /// A ConsumerGroupHeartbeat of who stays or comes; the first one makes the group.
+    pub fn consumer_heartbeat(
+        &mut self,
+        now: Instant,
+        topics: &Topics,
+        settings: Settings<'_>,
+        heartbeat: Heartbeat,
+    ) -> Result<ConsumerGroupHeartbeatResponse, Refusal> {
+        let name = heartbeat.body.group_id.clone();
+        let settings = Settings { manual: self.manual.get(&name), ..settings };
+        match self.groups.get_mut(&name) {
+            Some(Group { kind: GroupKind::Consumer(group), .. }) => {
+                return group.heartbeat(now, topics, &settings, heartbeat);
+            }
+            Some(group) if heartbeat.body.member_epoch != 0 || !group.is_empty() => {
+                return Err(not_a_consumer_group(&name));
+            }
+            None if heartbeat.body.member_epoch != 0 => {
+                return Err((ErrorCode::GROUP_ID_NOT_FOUND, format!("Consumer group {name} not found.")));
+            }
+            Some(_) | None => {}
+        }
+        let mut group = ConsumerGroup::new();
+        let answer = group.heartbeat(now, topics, &settings, heartbeat)?;
+        self.entry(&name).kind = GroupKind::Consumer(group);
+        Ok(answer)
+    }
+
+    /// A ConsumerGroupHeartbeat of who goes.
+    pub fn consumer_leave(
+        &mut self,
+        body: &ConsumerGroupHeartbeatRequest,
+    ) -> Result<ConsumerGroupHeartbeatResponse, Refusal> {
+        match self.groups.get_mut(&body.group_id) {
+            Some(Group { kind: GroupKind::Consumer(group), .. }) => group.leave(body),
+            Some(_) => Err(not_a_consumer_group(&body.group_id)),
+            None => Err((ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {} not found.", body.group_id))),
+        }
+    }
+
+    /// From now on the members of a group of the consumer protocol get what is said here; with `None`, what the assignor
+    /// says.
+    pub fn set_manual_target(&mut self, topics: &Topics, name: &str, target: Option<ManualTarget>) {
+        match target {
+            Some(target) => self.manual.insert(name.to_owned(), target),
+            None => self.manual.remove(name),
+        };
+        if let Some(Group { kind: GroupKind::Consumer(group), .. }) = self.groups.get_mut(name) {
+            group.retarget(topics, self.manual.get(name));
+        }
+    }
+
+    /// A member leaves by a LeaveGroup request, its own or an administrator's.
+    pub fn leave(
+        &mut self,
+        now: Instant,
+        name: &str,
+        (member_id, instance_id): (&str, Option<&str>),
+        answers: &mut GroupAnswers,
+    ) -> Result<(), ErrorCode> {
+        match &mut self.groups.get_mut(name).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?.kind {
+            GroupKind::Classic(group) => group.leave(now, member_id, instance_id, answers),
+            GroupKind::Consumer(group) => group.remove_member(member_id, instance_id),
         }
     }
 
@@ -93,10 +178,24 @@ impl Groups {
     ) -> Option<JoinGroupResponse> {
         self.next_member += 1;
         let new_id = format!("{}-{:08x}", asker.client_id, self.next_member);
-        match &mut self.entry(&body.group_id).kind {
+        let group = self.entry(&body.group_id);
+        match &mut group.kind {
             GroupKind::Classic(group) => group.join(now, initial_delay, asker, body, new_id, answers),
+            GroupKind::Consumer(members) if !members.members.is_empty() => {
+                Some(join_error(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, &body.member_id))
+            }
+            GroupKind::Consumer(_) => {
+                let mut classic = ClassicGroup::new();
+                let answer = classic.join(now, initial_delay, asker, body, new_id, answers);
+                group.kind = GroupKind::Classic(classic);
+                answer
+            }
         }
     }
+}
+
+fn not_a_consumer_group(name: &str) -> Refusal {
+    (ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {name} is not a consumer group."))
 }
 
 impl Group {
@@ -104,12 +203,36 @@ impl Group {
     pub fn check_commit(
         &mut self,
         now: Instant,
+        version: i16,
         member_id: &str,
         instance_id: Option<&str>,
         generation: i32,
     ) -> Result<(), ErrorCode> {
         match &mut self.kind {
             GroupKind::Classic(group) => group.check_commit(now, member_id, instance_id, generation),
+            GroupKind::Consumer(group) => group.check_commit(version, member_id, generation),
+        }
+    }
+
+    /// Whether who may commit may do so for this partition.
+    pub fn check_commit_of(
+        &self,
+        member_id: &str,
+        epoch: i32,
+        topic: Uuid,
+        partition: i32,
+    ) -> Result<(), ErrorCode> {
+        match &self.kind {
+            GroupKind::Classic(_) => Ok(()),
+            GroupKind::Consumer(group) => group.check_commit_of(member_id, epoch, topic, partition),
+        }
+    }
+
+    /// May committed offsets be told to this member, or to somebody who doesn't say who it is? A classic group asks nobody.
+    pub fn check_offset_fetch(&self, member_id: Option<&str>, epoch: i32) -> Result<(), ErrorCode> {
+        match &self.kind {
+            GroupKind::Classic(_) => Ok(()),
+            GroupKind::Consumer(group) => group.check_offset_fetch(member_id, epoch),
         }
     }
 
@@ -117,6 +240,7 @@ impl Group {
     pub fn state_name(&self) -> &'static str {
         match &self.kind {
             GroupKind::Classic(group) => group.state.name(),
+            GroupKind::Consumer(group) => group.state_name(),
         }
     }
 
@@ -124,6 +248,7 @@ impl Group {
     pub fn type_name(&self) -> &'static str {
         match &self.kind {
             GroupKind::Classic(_) => "classic",
+            GroupKind::Consumer(_) => "consumer",
         }
     }
 
@@ -131,6 +256,7 @@ impl Group {
     pub fn protocol_type(&self) -> &str {
         match &self.kind {
             GroupKind::Classic(group) => group.protocol_type.as_deref().unwrap_or_default(),
+            GroupKind::Consumer(_) => "consumer",
         }
     }
 
@@ -138,6 +264,7 @@ impl Group {
     pub fn is_empty(&self) -> bool {
         match &self.kind {
             GroupKind::Classic(group) => group.state == GroupState::Empty,
+            GroupKind::Consumer(group) => group.members.is_empty(),
         }
     }
 
@@ -145,6 +272,7 @@ impl Group {
         self.timer = self.timer.filter(|timer| *timer > now);
         match &mut self.kind {
             GroupKind::Classic(group) => group.handle_timeout(now, answers),
+            GroupKind::Consumer(group) => group.handle_timeout(now),
         }
     }
 
@@ -152,6 +280,7 @@ impl Group {
     fn next_timer(&mut self) -> Option<Instant> {
         let next = match &self.kind {
             GroupKind::Classic(group) => group.next_due(),
+            GroupKind::Consumer(group) => group.next_due(),
         };
         let next = next.filter(|next| self.timer.is_none_or(|timer| timer > *next))?;
         self.timer = Some(next);
