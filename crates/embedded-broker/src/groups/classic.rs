@@ -1,7 +1,8 @@
 //! A group of the classic protocol: members join, one of them assigns, all are told.
 //!
 //! A group is `Empty` without members, `PreparingRebalance` until all members have joined (again), `CompletingRebalance`
-//! until the leader has brought the assignment, and then `Stable`. Joins and syncs wait for that, as [`Pending::Group`].
+//! until the leader has brought the assignment, and then `Stable`. Joins and syncs wait for that, as
+//! [`Pending::Group`](crate::connection::Pending::Group).
 
 use std::{collections::BTreeMap, time::Duration};
 
