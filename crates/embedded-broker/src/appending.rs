@@ -71,6 +71,7 @@ impl Cluster {
             waiters.retain(|waiter| self.count_for_fetch(*waiter, bytes));
             self.put_back(topic, partition, waiters);
         }
+        self.wake_share_fetches(topic, partition);
         self.wake_producers(topic, partition);
     }
 
@@ -79,6 +80,7 @@ impl Cluster {
         let Some(state) = self.topics.partition_mut(topic, partition) else { return };
         let waiters = std::mem::take(&mut state.fetch_waiters);
         self.satisfied.extend(waiters);
+        self.wake_share_fetches(topic, partition);
         self.wake_producers(topic, partition);
     }
 
@@ -97,6 +99,7 @@ impl Cluster {
         match self.take_pending(waiter) {
             Some(Pending::Fetch(pending)) => self.finish_fetch(pending),
             Some(Pending::Produce(pending)) => self.finish_produce(pending),
+            Some(Pending::ShareFetch(pending)) => self.resume_share_fetch(pending),
             Some(Pending::Group(_)) | None => {}
         }
         true

@@ -7,7 +7,7 @@ use ottla_protocol::{
 };
 
 use crate::{
-    api::{self, fetch::FetchSessions},
+    api::{self, fetch::FetchSessions, share_sessions::ShareSessions},
     connection::{Connection, ConnectionId, Pending, Request, Waiter},
     control::Control,
     faults::{Faults, Struck},
@@ -16,6 +16,7 @@ use crate::{
     inbox::{FrameBytes, Inbox},
     options::{BrokerId, ClusterOptions},
     random::Random,
+    share_groups::ShareGroups,
     telemetry::{ClientTelemetry, Clients, Telemetry},
     timers::Timers,
     topics::{TopicIndex, Topics},
@@ -34,6 +35,7 @@ pub struct Cluster {
     pub(crate) controller: BrokerId,
     pub(crate) topics: Topics,
     pub(crate) groups: Groups,
+    pub(crate) share_groups: ShareGroups,
     pub(crate) faults: Faults,
     pub(crate) timers: Timers<Timer>,
     pub(crate) next_producer_id: i64,
@@ -75,6 +77,7 @@ pub(crate) struct Broker {
     pub unlisted: bool,
     pub latency: Duration,
     pub sessions: FetchSessions,
+    pub share_sessions: ShareSessions,
     pub api_versions: BTreeMap<i16, (i16, i16)>,
     pub serves_telemetry: bool,
 }
@@ -91,6 +94,7 @@ impl Broker {
             unlisted: false,
             latency: Duration::ZERO,
             sessions: FetchSessions::new(options.max_fetch_sessions),
+            share_sessions: ShareSessions::default(),
             api_versions: options.api_versions.clone(),
             serves_telemetry: options.client_telemetry != ClientTelemetry::None,
         }
@@ -158,6 +162,10 @@ pub(crate) enum Timer {
     Replicate(TopicIndex, i32),
     /// A group has to look at its members.
     Group(String),
+    /// A share group has to look at its members.
+    ShareGroup(String),
+    /// A share group has to look at its locks of a partition.
+    ShareLocks(String, TopicIndex, i32),
 }
 
 impl Cluster {
@@ -183,6 +191,7 @@ impl Cluster {
             controller: BrokerId(1),
             topics: Topics::default(),
             groups: Groups::default(),
+            share_groups: ShareGroups::default(),
             faults: Faults::default(),
             timers: Timers::new(),
             next_producer_id: 1000,
@@ -253,6 +262,9 @@ impl Cluster {
     pub fn handle_closed(&mut self, now: Instant, connection: ConnectionId) {
         self.advance(now);
         self.connections.remove(&connection);
+        if self.end_share_sessions_of(connection) {
+            self.run();
+        }
     }
 
     /// Time has passed.
@@ -264,6 +276,10 @@ impl Cluster {
                 Timer::Expire(waiter) => self.expire(waiter),
                 Timer::Replicate(topic, partition) => self.replicate(topic, partition),
                 Timer::Group(group) => self.group_timeout(&group),
+                Timer::ShareGroup(group) => self.share_group_timeout(&group),
+                Timer::ShareLocks(group, topic, partition) => {
+                    self.share_locks_timeout(&group, topic, partition)
+                }
             }
         }
         self.run();
@@ -348,6 +364,7 @@ impl Cluster {
     pub(crate) fn close(&mut self, connection: ConnectionId, reason: &'static str) {
         if self.connections.remove(&connection).is_some() {
             self.emit(Output::Close { connection, reason });
+            self.end_share_sessions_of(connection);
         }
     }
 
@@ -537,6 +554,7 @@ impl Cluster {
         match self.take_pending(waiter) {
             Some(Pending::Fetch(pending)) => self.finish_fetch(pending),
             Some(Pending::Produce(pending)) => self.finish_produce(pending),
+            Some(Pending::ShareFetch(pending)) => self.finish_share_fetch(pending),
             Some(Pending::Group(_)) | None => {}
         }
     }

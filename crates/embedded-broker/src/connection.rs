@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode, header::ResponseHeader, time::Instant};
 
 use crate::{
-    api::{fetch::PendingFetch, produce::PendingProduce},
+    api::{fetch::PendingFetch, produce::PendingProduce, share_fetch::PendingShareFetch},
     faults::Struck,
     frame::{Frame, FrameWriter},
     inbox::Inbox,
@@ -44,6 +44,7 @@ pub(crate) struct Connection {
 pub(crate) enum Pending {
     Fetch(PendingFetch),
     Produce(PendingProduce),
+    ShareFetch(PendingShareFetch),
     /// For the group that the member is in to finish its rebalance.
     Group(Request),
 }
@@ -106,6 +107,7 @@ impl Pending {
         match self {
             Self::Fetch(pending) => &pending.request,
             Self::Produce(pending) => &pending.request,
+            Self::ShareFetch(pending) => &pending.request,
             Self::Group(request) => request,
         }
     }

@@ -8,7 +8,7 @@ use std::{
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode, uuid::Uuid};
 
 use crate::{
-    api,
+    api::{self, share_sessions::ShareSessions},
     cluster::{Broker, Cluster, Output, RequestRecord},
     connection::ConnectionId,
     faults::{Fault, ScriptScope, ScriptStep},
@@ -224,6 +224,7 @@ impl<'a> Control<'a> {
                 state.alive = false;
                 state.sessions.clear();
                 self.cluster.telemetry_clients.remove(&broker);
+                state.share_sessions = ShareSessions::default();
             }
             _ => return,
         }
@@ -522,6 +523,23 @@ impl<'a> Control<'a> {
         }
     }
 
+    /// The ids of a share group's members, if there is such a group.
+    pub fn share_group_members(&self, group: &str) -> Option<Vec<String>> {
+        let group = self.cluster.share_groups.groups.get(group)?;
+        Some(group.members.keys().cloned().collect())
+    }
+
+    /// Assigns the partitions of topics to a share group's members by hand, in place of the assignor; who isn't named gets
+    /// none. With `None` the assignor assigns again. Members hear of it with their next heartbeat. False if there is no
+    /// such group.
+    pub fn assign_share_group(
+        &mut self,
+        group: &str,
+        assignments: Option<&BTreeMap<String, Vec<(String, i32)>>>,
+    ) -> bool {
+        self.cluster.assign_share_group(group, assignments)
+    }
+
     /// A partition forgets a producer, as when its records have expired.
     pub fn forget_producer(&mut self, topic: &str, partition: i32, producer_id: i64) {
         if let Some(index) = self.cluster.topics.by_name(topic)
@@ -623,6 +641,11 @@ impl Cluster {
             state.replicating.clear();
             state.producers = ProducerStates::rebuild(state.log.headers());
             self.stored_bytes -= before - state.log.bytes();
+            for group in self.share_groups.groups.values_mut() {
+                if let Some(seen) = group.partitions.get_mut(&(topic, partition)) {
+                    seen.see(state);
+                }
+            }
         }
     }
 }

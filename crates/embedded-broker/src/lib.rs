@@ -28,6 +28,8 @@ mod provisioning;
 mod random;
 mod releases;
 mod server;
+mod share_groups;
+mod share_partitions;
 mod telemetry;
 mod timers;
 mod topics;
@@ -37,7 +39,7 @@ pub use connection::ConnectionId;
 pub use control::{Control, CoordinatorKey, PartitionState, Tail};
 pub use faults::{Fault, FaultAction, ScriptScope, ScriptStep};
 pub use frame::Frame;
-pub use options::{BrokerId, ClusterOptions};
+pub use options::{BrokerId, ClusterOptions, IsolationLevel, ShareGroupOptions, ShareOffsetReset};
 pub use otlp::{MetricKind, MetricPoint};
 /// The protocol's own words, for [`Control`].
 pub use ottla_protocol::{api::ApiKey, error_code::ErrorCode};

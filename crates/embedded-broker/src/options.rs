@@ -62,6 +62,8 @@ pub struct ClusterOptions {
     pub group_consumer_heartbeat_interval: Duration,
     /// The most members of a group of the consumer protocol (`group.consumer.max.size`).
     pub group_consumer_max_size: usize,
+    /// What holds for share groups (KIP-932).
+    pub share_groups: ShareGroupOptions,
     /// Milliseconds since 1970 at [`Instant::ZERO`](ottla_protocol::time::Instant::ZERO), for append times.
     pub unix_time_origin_ms: i64,
     /// Where randomness starts: topic ids, session ids, member ids.
@@ -70,6 +72,65 @@ pub struct ClusterOptions {
     pub client_telemetry: ClientTelemetry,
     /// Version ranges that replace those of Kafka 4.3.1, by API key; an empty range (`max < min`) removes the API.
     pub api_versions: BTreeMap<i16, (i16, i16)>,
+}
+
+/// How share groups work, unless a group's own configuration says otherwise. Kafka's limits for these values do not hold
+/// here, so that a test needn't wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShareGroupOptions {
+    /// A member that isn't heard of for so long is removed (`group.share.session.timeout.ms`).
+    pub session_timeout: Duration,
+    /// How often members are to be heard of (`group.share.heartbeat.interval.ms`).
+    pub heartbeat_interval: Duration,
+    /// The most members of a group (`group.share.max.size`).
+    pub max_size: usize,
+    /// The most share sessions of a broker (`group.share.max.share.sessions`).
+    pub max_share_sessions: usize,
+    /// How often a record is delivered at most (`group.share.delivery.count.limit`).
+    pub delivery_count_limit: i16,
+    /// How long a member has records for itself (`group.share.record.lock.duration.ms`).
+    pub record_lock_duration: Duration,
+    /// From the first record that isn't done with, so many are under way at most
+    /// (`group.share.partition.max.record.locks`).
+    pub partition_max_record_locks: i32,
+    /// Where a group begins in a partition that is new to it (`share.auto.offset.reset`).
+    pub auto_offset_reset: ShareOffsetReset,
+    /// Whether records of transactions that are under way are delivered (`share.isolation.level`).
+    pub isolation_level: IsolationLevel,
+}
+
+/// Where a share group begins in a partition that is new to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShareOffsetReset {
+    /// With the first record.
+    Earliest,
+    /// With the next record.
+    Latest,
+}
+
+/// Which records of transactions are delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IsolationLevel {
+    /// All.
+    ReadUncommitted,
+    /// Those of transactions that were committed.
+    ReadCommitted,
+}
+
+impl Default for ShareGroupOptions {
+    fn default() -> Self {
+        Self {
+            session_timeout: Duration::from_secs(45),
+            heartbeat_interval: Duration::from_secs(5),
+            max_size: 200,
+            max_share_sessions: 2000,
+            delivery_count_limit: 5,
+            record_lock_duration: Duration::from_secs(30),
+            partition_max_record_locks: 2000,
+            auto_offset_reset: ShareOffsetReset::Latest,
+            isolation_level: IsolationLevel::ReadUncommitted,
+        }
+    }
 }
 
 impl Default for ClusterOptions {
@@ -97,6 +158,7 @@ impl Default for ClusterOptions {
             group_consumer_session_timeout: Duration::from_secs(45),
             group_consumer_heartbeat_interval: Duration::from_secs(5),
             group_consumer_max_size: usize::MAX,
+            share_groups: ShareGroupOptions::default(),
             unix_time_origin_ms: 1_700_000_000_000,
             seed: 1,
             client_telemetry: ClientTelemetry::None,

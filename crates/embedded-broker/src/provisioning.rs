@@ -84,9 +84,11 @@ impl Cluster {
 
     /// Deletes a topic with its records.
     pub(crate) fn delete_topic(&mut self, index: TopicIndex) {
+        self.share_groups.forget_topic(index);
         for partition in self.topics.remove(index).map(|topic| topic.partitions).unwrap_or_default() {
             self.stored_bytes -= partition.log.bytes();
             self.satisfied.extend(partition.fetch_waiters);
+            self.satisfied.extend(partition.share_waiters);
             self.satisfied.extend(partition.produce_waiters);
         }
     }

@@ -51,6 +51,8 @@ pub(crate) struct Partition {
     pub producers: ProducerStates,
     /// Connections whose Fetch waits for records here.
     pub fetch_waiters: Vec<Waiter>,
+    /// Connections whose ShareFetch waits for records here.
+    pub share_waiters: Vec<Waiter>,
     /// Connections whose Produce waits for followers here.
     pub produce_waiters: Vec<Waiter>,
     /// When followers will have got to which offset.
@@ -153,6 +155,7 @@ impl Partition {
             log: PartitionLog::default(),
             producers: ProducerStates::default(),
             fetch_waiters: Vec::new(),
+            share_waiters: Vec::new(),
             produce_waiters: Vec::new(),
             replicating: VecDeque::new(),
             preferred_replica: None,

@@ -17,6 +17,9 @@ impl Cluster {
     ) -> OffsetCommitResponse {
         let (now, epoch) = (self.now, body.generation_id_or_member_epoch);
         let checked = self.check_group(request, &body.group_id).and_then(|()| {
+            if self.is_share_group(&body.group_id) {
+                return Err(ErrorCode::GROUP_ID_NOT_FOUND);
+            }
             let instance = body.group_instance_id.as_deref();
             if epoch >= 0 && self.groups.get(&body.group_id).is_none() {
                 let is_old = request.version < 9;

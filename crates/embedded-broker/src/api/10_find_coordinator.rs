@@ -1,6 +1,6 @@
 //! FindCoordinator (10), versions 0 to 6; several keys at once from version 4 on. Coordinators of groups (0) and
 //! transactional ids (1) are found by a hash of the key among the brokers that are up, or chosen by
-//! hand; share groups (2) are not served.
+//! hand, share groups among the groups; what brokers ask each other about share partitions (2) is not served.
 
 use ottla_protocol::{
     error_code::ErrorCode,

@@ -17,6 +17,9 @@ const MAX_SESSION_TIMEOUT_MS: i32 = 1_800_000;
 impl Cluster {
     pub(crate) fn join_group(&mut self, mut request: Request, body: JoinGroupRequest) {
         let checked = self.check_group(&mut request, &body.group_id).and_then(|()| {
+            if self.is_share_group(&body.group_id) {
+                return Err(ErrorCode::INCONSISTENT_GROUP_PROTOCOL);
+            }
             if (1..=MAX_SESSION_TIMEOUT_MS).contains(&body.session_timeout_ms) {
                 Ok(())
             } else {

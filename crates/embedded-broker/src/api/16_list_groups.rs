@@ -1,5 +1,5 @@
 //! ListGroups (16), versions 0 to 5: the groups that the broker coordinates, from version 4 on only those in certain states,
-//! from version 5 on only those of certain types, `classic` or `consumer`.
+//! from version 5 on only those of certain types.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -25,23 +25,26 @@ impl Cluster {
         let in_filter = |filter: &[String], is: &str| {
             filter.is_empty() || filter.iter().any(|f| f.eq_ignore_ascii_case(is))
         };
-        for (name, group) in self.groups.iter() {
+        let groups =
+            self.groups.iter().map(|(name, g)| (name, g.state_name(), g.type_name(), g.protocol_type()));
+        let share = self.share_groups.groups.iter().map(|(name, g)| (name, g.state(), "share", "share"));
+        for (name, state, group_type, protocol_type) in groups.chain(share) {
             if self.coordinator_of(0, name) != Some(request.broker)
-                || !in_filter(&body.states_filter, group.state_name())
-                || !in_filter(&body.types_filter, group.type_name())
+                || !in_filter(&body.states_filter, state)
+                || !in_filter(&body.types_filter, group_type)
             {
                 continue;
             }
             let mut listed = response::Group {
                 group_id: name.clone(),
-                protocol_type: group.protocol_type().to_owned(),
+                protocol_type: protocol_type.to_owned(),
                 ..Default::default()
             };
             if request.version >= 4 {
-                listed.group_state = group.state_name().to_owned();
+                listed.group_state = state.to_owned();
             }
             if request.version >= 5 {
-                listed.group_type = group.type_name().to_owned();
+                listed.group_type = group_type.to_owned();
             }
             answer.groups.push(listed);
         }

@@ -16,8 +16,15 @@ impl Cluster {
         let mut answer =
             DeleteGroupsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for group_id in body.groups_names {
+            let share_group = self.share_groups.groups.get(&group_id);
+            let share_group = share_group.map(|group| group.members.is_empty());
             let error_code = match (self.check_group(request, &group_id), self.groups.get(&group_id)) {
                 (Err(error), _) => error,
+                (Ok(()), None) if share_group == Some(false) => ErrorCode::NON_EMPTY_GROUP,
+                (Ok(()), None) if share_group == Some(true) => {
+                    self.share_groups.groups.remove(&group_id);
+                    ErrorCode::NONE
+                }
                 (Ok(()), None) => ErrorCode::GROUP_ID_NOT_FOUND,
                 (Ok(()), Some(group)) if !group.is_empty() => ErrorCode::NON_EMPTY_GROUP,
                 (Ok(()), Some(_)) => {

@@ -40,6 +40,10 @@ impl Cluster {
         request: &Request,
         mut body: ConsumerGroupHeartbeatRequest,
     ) -> Result<ConsumerGroupHeartbeatResponse, Refusal> {
+        if self.is_share_group(&body.group_id) {
+            let message = format!("Group {} is not a consumer group.", body.group_id);
+            return Err((ErrorCode::GROUP_ID_NOT_FOUND, message));
+        }
         if matches!(body.member_epoch, LEAVES | LEAVES_FOR_A_WHILE) {
             return self.groups.consumer_leave(&body);
         }

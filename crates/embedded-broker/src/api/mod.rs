@@ -17,6 +17,8 @@ use crate::{
 
 #[path = "33_alter_configs.rs"]
 pub(crate) mod alter_configs;
+#[path = "91_alter_share_group_offsets.rs"]
+pub(crate) mod alter_share_group_offsets;
 #[path = "18_api_versions.rs"]
 pub(crate) mod api_versions;
 pub(crate) mod configs;
@@ -32,6 +34,8 @@ pub(crate) mod create_topics;
 pub(crate) mod delete_groups;
 #[path = "21_delete_records.rs"]
 pub(crate) mod delete_records;
+#[path = "92_delete_share_group_offsets.rs"]
+pub(crate) mod delete_share_group_offsets;
 #[path = "20_delete_topics.rs"]
 pub(crate) mod delete_topics;
 #[path = "60_describe_cluster.rs"]
@@ -40,6 +44,8 @@ pub(crate) mod describe_cluster;
 pub(crate) mod describe_configs;
 #[path = "15_describe_groups.rs"]
 pub(crate) mod describe_groups;
+#[path = "90_describe_share_group_offsets.rs"]
+pub(crate) mod describe_share_group_offsets;
 #[path = "75_describe_topic_partitions.rs"]
 pub(crate) mod describe_topic_partitions;
 #[path = "01_fetch.rs"]
@@ -77,6 +83,15 @@ pub(crate) mod offset_for_leader_epoch;
 pub(crate) mod produce;
 #[path = "72_push_telemetry.rs"]
 pub(crate) mod push_telemetry;
+#[path = "79_share_acknowledge.rs"]
+pub(crate) mod share_acknowledge;
+#[path = "78_share_fetch.rs"]
+pub(crate) mod share_fetch;
+#[path = "77_share_group_describe.rs"]
+pub(crate) mod share_group_describe;
+#[path = "76_share_group_heartbeat.rs"]
+pub(crate) mod share_group_heartbeat;
+pub(crate) mod share_sessions;
 #[path = "14_sync_group.rs"]
 pub(crate) mod sync_group;
 
@@ -113,6 +128,13 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::GetTelemetrySubscriptions, 0, 0),
     (ApiKey::PushTelemetry, 0, 0),
     (ApiKey::DescribeTopicPartitions, 0, 0),
+    (ApiKey::ShareGroupHeartbeat, 1, 1),
+    (ApiKey::ShareGroupDescribe, 1, 1),
+    (ApiKey::ShareFetch, 1, 2),
+    (ApiKey::ShareAcknowledge, 1, 2),
+    (ApiKey::DescribeShareGroupOffsets, 0, 1),
+    (ApiKey::AlterShareGroupOffsets, 0, 0),
+    (ApiKey::DeleteShareGroupOffsets, 0, 0),
 ];
 
 /// The versions of an API that a broker advertises, if it serves it at all.
@@ -192,6 +214,20 @@ impl Cluster {
             ApiKey::PushTelemetry => self.respond(request, body, Self::push_telemetry)?,
             ApiKey::DescribeTopicPartitions => {
                 self.respond(request, body, Self::describe_topic_partitions)?
+            }
+            ApiKey::ShareGroupHeartbeat => self.respond(request, body, Self::share_group_heartbeat)?,
+            ApiKey::ShareGroupDescribe => self.respond(request, body, Self::share_group_describe)?,
+            ApiKey::ShareFetch => {
+                let body = generated::share_fetch::ShareFetchRequest::decode(body, request.version)?;
+                self.share_fetch(request, body);
+            }
+            ApiKey::ShareAcknowledge => self.respond(request, body, Self::share_acknowledge)?,
+            ApiKey::DescribeShareGroupOffsets => {
+                self.respond(request, body, Self::describe_share_group_offsets)?
+            }
+            ApiKey::AlterShareGroupOffsets => self.respond(request, body, Self::alter_share_group_offsets)?,
+            ApiKey::DeleteShareGroupOffsets => {
+                self.respond(request, body, Self::delete_share_group_offsets)?
             }
             _ => self.close(request.connection, "the client sent a request of an API that is not served"),
         }

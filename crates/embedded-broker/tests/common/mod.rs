@@ -5,6 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use ottla_embedded_broker::{BrokerId, Cluster, ClusterOptions, ConnectionId, Output};
 use ottla_protocol::{
+    compress::{Compression, compress},
     error_code::ErrorCode,
     generated::{
         fetch::{self, FetchRequest, FetchResponse},
@@ -256,4 +257,20 @@ pub fn base_offsets(mut records: &[u8]) -> Vec<i64> {
         records = records.get(size..).unwrap_or_default();
     }
     offsets
+}
+
+/// Compresses a batch's records.
+pub fn gzip(records: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    compress(Compression::Gzip, None, std::iter::once(records), &mut out).unwrap();
+    out
+}
+
+/// Fills in length, codec and checksum of a batch whose bytes were changed.
+pub fn seal(batch: &mut [u8], codec: u16) {
+    let length = i32::try_from(batch.len() - 12).unwrap();
+    batch[8..12].copy_from_slice(&length.to_be_bytes());
+    batch[21..23].copy_from_slice(&codec.to_be_bytes());
+    let crc = u32::try_from(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &batch[21..])).unwrap();
+    batch[17..21].copy_from_slice(&crc.to_be_bytes());
 }

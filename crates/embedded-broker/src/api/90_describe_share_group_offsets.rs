@@ -1,0 +1,94 @@
+//! DescribeShareGroupOffsets (90), versions 0 and 1: where share groups are, and from version 1 on how far that is from the
+//! end. -1 where nothing was fetched.
+
+use std::collections::BTreeMap;
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::describe_share_group_offsets::{
+        DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse, request, response,
+    },
+    uuid::Uuid,
+};
+
+use crate::{cluster::Cluster, connection::Request, share_groups::ShareGroup};
+
+impl Cluster {
+    pub(crate) fn describe_share_group_offsets(
+        &mut self,
+        request: &mut Request,
+        body: DescribeShareGroupOffsetsRequest,
+    ) -> DescribeShareGroupOffsetsResponse {
+        let mut answer = DescribeShareGroupOffsetsResponse {
+            throttle_time_ms: request.throttle_ms(),
+            ..Default::default()
+        };
+        for wanted in body.groups {
+            let group_id = wanted.group_id;
+            let mut described = response::Group { group_id: group_id.clone(), ..Default::default() };
+            match (self.check_group(request, &group_id), self.share_groups.groups.get(&group_id)) {
+                (Err(error), _) => described.error_code = error,
+                (Ok(()), None) => {
+                    described.error_code = ErrorCode::GROUP_ID_NOT_FOUND;
+                    described.error_message = Some(format!("Group {group_id} not found."));
+                }
+                (Ok(()), Some(group)) => {
+                    let topics = wanted.topics.unwrap_or_else(|| self.share_topics(group));
+                    described.topics = topics
+                        .into_iter()
+                        .map(|topic| self.share_offsets(group, topic, request.version))
+                        .collect();
+                }
+            }
+            answer.groups.push(described);
+        }
+        answer
+    }
+
+    /// The partitions that a share group has fetched from, and those that it has subscribed to.
+    fn share_topics(&self, group: &ShareGroup) -> Vec<request::Topic> {
+        let mut topics: BTreeMap<&str, Vec<i32>> = BTreeMap::new();
+        let subscribed = group.members.values().flat_map(|member| &member.topics);
+        let subscribed = subscribed.filter_map(|name| self.topics.by_name(name));
+        for topic in subscribed.chain(group.partitions.keys().map(|(topic, _)| *topic)) {
+            let Some(topic) = self.topics.get(topic) else { continue };
+            topics
+                .entry(&topic.name)
+                .or_insert_with(|| topic.partitions.iter().map(|partition| partition.index).collect());
+        }
+        let topics = topics.into_iter();
+        topics.map(|(name, partitions)| request::Topic { topic_name: name.to_owned(), partitions }).collect()
+    }
+
+    fn share_offsets(&self, group: &ShareGroup, topic: request::Topic, version: i16) -> response::Topic {
+        let index = self.topics.by_name(&topic.topic_name);
+        let partitions = topic.partitions.into_iter().map(|partition_index| {
+            let mut described =
+                response::Partition { partition_index, start_offset: -1, ..Default::default() };
+            let Some(index) = index else {
+                described.error_code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+                return described;
+            };
+            if version >= 1 {
+                described.lag = -1;
+            }
+            let Some(partition) = self.topics.partition(index, partition_index) else {
+                described.error_code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+                return described;
+            };
+            if let Some(state) = group.partitions.get(&(index, partition_index)) {
+                described.start_offset = state.start_offset();
+                described.leader_epoch = partition.leader_epoch;
+                if version >= 1 {
+                    described.lag = state.lag(partition.log.high_watermark());
+                }
+            }
+            described
+        });
+        response::Topic {
+            partitions: partitions.collect(),
+            topic_id: index.and_then(|index| self.topics.get(index)).map_or(Uuid::ZERO, |topic| topic.id),
+            topic_name: topic.topic_name,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! AlterShareGroupOffsets (91), version 0: lets a share group without members begin elsewhere.
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::alter_share_group_offsets::{
+        AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse, response,
+    },
+    uuid::Uuid,
+};
+
+use crate::{cluster::Cluster, connection::Request, provisioning::Refusal, share_partitions::SharePartition};
+
+impl Cluster {
+    pub(crate) fn alter_share_group_offsets(
+        &mut self,
+        request: &mut Request,
+        body: AlterShareGroupOffsetsRequest,
+    ) -> AlterShareGroupOffsetsResponse {
+        let mut answer =
+            AlterShareGroupOffsetsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
+        if let Err((error_code, message)) = self.check_empty_share_group(request, &body.group_id) {
+            answer.error_code = error_code;
+            answer.error_message = Some(message).filter(|message| !message.is_empty());
+            return answer;
+        }
+        for topic in body.topics {
+            let index = self.topics.by_name(&topic.topic_name);
+            let mut altered = response::Response {
+                topic_id: index.and_then(|index| self.topics.get(index)).map_or(Uuid::ZERO, |topic| topic.id),
+                topic_name: topic.topic_name,
+                partitions: Vec::new(),
+            };
+            for wanted in topic.partitions {
+                let partition_index = wanted.partition_index;
+                let found =
+                    index.and_then(|index| Some((index, self.topics.partition(index, partition_index)?)));
+                let group = self.share_groups.groups.get_mut(&body.group_id);
+                let error_code = match (found, group) {
+                    (Some((index, partition)), Some(group)) if wanted.start_offset >= 0 => {
+                        let mut state = SharePartition::new(wanted.start_offset, partition.leader_epoch);
+                        state.see(partition);
+                        group.partitions.insert((index, partition_index), state);
+                        ErrorCode::NONE
+                    }
+                    (Some(_), Some(_)) => ErrorCode::INVALID_REQUEST,
+                    _ => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                };
+                altered.partitions.push(response::Partition {
+                    partition_index,
+                    error_code,
+                    error_message: None,
+                });
+            }
+            answer.responses.push(altered);
+        }
+        answer
+    }
+
+    /// There is such a share group, and it has no members.
+    pub(crate) fn check_empty_share_group(
+        &mut self,
+        request: &mut Request,
+        name: &str,
+    ) -> Result<(), Refusal> {
+        self.check_group(request, name).map_err(|error| (error, String::new()))?;
+        match self.share_groups.groups.get(name) {
+            None => Err((ErrorCode::GROUP_ID_NOT_FOUND, format!("Share group {name} not found."))),
+            Some(group) if !group.members.is_empty() => {
+                Err((ErrorCode::NON_EMPTY_GROUP, "The group is not empty.".to_owned()))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! DeleteShareGroupOffsets (92), version 0: lets a share group without members forget topics.
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::delete_share_group_offsets::{
+        DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse, response,
+    },
+};
+
+use crate::{cluster::Cluster, connection::Request};
+
+impl Cluster {
+    pub(crate) fn delete_share_group_offsets(
+        &mut self,
+        request: &mut Request,
+        body: DeleteShareGroupOffsetsRequest,
+    ) -> DeleteShareGroupOffsetsResponse {
+        let mut answer =
+            DeleteShareGroupOffsetsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
+        if let Err((error_code, message)) = self.check_empty_share_group(request, &body.group_id) {
+            answer.error_code = error_code;
+            answer.error_message = Some(message).filter(|message| !message.is_empty());
+            return answer;
+        }
+        for topic in body.topics {
+            let mut deleted = response::Response { topic_name: topic.topic_name, ..Default::default() };
+            let index = self.topics.by_name(&deleted.topic_name);
+            match index.and_then(|index| Some((index, self.topics.get(index)?))) {
+                Some((index, topic)) => {
+                    deleted.topic_id = topic.id;
+                    if let Some(group) = self.share_groups.groups.get_mut(&body.group_id) {
+                        group.partitions.retain(|(of, _), _| *of != index);
+                    }
+                }
+                None => deleted.error_code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+            }
+            answer.responses.push(deleted);
+        }
+        answer
+    }
+}

@@ -1,0 +1,378 @@
+//! Share groups (KIP-932): members come and go by heartbeats, the coordinator assigns, and several members may be assigned
+//! the same partition. What they have of its records is in `share_partitions`.
+//!
+//! The group's epoch rises whenever its members, what they subscribe to, or those topics change. The next heartbeat makes
+//! an assignment of that epoch, and each member is in it as soon as it is heard of: there is nothing to wait for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ottla_protocol::{error_code::ErrorCode, time::Instant};
+
+use crate::{
+    cluster::{Cluster, Timer},
+    options::ShareGroupOptions,
+    provisioning::Refusal,
+    share_partitions::SharePartition,
+    topics::{TopicIndex, Topics},
+};
+
+/// All share groups of the cluster. Which broker coordinates one is a matter of its name.
+#[derive(Debug, Default)]
+pub(crate) struct ShareGroups {
+    pub groups: BTreeMap<String, ShareGroup>,
+}
+
+impl ShareGroups {
+    /// A topic is gone.
+    pub fn forget_topic(&mut self, topic: TopicIndex) {
+        for group in self.groups.values_mut() {
+            group.partitions.retain(|(of, _), _| *of != topic);
+        }
+    }
+}
+
+/// One share group.
+#[derive(Debug, Default)]
+pub(crate) struct ShareGroup {
+    pub epoch: i32,
+    /// The group's epoch when its members were assigned to last.
+    pub assignment_epoch: i32,
+    pub members: BTreeMap<String, ShareMember>,
+    pub partitions: BTreeMap<(TopicIndex, i32), SharePartition>,
+    /// What the members are assigned by hand.
+    manual: Option<BTreeMap<String, Assignment>>,
+    /// The topics that the last assignment was made of, and how many partitions they had.
+    assigned_topics: BTreeMap<TopicIndex, i32>,
+    timer: Option<Instant>,
+}
+
+/// One member.
+#[derive(Debug)]
+pub(crate) struct ShareMember {
+    pub epoch: i32,
+    previous_epoch: i32,
+    pub client_id: String,
+    pub rack_id: Option<String>,
+    pub topics: BTreeSet<String>,
+    /// What it was told.
+    pub assignment: Assignment,
+    /// What it is to be told.
+    target: Assignment,
+    /// The member is gone if nothing was heard of it until then.
+    expires: Instant,
+}
+
+/// Partitions by their topics.
+pub(crate) type Assignment = BTreeMap<TopicIndex, BTreeSet<i32>>;
+
+/// What a member says with a heartbeat.
+#[derive(Debug)]
+pub(crate) struct ShareHeartbeat<'a> {
+    pub member_id: &'a str,
+    pub member_epoch: i32,
+    pub client_id: &'a str,
+    pub rack_id: Option<String>,
+    pub topics: Option<Vec<String>>,
+}
+
+/// What a member is told.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct HeardOf {
+    pub member_epoch: i32,
+    /// If there is news, or it was asked for.
+    pub assignment: Option<Assignment>,
+}
+
+/// The epoch with which a member joins, and leaves.
+pub(crate) const JOINS: i32 = 0;
+pub(crate) const LEAVES: i32 = -1;
+
+impl ShareGroup {
+    /// As Kafka writes it.
+    pub fn state(&self) -> &'static str {
+        if self.members.is_empty() { "Empty" } else { "Stable" }
+    }
+
+    /// A member joins or is still there.
+    pub fn heartbeat(
+        &mut self,
+        now: Instant,
+        settings: &ShareGroupOptions,
+        topics: &Topics,
+        heartbeat: ShareHeartbeat<'_>,
+    ) -> Result<HeardOf, Refusal> {
+        let ShareHeartbeat { member_id, member_epoch, .. } = heartbeat;
+        let is_new = !self.members.contains_key(member_id);
+        if is_new && member_epoch == JOINS && self.members.len() >= settings.max_size {
+            let message =
+                format!("The share group has reached its maximum capacity of {} members.", settings.max_size);
+            return Err((ErrorCode::GROUP_MAX_SIZE_REACHED, message));
+        }
+        self.check_epoch(member_id, member_epoch)?;
+        let member = self.members.entry(member_id.to_owned()).or_insert_with(|| ShareMember {
+            epoch: JOINS,
+            previous_epoch: LEAVES,
+            client_id: String::new(),
+            rack_id: None,
+            topics: BTreeSet::new(),
+            assignment: Assignment::new(),
+            target: Assignment::new(),
+            expires: now,
+        });
+        heartbeat.client_id.clone_into(&mut member.client_id);
+        member.expires = now + settings.session_timeout;
+        if heartbeat.rack_id.is_some() {
+            member.rack_id = heartbeat.rack_id;
+        }
+        let is_whole = heartbeat.topics.is_some();
+        let mut changed = is_new;
+        if let Some(topics) = heartbeat.topics {
+            let subscribed = topics.into_iter().collect();
+            changed |= member.topics != subscribed;
+            member.topics = subscribed;
+        }
+        let of_topics = self.subscribed_topics(topics);
+        if changed || of_topics != self.assigned_topics {
+            self.epoch += 1;
+        }
+        if self.epoch > self.assignment_epoch {
+            self.assign(of_topics, topics);
+        }
+        let Some(member) = self.members.get_mut(member_id) else {
+            return Err((ErrorCode::UNKNOWN_MEMBER_ID, String::new()));
+        };
+        if member.epoch != self.assignment_epoch {
+            member.previous_epoch = std::mem::replace(&mut member.epoch, self.assignment_epoch);
+        }
+        let has_news = member.assignment != member.target;
+        member.assignment.clone_from(&member.target);
+        let tells = is_whole || has_news || member_epoch == JOINS;
+        Ok(HeardOf { member_epoch: member.epoch, assignment: tells.then(|| member.assignment.clone()) })
+    }
+
+    /// A member leaves.
+    pub fn leave(&mut self, member_id: &str) -> Result<(), Refusal> {
+        if self.members.remove(member_id).is_none() {
+            return Err(unknown(member_id));
+        }
+        self.epoch += 1;
+        Ok(())
+    }
+
+    /// Assigns by hand from now on, or again by the assignor.
+    pub fn assign_by_hand(&mut self, manual: Option<BTreeMap<String, Assignment>>, topics: &Topics) {
+        self.manual = manual;
+        self.epoch += 1;
+        let of_topics = self.subscribed_topics(topics);
+        self.assign(of_topics, topics);
+    }
+
+    /// Time has passed: members that were not heard of are gone.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.timer = self.timer.filter(|timer| *timer > now);
+        let before = self.members.len();
+        self.members.retain(|_, member| member.expires > now);
+        if self.members.len() < before {
+            self.epoch += 1;
+        }
+    }
+
+    /// When the members have to be looked at next, if that wasn't arranged for already.
+    pub fn next_timer(&mut self) -> Option<Instant> {
+        let next = self.members.values().map(|member| member.expires).min()?;
+        if self.timer.is_some_and(|timer| timer <= next) {
+            return None;
+        }
+        self.timer = Some(next);
+        Some(next)
+    }
+
+    /// A member that joins again may have any epoch; otherwise it must know its own, or not have heard of it yet.
+    fn check_epoch(&self, member_id: &str, epoch: i32) -> Result<(), Refusal> {
+        if epoch == JOINS {
+            return Ok(());
+        }
+        let Some(member) = self.members.get(member_id) else { return Err(unknown(member_id)) };
+        if epoch == member.epoch || epoch == member.previous_epoch {
+            return Ok(());
+        }
+        let message = format!(
+            "The member says that its epoch is {epoch}, but it is {}. It has to give up its partitions and join again.",
+            member.epoch
+        );
+        Err((ErrorCode::FENCED_MEMBER_EPOCH, message))
+    }
+
+    /// The topics that members subscribe to, as far as there are any.
+    fn subscribed_topics(&self, topics: &Topics) -> BTreeMap<TopicIndex, i32> {
+        let names: BTreeSet<&String> = self.members.values().flat_map(|member| &member.topics).collect();
+        let found = names.into_iter().filter_map(|name| {
+            let index = topics.by_name(name)?;
+            let partitions = topics.get(index)?.partitions.len();
+            Some((index, i32::try_from(partitions).unwrap_or(i32::MAX)))
+        });
+        found.collect()
+    }
+
+    /// Finds out who is to have what in the group's epoch.
+    fn assign(&mut self, of_topics: BTreeMap<TopicIndex, i32>, topics: &Topics) {
+        if let Some(manual) = &self.manual {
+            for (id, member) in &mut self.members {
+                member.target = manual.get(id).cloned().unwrap_or_default();
+            }
+        } else {
+            let subscribers = self.members.iter().map(|(id, member)| {
+                let subscribed = member.topics.iter().filter_map(|name| topics.by_name(name));
+                (id.clone(), Subscriber { topics: subscribed.collect(), had: member.target.clone() })
+            });
+            let mut assigned = assign_simply(&of_topics, &subscribers.collect());
+            for (id, member) in &mut self.members {
+                member.target = assigned.remove(id).unwrap_or_default();
+            }
+        }
+        self.assigned_topics = of_topics;
+        self.assignment_epoch = self.epoch;
+    }
+}
+
+/// A member as the assignor sees it.
+#[derive(Debug, Default)]
+struct Subscriber {
+    topics: BTreeSet<TopicIndex>,
+    had: Assignment,
+}
+
+/// The assignor "simple": each partition has a member; with more members than partitions each member has one, too, and
+/// partitions have about as many members as others. Who has a partition keeps it if that is fair.
+fn assign_simply(
+    topics: &BTreeMap<TopicIndex, i32>,
+    subscribers: &BTreeMap<String, Subscriber>,
+) -> BTreeMap<String, Assignment> {
+    let mut assigned: BTreeMap<String, Assignment> =
+        subscribers.keys().map(|id| (id.clone(), Assignment::new())).collect();
+    let partitions: usize = topics.values().map(|count| usize::try_from(*count).unwrap_or(0)).sum();
+    let has_any = |subscriber: &Subscriber| subscriber.topics.iter().any(|topic| topics.contains_key(topic));
+    let members = subscribers.values().filter(|subscriber| has_any(subscriber)).count();
+    if partitions == 0 || members == 0 {
+        return assigned;
+    }
+    let sharing = members.div_ceil(partitions);
+    let quota = (partitions * sharing).div_ceil(members);
+    let mut load: BTreeMap<&str, usize> = subscribers.keys().map(|id| (id.as_str(), 0)).collect();
+    let mut holders: BTreeMap<(TopicIndex, i32), usize> = BTreeMap::new();
+    let mut give = |id: &str, topic: TopicIndex, partition: i32, load: &mut BTreeMap<&str, usize>| {
+        let is_new = assigned.entry(id.to_owned()).or_default().entry(topic).or_default().insert(partition);
+        if is_new && let Some(load) = load.get_mut(id) {
+            *load += 1;
+        }
+        is_new
+    };
+    for (id, subscriber) in subscribers {
+        for (topic, had) in &subscriber.had {
+            for partition in had {
+                let exists = topics.get(topic).is_some_and(|count| partition < count);
+                let held = holders.entry((*topic, *partition)).or_default();
+                let is_fair = *held < sharing && load[id.as_str()] < quota;
+                if exists
+                    && is_fair
+                    && subscriber.topics.contains(topic)
+                    && give(id, *topic, *partition, &mut load)
+                {
+                    *held += 1;
+                }
+            }
+        }
+    }
+    for (topic, count) in topics {
+        let of_topic: Vec<&String> = subscribers
+            .iter()
+            .filter(|(_, subscriber)| subscriber.topics.contains(topic))
+            .map(|(id, _)| id)
+            .collect();
+        for partition in 0..*count {
+            let held = holders.entry((*topic, partition)).or_default();
+            let mut left: Vec<&String> = of_topic.clone();
+            while *held < sharing && !left.is_empty() {
+                let at = (0..left.len()).min_by_key(|at| load[left[*at].as_str()]).unwrap_or(0);
+                let id = left.remove(at);
+                if give(id, *topic, partition, &mut load) {
+                    *held += 1;
+                }
+            }
+        }
+    }
+    for (id, subscriber) in subscribers {
+        if load[id.as_str()] > 0 {
+            continue;
+        }
+        let of_topics = subscriber.topics.iter().filter_map(|topic| Some((*topic, *topics.get(topic)?)));
+        let all = of_topics.flat_map(|(topic, count)| (0..count).map(move |partition| (topic, partition)));
+        if let Some((topic, partition)) = all.min_by_key(|key| holders.get(key).copied().unwrap_or(0)) {
+            give(id, topic, partition, &mut load);
+            *holders.entry((topic, partition)).or_default() += 1;
+        }
+    }
+    assigned
+}
+
+fn unknown(member_id: &str) -> Refusal {
+    (ErrorCode::UNKNOWN_MEMBER_ID, format!("The share group has no member {member_id}."))
+}
+
+impl Cluster {
+    /// What holds for a share group.
+    pub(crate) fn share_settings(&self, _group: &str) -> ShareGroupOptions {
+        self.options.share_groups.clone()
+    }
+
+    /// There is a group of another type with this name.
+    pub(crate) fn is_other_group(&self, name: &str) -> bool {
+        self.groups.get(name).is_some()
+    }
+
+    /// There is a share group with this name.
+    pub(crate) fn is_share_group(&self, name: &str) -> bool {
+        self.share_groups.groups.contains_key(name)
+    }
+
+    /// See [`Control::assign_share_group`](crate::Control::assign_share_group).
+    pub(crate) fn assign_share_group(
+        &mut self,
+        group: &str,
+        assignments: Option<&BTreeMap<String, Vec<(String, i32)>>>,
+    ) -> bool {
+        let Some(group) = self.share_groups.groups.get_mut(group) else { return false };
+        let manual = assignments.map(|assignments| {
+            let mut manual: BTreeMap<String, Assignment> = BTreeMap::new();
+            for (member, partitions) in assignments {
+                let assignment = manual.entry(member.clone()).or_default();
+                for (topic, partition) in partitions {
+                    let index = self.topics.by_name(topic);
+                    if let Some(index) =
+                        index.filter(|index| self.topics.partition(*index, *partition).is_some())
+                    {
+                        assignment.entry(index).or_default().insert(*partition);
+                    }
+                }
+            }
+            manual
+        });
+        group.assign_by_hand(manual, &self.topics);
+        true
+    }
+
+    /// A share group's time has come.
+    pub(crate) fn share_group_timeout(&mut self, name: &str) {
+        if let Some(group) = self.share_groups.groups.get_mut(name) {
+            group.handle_timeout(self.now);
+        }
+        self.settle_share_group(name);
+    }
+
+    /// Sees to a share group's timer.
+    pub(crate) fn settle_share_group(&mut self, name: &str) {
+        if let Some(at) = self.share_groups.groups.get_mut(name).and_then(ShareGroup::next_timer) {
+            self.timers.set(at, Timer::ShareGroup(name.to_owned()));
+        }
+    }
+}
