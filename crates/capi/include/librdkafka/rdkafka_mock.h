@@ -184,23 +184,23 @@ rd_kafka_resp_err_t rd_kafka_mock_telemetry_set_requested_metrics(rd_kafka_mock_
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_telemetry_set_push_interval(rd_kafka_mock_cluster_t *mcluster, int64_t push_interval_ms);
 
-/** An assignment for each of the members of a group of the consumer protocol. Not there yet. */
+/** Partitions for each of the members of a group of the consumer protocol (KIP-848), by the members' ids; the lists and texts are copied. NULL in place of a member's list is no partitions. NULL is answered for a negative count, an id that is NULL or a list that was given up. */
 RD_EXPORT
 rd_kafka_mock_cgrp_consumer_target_assignment_t *rd_kafka_mock_cgrp_consumer_target_assignment_new(char **member_ids, int member_cnt, rd_kafka_topic_partition_list_t **assignment);
 
-/** Frees such an assignment. Not there yet. */
+/** Frees such an assignment; a cluster that was given it keeps its own copy. */
 RD_EXPORT
 void rd_kafka_mock_cgrp_consumer_target_assignment_destroy(rd_kafka_mock_cgrp_consumer_target_assignment_t *target_assignment);
 
-/** Gives the members of a group of the consumer protocol these partitions. Not there yet. */
+/** Gives the members of a group of the consumer protocol these partitions in place of what the broker's assignor says; members that are not named, also those that join later, get none. The group's epoch rises, and the members learn of it by their heartbeats: first they revoke, then they get what others have revoked. Partitions that there are not are given as soon as there are. The group needn't be there yet. With NULL the assignor decides again. */
 RD_EXPORT
 void rd_kafka_mock_cgrp_consumer_target_assignment(rd_kafka_mock_cluster_t *mcluster, const char *group_id, rd_kafka_mock_cgrp_consumer_target_assignment_t *target_assignment);
 
-/** The session timeout of groups of the consumer protocol. Not there yet. */
+/** How long nothing may be heard of a member of a group of the consumer protocol; from each member's next heartbeat on. 45 seconds unless set; a time below 1 changes nothing. */
 RD_EXPORT
 void rd_kafka_mock_set_group_consumer_session_timeout_ms(rd_kafka_mock_cluster_t *mcluster, int group_consumer_session_timeout_ms);
 
-/** The heartbeat interval of groups of the consumer protocol. Not there yet. */
+/** How often members of a group of the consumer protocol are told to send a heartbeat; they learn of it by their next one. 5 seconds unless set; a time below 1 changes nothing. */
 RD_EXPORT
 void rd_kafka_mock_set_group_consumer_heartbeat_interval_ms(rd_kafka_mock_cluster_t *mcluster, int group_consumer_heartbeat_interval_ms);
 

@@ -4,11 +4,12 @@
 //!  here ──── the cluster's life; test.mock.num.brokers
 //!  errors ── what the next requests are answered with;  requests ── which ones came
 //!  topics ── topics, partitions, leaders;  brokers ── down and up, round trips, racks, coordinators, versions
-//!  telemetry ── which metrics clients are asked for
+//!  groups ── who gets which partitions;  telemetry ── which metrics clients are asked for
 //! ```
 
 mod brokers;
 mod errors;
+mod groups;
 mod requests;
 mod telemetry;
 mod topics;

@@ -1,89 +1,16 @@
 /* What a mock cluster does with metrics of clients (KIP-714): a client that speaks the protocol itself asks what it is to
  * push, and pushes. */
-#include "test.h"
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <stdint.h>
-#include <sys/socket.h>
+#include "wire.h"
 
 #define GET_TELEMETRY_SUBSCRIPTIONS 71
 #define PUSH_TELEMETRY 72
-
-static unsigned char answer[4096];
-static size_t length, at;
-
-static int connected(const char *servers) {
-        struct sockaddr_in to;
-        struct timeval patience;
-        int fd = socket(AF_INET, SOCK_STREAM, 0), port = 0;
-        const char *colon = strchr(servers, ':');
-        patience.tv_sec = PATIENCE / 1000;
-        patience.tv_usec = 0;
-        memset(&to, 0, sizeof(to));
-        if (colon)
-                port = atoi(colon + 1);
-        to.sin_family = AF_INET;
-        to.sin_port = htons((uint16_t)port);
-        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0);
-        CHECK(connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
-        return fd;
-}
-
-static void read_fully(int fd, unsigned char *into, size_t size) {
-        while (size > 0) {
-                ssize_t got = recv(fd, into, size, 0);
-                CHECK(got > 0);
-                if (got <= 0)
-                        return;
-                into += got;
-                size -= (size_t)got;
-        }
-}
-
-static int64_t number(int bytes) {
-        int64_t value = 0;
-        CHECK(at + (size_t)bytes <= length);
-        if (at + (size_t)bytes > length)
-                return -99;
-        value = (signed char)answer[at++];
-        while (--bytes > 0)
-                value = value * 256 + answer[at++];
-        return value;
-}
-
-/* Sends a request with a flexible header; reads the answer up to its body. */
-static void call(int fd, int api, const unsigned char *body, size_t size) {
-        static const unsigned char header[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 'c', 0};
-        unsigned char request[512];
-        size_t total = sizeof(header) + size;
-        memcpy(request, header, sizeof(header));
-        memcpy(request + sizeof(header), body, size);
-        request[2] = (unsigned char)((total - 4) >> 8);
-        request[3] = (unsigned char)(total - 4);
-        request[5] = (unsigned char)api;
-        CHECK(send(fd, request, total, 0) == (ssize_t)total);
-        length = 4;
-        memset(answer, 0, sizeof(answer));
-        read_fully(fd, answer, 4);
-        at = 0;
-        length = (size_t)number(4);
-        CHECK(length < sizeof(answer));
-        if (length >= sizeof(answer))
-                length = 0;
-        read_fully(fd, answer, length);
-        at = 0;
-        CHECK(number(4) == 9);
-        CHECK(number(1) == 0);
-        CHECK(number(4) == 0);
-}
 
 /* Asks what is to be pushed; answers how many metrics, and leaves their names to be read. */
 static int subscription(int fd, unsigned char *id, int *interval) {
         unsigned char body[17];
         memcpy(body, id, 16);
         body[16] = 0;
-        call(fd, GET_TELEMETRY_SUBSCRIPTIONS, body, sizeof(body));
+        call(fd, GET_TELEMETRY_SUBSCRIPTIONS, 0, body, sizeof(body));
         CHECK(number(2) == 0);
         memcpy(id, answer + at, 16);
         at += 16;
@@ -109,7 +36,7 @@ static int push(int fd, const unsigned char *id, int subscription_id, const char
         body[19] = (unsigned char)subscription_id;
         body[22] = (unsigned char)(size + 1);
         memcpy(body + 23, metrics, size);
-        call(fd, PUSH_TELEMETRY, body, 23 + size + 1);
+        call(fd, PUSH_TELEMETRY, 0, body, 23 + size + 1);
         return (int)number(2);
 }
 
