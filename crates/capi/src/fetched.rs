@@ -117,7 +117,7 @@ impl Fetched {
             let current = Current { slab, next: 0, before };
             // SAFETY: the slab is there as long as it is the current one.
             if unsafe { (*slab).len() } > 0 {
-                client.offsets().note_consumed(fetched.topic(), fetched.partition());
+                client.note_consumed(consumer, fetched.topic(), fetched.partition());
                 self.current = Some(current);
                 return true;
             }

@@ -2,7 +2,8 @@
 //! time to time or when the application says so.
 //!
 //! With `enable.auto.offset.store` the stored offset of a partition is its position, from the first message on that the
-//! application got. Commits by themselves go along with the application's polls: there is no thread for them.
+//! application got. Commits by themselves need no call of the application and no thread: the owner of the cluster reminds of
+//! them in time.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -75,8 +76,8 @@ struct State {
     timer: Timer,
     /// The same of those that the older calls read, whose topics say it.
     of_older: BTreeMap<(String, i32), Timer>,
-    /// The next commit of all.
-    next_commit: Option<Instant>,
+    /// For when a reminder is under way.
+    reminder: Option<Instant>,
 }
 
 /// When something is committed by itself.
@@ -84,7 +85,7 @@ struct State {
 struct Timer {
     /// `auto.commit.interval.ms`, if it is.
     interval: Option<Duration>,
-    /// Set by the first message since the last commit.
+    /// Set by the first message, and from then on as long as something is kept.
     next: Option<Instant>,
 }
 
@@ -129,7 +130,7 @@ impl Offsets {
                 in_files: BTreeSet::new(),
                 timer: Timer { interval, next: None },
                 of_older: BTreeMap::new(),
-                next_commit: None,
+                reminder: None,
             }),
             under_way: Arc::default(),
         }
@@ -154,12 +155,12 @@ impl Offsets {
     }
 
     /// The application gets messages of a partition.
-    pub(crate) fn note_consumed(&self, topic: &str, partition: i32) {
-        let (mut state, key) = (self.state.lock(), (topic.to_owned(), partition));
-        state.start_timer(&key);
+    fn note_consumed(&self, topic: &str, partition: i32) {
         if !self.by_position {
             return;
         }
+        let (mut state, key) = (self.state.lock(), (topic.to_owned(), partition));
+        state.start_timer(&key);
         let kept = state.partitions.entry(key).or_default();
         kept.is_consumed = true;
         kept.stored = None;
@@ -256,16 +257,26 @@ impl Offsets {
         }
     }
 
-    /// When the next commit is due.
-    pub(crate) fn due(&self) -> Option<Instant> {
-        self.state.lock().next_commit
+    /// When to remind of the next commit, if that is not known yet.
+    fn take_next_reminder(&self) -> Option<Instant> {
+        let mut state = self.state.lock();
+        let next = state.of_older.values().chain([&state.timer]).filter_map(|timer| timer.next).min()?;
+        state.reminder.is_none_or(|known| next < known).then(|| *state.reminder.insert(next))
     }
 
-    /// What is due now. The next message starts its time again.
-    fn take_due(&self, consumer: &Consumer, now: Instant) -> Vec<GroupOffset> {
+    /// A reminder came: what is due is to be committed now, unless an earlier commit is still under way.
+    fn handle_reminder(&self, consumer: &Consumer, at: Instant) -> Vec<GroupOffset> {
+        let now = Instant::now();
         let is_due = |timer: &Timer| timer.next.is_some_and(|next| next <= now);
-        let offsets = self.uncommitted_of(consumer, |state, partition| is_due(state.timer_of(partition)));
-        self.state.lock().stop_timers(is_due);
+        let is_free = *self.under_way.count.lock() == 0;
+        let offsets = if is_free {
+            self.uncommitted_of(consumer, |state, partition| is_due(state.timer_of(partition)))
+        } else {
+            Vec::new()
+        };
+        let mut state = self.state.lock();
+        state.reminder = state.reminder.filter(|known| *known != at);
+        state.restart_timers(now);
         offsets
     }
 }
@@ -279,33 +290,52 @@ impl State {
     fn start_timer(&mut self, partition: &(String, i32)) {
         let timer = self.of_older.get_mut(partition).unwrap_or(&mut self.timer);
         if let (Some(interval), None) = (timer.interval, timer.next) {
-            let next = Instant::now() + interval;
-            timer.next = Some(next);
-            self.next_commit = Some(self.next_commit.map_or(next, |first| first.min(next)));
+            timer.next = Some(Instant::now() + interval);
         }
     }
 
-    fn stop_timers(&mut self, which: impl Fn(&Timer) -> bool) {
-        self.next_commit = None;
-        for timer in self.of_older.values_mut().chain([&mut self.timer]) {
-            timer.next = timer.next.filter(|_| !which(timer));
-            self.next_commit = self.next_commit.into_iter().chain(timer.next).min();
+    /// Timers that are due begin anew, as long as there may be something for them to commit.
+    fn restart_timers(&mut self, now: Instant) {
+        let (partitions, of_older) = (&self.partitions, &self.of_older);
+        let has_other = partitions.keys().any(|partition| !of_older.contains_key(partition));
+        let restart = |timer: &mut Timer, is_kept: bool| {
+            if timer.next.is_some_and(|next| next <= now) {
+                timer.next = timer.interval.filter(|_| is_kept).map(|interval| now + interval);
+            }
+        };
+        restart(&mut self.timer, has_other);
+        for (partition, timer) in &mut self.of_older {
+            restart(timer, self.partitions.contains_key(partition));
         }
     }
 }
 
 impl Client {
-    /// Commits what is due.
-    pub(crate) fn commit_if_due(&self, consumer: &Consumer) {
-        let Some(due) = self.offsets().due() else { return };
-        let now = Instant::now();
-        if due > now {
-            return;
-        }
-        let offsets = self.offsets().take_due(consumer, now);
-        if !offsets.is_empty() {
-            self.commit_later(consumer, offsets, None);
-        }
+    /// The application gets messages of a partition.
+    pub(crate) fn note_consumed(&self, consumer: &Consumer, topic: &str, partition: i32) {
+        self.offsets().note_consumed(topic, partition);
+        self.remind_of_commits(consumer);
+    }
+
+    /// Sees to it that what is kept is committed in time, whether the application calls then or not.
+    fn remind_of_commits(&self, consumer: &Consumer) {
+        let Some(at) = self.offsets().take_next_reminder() else { return };
+        let reminder = consumer.after(at.saturating_duration_since(Instant::now()));
+        let me = self.weak();
+        task::spawn(async move {
+            // It comes on an I/O thread, or never if the client ends.
+            if reminder.await
+                && let Some(client) = me.upgrade()
+                && !client.is_closing()
+                && let Some(consumer) = client.consumer()
+            {
+                let offsets = client.offsets().handle_reminder(consumer, at);
+                if !offsets.is_empty() {
+                    client.commit_later(consumer, offsets, None);
+                }
+                client.remind_of_commits(consumer);
+            }
+        });
     }
 
     /// Commits what is stored because its partitions go, and waits for that and for commits that are under way as long as
@@ -597,6 +627,7 @@ fn store(
         return code::_STATE;
     }
     client.offsets().store(topic, partition, place);
+    client.remind_of_commits(consumer);
     code::NO_ERROR
 }
 

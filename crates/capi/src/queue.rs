@@ -250,32 +250,6 @@ impl Queue {
         }
     }
 
-    /// Commits what is due. Whoever always finds something to read never waits for it.
-    fn commit_if_due(&self, state: &mut MutexGuard<'_, State>, client: &Client, consumer: &Consumer) {
-        if client.offsets().due().is_some_and(|due| due <= Instant::now()) {
-            MutexGuard::unlocked(state, || client.commit_if_due(consumer));
-        }
-    }
-
-    /// Waits for a signal, or for the next commit to be due; false if the time is over before.
-    fn wait_or_commit(
-        &self,
-        state: &mut MutexGuard<'_, State>,
-        client: &Client,
-        consumer: &Consumer,
-        until: Option<Instant>,
-    ) -> bool {
-        match client.offsets().due() {
-            Some(due) if until.is_none_or(|until| due < until) => {
-                if !self.wait(state, Some(due)) {
-                    MutexGuard::unlocked(state, || client.commit_if_due(consumer));
-                }
-                true
-            }
-            _ => self.wait(state, until),
-        }
-    }
-
     /// Waits until something happens that was not known at `seen`; answers what is known then.
     pub(crate) fn wait_signal(self: &Arc<Self>, seen: u64, until: Option<Instant>) -> u64 {
         let queue = self.end();
@@ -392,7 +366,6 @@ impl Queue {
                 state.ops.extend(op);
                 continue;
             }
-            queue.commit_if_due(&mut state, client, consumer);
             if queue.pull(&mut state, consumer) {
                 continue;
             }
@@ -403,7 +376,7 @@ impl Queue {
                 // Another thread may destroy the client, who waits does not.
                 held = client.weak().upgrade();
             }
-            if !queue.wait_or_commit(&mut state, client, consumer, patience.until()) {
+            if !queue.wait(&mut state, patience.until()) {
                 break;
             }
         }
@@ -526,10 +499,7 @@ impl Queue {
                 state.ops.extend(op);
                 continue;
             }
-            queue.commit_if_due(&mut state, client, consumer);
-            if !queue.pull(&mut state, consumer)
-                && (state.takes_return() || !queue.wait_or_commit(&mut state, client, consumer, until))
-            {
+            if !queue.pull(&mut state, consumer) && (state.takes_return() || !queue.wait(&mut state, until)) {
                 return false;
             }
         }

@@ -10,7 +10,7 @@ use std::{
 
 use futures_core::Stream;
 use ottla_core::{
-    cluster::command::Command,
+    cluster::{command::Command, reminders::Reminder},
     completion::{Waiting, completion},
     config::{ConsumerView, OffsetReset},
     error::{Error, ErrorKind, Result},
@@ -383,6 +383,13 @@ impl Consumer {
         let kind = GroupCallKind::Commit(offsets.to_vec(), done);
         self.command(FetchCommand::Group(GroupCall { timeout, kind }));
         async move { waiting.await.unwrap_or_else(|| Err(closed())) }
+    }
+
+    /// Resolves after so long, on an I/O thread; to `false`, and sooner, if the consumer ends before.
+    pub fn after(&self, time: Duration) -> impl Future<Output = bool> + Send + use<> {
+        let (done, waiting) = completion();
+        self.inner.client.command(Command::Remind(Reminder { after: time, done }));
+        async move { waiting.await.is_some() }
     }
 
     /// What is committed for the group of `group.id`.

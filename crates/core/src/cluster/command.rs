@@ -2,6 +2,7 @@
 
 use std::{collections::VecDeque, mem, sync::Arc};
 
+use super::reminders::Reminder;
 use crate::{
     admin::AdminCall,
     fetch::FetchCommand,
@@ -31,6 +32,8 @@ pub enum Command {
     AddServers(Vec<(String, u16)>),
     /// Gather what everybody counted.
     Statistics(Arc<Gather>),
+    /// Remind somebody.
+    Remind(Reminder),
     /// An administrative call.
     Admin(AdminCall),
     /// Something of the receiving half.

@@ -14,6 +14,7 @@ mod brokers;
 pub mod command;
 pub mod metadata;
 mod placements;
+pub mod reminders;
 #[cfg(test)]
 mod scripted;
 
@@ -35,6 +36,7 @@ use self::{
     command::{Command, CommandQueue},
     metadata::{Applied, HintVerdict, LeaderHint, Metadata},
     placements::Placements,
+    reminders::Reminders,
 };
 use crate::{
     admin::{AdminCalls, AdminOutput},
@@ -123,6 +125,7 @@ pub struct ClusterCore {
     /// The receiving half: positions, and where partitions are fetched from.
     fetch: Option<FetchCoordinator>,
     admin: AdminCalls,
+    reminders: Reminders,
     /// When the first owner ran, and when the next snapshot is due.
     began: Option<Instant>,
     statistics_at: Option<Instant>,
@@ -254,6 +257,7 @@ impl ClusterCore {
             requests: Requests::default(),
             producer: producer.map(Placements::new),
             fetch: consumer.map(FetchCoordinator::new),
+            reminders: Reminders::default(),
             began: None,
             statistics_at: None,
             last_down: None,
@@ -359,6 +363,7 @@ impl ClusterCore {
             producer.handle_timeout(now, self.last_down.as_ref());
         }
         self.admin.handle_timeout(now);
+        self.reminders.handle_timeout(now);
         if let Some(fetch) = &mut self.fetch {
             fetch.handle_timeout(now);
         }
@@ -378,7 +383,10 @@ impl ClusterCore {
         let fetch = earliest(fetch, self.statistics_at.or(first));
         earliest(
             earliest(earliest(self.refresh.at, requests), earliest(producer, fetch)),
-            earliest(self.admin.poll_timeout(), self.rebootstrap_at()),
+            earliest(
+                earliest(self.admin.poll_timeout(), self.rebootstrap_at()),
+                self.reminders.poll_timeout(),
+            ),
         )
     }
 
@@ -417,6 +425,7 @@ impl ClusterCore {
             }
             Command::AddServers(servers) => self.brokers.add_servers(servers, &self.metadata),
             Command::Statistics(gather) => self.gather_statistics(now, gather),
+            Command::Remind(reminder) => self.reminders.add(now, reminder),
             Command::Fetch(command) => {
                 if let Some(fetch) = &mut self.fetch {
                     fetch.handle_command(now, command);
@@ -841,6 +850,7 @@ impl ClusterCore {
     fn close(&mut self) {
         self.closing = true;
         self.admin.close();
+        self.reminders.close();
         if let Some(fetch) = &mut self.fetch {
             fetch.close();
         }
@@ -867,6 +877,7 @@ impl ClusterCore {
             fetch.close();
         }
         self.admin.close();
+        self.reminders.close();
     }
 
     /// The last broker's owner is gone, and all partitions came back.

@@ -1,0 +1,81 @@
+//! What is to be done later though nobody calls then: whoever wants to be reminded is, at its time, by the owner of the
+//! cluster, which looks at the clock anyway.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crate::{completion::Completion, machine::Instant};
+
+/// Somebody wants to be reminded.
+#[derive(Debug)]
+pub struct Reminder {
+    /// In how long.
+    pub after: Duration,
+    /// Answered at that time; dropped if the client ends before.
+    pub done: Completion<()>,
+}
+
+/// The reminders of a client.
+#[derive(Debug, Default)]
+pub(super) struct Reminders {
+    waiting: BTreeMap<(Instant, u64), Completion<()>>,
+    next_number: u64,
+}
+
+impl Reminders {
+    /// One more.
+    pub(super) fn add(&mut self, now: Instant, reminder: Reminder) {
+        self.waiting.insert((now + reminder.after, self.next_number), reminder.done);
+        self.next_number += 1;
+    }
+
+    /// Reminds whose time has come, in the order of their times.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= now) {
+            first.remove().complete(());
+        }
+    }
+
+    /// When to call [`Reminders::handle_timeout`].
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.waiting.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// The client ends: nobody is reminded any more.
+    pub(super) fn close(&mut self) {
+        self.waiting.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::completion::{Waiting, completion};
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    fn remind(reminders: &mut Reminders, after: u64) -> Waiting<()> {
+        let (done, waiting) = completion();
+        reminders.add(at(100), Reminder { after: Duration::from_millis(after), done });
+        waiting
+    }
+
+    #[test]
+    fn each_is_reminded_at_its_time_and_once() {
+        let mut reminders = Reminders::default();
+        let (later, sooner) = (remind(&mut reminders, 20), remind(&mut reminders, 10));
+        let (same, unheard) = (remind(&mut reminders, 10), remind(&mut reminders, 30));
+        assert_eq!(reminders.poll_timeout(), Some(at(110)));
+        reminders.handle_timeout(at(109));
+        assert_eq!(sooner.try_take(), None);
+        reminders.handle_timeout(at(110));
+        assert_eq!((sooner.try_take(), same.try_take(), later.try_take()), (Some(()), Some(()), None));
+        assert_eq!(reminders.poll_timeout(), Some(at(120)));
+        reminders.handle_timeout(at(125));
+        assert_eq!((sooner.try_take(), later.try_take()), (None, Some(())));
+        reminders.close();
+        reminders.handle_timeout(at(500));
+        assert_eq!((reminders.poll_timeout(), unheard.try_take()), (None, None));
+    }
+}
