@@ -58,6 +58,7 @@ pub use ottla_core::{
     },
     observer::{Exchange, Observer, Peer},
     produce::{
+        order::{Comparison, QueueOrder, QueuedRecord},
         partitioner::{PartitionChoice, Partitioner},
         record::{Record, SendError},
         report::{DeliveryBatch, DeliveryReport, DeliverySink, PersistenceStatus},

@@ -26,6 +26,7 @@ use ottla_core::{
     produce::{
         accumulator::BatchLimits,
         collector::Linger,
+        order::QueueOrder,
         partitioner::Partitioner,
         shared::{ProducerSettings, ProducerShared},
         topic_settings::TopicSettings,
@@ -234,6 +235,7 @@ pub fn producer_settings(view: &ProducerView) -> ProducerSettings {
         idempotence: view.idempotence,
         gapless: view.gapless,
         fail_of_old_topic: view.topic_recreate == TopicRecreatePolicy::Error,
+        newest_first: view.topic.newest_first,
         keep_opaques: true,
         mutation: ottla_core::mutation::Mutation::NONE,
     }
@@ -244,6 +246,7 @@ pub fn topic_settings(
     view: &TopicView,
     of_producer: &TopicSettings,
     partitioner: Option<Arc<Partitioner>>,
+    order: Option<Arc<QueueOrder>>,
 ) -> TopicSettings {
     TopicSettings {
         acks: acks_number(view.acks),
@@ -257,6 +260,7 @@ pub fn topic_settings(
             ..of_producer.batch
         },
         partitioner: partitioner.unwrap_or_else(|| Arc::clone(&of_producer.partitioner)),
+        order: order.or_else(|| view.newest_first.then(|| Arc::new(QueueOrder::NewestFirst))),
     }
 }
 

@@ -7,7 +7,7 @@ use ottla_core::{
         ConfigError, ConfigErrorKind, RawConfig, TopicView,
         table::{self, Scope, Side},
     },
-    produce::partitioner::Partitioner,
+    produce::{order::QueueOrder, partitioner::Partitioner},
 };
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 /// queue, flush, purge, reports, statistics, and the idempotent producer's identity.
 ///
 /// These may differ: `acks`, `request.timeout.ms`, `message.timeout.ms`, `compression.type`, `compression.level`,
-/// `partitioner` and `broker.linger.ms`. They are those of the topic and not of the handle: a topic keeps the settings with
+/// `partitioner`, `queuing.strategy` and `broker.linger.ms`. They are those of the topic and not of the handle: a topic keeps the settings with
 /// which it was first used, but for `broker.linger.ms`, of which the last word counts.
 ///
 /// ```
@@ -41,6 +41,7 @@ pub struct TopicBuilder<'a> {
     /// What it does not say has the property's default, and not what the producer's configuration says.
     says_all: bool,
     partitioner: Option<Partitioner>,
+    order: Option<QueueOrder>,
 }
 
 /// Whether a topic may have this configuration with a client that has that one, as [`TopicBuilder::config`] takes it.
@@ -50,7 +51,7 @@ pub fn check_topic_config(client: &RawConfig, own: &RawConfig) -> Result<(), Con
 
 impl<'a> TopicBuilder<'a> {
     pub(crate) const fn new(producer: &'a Producer, name: &'a str, own: RawConfig) -> Self {
-        Self { producer, name, own, says_all: false, partitioner: None }
+        Self { producer, name, own, says_all: false, partitioner: None, order: None }
     }
 
     /// Sets a property of the topic. The error names it, and says why where a topic can't have its own.
@@ -83,10 +84,18 @@ impl<'a> TopicBuilder<'a> {
         self
     }
 
+    /// Lets what waits in a partition be sent in another order than that in which it came, whatever `queuing.strategy` says.
+    /// What is already in a request, or waits to be sent again, is not put in order any more.
+    #[must_use]
+    pub fn order(mut self, order: QueueOrder) -> Self {
+        self.order = Some(order);
+        self
+    }
+
     /// The handle. The error says what contradicts the producer's configuration, or that the topic is in use already with
     /// other settings.
     pub fn build(self) -> Result<Topic, ConfigError> {
-        let Self { producer, name, own, says_all, partitioner } = self;
+        let Self { producer, name, own, says_all, partitioner, order } = self;
         let view = match says_all {
             true => TopicView::new(&producer.config().without_topics(), &own)?,
             false => TopicView::new(producer.config(), &own)?,
@@ -98,8 +107,9 @@ impl<'a> TopicBuilder<'a> {
             None if says_all || own.is_modified("partitioner") => Some(Arc::new(view.partitioner.into())),
             None => None,
         };
-        let topic = if says_all || said.is_some() || partitioner.is_some() {
-            let settings = start::topic_settings(&view, shared.topic_settings(), partitioner);
+        let topic = if says_all || said.is_some() || partitioner.is_some() || order.is_some() {
+            let settings =
+                start::topic_settings(&view, shared.topic_settings(), partitioner, order.map(Arc::new));
             let topic = producer.topic_with_settings(name, &settings);
             if !topic.settings().is_same(&settings) {
                 let (property, value) =

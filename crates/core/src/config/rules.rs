@@ -66,8 +66,14 @@ pub(super) fn backoff(raw: &RawConfig, first: &'static str, longest: &'static st
     }
 }
 
-/// Whether the producer is idempotent. That needs `acks=all`, at most 5 requests in flight, and retries.
-pub(super) fn idempotence(raw: &RawConfig, acks: i64, warnings: &mut Vec<String>) -> Outcome<bool> {
+/// Whether the producer is idempotent. That needs `acks=all`, at most 5 requests in flight, retries, and that what comes first
+/// goes first.
+pub(super) fn idempotence(
+    raw: &RawConfig,
+    acks: i64,
+    newest_first: bool,
+    warnings: &mut Vec<String>,
+) -> Outcome<bool> {
     if !raw.boolean("enable.idempotence") {
         return Ok(false);
     }
@@ -78,6 +84,8 @@ pub(super) fn idempotence(raw: &RawConfig, acks: i64, warnings: &mut Vec<String>
         Some(("max.in.flight", format!("must be at most {MAX_IN_FLIGHT_IDEMPOTENT}, not {in_flight}")))
     } else if raw.integer("retries") == 0 {
         Some(("retries", "must be at least 1, not 0".to_string()))
+    } else if newest_first {
+        Some(("queuing.strategy", "must be fifo, not lifo".to_string()))
     } else {
         None
     };
@@ -119,6 +127,21 @@ pub(super) fn topic_acks(client: &RawConfig, own: &RawConfig, idempotence: bool,
     }
     let (name, other) = (own.name("acks"), client.name("enable.idempotence"));
     let sentence = format!("a topic's own `{name}` must be all, not {acks}, with the client's `{other}`");
+    Err(ConfigError::new(name, ConfigErrorKind::Conflict { other: other.to_string(), sentence }))
+}
+
+/// A topic's own order: a client that is idempotent is so for all of its topics.
+pub(super) fn topic_order(
+    client: &RawConfig,
+    own: &RawConfig,
+    idempotence: bool,
+    newest_first: bool,
+) -> Outcome {
+    if !idempotence || !newest_first {
+        return Ok(());
+    }
+    let (name, other) = (own.name("queuing.strategy"), client.name("enable.idempotence"));
+    let sentence = format!("a topic's own `{name}` must be fifo, not lifo, with the client's `{other}`");
     Err(ConfigError::new(name, ConfigErrorKind::Conflict { other: other.to_string(), sentence }))
 }
 

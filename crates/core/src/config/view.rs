@@ -138,6 +138,8 @@ pub struct TopicView {
     pub message_timeout: Option<Duration>,
     /// `partitioner`.
     pub partitioner: PartitionerName,
+    /// `queuing.strategy`: true with `lifo`.
+    pub newest_first: bool,
     /// `compression.type` with its level.
     pub compression: Compression,
     /// The topic's own `broker.linger.ms`, or what its `message.timeout.ms` leaves of a linger that nobody asked for.
@@ -326,7 +328,7 @@ impl ProducerView {
         let mut client = client(raw, Side::Producer)?;
         let warnings = &mut client.warnings;
         let topic = topic(raw, raw)?;
-        let idempotence = rules::idempotence(raw, acks_number(topic.acks), warnings)?;
+        let idempotence = rules::idempotence(raw, acks_number(topic.acks), topic.newest_first, warnings)?;
         let gapless = raw.boolean("enable.gapless.guarantee");
         if gapless && !idempotence {
             return Err(rules::conflict(
@@ -377,9 +379,12 @@ impl TopicView {
     /// configuration in `client` holds.
     pub fn new(client: &RawConfig, own: &RawConfig) -> Result<TopicView, ConfigError> {
         let mut view = topic(client, own)?;
-        let acks_of_client = acks_number(topic(client, client)?.acks);
-        let idempotence = rules::idempotence(client, acks_of_client, &mut Vec::new())?;
+        let of_client = topic(client, client)?;
+        let acks_of_client = acks_number(of_client.acks);
+        let idempotence =
+            rules::idempotence(client, acks_of_client, of_client.newest_first, &mut Vec::new())?;
         rules::topic_acks(client, own, idempotence, acks_number(view.acks))?;
+        rules::topic_order(client, own, idempotence, view.newest_first)?;
         let of_client = linger(client, &view, &mut Vec::new())?;
         if own.is_modified("broker.linger.ms") {
             let millis = own.float("broker.linger.ms");
@@ -552,6 +557,7 @@ fn topic(client: &RawConfig, own: &RawConfig) -> Result<TopicView, ConfigError> 
         request_timeout: millis(said("request.timeout.ms").integer("request.timeout.ms")),
         message_timeout: duration_unless_zero(said("message.timeout.ms").integer("message.timeout.ms")),
         partitioner,
+        newest_first: said("queuing.strategy").text("queuing.strategy") == "lifo",
         compression: Compression { codec, level: level(client, said("compression.level"), codec) },
         linger: None,
     })
@@ -869,6 +875,25 @@ mod tests {
         assert_eq!(view.compression, Compression { codec: CompressionCodec::Gzip, level: Some(9) });
         own.set("compression.codec", "inherit").unwrap();
         assert_eq!(TopicView::new(&client, &own).unwrap().compression.codec, CompressionCodec::Lz4);
+    }
+
+    #[test]
+    fn idempotence_keeps_the_order_of_arrival() {
+        let newest_first = [("queuing.strategy", "lifo")];
+        let demand = "`queuing.strategy` must be fifo, not lifo, with `enable.idempotence`";
+        assert_eq!(producer_error(&[("enable.idempotence", "true"), newest_first[0]]), demand);
+        let view = producer(&newest_first);
+        assert_eq!(
+            (view.topic.newest_first, view.idempotence),
+            (true, false),
+            "it gives way if nobody asked for it"
+        );
+        let mut own = RawConfig::topic(Profile::Rust);
+        own.set("queuing.strategy", "lifo").unwrap();
+        let error = TopicView::new(&config(&[]), &own).unwrap_err().to_string();
+        assert!(error.contains("must be fifo, not lifo, with the client's `enable.idempotence`"), "{error}");
+        let view = TopicView::new(&config(&[("enable.idempotence", "false")]), &own).unwrap();
+        assert!(view.newest_first);
     }
 
     #[test]

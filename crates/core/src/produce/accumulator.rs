@@ -60,6 +60,8 @@ pub struct OpenBatch {
     pub since: Instant,
     /// What its records were charged in the budget.
     pub charged_bytes: u64,
+    /// When each record came, in a batch whose records were put in another order; otherwise nothing.
+    pub ages: Vec<Instant>,
 }
 
 /// How an append went.
@@ -235,6 +237,35 @@ impl Accumulator {
         self.budget.give_back(&mut state.lease);
     }
 
+    /// True if batches are to be put in order before the next one is taken, which may be one that still collects.
+    pub(super) fn is_unarranged(&self, open_too: bool) -> bool {
+        let state = self.state.lock();
+        let is_unarranged = |batch: &OpenBatch| batch.ages.is_empty();
+        state.open.is_some() && (open_too || !state.full.is_empty()) || state.full.iter().any(is_unarranged)
+    }
+
+    /// True if a record came before `limit` that is in an arranged batch.
+    pub(super) fn has_arranged_before(&self, limit: Instant) -> bool {
+        let state = self.state.lock();
+        state.full.iter().any(|batch| !batch.ages.is_empty() && batch.since < limit)
+    }
+
+    /// Puts back before what came meanwhile what the owner has taken all of. A batch waits since the oldest record in it or
+    /// behind it came.
+    pub(super) fn put_back(&self, mut batches: Vec<OpenBatch>) {
+        let mut oldest: Option<Instant> = None;
+        for batch in batches.iter_mut().rev() {
+            let own = batch.oldest();
+            batch.since = oldest.map_or(own, |oldest| oldest.min(own));
+            oldest = Some(batch.since);
+        }
+        let mut state = self.state.lock();
+        for batch in batches.into_iter().rev() {
+            state.full.push_front(batch);
+        }
+        state.announced |= !state.full.is_empty();
+    }
+
     /// Keeps what records of here are still owed after their batch is gone.
     pub(super) fn keep_lost(&self, owed: Owed) {
         self.lost.lock().push(owed);
@@ -254,6 +285,13 @@ impl Accumulator {
     pub fn leased(&self) -> (usize, u64) {
         let state = self.state.lock();
         (state.lease.messages(), state.lease.bytes())
+    }
+}
+
+impl OpenBatch {
+    /// When its oldest record came.
+    pub(super) fn oldest(&self) -> Instant {
+        self.ages.iter().copied().min().unwrap_or(self.since)
     }
 }
 
@@ -350,6 +388,7 @@ impl Held<'_> {
             tracker: None,
             since: now,
             charged_bytes: 0,
+            ages: Vec::new(),
         });
         match record.shared {
             Some(value) => open.builder.append_shared(timestamp, record.key, value, &record.headers),

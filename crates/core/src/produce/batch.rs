@@ -144,7 +144,14 @@ mod tests {
         for _ in 0..500 {
             builder.append(0, None, Some(&[byte; 100]), &[]);
         }
-        OpenBatch { builder, tags: Tags::None, tracker: None, since: Instant::ZERO, charged_bytes: 0 }
+        OpenBatch {
+            builder,
+            tags: Tags::None,
+            tracker: None,
+            since: Instant::ZERO,
+            charged_bytes: 0,
+            ages: Vec::new(),
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //!
 //! Read [`record`], [`shared`], [`topic_settings`], [`partitioner`], [`accumulator`], [`ready`], [`batch`], [`partition`],
 //! [`producer_id`], [`collector`] (its order is in `due_queue`), [`request`], [`sender`], [`ack`], [`report`]. What a
-//! batch's records are owed however it ends is in [`owed`].
+//! batch's records are owed however it ends is in [`owed`], and [`order`] is for topics that don't send what came first first.
 
 pub mod accumulator;
 pub mod ack;
@@ -19,6 +19,7 @@ pub mod batch;
 pub mod budget;
 pub mod collector;
 mod due_queue;
+pub mod order;
 pub mod owed;
 pub mod partition;
 pub mod partitioner;

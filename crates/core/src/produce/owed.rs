@@ -47,6 +47,11 @@ impl Owed {
         self.sent = true;
     }
 
+    /// Somebody else owes it from now on.
+    pub(super) fn hand_on(mut self) {
+        self.keeper = None;
+    }
+
     /// What is known of the records' fate when they are found lost.
     pub(super) const fn status_when_lost(&self) -> PersistenceStatus {
         if self.sent { PersistenceStatus::PossiblyPersisted } else { PersistenceStatus::NotPersisted }
@@ -130,7 +135,14 @@ mod tests {
         let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
         (0..3).for_each(|_| builder.append(0, None, Some(b"value"), &[]));
         let tags = Tags::Opaque(vec![1, 2, 3]);
-        let open = OpenBatch { builder, tags, tracker: None, since: Instant::ZERO, charged_bytes: 15 };
+        let open = OpenBatch {
+            builder,
+            tags,
+            tracker: None,
+            since: Instant::ZERO,
+            charged_bytes: 15,
+            ages: Vec::new(),
+        };
         ReadyBatch::seal(open, 0, &SealOptions::default(), keeper).unwrap()
     }
 

@@ -3,11 +3,15 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use ottla_protocol::{batch::SealOptions, uuid::Uuid};
+use ottla_protocol::{
+    batch::{ChunkPool, SealOptions},
+    uuid::Uuid,
+};
 
 use super::{
-    accumulator::Accumulator,
+    accumulator::{Accumulator, BatchLimits},
     batch::ReadyBatch,
+    order::{self, QueueOrder},
     owed::Owed,
     producer_id::{ProducerIdentity, sequence_after},
     report::PersistenceStatus,
@@ -219,7 +223,8 @@ impl PartitionProducer {
             return Next::Batch(batch);
         }
         let (batch, _) = self.accumulator.take(open_too);
-        let Some(open) = batch else { return Next::Nothing };
+        let Some(mut open) = batch else { return Next::Nothing };
+        open.since = open.oldest();
         let order = self.next_order;
         self.next_order += 1;
         self.first_order.get_or_insert(order);
@@ -236,6 +241,13 @@ impl PartitionProducer {
                 Next::Batch(batch)
             }
             Err(failed) => Next::Failed(failed),
+        }
+    }
+
+    /// Puts what waits in order before [`PartitionProducer::next`] takes of it.
+    pub fn arrange(&mut self, order: &QueueOrder, open_too: bool, limits: &BatchLimits, pool: &ChunkPool) {
+        if self.retries.is_empty() && !self.is_draining() && self.accumulator.is_unarranged(open_too) {
+            order.arrange(&self.accumulator, limits, pool);
         }
     }
 
@@ -345,6 +357,7 @@ impl PartitionProducer {
                 retries.extend(self.retries.drain(..late));
                 // What came first goes first: a record is not reported before an older one that still waits.
                 if self.retries.is_empty() {
+                    order::take_older_than(&self.accumulator, limit, &shared.pool, &mut open);
                     self.accumulator.take_older_than(limit, &mut open);
                 }
             }

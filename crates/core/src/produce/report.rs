@@ -178,6 +178,15 @@ impl Tags {
         }
     }
 
+    /// The numbers, if any are kept.
+    #[cfg(test)]
+    pub(super) fn opaques(&self) -> &[u64] {
+        match self {
+            Self::None => &[],
+            Self::Opaque(opaques) => opaques,
+        }
+    }
+
     /// Splits off the entries from `at` on.
     pub fn split_off(&mut self, at: usize) -> Self {
         match self {
@@ -197,8 +206,8 @@ pub struct Tracker {
 struct TrackerState {
     /// Fates of ranges of records: more than one if the batch was split.
     outcomes: Vec<(Range<usize>, TrackedOutcome)>,
-    /// Records that were tracked before they had a batch.
-    forwards: Vec<(usize, Arc<Tracker>)>,
+    /// Records that were tracked before they had this batch, and their places where they were.
+    forwards: Vec<(usize, Arc<Tracker>, usize)>,
     wakers: Vec<Waker>,
 }
 
@@ -240,10 +249,17 @@ impl Tracker {
 
     /// Sends the fate of record `index` on to `outer`, a tracker of one record, when it is known: at once if it is.
     pub(crate) fn forward(&self, index: usize, outer: &Arc<Self>) {
+        self.forward_to(index, outer, 0);
+    }
+
+    /// The same to its place `outer_index` in a batch where it was before.
+    pub(crate) fn forward_to(&self, index: usize, outer: &Arc<Self>, outer_index: usize) {
         let state = &mut *self.state.lock();
         match state.outcomes.iter().find(|(range, _)| range.contains(&index)) {
-            Some((range, outcome)) => outer.complete(0..1, outcome.at(index - range.start)),
-            None => state.forwards.push((index, Arc::clone(outer))),
+            Some((range, outcome)) => {
+                outer.complete(outer_index..outer_index + 1, outcome.at(index - range.start));
+            }
+            None => state.forwards.push((index, Arc::clone(outer), outer_index)),
         }
     }
 
@@ -251,8 +267,9 @@ impl Tracker {
     pub fn complete(&self, records: Range<usize>, outcome: TrackedOutcome) {
         let wakers = {
             let state = &mut *self.state.lock();
-            for (index, outer) in state.forwards.extract_if(.., |(index, _)| records.contains(index)) {
-                outer.complete(0..1, outcome.at(index - records.start));
+            for (index, outer, place) in state.forwards.extract_if(.., |(index, ..)| records.contains(index))
+            {
+                outer.complete(place..place + 1, outcome.at(index - records.start));
             }
             state.outcomes.push((records, outcome));
             std::mem::take(&mut state.wakers)

@@ -504,6 +504,9 @@ impl Sender {
             if version < 3 || version < 7 && options.compression == Compression::Zstd {
                 options.compression = Compression::None;
             }
+            if let Some(order) = &own.order {
+                entry.partition.arrange(order, open_too, &own.batch, &self.shared.pool);
+            }
             match entry.partition.next(open_too, &options, idempotent, identity) {
                 Next::Nothing => {}
                 Next::NeedsIdentity(used) => {

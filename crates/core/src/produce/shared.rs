@@ -84,6 +84,8 @@ pub struct ProducerSettings {
     pub gapless: bool,
     /// `topic.recreate.policy`: what was taken for a topic fails when that was deleted and made anew.
     pub fail_of_old_topic: bool,
+    /// `queuing.strategy`: what came last is sent first.
+    pub newest_first: bool,
     /// True if reports carry the application's number of each record.
     pub keep_opaques: bool,
     /// A deliberate mistake, for the simulator's tests.
@@ -121,6 +123,7 @@ impl Default for ProducerSettings {
             idempotence: true,
             gapless: false,
             fail_of_old_topic: true,
+            newest_first: false,
             keep_opaques: true,
             mutation: Mutation::NONE,
         }

@@ -8,7 +8,9 @@ use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::{batch::SealOptions, compress::Compression};
 
-use super::{accumulator::BatchLimits, partitioner::Partitioner, shared::ProducerSettings};
+use super::{
+    accumulator::BatchLimits, order::QueueOrder, partitioner::Partitioner, shared::ProducerSettings,
+};
 use crate::machine::Instant;
 
 /// The settings of a topic.
@@ -28,6 +30,8 @@ pub struct TopicSettings {
     pub batch: BatchLimits,
     /// Who chooses the partitions.
     pub partitioner: Arc<Partitioner>,
+    /// `queuing.strategy`, `msg_order_cmp`; `None` sends what came first first.
+    pub order: Option<Arc<QueueOrder>>,
 }
 
 /// What a ProduceRequest says for all of its batches: others can't be in it.
@@ -50,13 +54,23 @@ impl TopicSettings {
             compression_level: settings.compression_level,
             batch: settings.batch,
             partitioner,
+            order: settings.newest_first.then(|| Arc::new(QueueOrder::NewestFirst)),
         }
     }
 
-    /// Whether it is all the same which of the two a topic has. An application's partitioner is the same as itself only.
+    /// Whether it is all the same which of the two a topic has. An application's partitioner or
+    /// order is the same as itself only.
     pub fn is_same(&self, other: &Self) -> bool {
-        let Self { acks, acks_timeout, message_timeout, compression, compression_level, batch, partitioner } =
-            self;
+        let Self {
+            acks,
+            acks_timeout,
+            message_timeout,
+            compression,
+            compression_level,
+            batch,
+            partitioner,
+            order,
+        } = self;
         *acks == other.acks
             && *acks_timeout == other.acks_timeout
             && *message_timeout == other.message_timeout
@@ -64,6 +78,11 @@ impl TopicSettings {
             && *compression_level == other.compression_level
             && *batch == other.batch
             && (Arc::ptr_eq(partitioner, &other.partitioner) || partitioner.is_same(&other.partitioner))
+            && match (order, &other.order) {
+                (None, None) => true,
+                (Some(one), Some(other)) => one.is_same(other),
+                _ => false,
+            }
     }
 
     /// What its requests say.

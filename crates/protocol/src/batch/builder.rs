@@ -9,6 +9,7 @@ use super::{
     chunk::ChunkChain,
     chunk::ChunkPool,
     layout,
+    reader::{RecordView, Records},
     sealed::{SealError, SealOptions, SealedBatch},
     varint,
 };
@@ -20,6 +21,24 @@ pub struct RecordBatchBuilder {
     pub(super) record_count: u32,
     pub(super) base_timestamp: i64,
     pub(super) max_timestamp: i64,
+}
+
+/// The records of a batch that was not sealed.
+#[derive(Debug)]
+pub struct CopiedRecords {
+    /// With room for the batch's header.
+    bytes: Vec<u8>,
+    record_count: u32,
+    base_timestamp: i64,
+}
+
+impl CopiedRecords {
+    /// The records, in their order; they count from offset 0.
+    pub fn iter(&self) -> impl Iterator<Item = RecordView<'_>> {
+        let bytes = self.bytes.get(layout::RECORDS..).unwrap_or_default();
+        // They were encoded here.
+        Records::unsealed(self.record_count, self.base_timestamp, bytes).map_while(Result::ok)
+    }
 }
 
 /// Values from this size on are referenced instead of copied, where they come as [`Bytes`].
@@ -103,6 +122,13 @@ impl RecordBatchBuilder {
         self.put_varint(value.len() as i64);
         self.chain.put_external(value.clone());
         self.put_headers(headers);
+    }
+
+    /// The records so far, so that others can be made of them.
+    pub fn copied(&self) -> CopiedRecords {
+        let mut bytes = Vec::with_capacity(self.len());
+        self.chain.segments().for_each(|segment| bytes.extend_from_slice(segment));
+        CopiedRecords { bytes, record_count: self.record_count, base_timestamp: self.base_timestamp }
     }
 
     /// Compresses, fills the header, and computes the checksum.

@@ -20,7 +20,7 @@ pub mod reader;
 pub mod sealed;
 mod varint;
 
-pub use builder::RecordBatchBuilder;
+pub use builder::{CopiedRecords, RecordBatchBuilder};
 pub use chunk::ChunkPool;
 pub use control::{ControlRecord, ControlRecordError};
 pub use legacy::{LegacyFormat, LegacyMessage, LegacyRecords, put_message_set};

@@ -320,6 +320,12 @@ impl<'a> Records<'a> {
         }
     }
 
+    /// The records of a batch that has no header yet.
+    pub(super) fn unsealed(count: u32, base_timestamp: i64, bytes: &'a [u8]) -> Self {
+        let left = i32::try_from(count).unwrap_or(i32::MAX);
+        Self { bytes, position: 0, left, base_offset: 0, base_timestamp, log_append_time: None }
+    }
+
     /// Where the next record starts.
     pub const fn position(&self) -> usize {
         self.position

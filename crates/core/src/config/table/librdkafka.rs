@@ -736,8 +736,10 @@ pub(super) const ROWS: &[Property] = &[
         .producer()
         .one_of(&["fifo", "lifo"], "fifo")
         .deprecated()
-        .refused("records of a partition are always sent in the order of produce")
-        .doc("The order in which the records of a partition are sent."),
+        .doc(
+            "The order in which the records are sent that wait in a partition: `fifo`, or `lifo` for the newest first. \
+             What is in a request once stays in its order. `lifo` needs `enable.idempotence=false`.",
+        ),
     Property::topic("produce.offset.report")
         .producer()
         .boolean("false")

@@ -1,0 +1,429 @@
+//! Records that are sent in another order than the one in which they came (`queuing.strategy`, `msg_order_cmp`).
+//!
+//! ```text
+//!   accumulator: [arranged][arranged] [came since][came since][open]
+//!                        │ take all              │
+//!                        └────────► one order ◄──┘ ──► [arranged][arranged][arranged] ──► the next batch is the first
+//! ```
+//!
+//! A record is encoded where it is sent, so an order has to be made of what is encoded already: when the partition's owner is
+//! about to take a batch, what waits is decoded, put in order and encoded anew. Nobody who sends pays for it, and topics
+//! whose records go in the order of their arrival don't either. What was put into a request once stays as it is.
+
+use std::{cmp::Ordering, fmt, sync::Arc};
+
+use ottla_protocol::batch::{ChunkPool, HeaderRef, RecordBatchBuilder, RecordView};
+
+use super::{
+    accumulator::{Accumulator, BatchLimits, HEADER_OVERHEAD, OpenBatch, RECORD_OVERHEAD},
+    owed::Owed,
+    report::{Tags, Tracker},
+};
+use crate::machine::Instant;
+
+/// The order in which the records go that wait in a partition.
+pub enum QueueOrder {
+    /// The newest goes first.
+    NewestFirst,
+    /// The application's own order; of equals the older one goes first. It is asked on an I/O thread, and never while a lock is
+    /// held. An order that contradicts itself gives some order.
+    By(Box<Comparison>),
+}
+
+/// Tells which of two records that wait goes first.
+pub type Comparison = dyn Fn(&QueuedRecord<'_>, &QueuedRecord<'_>) -> Ordering + Send + Sync;
+
+/// A record that waits to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuedRecord<'a> {
+    /// The partition.
+    pub partition: i32,
+    /// The key.
+    pub key: Option<&'a [u8]>,
+    /// The value.
+    pub value: Option<&'a [u8]>,
+    /// Milliseconds since 1970.
+    pub timestamp: i64,
+    /// The number that came with it; 0 if nobody wants reports.
+    pub opaque: u64,
+}
+
+impl fmt::Debug for QueueOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NewestFirst => "NewestFirst",
+            Self::By(_) => "By",
+        })
+    }
+}
+
+impl QueueOrder {
+    /// True if both give the same order. An application's own is the same as itself only.
+    pub(super) fn is_same(self: &Arc<Self>, other: &Arc<Self>) -> bool {
+        Arc::ptr_eq(self, other) || matches!((&**self, &**other), (Self::NewestFirst, Self::NewestFirst))
+    }
+
+    /// Arranges what waits in an accumulator in batches that may be taken from the front. Only for its owner.
+    pub(super) fn arrange(&self, accumulator: &Arc<Accumulator>, limits: &BatchLimits, pool: &ChunkPool) {
+        let mut waiting = Vec::new();
+        accumulator.take_all(false, &mut waiting);
+        // Should the application panic in its comparison, what the records are owed is found at the accumulator.
+        let mut owed: Vec<Owed> = Vec::with_capacity(waiting.len());
+        let decoded: Vec<Decoded> =
+            waiting.iter_mut().map(|batch| Decoded::of(batch, accumulator, &mut owed)).collect();
+        drop(waiting);
+        let arranged = decoded.iter().take_while(|batch| batch.is_arranged).count();
+        let (old, new) = decoded.split_at(arranged);
+        let mut new: Vec<Waiting<'_>> = new.iter().flat_map(Decoded::records).collect();
+        let old: Vec<Waiting<'_>> = old.iter().flat_map(Decoded::records).collect();
+        let ordered = match self {
+            Self::NewestFirst => {
+                new.reverse();
+                [new, old].concat()
+            }
+            Self::By(compare) => {
+                let partition = accumulator.partition();
+                let mut before = |one: &Waiting<'_>, other: &Waiting<'_>| {
+                    compare(&one.shown(partition), &other.shown(partition)) == Ordering::Less
+                };
+                let new = sorted(new, &mut before);
+                merged(old, new, &mut before)
+            }
+        };
+        let mut arranged = Vec::new();
+        for record in &ordered {
+            let is_full = arranged.last().is_none_or(|batch: &OpenBatch| {
+                let upper =
+                    record.payload_bytes + RECORD_OVERHEAD + record.view.headers().count() * HEADER_OVERHEAD;
+                batch.builder.record_count() as usize >= limits.max_records
+                    || batch.builder.len() + upper > limits.max_bytes
+            });
+            if is_full {
+                arranged.push(empty(pool, limits.sums_early));
+            }
+            if let Some(batch) = arranged.last_mut() {
+                record.append_to(batch);
+            }
+        }
+        owed.into_iter().for_each(Owed::hand_on);
+        accumulator.put_back(arranged);
+    }
+}
+
+/// Takes those records of arranged batches that came before `limit`. Only for the accumulator's owner.
+pub(super) fn take_older_than(
+    accumulator: &Arc<Accumulator>,
+    limit: Instant,
+    pool: &ChunkPool,
+    into: &mut Vec<OpenBatch>,
+) {
+    if !accumulator.has_arranged_before(limit) {
+        return;
+    }
+    let (mut waiting, mut left) = (Vec::new(), Vec::new());
+    accumulator.take_all(false, &mut waiting);
+    for mut batch in waiting {
+        if batch.ages.iter().all(|since| *since >= limit) {
+            left.push(batch);
+            continue;
+        }
+        let mut owed = Vec::new();
+        let decoded = Decoded::of(&mut batch, accumulator, &mut owed);
+        let (late, rest): (Vec<_>, Vec<_>) =
+            decoded.records().into_iter().partition(|record| record.since < limit);
+        for (records, into) in [(late, &mut *into), (rest, &mut left)] {
+            if !records.is_empty() {
+                let mut part = empty(pool, false);
+                records.iter().for_each(|record| record.append_to(&mut part));
+                into.push(part);
+            }
+        }
+        owed.into_iter().for_each(Owed::hand_on);
+    }
+    accumulator.put_back(left);
+}
+
+/// A batch that waited, decoded.
+struct Decoded {
+    records: ottla_protocol::batch::CopiedRecords,
+    opaques: Option<Vec<u64>>,
+    tracker: Option<Arc<Tracker>>,
+    ages: Vec<Instant>,
+    since: Instant,
+    is_arranged: bool,
+}
+
+/// A record of it.
+#[derive(Clone)]
+struct Waiting<'a> {
+    view: RecordView<'a>,
+    payload_bytes: usize,
+    /// If somebody wants reports.
+    opaque: Option<u64>,
+    tracker: Option<(&'a Arc<Tracker>, usize)>,
+    since: Instant,
+}
+
+impl Decoded {
+    fn of(batch: &mut OpenBatch, keeper: &Arc<Accumulator>, owed: &mut Vec<Owed>) -> Self {
+        let opaques = match &batch.tags {
+            Tags::None => None,
+            Tags::Opaque(opaques) => Some(opaques.clone()),
+        };
+        let tracker = batch.tracker.clone();
+        let ages = std::mem::take(&mut batch.ages);
+        owed.push(Owed::of(batch, Some(keeper)));
+        Self {
+            records: batch.builder.copied(),
+            opaques,
+            tracker,
+            is_arranged: !ages.is_empty(),
+            ages,
+            since: batch.since,
+        }
+    }
+
+    /// Its records in their order. What this library encoded can be decoded.
+    fn records(&self) -> Vec<Waiting<'_>> {
+        self.records.iter().enumerate().map(|(index, view)| self.record(index, view)).collect()
+    }
+
+    fn record<'a>(&'a self, index: usize, view: RecordView<'a>) -> Waiting<'a> {
+        let headers = view.headers().map(|header| header.key.len() + header.value.map_or(0, <[u8]>::len));
+        let payload_bytes =
+            view.key.map_or(0, <[u8]>::len) + view.value.map_or(0, <[u8]>::len) + headers.sum::<usize>();
+        Waiting {
+            view,
+            payload_bytes,
+            opaque: self.opaques.as_ref().and_then(|opaques| opaques.get(index).copied()),
+            tracker: self.tracker.as_ref().map(|tracker| (tracker, index)),
+            since: self.ages.get(index).copied().unwrap_or(self.since),
+        }
+    }
+}
+
+impl<'a> Waiting<'a> {
+    const fn shown(&self, partition: i32) -> QueuedRecord<'a> {
+        let RecordView { key, value, timestamp, .. } = self.view;
+        let opaque = match self.opaque {
+            Some(opaque) => opaque,
+            None => 0,
+        };
+        QueuedRecord { partition, key, value, timestamp, opaque }
+    }
+
+    fn append_to(&self, batch: &mut OpenBatch) {
+        let headers: Vec<HeaderRef<'_>> = self.view.headers().collect();
+        batch.builder.append(self.view.timestamp, self.view.key, self.view.value, &headers);
+        if let Some(opaque) = self.opaque {
+            if batch.ages.is_empty() {
+                batch.tags = Tags::with_capacity(0);
+            }
+            batch.tags.push(opaque);
+        }
+        if let Some((outer, outer_index)) = self.tracker {
+            let tracker = batch.tracker.get_or_insert_with(Arc::default);
+            tracker.forward_to(batch.ages.len(), outer, outer_index);
+        }
+        batch.charged_bytes += self.payload_bytes as u64;
+        batch.ages.push(self.since);
+    }
+}
+
+/// A batch without records, yet.
+fn empty(pool: &ChunkPool, sums_early: bool) -> OpenBatch {
+    let builder = RecordBatchBuilder::new(pool);
+    OpenBatch {
+        builder: if sums_early { builder.summed_early() } else { builder },
+        tags: Tags::None,
+        tracker: None,
+        since: Instant::ZERO,
+        charged_bytes: 0,
+        ages: Vec::new(),
+    }
+}
+
+/// Puts items in order; equals stay as they are. Whatever `before` answers, each item is there once: the standard library's
+/// sort may panic if the order is none.
+fn sorted<T>(mut items: Vec<T>, before: &mut impl FnMut(&T, &T) -> bool) -> Vec<T> {
+    if items.len() < 2 {
+        return items;
+    }
+    let second = items.split_off(items.len() / 2);
+    let first = sorted(items, before);
+    let second = sorted(second, before);
+    merged(first, second, before)
+}
+
+/// Makes one of two lists that are in order; of equals those of the first list come first.
+fn merged<T>(first: Vec<T>, second: Vec<T>, before: &mut impl FnMut(&T, &T) -> bool) -> Vec<T> {
+    let mut merged = Vec::with_capacity(first.len() + second.len());
+    let (mut first, mut second) = (first.into_iter().peekable(), second.into_iter().peekable());
+    while let (Some(one), Some(other)) = (first.peek(), second.peek()) {
+        merged.extend(if before(other, one) { second.next() } else { first.next() });
+    }
+    merged.extend(first);
+    merged.extend(second);
+    merged
+}
+
+#[cfg(all(test, not(ottla_loom)))]
+mod tests {
+    use super::*;
+    use crate::produce::{
+        accumulator::Charge,
+        budget::Budget,
+        record::Record,
+        report::{PersistenceStatus, TrackedOutcome},
+    };
+
+    const LIMITS: BatchLimits =
+        BatchLimits { max_bytes: 1_000_000, max_records: 3, max_age_nanos: u64::MAX, sums_early: true };
+
+    fn accumulator() -> Arc<Accumulator> {
+        Arc::new(Accumulator::new(Arc::from("t"), 0, Arc::new(Budget::new(1000, 1_000_000))))
+    }
+
+    fn by_key() -> QueueOrder {
+        QueueOrder::By(Box::new(|one, other| one.key.cmp(&other.key)))
+    }
+
+    fn send(accumulator: &Accumulator, pool: &ChunkPool, at: u64, keys: &[&str]) {
+        for key in keys {
+            let headers = Record::new().key(*key).value("value").header("h", Some(b"x")).opaque(at);
+            let bytes = headers.payload_bytes();
+            let now = Instant::from_nanos(at);
+            let taken = accumulator.hold().append(
+                now,
+                &headers,
+                5,
+                bytes,
+                true,
+                false,
+                Charge::Now,
+                &LIMITS,
+                pool,
+                None,
+            );
+            taken.expect("there is room");
+        }
+    }
+
+    /// The keys of the batches that are taken, one after the other.
+    fn keys(accumulator: &Accumulator, open_too: bool) -> Vec<Vec<String>> {
+        let mut taken = Vec::new();
+        while let (Some(batch), _) = accumulator.take(open_too) {
+            let records = batch.builder.copied();
+            let key = |record: RecordView<'_>| {
+                assert_eq!((record.timestamp, record.value), (5, Some(&b"value"[..])));
+                assert_eq!(record.headers().count(), 1);
+                String::from_utf8_lossy(record.key.expect("a key")).into_owned()
+            };
+            taken.push(records.iter().map(key).collect());
+        }
+        taken
+    }
+
+    #[test]
+    fn what_waits_goes_in_the_applications_order_in_full_batches() {
+        let (accumulator, pool) = (accumulator(), ChunkPool::new());
+        send(&accumulator, &pool, 1, &["d", "b", "a", "c", "e"]);
+        by_key().arrange(&accumulator, &LIMITS, &pool);
+        send(&accumulator, &pool, 2, &["b", "0"]);
+        by_key().arrange(&accumulator, &LIMITS, &pool);
+        assert_eq!(accumulator.queued(), (7, 7 * 8));
+        let (first, _) = accumulator.take(false);
+        assert_eq!(
+            first.map(|batch| batch.tags.opaques().to_vec()),
+            Some(vec![2, 1, 1]),
+            "the older b first"
+        );
+        assert_eq!(keys(&accumulator, true), [vec!["b", "c", "d"], vec!["e"]]);
+    }
+
+    #[test]
+    fn the_newest_goes_first_also_among_what_was_arranged_before() {
+        let (accumulator, pool) = (accumulator(), ChunkPool::new());
+        send(&accumulator, &pool, 1, &["1", "2", "3", "4"]);
+        QueueOrder::NewestFirst.arrange(&accumulator, &LIMITS, &pool);
+        send(&accumulator, &pool, 2, &["5", "6"]);
+        QueueOrder::NewestFirst.arrange(&accumulator, &LIMITS, &pool);
+        assert_eq!(keys(&accumulator, true), [vec!["6", "5", "4"], vec!["3", "2", "1"]]);
+        assert_eq!(pool.in_use_bytes(), 0);
+    }
+
+    #[test]
+    fn records_time_out_at_their_own_time_in_whatever_batch_they_are() {
+        let (accumulator, pool) = (accumulator(), ChunkPool::new());
+        send(&accumulator, &pool, 10, &["a", "d", "f"]);
+        send(&accumulator, &pool, 20, &["b", "c", "e"]);
+        by_key().arrange(&accumulator, &LIMITS, &pool);
+        assert_eq!(accumulator.remaining().since(), Some(Instant::from_nanos(10)));
+        let mut late = Vec::new();
+        take_older_than(&accumulator, Instant::from_nanos(10), &pool, &mut late);
+        assert!(late.is_empty());
+        take_older_than(&accumulator, Instant::from_nanos(11), &pool, &mut late);
+        assert_eq!(late.iter().map(|batch| batch.charged_bytes).collect::<Vec<_>>(), [8, 16]);
+        assert_eq!(accumulator.remaining().since(), Some(Instant::from_nanos(20)));
+        assert_eq!(keys(&accumulator, true), [vec!["b", "c"], vec!["e"]]);
+    }
+
+    #[test]
+    fn who_waits_for_a_record_hears_of_it_wherever_it_went() {
+        let (accumulator, pool) = (accumulator(), ChunkPool::new());
+        let mut waiting = Vec::new();
+        for key in ["b", "a"] {
+            let (record, mut track) = (Record::new().key(key), None);
+            let now = Instant::from_nanos(1);
+            let charge = Charge::Now;
+            let mut held = accumulator.hold();
+            let taken =
+                held.append(now, &record, 5, 1, true, false, charge, &LIMITS, &pool, Some(&mut track));
+            taken.expect("there is room");
+            waiting.extend(track);
+        }
+        by_key().arrange(&accumulator, &LIMITS, &pool);
+        let (batch, _) = accumulator.take(true);
+        let tracker = batch.and_then(|batch| batch.tracker).expect("somebody waits");
+        let delivered = crate::produce::report::Delivered { base_offset: Some(7), log_append_time: None };
+        let status = PersistenceStatus::Persisted;
+        tracker.complete(0..2, TrackedOutcome { partition: 0, outcome: Ok(delivered), status });
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let offsets: Vec<_> = waiting
+            .iter()
+            .map(|(tracker, index)| match tracker.poll(*index, &mut context) {
+                std::task::Poll::Ready(outcome) => outcome.outcome.expect("written").base_offset,
+                std::task::Poll::Pending => None,
+            })
+            .collect();
+        assert_eq!(offsets, [Some(8), Some(7)]);
+    }
+
+    #[test]
+    fn an_order_that_contradicts_itself_loses_no_record() {
+        let (accumulator, pool) = (accumulator(), ChunkPool::new());
+        let all: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+        send(&accumulator, &pool, 1, &all.iter().map(String::as_str).collect::<Vec<_>>());
+        let turn = std::sync::atomic::AtomicUsize::new(0);
+        let order = QueueOrder::By(Box::new(move |_, _| {
+            [Ordering::Less, Ordering::Greater]
+                [turn.fetch_add(7, std::sync::atomic::Ordering::Relaxed) / 5 % 2]
+        }));
+        order.arrange(&accumulator, &LIMITS, &pool);
+        order.arrange(&accumulator, &LIMITS, &pool);
+        let mut left = keys(&accumulator, true).concat();
+        left.sort_by_key(|key| key.parse::<u32>().ok());
+        assert_eq!(left, all);
+    }
+
+    #[test]
+    fn a_comparison_that_panics_leaves_what_the_records_are_owed() {
+        let (accumulator, pool) = (accumulator(), ChunkPool::new());
+        send(&accumulator, &pool, 1, &["b", "a", "d", "c"]);
+        let order = QueueOrder::By(Box::new(|_, _| panic!("the application's mistake")));
+        let arrange = std::panic::AssertUnwindSafe(|| order.arrange(&accumulator, &LIMITS, &pool));
+        std::panic::catch_unwind(arrange).expect_err("it panics");
+        let lost: u64 = accumulator.take_lost().iter().map(Owed::charged_bytes).sum();
+        assert_eq!((lost, accumulator.queued().0), (4 * 8, 0));
+    }
+}
