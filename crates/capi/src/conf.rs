@@ -39,6 +39,8 @@ pub(crate) type StatsCb = unsafe extern "C" fn(*const Client, *mut c_char, usize
 pub(crate) type EventCb = unsafe extern "C" fn(*const Client, *mut Event, *mut c_void);
 pub(crate) type PartitionerCb =
     unsafe extern "C" fn(*const Topic, *const c_void, usize, i32, *mut c_void, *mut c_void) -> i32;
+pub(crate) type MsgOrderCmp =
+    unsafe extern "C" fn(*const rd_kafka_message_t, *const rd_kafka_message_t) -> c_int;
 
 /// `rd_kafka_conf_t`.
 #[repr(C)]
@@ -83,6 +85,7 @@ pub struct TopicConf {
     pub(crate) raw: RawConfig,
     pub(crate) opaque: Opaque,
     pub(crate) partitioner: Option<PartitionerCb>,
+    pub(crate) msg_order_cmp: Option<MsgOrderCmp>,
 }
 
 // SAFETY: `repr(C)`, the tag comes first.
@@ -162,6 +165,7 @@ impl TopicConf {
             raw: RawConfig::topic(Profile::Librdkafka),
             opaque: Opaque(ptr::null_mut()),
             partitioner: None,
+            msg_order_cmp: None,
         }
     }
 
@@ -171,6 +175,7 @@ impl TopicConf {
             raw: self.raw.clone(),
             opaque: self.opaque,
             partitioner: self.partitioner,
+            msg_order_cmp: self.msg_order_cmp,
         }
     }
 
@@ -650,6 +655,20 @@ pub unsafe extern "C" fn rd_kafka_topic_conf_set_partitioner_cb(
     unsafe {
         if handle(conf.cast_const()).is_some() {
             (*conf).partitioner = partitioner;
+        }
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rd_kafka_topic_conf_set_msg_order_cmp(
+    conf: *mut TopicConf,
+    msg_order_cmp: Option<MsgOrderCmp>,
+) {
+    // SAFETY: NULL or a configuration, says the caller.
+    unsafe {
+        if handle(conf.cast_const()).is_some() {
+            (*conf).msg_order_cmp = msg_order_cmp;
         }
     }
 }

@@ -11,14 +11,14 @@ use std::{
 
 use ottla::{
     Admin, Config, ConfigError, Consumer, DeliverySink, Error, ErrorKind, PartitionChoice, Partitioner,
-    Producer, Purge, Statistics,
+    Producer, Purge, QueueOrder, QueuedRecord, Statistics,
 };
 
 use super::{Client, serve::EventWaker};
 use crate::{
     boundary::{Opaque, guarded_for},
     codes::code,
-    conf::{PartitionerCb, TopicConf, below},
+    conf::{MsgOrderCmp, PartitionerCb, TopicConf, below},
     debug::Contexts,
     error::code_of,
     interceptors::kind,
@@ -28,7 +28,7 @@ use crate::{
     report::Reports,
     time::deadline,
     topic::Topic,
-    types::event_type,
+    types::{OFFSET_INVALID, event_type, rd_kafka_message_t},
 };
 
 pub(super) enum Core {
@@ -101,7 +101,8 @@ impl Client {
         let only_errors = config.raw().get("delivery.report.only.error").is_ok_and(|value| value == "true");
         let queue = wants_reports.then(|| Arc::clone(&self.main));
         let intercepted = self.interceptors.has(kind::SEND | kind::ACKNOWLEDGEMENT);
-        let has_messages = wants_reports || partitioner.is_some() || intercepted;
+        let is_ordered = self.conf.topic.as_ref().is_some_and(|topic| topic.msg_order_cmp.is_some());
+        let has_messages = wants_reports || partitioner.is_some() || is_ordered || intercepted;
         let witness = self.interceptors.has(kind::ACKNOWLEDGEMENT).then(|| Weak::clone(&self.me));
         let chronicle = self.logging().wants(Contexts::MSG).then(|| Weak::clone(&self.me));
         let is_noted = chronicle.is_some();
@@ -152,7 +153,13 @@ impl Client {
                 let asked = by_name.map(|topic| Arc::downgrade(&topic));
                 builder = builder.partitioner(application_partitioner(callback, conf.opaque, asked));
             }
+            if let Some(compare) = conf.msg_order_cmp {
+                builder = builder.order(application_order(compare, has_messages, topic));
+            }
             builder.build().map_err(|_| code::_INVALID_ARG)?
+        } else if let Some(compare) = conf.msg_order_cmp {
+            let order = application_order(compare, has_messages, topic);
+            producer.topic_builder(topic.name()).order(order).build().map_err(|_| code::_INVALID_ARG)?
         } else {
             producer.topic(topic.name())
         };
@@ -291,6 +298,45 @@ fn application_partitioner(
         let at = if choice.key.is_some() { key.as_ptr().cast() } else { ptr::null() };
         // SAFETY: the application's function, with a key that lives until it returns.
         unsafe { callback(topic, at, key.len(), choice.partition_count, opaque.0, msg_opaque) }
+    }))
+}
+
+/// The application's order of a topic's messages as one of ours. Where records have no messages, they are shown as messages
+/// that nobody keeps.
+fn application_order(compare: MsgOrderCmp, has_messages: bool, topic: &Topic) -> QueueOrder {
+    let (client, name) = (topic.client().weak(), topic.name().to_owned());
+    QueueOrder::By(Box::new(move |one: &QueuedRecord<'_>, other: &QueuedRecord<'_>| {
+        let topic = if has_messages { None } else { client.upgrade() };
+        let topic = topic.and_then(|client| client.topic_if_any(&name));
+        let [one, other] = [one, other].map(|record| {
+            // SAFETY: the number is the address of the message's `Held`, which lives until its report and is nobody else's.
+            let held = if has_messages { unsafe { (record.opaque as *mut Held).as_mut() } } else { None };
+            let view = |bytes: Option<&[u8]>| {
+                bytes.map_or((ptr::null_mut(), 0), |bytes| (bytes.as_ptr().cast_mut().cast(), bytes.len()))
+            };
+            let ((payload, len), (key, key_len)) = (view(record.value), view(record.key));
+            let shown = rd_kafka_message_t {
+                err: code::NO_ERROR,
+                rkt: topic.as_ref().map_or(ptr::null(), Arc::as_ptr),
+                partition: record.partition,
+                payload,
+                len,
+                key,
+                key_len,
+                offset: OFFSET_INVALID,
+                private: if has_messages { ptr::null_mut() } else { record.opaque as *mut c_void },
+            };
+            let kept = held.map(|held| {
+                held.message.partition = record.partition;
+                ptr::from_ref(&held.message)
+            });
+            (kept, shown)
+        });
+        let place = |(kept, shown): &(Option<*const rd_kafka_message_t>, rd_kafka_message_t)| {
+            kept.unwrap_or(ptr::from_ref(shown))
+        };
+        // SAFETY: the application's function, with messages that live until it returns.
+        unsafe { compare(place(&one), place(&other)) }.cmp(&0)
     }))
 }
 

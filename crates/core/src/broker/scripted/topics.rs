@@ -1,13 +1,15 @@
 //! Topics with settings of their own share the broker's connection, and have only what differs for themselves.
 
+use std::sync::Arc;
+
 use ottla_protocol::{compress::Compression, error_code::ErrorCode};
 
 use super::{Request, Script, at, millis};
 use crate::{
     error::ErrorKind,
     produce::{
-        collector::Linger, report::PersistenceStatus, sender::Purge, shared::ProducerSettings,
-        topic_settings::TopicSettings,
+        collector::Linger, order::QueueOrder, report::PersistenceStatus, sender::Purge,
+        shared::ProducerSettings, topic_settings::TopicSettings,
     },
 };
 
@@ -192,4 +194,75 @@ fn a_purge_reports_the_records_of_all_topics_in_the_queue_and_in_flight() {
     let kinds: Vec<_> = script.errors().iter().map(crate::error::Error::kind).collect();
     assert_eq!(kinds, [ErrorKind::PurgedFromQueue, ErrorKind::PurgedInFlight]);
     assert_eq!(script.shared.queued_messages(), 0);
+}
+
+fn by_value(settings: &mut TopicSettings) {
+    settings.order = Some(Arc::new(QueueOrder::By(Box::new(|one, other| one.value.cmp(&other.value)))));
+    settings.batch.max_records = 3;
+}
+
+#[test]
+fn what_waits_for_an_answer_goes_in_the_topics_order_and_what_is_on_its_way_stays() {
+    let newest = |settings: &mut TopicSettings| {
+        by_value(settings);
+        settings.order = Some(Arc::new(QueueOrder::NewestFirst));
+    };
+    for (idempotence, change, expected) in [
+        (false, by_value as fn(&mut TopicSettings), ["a m z", "1 2 5", "0 7 9"]),
+        (true, by_value, ["a m z", "1 2 5", "0 7 9"]),
+        (false, newest, ["a z m", "7 1 9", "0 2 5"]),
+    ] {
+        let mut script = Script::new(1, ProducerSettings { max_in_flight: 1, idempotence, ..settings() });
+        script.add_topic("ordered", change);
+        script.run_until(at(100));
+        for value in ["m", "z", "a"] {
+            script.send_to("ordered", 0, value);
+        }
+        script.run_until(at(121));
+        let first = script.request();
+        assert_eq!(first.values().join(" "), expected[0]);
+        for value in ["5", "2", "9", "1", "7"] {
+            script.send_to("ordered", 0, value);
+        }
+        script.run_until(at(150));
+        // A refused batch goes again as it was, before what came since.
+        script.answer(&first, 0, |_| ErrorCode::NOT_ENOUGH_REPLICAS);
+        let again = script.request_after_back_off();
+        assert_eq!(again.values(), first.values());
+        script.accept(&again);
+        let second = script.request();
+        assert_eq!(second.values().join(" "), expected[1]);
+        script.send_to("ordered", 0, "0");
+        script.accept(&second);
+        let third = script.request();
+        assert_eq!(third.values().join(" "), expected[2]);
+        script.accept(&third);
+        assert_eq!(script.reported_messages(), 9);
+        assert_eq!((script.shared.queued_messages(), script.shared.queued_bytes()), (0, 0));
+    }
+}
+
+#[test]
+fn records_of_an_ordered_topic_time_out_and_are_purged_each_once() {
+    let mut script = Script::new(1, ProducerSettings { max_in_flight: 1, ..settings() });
+    script.add_topic("sorted", |settings| {
+        by_value(settings);
+        settings.message_timeout = Some(millis(1000));
+        settings.batch.max_age_nanos = 50_000_000;
+    });
+    script.run_until(at(100));
+    for value in ["d", "b", "f", "a", "e", "c"] {
+        script.send_to("sorted", 0, value);
+    }
+    script.run_until(at(600));
+    assert_eq!(script.request().values(), ["a", "b", "d"], "what came until it was full");
+    script.send_to("sorted", 0, "0");
+    script.run_until(at(1300));
+    let kinds: Vec<_> = script.errors().iter().map(crate::error::Error::kind).collect();
+    assert!(kinds.contains(&ErrorKind::MessageTimedOutInFlight), "{kinds:?}");
+    assert!(kinds.contains(&ErrorKind::MessageTimedOutInQueue), "{kinds:?}");
+    assert_eq!(script.reported_messages(), 6);
+    script.mail(crate::mail::ToBroker::Purge(Purge::ALL));
+    assert_eq!(script.reported_messages(), 7);
+    assert_eq!((script.shared.queued_messages(), script.shared.queued_bytes()), (0, 0));
 }
