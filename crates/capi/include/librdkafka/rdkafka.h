@@ -1308,7 +1308,7 @@ void rd_kafka_topic_conf_set_opaque(rd_kafka_topic_conf_t *conf, void *rkt_opaqu
 RD_EXPORT
 void rd_kafka_topic_conf_set_partitioner_cb(rd_kafka_topic_conf_t *topic_conf, int32_t (*partitioner)(const rd_kafka_topic_t *rkt, const void *keydata, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque));
 
-/** Topic conf set msg order cmp. Not there yet. */
+/** The function that says in which order the messages go that wait in a partition: it answers less than 0 if a goes first, more */
 RD_EXPORT
 void rd_kafka_topic_conf_set_msg_order_cmp(rd_kafka_topic_conf_t *topic_conf, int (*msg_order_cmp)(const rd_kafka_message_t *a, const rd_kafka_message_t *b));
 
