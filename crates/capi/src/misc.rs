@@ -1,6 +1,9 @@
 //! Version, memory, and names of values.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::{
+    ffi::{CStr, c_char, c_int, c_void},
+    io::Write,
+};
 
 use crate::{boundary::guarded_local, client::Client};
 
@@ -53,5 +56,18 @@ pub extern "C" fn rd_kafka_thread_cnt() -> c_int {
     guarded_local(0, || {
         let count = ottla::running_threads() + crate::background::thread_count();
         c_int::try_from(count).unwrap_or(c_int::MAX)
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn rd_kafka_unittest() -> c_int {
+    guarded_local(1, || {
+        let failures = ottla::self_test();
+        for failure in &failures {
+            // Nobody to tell where there is no stderr.
+            let _ = writeln!(std::io::stderr(), "rd_kafka_unittest: {failure}");
+        }
+        c_int::try_from(failures.len()).unwrap_or(c_int::MAX)
     })
 }

@@ -22,6 +22,7 @@ mod config;
 mod consumer;
 mod moment;
 mod producer;
+mod self_test;
 mod start;
 mod topic_builder;
 mod wait;
@@ -76,6 +77,7 @@ pub use ottla_protocol::{
     error_code::ErrorCode,
 };
 pub use producer::{Delivery, Producer, ProducerBuilder, RecordMetadata, SendBatchError, Topic};
+pub use self_test::self_test;
 pub use start::running_threads;
 pub use topic_builder::{TopicBuilder, check_topic_config};
 

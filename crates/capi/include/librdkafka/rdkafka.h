@@ -1884,7 +1884,7 @@ int rd_kafka_thread_cnt(void);
 RD_EXPORT
 int rd_kafka_wait_destroyed(int timeout_ms);
 
-/** Unittest. Not there yet. */
+/** Tests on this machine what the library computes: checksums, hashes, numbers, and batches in every codec. Answers how many */
 RD_EXPORT
 int rd_kafka_unittest(void);
 

@@ -212,6 +212,10 @@ static void what_is_dumped_can_be_set_and_nothing_is_dumped_twice(void) {
         rd_kafka_conf_destroy(copy);
 }
 
+static void the_librarys_own_test_finds_nothing_wrong(void) {
+        CHECK(rd_kafka_unittest() == 0);
+}
+
 int main(void) {
         char errstr[256];
         const char *servers;
@@ -230,6 +234,7 @@ int main(void) {
         servers = rd_kafka_mock_cluster_bootstraps(cluster);
         CHECK(rd_kafka_mock_topic_create(cluster, "small", 1, 1) == 0);
 
+        the_librarys_own_test_finds_nothing_wrong();
         metadata_tells_the_controller_to_who_asks_without_waiting(servers);
         a_partition_that_is_assigned_twice_is_an_invalid_argument(servers);
         what_is_not_assigned_can_not_be_taken_away(servers);

@@ -1,7 +1,12 @@
 //! The cluster's owner in virtual time, against brokers that a test plays: what it asks is answered with metadata that can't
 //! be true.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -20,6 +25,7 @@ use ottla_protocol::{
 use super::{
     ClusterCore, ClusterOutput, ClusterSettings,
     command::{Command, CommandQueue},
+    reminders::Reminder,
 };
 use crate::{
     broker::{
@@ -27,6 +33,7 @@ use crate::{
         frame::Frame,
         inflight::{InFlight, Payload, RequestTag},
     },
+    completion::completion,
     error::{Error, ErrorKind},
     event::{Event, EventQueue},
     fetch::{
@@ -409,6 +416,28 @@ fn brokers_that_all_die_while_nobody_needs_them_are_told_and_that_all_are_down()
     }
     assert!(errors >= 2, "{errors}");
     assert_eq!(all_down, 1);
+}
+
+#[test]
+fn who_wants_to_be_reminded_is_though_nothing_else_happens_and_nobody_is_behind_the_end() {
+    let mut script = Script::new(metadata(&[(1, "seed", 9092)], 1));
+    let remind = |script: &mut Script, after: u64| {
+        let (done, waiting) = completion();
+        script.commands.push(Command::Remind(Reminder { after: Duration::from_millis(after), done }));
+        script.core.handle_wake(script.now);
+        waiting
+    };
+    let (soon, never) = (remind(&mut script, 700), remind(&mut script, 5000));
+    script.run_for(Duration::from_millis(699));
+    assert_eq!(soon.try_take(), None);
+    script.run_for(Duration::from_millis(1));
+    assert_eq!((soon.try_take(), never.try_take()), (Some(()), None));
+    script.commands.push(Command::Close);
+    script.core.handle_wake(script.now);
+    script.run_for(Duration::from_secs(10));
+    let mut never = std::pin::pin!(never);
+    let mut context = Context::from_waker(Waker::noop());
+    assert_eq!(never.as_mut().poll(&mut context), Poll::Ready(None), "it is not waited for in vain");
 }
 
 #[test]
