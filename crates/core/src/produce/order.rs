@@ -67,13 +67,23 @@ impl QueueOrder {
     pub(super) fn arrange(&self, accumulator: &Arc<Accumulator>, limits: &BatchLimits, pool: &ChunkPool) {
         let mut waiting = Vec::new();
         accumulator.take_all(false, &mut waiting);
+        let arranged = waiting.iter().take_while(|batch| !batch.ages.is_empty()).count();
+        let mut new = waiting.split_off(arranged);
+        let mut old = waiting;
+        let kept = match self {
+            // All that is new goes before all that is old: of that only batches have to be filled up.
+            Self::NewestFirst => {
+                let unfilled = old.iter().take_while(|batch| has_room(batch, limits)).count();
+                old.split_off(unfilled)
+            }
+            Self::By(_) => Vec::new(),
+        };
         // Should the application panic in its comparison, what the records are owed is found at the accumulator.
-        let mut owed: Vec<Owed> = Vec::with_capacity(waiting.len());
-        let decoded: Vec<Decoded> =
-            waiting.iter_mut().map(|batch| Decoded::of(batch, accumulator, &mut owed)).collect();
-        drop(waiting);
-        let arranged = decoded.iter().take_while(|batch| batch.is_arranged).count();
-        let (old, new) = decoded.split_at(arranged);
+        let mut owed: Vec<Owed> = Vec::with_capacity(old.len() + new.len());
+        let [old, new] = [&mut old, &mut new].map(|batches| {
+            let batches = std::mem::take(batches).into_iter();
+            batches.map(|mut batch| Decoded::of(&mut batch, accumulator, &mut owed)).collect::<Vec<_>>()
+        });
         let mut new: Vec<Waiting<'_>> = new.iter().flat_map(Decoded::records).collect();
         let old: Vec<Waiting<'_>> = old.iter().flat_map(Decoded::records).collect();
         let ordered = match self {
@@ -106,6 +116,7 @@ impl QueueOrder {
             }
         }
         owed.into_iter().for_each(Owed::hand_on);
+        arranged.extend(kept);
         accumulator.put_back(arranged);
     }
 }
@@ -150,7 +161,6 @@ struct Decoded {
     tracker: Option<Arc<Tracker>>,
     ages: Vec<Instant>,
     since: Instant,
-    is_arranged: bool,
 }
 
 /// A record of it.
@@ -173,14 +183,7 @@ impl Decoded {
         let tracker = batch.tracker.clone();
         let ages = std::mem::take(&mut batch.ages);
         owed.push(Owed::of(batch, Some(keeper)));
-        Self {
-            records: batch.builder.copied(),
-            opaques,
-            tracker,
-            is_arranged: !ages.is_empty(),
-            ages,
-            since: batch.since,
-        }
+        Self { records: batch.builder.copied(), opaques, tracker, ages, since: batch.since }
     }
 
     /// Its records in their order. What this library encoded can be decoded.
@@ -228,6 +231,12 @@ impl<'a> Waiting<'a> {
         batch.charged_bytes += self.payload_bytes as u64;
         batch.ages.push(self.since);
     }
+}
+
+/// True if a batch takes a quarter more.
+fn has_room(batch: &OpenBatch, limits: &BatchLimits) -> bool {
+    batch.builder.record_count() as usize * 4 < limits.max_records.saturating_mul(3)
+        && batch.builder.len() * 4 < limits.max_bytes.saturating_mul(3)
 }
 
 /// A batch without records, yet.
@@ -348,7 +357,13 @@ mod tests {
         QueueOrder::NewestFirst.arrange(&accumulator, &LIMITS, &pool);
         send(&accumulator, &pool, 2, &["5", "6"]);
         QueueOrder::NewestFirst.arrange(&accumulator, &LIMITS, &pool);
-        assert_eq!(keys(&accumulator, true), [vec!["6", "5", "4"], vec!["3", "2", "1"]]);
+        assert_eq!(accumulator.queued().0, 6);
+        send(&accumulator, &pool, 3, &["7", "8"]);
+        QueueOrder::NewestFirst.arrange(&accumulator, &LIMITS, &pool);
+        assert_eq!(
+            keys(&accumulator, true),
+            [vec!["8", "7", "6"], vec!["5"], vec!["4", "3", "2"], vec!["1"]]
+        );
         assert_eq!(pool.in_use_bytes(), 0);
     }
 
