@@ -158,6 +158,18 @@ mutants! {
     FetchWithoutWait,
     /// lookups of offsets are repeated at once
     LookupWithoutBackoff,
+    /// records that are purged in flight have no report
+    PurgeUnreported,
+    /// what is purged counts as not written, though it was sent
+    PurgeTrusted,
+    /// the sequence numbers of batches that are purged in flight are used again
+    PurgeReusesSequence,
+    /// a purge gives the queue back its messages and not their bytes
+    PurgeForgetsBytes,
+    /// who flushes is not woken by the last report
+    LoseFlush,
+    /// a close hands nothing back of what no broker has
+    CloseUnreported,
     /// a back-off has randomness of its own
     OwnRandomness,
     /// bootstrap servers are tried in an order of its own

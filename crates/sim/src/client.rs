@@ -40,6 +40,8 @@ pub struct Client {
     pub events: Arc<EventQueue>,
     /// Commands to the cluster's owner.
     pub commands: Arc<CommandQueue>,
+    /// Nothing of it runs any more.
+    pub closed: bool,
     woken: Woken,
     /// The deadline of each owner for which a timer event is queued.
     pub timers: BTreeMap<Owner, Instant>,
@@ -81,6 +83,7 @@ impl Client {
             parts,
             events,
             commands,
+            closed: false,
             woken,
             timers: BTreeMap::new(),
         }

@@ -252,7 +252,7 @@ pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(
         19 => {
             let client = rng.below(world.clients.len() as u64) as usize;
             world.trace.note(now, format_args!("client {client} sleeps for {for_a_while:?}"));
-            world.suspended.insert(client, until);
+            world.suspend(client, until);
         }
         20 => {
             world.wall_skew_ms = rng.below(7_200_000) as i64 - 3_600_000;

@@ -15,6 +15,7 @@ use ottla_protocol::compress::Compression;
 
 use crate::{
     faults::{FIRST_KINDS, KINDS, SECOND_KINDS},
+    impatience::Impatience,
     network::NetworkKnobs,
     reader::Habits,
 };
@@ -60,6 +61,8 @@ pub struct Knobs {
     pub topics_differ: bool,
     /// How long followers lag.
     pub replication_lag: Duration,
+    /// What producers' applications do besides sending.
+    pub impatience: Impatience,
     /// The network.
     pub network: NetworkKnobs,
     /// The producers' settings.
@@ -109,6 +112,7 @@ impl Knobs {
         if rng.chance(1, 12) {
             knobs.make_doubtful(&mut rng);
         }
+        knobs.impatience = Impatience::from_seed(seed);
         knobs
     }
 
@@ -258,6 +262,7 @@ impl Knobs {
             no_identity_for: Duration::ZERO,
             lossy: rng.chance(1, 3),
             replication_lag: millis(pick(&mut rng, &[0, 0, 5, 100])),
+            impatience: Impatience::NONE,
             network: NetworkKnobs {
                 latency: Duration::from_micros(pick(&mut rng, &[20, 500, 5_000, 100_000])),
                 jitter: Duration::from_micros(pick(&mut rng, &[0, 50, 2_000, 50_000])),

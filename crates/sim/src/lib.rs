@@ -11,13 +11,14 @@
 //! ```
 //!
 //! A run has two phases: first faults, in which nothing may go wrong; then everything heals, and all work must finish
-//! within a bounded virtual time. Read [`swarm`], [`knobs`], [`faults`], [`workload`], [`reader`], [`world`],
+//! within a bounded virtual time. Read [`swarm`], [`knobs`], [`faults`], [`workload`], [`impatience`], [`reader`], [`world`],
 //! [`network`], [`client`], [`checkers`].
 #![forbid(unsafe_code)]
 
 pub mod checkers;
 pub mod client;
 pub mod faults;
+pub mod impatience;
 pub mod knobs;
 #[cfg(feature = "mutants")]
 pub mod mutants;

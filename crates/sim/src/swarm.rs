@@ -10,7 +10,7 @@ use ottla_core::{
     cluster::{ClusterSettings, command::Command},
     fetch::shared::ConsumerShared,
     machine::Instant,
-    produce::{partitioner::Partitioner, shared::ProducerShared},
+    produce::{partitioner::Partitioner, sender::Purge, shared::ProducerShared},
     rng::Rng,
 };
 use ottla_embedded_broker::{Cluster, ClusterOptions};
@@ -19,6 +19,7 @@ use crate::{
     checkers::{Broken, accounting, consume, delivery, log::Log, wire::Limits},
     client::Client,
     faults::{self, Heal},
+    impatience::Application,
     knobs::Knobs,
     reader::Reader,
     workload::{Producer, Reports},
@@ -59,6 +60,7 @@ struct Run<'a> {
     rng: Rng,
     world: World,
     producers: Vec<Producer>,
+    applications: Vec<Application>,
     readers: Vec<Reader>,
     start: Instant,
     heals: Vec<(Instant, Heal)>,
@@ -70,7 +72,10 @@ impl<'a> Run<'a> {
         let mut world = world(knobs, keep_trace, &mut rng);
         let producers = producers(knobs, &mut world, &mut rng);
         let readers = readers(knobs, &mut world, &mut rng);
-        Self { knobs, rng, start: world.now, world, producers, readers, heals: Vec::new() }
+        let application =
+            |producer: &Producer| Application::new(knobs.impatience, knobs.seed, producer.number);
+        let applications = producers.iter().map(application).collect();
+        Self { knobs, rng, start: world.now, world, producers, applications, readers, heals: Vec::new() }
     }
 
     fn go(&mut self) -> Result<(), Broken> {
@@ -116,6 +121,7 @@ impl<'a> Run<'a> {
                     );
                 }
             }
+            self.step_applications(true)?;
             for reader in &mut self.readers {
                 let commands = Arc::clone(&self.world.clients[reader.client].commands);
                 reader.step(&mut self.world.cluster, &commands, &mut self.rng)?;
@@ -165,12 +171,14 @@ impl<'a> Run<'a> {
                     &mut self.rng,
                 );
             }
+            self.step_applications(false)?;
             for reader in &mut self.readers {
                 let commands = Arc::clone(&self.world.clients[reader.client].commands);
                 reader.poll(&commands, &mut self.rng)?;
             }
             if self.producers.iter().all(|p| p.is_done() && p.shared.budget.messages() == 0)
                 && self.readers.iter().all(|reader| reader.is_done(&mut self.world.cluster))
+                && self.applications.iter().all(Application::is_idle)
             {
                 return Ok(());
             }
@@ -185,6 +193,12 @@ impl<'a> Run<'a> {
             self.world.trace.remark(told);
         }
         Err(Broken::new("liveness", self.unfinished(patience)))
+    }
+
+    /// What the producers' applications do besides sending; where they `may`, they begin something new.
+    fn step_applications(&mut self, may: bool) -> Result<(), Broken> {
+        let mut pairs = self.applications.iter_mut().zip(&mut self.producers);
+        pairs.try_for_each(|(application, producer)| application.step(producer, &mut self.world, may))
     }
 
     /// How long everything may take after it healed.
@@ -274,7 +288,9 @@ fn world(knobs: &Knobs, keep_trace: bool, rng: &mut Rng) -> World {
         // The names are valid and new.
         let _ = cluster.control().create_topic(name, *partitions, knobs.brokers.min(3) as i16);
     }
-    World::new(cluster, knobs.network.clone(), rng.fork(), keep_trace)
+    let mut world = World::new(cluster, knobs.network.clone(), rng.fork(), keep_trace);
+    world.slow_threads = knobs.impatience.slow_threads;
+    world
 }
 
 fn producers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Producer> {
@@ -307,6 +323,7 @@ fn producers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Producer> {
             goal: knobs.records,
             destinations: Vec::new(),
             settings,
+            purged: Purge::default(),
         });
     }
     producers

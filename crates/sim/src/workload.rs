@@ -10,10 +10,12 @@ use std::{
 
 use ottla_core::{
     cluster::command::Command,
+    error::{Error, ErrorKind},
     machine::Instant,
     produce::{
         record::{Record, SendError},
         report::{DeliveryBatch, DeliverySink, PersistenceStatus},
+        sender::Purge,
         shared::ProducerShared,
         topic_settings::TopicSettings,
     },
@@ -39,6 +41,8 @@ pub struct Producer {
     pub destinations: Vec<(u32, i32)>,
     /// The topics' settings.
     pub settings: Vec<TopicSettings>,
+    /// What was ever purged of it.
+    pub purged: Purge,
 }
 
 /// The reports, by record.
@@ -59,6 +63,8 @@ pub struct Report {
     pub offset: Option<i64>,
     /// Why not.
     pub error: Option<String>,
+    /// The kind of error.
+    pub kind: Option<ErrorKind>,
 }
 
 impl Reports {
@@ -78,6 +84,7 @@ impl DeliverySink for Reports {
                 status: report.status,
                 offset: report.offset,
                 error,
+                kind: report.error.map(Error::kind),
             });
         }
     }

@@ -40,11 +40,16 @@ pub struct World {
     /// Packets of a client to a broker vanish, or the other way round.
     pub one_way: BTreeSet<(usize, BrokerId, Direction)>,
     /// Clients whose host sleeps, and until when.
-    pub suspended: BTreeMap<usize, Instant>,
+    suspended: BTreeMap<usize, Instant>,
+    /// When all that waited for a client's host to wake up has happened: of two sleeps the second may end first, and what
+    /// waits for the first one's end still does.
+    awake_at: BTreeMap<usize, Instant>,
     /// What the clients' wall clocks are off, in milliseconds.
     pub wall_skew_ms: i64,
     /// A client's packets to a broker vanish, and the other way round.
     pub partitioned: BTreeSet<(usize, BrokerId)>,
+    /// So many of 50 times a thread takes up to 3 ms to notice something, else up to 20 us.
+    pub slow_threads: u64,
     /// What is said on the links.
     pub wire: Wire,
     /// What others than producers did to logs.
@@ -137,8 +142,10 @@ impl World {
             resolver: Resolver::Works,
             one_way: BTreeSet::new(),
             suspended: BTreeMap::new(),
+            awake_at: BTreeMap::new(),
             wall_skew_ms: 0,
             partitioned: BTreeSet::new(),
+            slow_threads: 1,
             wire: Wire::default(),
             history: History::default(),
             broken: None,
@@ -272,6 +279,18 @@ impl World {
         self.schedule(self.now, Event::ClosedAtBroker(link));
     }
 
+    /// A client's host sleeps.
+    pub fn suspend(&mut self, client: usize, until: Instant) {
+        self.suspended.insert(client, until);
+        let awake_at = self.awake_at.entry(client).or_insert(until);
+        *awake_at = until.max(*awake_at);
+    }
+
+    /// When a client's host had woken up for good, if it slept; the latest time so far.
+    pub fn awake_at(&self, client: usize) -> Option<Instant> {
+        self.awake_at.get(&client).copied()
+    }
+
     fn is_cut(&self, client: usize, broker: BrokerId, direction: Direction) -> bool {
         self.partitioned.contains(&(client, broker)) || self.one_way.contains(&(client, broker, direction))
     }
@@ -388,7 +407,10 @@ impl World {
                         ClusterOutput::ToBroker(key, mail) => {
                             self.post(client, Owner::Cluster, Owner::Broker(key), Mail::ToBroker(mail));
                         }
-                        ClusterOutput::Done => self.trace.note(self.now, format_args!("{client} is closed")),
+                        ClusterOutput::Done => {
+                            self.clients[client].closed = true;
+                            self.trace.note(self.now, format_args!("{client} is closed"));
+                        }
                     }
                 }
             }
@@ -677,7 +699,7 @@ impl World {
 
     /// How long a thread takes to notice.
     fn thread_delay(&mut self) -> Duration {
-        Duration::from_nanos(if self.rng.chance(1, 50) {
+        Duration::from_nanos(if self.rng.chance(self.slow_threads, 50) {
             self.rng.below(3_000_000)
         } else {
             self.rng.below(20_000)

@@ -25,6 +25,21 @@ fn delivery_notices_a_batch_that_was_written_again_under_a_new_number() {
 }
 
 #[test]
+fn delivery_notices_sequence_numbers_that_are_used_again_after_a_purge_in_flight() {
+    is_noticed_by("delivery", Mutant::PurgeReusesSequence);
+}
+
+#[test]
+fn liveness_notices_records_that_have_no_report_after_a_purge() {
+    is_noticed_by("liveness", Mutant::PurgeUnreported);
+}
+
+#[test]
+fn accounting_notices_bytes_that_stay_charged_after_a_purge() {
+    is_noticed_by("accounting", Mutant::PurgeForgetsBytes);
+}
+
+#[test]
 fn consume_notices_records_of_a_paused_partition() {
     is_noticed_by("consume", Mutant::ForgetPause);
 }

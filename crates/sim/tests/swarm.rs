@@ -1,6 +1,6 @@
 //! Some seeds of the simulator, the same ones every time. Fresh ones: `cargo xtask swarm`.
 
-use ottla_sim::{Knobs, run};
+use ottla_sim::{Knobs, impatience::Impatience, run};
 
 #[test]
 fn two_hundred_seeds_keep_all_promises() {
@@ -97,6 +97,26 @@ fn every_fault_comes_in_some_story_and_is_felt() {
         }
     }
     panic!("{missing:?} did not happen, {lost} brokers lost records");
+}
+
+#[test]
+fn applications_purge_flush_and_close_in_some_story() {
+    let mut missing = vec![
+        "is purged: Purge { queue: true, in_flight: false }",
+        "is purged: Purge { queue: false, in_flight: true }",
+        "is purged: Purge { queue: true, in_flight: true }",
+        "has nothing left",
+        "has waited enough",
+        "lets go",
+        "is closed",
+    ];
+    let mut impatient = (1..).map(Knobs::from_seed).filter(|knobs| knobs.impatience != Impatience::NONE);
+    while !missing.is_empty() {
+        let knobs = impatient.next().expect("there are always more");
+        assert!(knobs.seed < 100, "{missing:?} did not happen");
+        let trace = run(&knobs, true).trace;
+        missing.retain(|what| !trace.iter().any(|line| line.contains(what)));
+    }
 }
 
 /// Seeds that once broke a promise.

@@ -408,11 +408,8 @@ impl ClusterCore {
             }
             Command::Flush => self.brokers.mail_all(|| ToBroker::Look),
             Command::Purge(purge) => {
-                self.brokers.mail_all(|| ToBroker::Purge(purge));
-                if let Some(producer) = &mut self.producer
-                    && purge.queue
-                {
-                    producer.fail_all(ErrorKind::PurgedFromQueue);
+                if let Some(producer) = &mut self.producer {
+                    producer.purge(purge, &mut self.brokers);
                 }
             }
             Command::Admin(call) => self.admin.start(now, call),

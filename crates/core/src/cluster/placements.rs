@@ -24,6 +24,7 @@ use crate::{
     event::Event,
     machine::{Instant, earliest},
     mail::{BrokerKey, ToBroker},
+    mutation::Mutant,
     produce::{
         partition::{PartitionProducer, Waiting},
         producer_id::{ProducerId, ProducerIdAnswer, ProducerIdentity},
@@ -53,6 +54,8 @@ pub(super) struct Placements {
     /// An error ended it.
     stopped: bool,
     closing: bool,
+    /// How often the queue was purged.
+    purges: u32,
 }
 
 #[derive(Debug)]
@@ -76,6 +79,7 @@ const TRIM_EVERY: Duration = Duration::from_secs(30);
 /// What stands in the error of records that never had a partition.
 const NO_PARTITIONS: &str = "the topic's partitions are not known yet";
 const NO_LEADER: &str = "the partition has no leader";
+const ON_ITS_WAY: &str = "the partition was on its way from one leader to the next";
 const PAUSED: &str = "the application paused the partition";
 
 impl Placements {
@@ -96,6 +100,7 @@ impl Placements {
             trim_at: Instant::ZERO,
             stopped: false,
             closing: false,
+            purges: 0,
         }
     }
 
@@ -268,7 +273,9 @@ impl Placements {
                 brokers.mail(current, ToBroker::PauseProducer { topic, partition });
             }
             (Placement::Unassigned(_), Some(key)) => {
-                if let Placement::Unassigned(partition) = std::mem::replace(placement, Placement::At(key)) {
+                if let Placement::Unassigned(mut partition) = std::mem::replace(placement, Placement::At(key))
+                {
+                    partition.purges = self.purges;
                     give(key, partition, metadata, &self.shared, brokers);
                 }
             }
@@ -311,6 +318,12 @@ impl Placements {
         let place = (Arc::clone(partition.topic()), partition.partition());
         if let Some(count) = vanished(&place, metadata) {
             fail_vanished(&mut partition, count, &self.shared);
+        }
+        if partition.purges != self.purges {
+            // Its broker's owner let go of it before it was told of the purge.
+            partition.purges = self.purges;
+            let error = |_: &PartitionProducer| Error::new(ErrorKind::PurgedFromQueue, ON_ITS_WAY);
+            partition.fail_waiting(&self.shared, Waiting::All, error);
         }
         let leader = metadata.leader(&place.0, place.1).map(|(node, _)| node);
         let stays = self.closing || self.paused.contains(&place);
@@ -360,9 +373,18 @@ impl Placements {
             return false;
         }
         self.shared.close(Some(error.clone()));
-        brokers.mail_all(|| ToBroker::Purge(Purge::QUEUE));
-        self.fail_all(ErrorKind::PurgedFromQueue);
+        self.purge(Purge::QUEUE, brokers);
         true
+    }
+
+    /// Removes messages from the queue, from flight, or both: those that brokers have, those that nobody leads, and those on
+    /// their way from one to the other, when they arrive.
+    pub(super) fn purge(&mut self, purge: Purge, brokers: &mut Brokers) {
+        brokers.mail_all(|| ToBroker::Purge(purge));
+        if purge.queue {
+            self.purges += 1;
+            self.fail_all(ErrorKind::PurgedFromQueue);
+        }
     }
 
     /// A topic was deleted and made anew: its partitions come back from their brokers, and start again.
@@ -405,6 +427,9 @@ impl Placements {
 
     /// The client is closed: fails what is left, also in topics that it never heard of.
     pub(super) fn end(&mut self) {
+        if self.shared.settings.mutation.is(Mutant::CloseUnreported) {
+            return;
+        }
         self.fail_all(ErrorKind::Closed);
         self.shared.fail_all_waiting(&Error::new(ErrorKind::Closed, NO_PARTITIONS));
     }

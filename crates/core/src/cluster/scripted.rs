@@ -43,10 +43,11 @@ use crate::{
     machine::Instant,
     mail::{BrokerKey, ToBroker, ToCluster},
     produce::{
-        partition::PartitionProducer,
+        partition::{PartitionProducer, Waiting},
         partitioner::Partitioner,
         record::{Record, SendError},
         report::{DeliveryBatch, DeliverySink},
+        sender::Purge,
         shared::{ProducerSettings, ProducerShared},
     },
     rng::Rng,
@@ -93,6 +94,11 @@ struct Script {
     dead: Option<BrokerKey>,
     /// Whom nobody can connect to since all brokers died, and who was to be connected to.
     tried_in_vain: Option<Vec<BrokerKey>>,
+    /// Who was given a partition last.
+    leader: Option<BrokerKey>,
+    /// What brokers' owners give back stays on its way.
+    holds_mail: bool,
+    on_its_way: Vec<(BrokerKey, ToCluster)>,
 }
 
 impl Script {
@@ -128,6 +134,9 @@ impl Script {
             moved: Vec::new(),
             dead: None,
             tried_in_vain: None,
+            leader: None,
+            holds_mail: false,
+            on_its_way: Vec::new(),
         };
         let topic = shared.topic("t").0;
         shared.send(&topic, script.now, 0, &Record::new().value("x"), None).expect("there is room");
@@ -193,13 +202,26 @@ impl Script {
                     let answer = ToCluster::Answer { token: request.token, result };
                     self.core.handle_mail(self.now, key, answer);
                 }
-                ClusterOutput::ToBroker(_, ToBroker::AdoptProducer(partition)) => {
+                ClusterOutput::ToBroker(key, ToBroker::AdoptProducer(partition)) => {
+                    self.leader = Some(key);
                     let place = (Arc::clone(partition.topic()), partition.partition());
                     self.partitions.insert(place, partition);
                 }
                 ClusterOutput::ToBroker(key, ToBroker::ReleaseProducer { topic, partition }) => {
                     if let Some(partition) = self.partitions.remove(&(topic, partition)) {
-                        self.core.handle_mail(self.now, key, ToCluster::ReleasedProducer(partition));
+                        let mail = ToCluster::ReleasedProducer(partition);
+                        if self.holds_mail {
+                            self.on_its_way.push((key, mail));
+                        } else {
+                            self.core.handle_mail(self.now, key, mail);
+                        }
+                    }
+                }
+                ClusterOutput::ToBroker(key, ToBroker::Purge(purge)) if Some(key) == self.leader => {
+                    for partition in self.partitions.values_mut().filter(|_| purge.queue) {
+                        let error = Error::new(ErrorKind::PurgedFromQueue, "");
+                        partition.fail_waiting(&self.shared, Waiting::All, |_| error);
+                        partition.purges += 1;
                     }
                 }
                 ClusterOutput::ToBroker(key, ToBroker::SetAddress { host, port }) => {
@@ -213,6 +235,21 @@ impl Script {
                 ClusterOutput::ToBroker(..) | ClusterOutput::Done => {}
             }
         }
+    }
+
+    /// What the brokers' owners gave back arrives.
+    fn arrive(&mut self) {
+        for (key, mail) in std::mem::take(&mut self.on_its_way) {
+            self.core.handle_mail(self.now, key, mail);
+        }
+        self.settle();
+    }
+
+    /// The application asks for something.
+    fn command(&mut self, command: Command) {
+        self.commands.push(command);
+        self.core.handle_wake(self.now);
+        self.settle();
     }
 
     /// The connection to the partition's leader; nobody can connect there any more.
@@ -493,6 +530,33 @@ fn a_topic_that_is_made_anew_with_fewer_partitions_gets_nothing_for_those_that_a
     assert_eq!(script.placed(), [0, 1, 2, 3]);
     send(&script, &to_the_last).unwrap();
     assert_eq!(queued(3), 1);
+}
+
+#[test]
+fn a_purge_reaches_a_partition_that_is_on_its_way_from_one_leader_to_the_next() {
+    let brokers = [(1, "seed", 9092), (2, "two", 9092)];
+    let mut script = Script::new(metadata(&brokers, 2));
+    script.holds_mail = true;
+    script.answer = metadata(&brokers, 1);
+    script.answer.topics[0].partitions[0].leader_epoch = 4;
+    script.refresh();
+    assert_eq!((script.placed(), script.on_its_way.len()), (Vec::new(), 1));
+    script.command(Command::Purge(Purge::QUEUE));
+    assert_eq!(script.reports.0.lock().len(), 0, "nobody can get at it yet");
+    script.arrive();
+    let kinds: Vec<_> = script.reports.0.lock().drain(..).map(|error| error.kind()).collect();
+    assert_eq!((kinds, script.shared.queued_messages()), (vec![ErrorKind::PurgedFromQueue], 0));
+    assert_eq!(script.placed(), [0]);
+
+    // What a broker's owner has purged is not purged again when it is given back.
+    script.command(Command::Purge(Purge::QUEUE));
+    let topic = script.shared.topic("t").0;
+    script.shared.send(&topic, script.now, 0, &Record::new().partition(0).value("y"), None).unwrap();
+    script.answer = metadata(&brokers, 2);
+    script.answer.topics[0].partitions[0].leader_epoch = 5;
+    script.refresh();
+    script.arrive();
+    assert_eq!((script.placed(), script.shared.queued_messages()), (vec![0], 1));
 }
 
 #[test]

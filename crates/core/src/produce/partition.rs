@@ -71,6 +71,8 @@ pub struct PartitionProducer {
     refusal: Option<Box<Error>>,
     /// How often it went to another leader with something to send again since a leader took something.
     moves: u32,
+    /// How many purges of the queue its records have seen.
+    pub purges: u32,
     mutation: Mutation,
 }
 
@@ -135,6 +137,7 @@ impl PartitionProducer {
             last_end: None,
             refusal: None,
             moves: 0,
+            purges: 0,
             mutation: Mutation::NONE,
         }
     }
@@ -143,6 +146,11 @@ impl PartitionProducer {
     #[cfg(test)]
     pub(super) const fn set_next_sequence(&mut self, sequence: i32) {
         self.next_sequence = sequence;
+    }
+
+    /// As a deliberate mistake: what comes next gets the numbers of the last records once more.
+    pub(super) fn reuse_sequences(&mut self, records: u32) {
+        self.next_sequence = (self.next_sequence - records as i32).max(0);
     }
 
     /// Makes a deliberate mistake from now on.

@@ -390,6 +390,7 @@ impl Sender {
     pub fn purge(&mut self, purge: Purge, connection: &mut Connection) {
         if purge.queue {
             self.fail_all_waiting(Waiting::All, ErrorKind::PurgedFromQueue);
+            self.slots.iter_mut().flatten().for_each(|slot| slot.partition.purges += 1);
         }
         if purge.in_flight {
             self.report_in_flight(connection, ErrorKind::PurgedInFlight, |_, _| true);
@@ -1145,13 +1146,25 @@ impl Sender {
                 if batch.reported || !which(&entry.topic, &batch.batch) {
                     continue;
                 }
-                batch.reported = !self.shared.settings.mutation.is(Mutant::ReportTwice);
+                let mutation = self.shared.settings.mutation;
+                batch.reported = !mutation.is(Mutant::ReportTwice);
+                let is_purged = kind == ErrorKind::PurgedInFlight;
+                if is_purged && mutation.is(Mutant::PurgeReusesSequence) {
+                    entry.partition.reuse_sequences(batch.batch.sealed.record_count());
+                }
+                if is_purged && mutation.is(Mutant::PurgeUnreported) {
+                    continue;
+                }
                 let (topic, partition) = (entry.partition.topic(), entry.partition.partition());
                 let refusal =
                     entry.partition.refusal().map(|error| format!("; before, {}", error.as_cause()));
                 let detail = format!("{peer} did not answer yet{}", refusal.unwrap_or_default());
                 let error = Error::new(kind, detail).with_partition(&**topic, partition);
-                let status = PersistenceStatus::PossiblyPersisted;
+                let status = if is_purged && mutation.is(Mutant::PurgeTrusted) {
+                    PersistenceStatus::NotPersisted
+                } else {
+                    PersistenceStatus::PossiblyPersisted
+                };
                 let report = batch.batch.report_early(topic, partition, Err(error), status);
                 self.shared.report(report.sent_to(self.broker_id));
             }

@@ -366,7 +366,9 @@ impl ProducerShared {
         if self.budget.messages() == 0 {
             return Poll::Ready(());
         }
-        self.budget.register(context.waker());
+        if !self.settings.mutation.is(Mutant::LoseFlush) {
+            self.budget.register(context.waker());
+        }
         if self.budget.messages() == 0 { Poll::Ready(()) } else { Poll::Pending }
     }
 
@@ -484,6 +486,15 @@ impl ProducerShared {
         let (mut len, mut bytes) = (batch.len(), batch.charged_bytes);
         if self.settings.mutation.is(Mutant::ForgetBytes) && bytes > 0 {
             bytes -= 1;
+        }
+        let is_purged = || {
+            matches!(
+                batch.outcome.as_ref().map_err(Error::kind),
+                Err(ErrorKind::PurgedFromQueue | ErrorKind::PurgedInFlight)
+            )
+        };
+        if self.settings.mutation.is(Mutant::PurgeForgetsBytes) && is_purged() {
+            bytes = 0;
         }
         if self.settings.mutation.is(Mutant::ForgetMessage) && len > 1 {
             len -= 1;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use ottla_core::produce::report::PersistenceStatus;
+use ottla_core::{error::ErrorKind, produce::report::PersistenceStatus};
 
 use super::{
     Broken,
@@ -100,6 +100,19 @@ pub fn check(
             {
                 return broken(format!("{name} was reported before {before} of the same partition"));
             }
+            let allowed = match report.kind {
+                Some(ErrorKind::PurgedFromQueue) => producer.purged.queue,
+                Some(ErrorKind::PurgedInFlight) => {
+                    producer.purged.in_flight && report.status == PersistenceStatus::PossiblyPersisted
+                }
+                _ => true,
+            };
+            if !allowed {
+                return broken(format!(
+                    "{name} was reported as {report:?}; purged was {:?}",
+                    producer.purged
+                ));
+            }
             match report.status {
                 PersistenceStatus::Persisted => {
                     if durable && places.is_empty() {
@@ -137,7 +150,7 @@ mod tests {
     fn report(order: u64, error: Option<&str>) -> Report {
         let status =
             if error.is_some() { PersistenceStatus::NotPersisted } else { PersistenceStatus::Persisted };
-        Report { order, status, offset: None, error: error.map(str::to_owned) }
+        Report { order, status, offset: None, error: error.map(str::to_owned), kind: None }
     }
 
     #[test]

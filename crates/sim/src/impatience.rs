@@ -1,0 +1,283 @@
+//! Applications that don't wait for all of their records: they purge, flush with a deadline, and close with one. And what
+//! they may rely on: a purge leaves nothing of what it is to remove, a flush that ends in time has seen all reports, and is
+//! woken by the last one; a close hands back everything and takes no longer than its deadline.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+    time::Duration,
+};
+
+use ottla_core::{cluster::command::Command, machine::Instant, produce::sender::Purge, rng::Rng};
+
+use crate::{checkers::Broken, workload::Producer, world::World};
+
+/// What an application does with a producer besides sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Impatience {
+    /// So many of 50 times the threads take up to 3 ms to notice something, which is when commands cross with other things.
+    pub slow_threads: u64,
+    /// It purges in one of so many steps; 0 is never.
+    pub purges: u64,
+    /// It flushes in one of so many steps; 0 is never.
+    pub flushes: u64,
+    /// It waits so long for a flush.
+    pub flush_patience: Duration,
+    /// It closes in one of so many steps; 0 is never.
+    pub closes: u64,
+    /// It waits so long for what is left before it closes.
+    pub close_patience: Duration,
+}
+
+/// How long the threads of a client may take to carry out a command, if its host does not sleep. A thread takes at most
+/// 3 ms to notice something, and a command goes from thread to thread three or four times.
+const PROMPT: Duration = Duration::from_millis(50);
+
+/// An application and what it waits for.
+#[derive(Debug)]
+pub struct Application {
+    habits: Impatience,
+    rng: Rng,
+    purges: Vec<PurgeUnderWay>,
+    flush: Option<Flush>,
+    closing: Closing,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PurgeUnderWay {
+    at: Instant,
+    what: Purge,
+    /// How many records had been sent.
+    sent: u64,
+}
+
+#[derive(Debug)]
+struct Flush {
+    deadline: Instant,
+    sent: u64,
+    bell: Arc<Bell>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    Open,
+    /// It flushes before it closes.
+    Flushing,
+    /// It was told to close.
+    Ending(Instant),
+    Closed,
+}
+
+#[derive(Debug, Default)]
+struct Bell(AtomicBool);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Impatience {
+    /// It waits for everything.
+    pub const NONE: Self = Self {
+        slow_threads: 1,
+        purges: 0,
+        flushes: 0,
+        flush_patience: Duration::ZERO,
+        closes: 0,
+        close_patience: Duration::ZERO,
+    };
+
+    /// Draws the habits; in three of four worlds there are none.
+    pub fn from_seed(seed: u64) -> Self {
+        let mut rng = Rng::from_seed(seed ^ HABITS);
+        if !rng.chance(1, 4) {
+            return Self::NONE;
+        }
+        let mut pick = |choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
+        Self {
+            slow_threads: pick(&[1, 10, 25]),
+            purges: pick(&[10, 50, 300, 0]),
+            flushes: pick(&[30, 300, 0]),
+            flush_patience: Duration::from_millis(pick(&[0, 100, 1_000, 10_000])),
+            closes: pick(&[200, 1_000, 0, 0]),
+            close_patience: Duration::from_millis(pick(&[0, 100, 1_000, 10_000])),
+        }
+    }
+}
+
+/// Of the constants that would do, one that keeps the stories of the seeds that are named somewhere.
+const HABITS: u64 = 0x13ea;
+
+impl Application {
+    /// The application of a producer in the world of a seed.
+    pub fn new(habits: Impatience, seed: u64, producer: u32) -> Self {
+        Self {
+            habits,
+            rng: Rng::from_seed(seed ^ HABITS ^ (u64::from(producer) + 1) << 32),
+            purges: Vec::new(),
+            flush: None,
+            closing: Closing::Open,
+        }
+    }
+
+    /// True if it waits for nothing.
+    pub fn is_idle(&self) -> bool {
+        self.purges.is_empty()
+            && self.flush.is_none()
+            && matches!(self.closing, Closing::Open | Closing::Closed)
+    }
+
+    /// Looks at what it waits for, and begins something new where it `may`.
+    pub fn step(&mut self, producer: &mut Producer, world: &mut World, may: bool) -> Result<(), Broken> {
+        self.check_purges(producer, world)?;
+        self.check_flush(producer, world)?;
+        self.check_close(producer, world)?;
+        if may && self.closing == Closing::Open {
+            self.begin(producer, world);
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, producer: &mut Producer, world: &mut World) {
+        let Impatience { purges, flushes, closes, .. } = self.habits;
+        let now = world.now;
+        let mut now_and_then = |steps: u64| steps > 0 && self.rng.chance(1, steps);
+        let (purges, flushes, closes) = (now_and_then(purges), now_and_then(flushes), now_and_then(closes));
+        if purges && producer.shared.queued_messages() > 0 {
+            let what = [Purge::QUEUE, Purge::IN_FLIGHT, Purge::ALL, Purge::ALL][self.rng.below(4) as usize];
+            world.trace.note(now, format_args!("producer {} is purged: {what:?}", producer.number));
+            world.clients[producer.client].commands.push(Command::Purge(what));
+            producer.purged.queue |= what.queue;
+            producer.purged.in_flight |= what.in_flight;
+            self.purges.push(PurgeUnderWay { at: now, what, sent: producer.sent });
+        }
+        if closes {
+            world.trace.note(now, format_args!("producer {} closes", producer.number));
+            self.closing = Closing::Flushing;
+        }
+        if (closes || flushes) && self.flush.is_none() {
+            world.trace.note(now, format_args!("producer {} is flushed", producer.number));
+            producer.shared.flushing.fetch_add(1, Ordering::SeqCst);
+            world.clients[producer.client].commands.push(Command::Flush);
+            let patience = if closes { self.habits.close_patience } else { self.habits.flush_patience };
+            // It is looked at for the first time as if it had been woken.
+            let bell = Arc::new(Bell(AtomicBool::new(true)));
+            self.flush = Some(Flush { deadline: now + patience, sent: producer.sent, bell });
+        }
+    }
+
+    fn check_purges(&mut self, producer: &Producer, world: &World) -> Result<(), Broken> {
+        while let Some(purge) = self.purges.first().copied()
+            && is_over(world, producer.client, purge.at)
+        {
+            self.purges.remove(0);
+            let name = format!("producer {}, {PROMPT:?} after its purge", producer.number);
+            if purge.what == Purge::ALL {
+                let reports = producer.reports.lock();
+                if let Some(number) = (0..purge.sent).find(|number| !reports.contains_key(number)) {
+                    let what = format!("{name}: record {number} of {} has no report", purge.sent);
+                    return Err(Broken::new("liveness", what));
+                }
+                let budget = &producer.shared.budget;
+                let charged = (budget.messages(), budget.bytes());
+                if producer.sent == purge.sent && charged != (0, 0) {
+                    let what = format!("{name}: {charged:?} messages and bytes are still charged");
+                    return Err(Broken::new("accounting", what));
+                }
+            } else if purge.what.queue {
+                for topic in producer.shared.topics() {
+                    for partition in 0..topic.partition_count().unwrap_or(0) {
+                        let since = topic.accumulator(partition).and_then(|waits| waits.remaining().since());
+                        if let Some(since) = since.filter(|since| *since < purge.at) {
+                            let topic = topic.name();
+                            let age = purge.at - since;
+                            let what = format!(
+                                "{name} of the queue: {topic} [{partition}] has a record that was {age:?} old"
+                            );
+                            return Err(Broken::new("liveness", what));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_flush(&mut self, producer: &Producer, world: &mut World) -> Result<(), Broken> {
+        let Some(flush) = &self.flush else { return Ok(()) };
+        let name = format!("producer {} is flushed", producer.number);
+        if flush.bell.0.swap(false, Ordering::SeqCst) {
+            let waker = Waker::from(Arc::clone(&flush.bell));
+            if producer.shared.poll_flushed(&Context::from_waker(&waker)) == Poll::Ready(()) {
+                let reports = producer.reports.lock();
+                if let Some(number) = (0..flush.sent).find(|number| !reports.contains_key(number)) {
+                    let what = format!("{name}, and record {number} of {} has no report", flush.sent);
+                    return Err(Broken::new("liveness", what));
+                }
+                world.trace.note(world.now, format_args!("producer {} has nothing left", producer.number));
+                return self.end_flush(producer);
+            }
+        } else if producer.shared.budget.messages() == 0 {
+            return Err(Broken::new("liveness", format!("{name}, has nothing left, and nobody was woken")));
+        }
+        if flush.deadline <= world.now {
+            world.trace.note(world.now, format_args!("producer {} has waited enough", producer.number));
+            self.end_flush(producer)?;
+        }
+        Ok(())
+    }
+
+    fn end_flush(&mut self, producer: &Producer) -> Result<(), Broken> {
+        self.flush = None;
+        if producer.shared.flushing.fetch_sub(1, Ordering::SeqCst) == 0 {
+            return Err(Broken::new(
+                "accounting",
+                format!("producer {}: more flushes ended", producer.number),
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_close(&mut self, producer: &mut Producer, world: &mut World) -> Result<(), Broken> {
+        match self.closing {
+            Closing::Open | Closing::Closed => {}
+            Closing::Flushing if self.flush.is_some() => {}
+            Closing::Flushing => {
+                world.trace.note(world.now, format_args!("producer {} lets go", producer.number));
+                producer.shared.close(None);
+                producer.goal = producer.sent;
+                world.clients[producer.client].commands.push(Command::Close);
+                self.closing = Closing::Ending(world.now);
+            }
+            Closing::Ending(since) => {
+                let client = &world.clients[producer.client];
+                let name = format!("producer {}", producer.number);
+                if !client.closed {
+                    if is_over(world, producer.client, since) {
+                        let what = format!("{name} is not closed {PROMPT:?} after it was to let go");
+                        return Err(Broken::new("liveness", what));
+                    }
+                    return Ok(());
+                }
+                let reports = producer.reports.lock();
+                if let Some(number) = (0..producer.sent).find(|number| !reports.contains_key(number)) {
+                    let what =
+                        format!("{name} is closed, and record {number} of {} has no report", producer.sent);
+                    return Err(Broken::new("liveness", what));
+                }
+                self.closing = Closing::Closed;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// True if a client has had the time to carry out what it was told then.
+pub fn is_over(world: &World, client: usize, then: Instant) -> bool {
+    let awake = world.awake_at(client).map_or(then, |at| then.max(at));
+    awake + PROMPT <= world.now
+}
