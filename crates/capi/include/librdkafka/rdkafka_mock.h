@@ -204,47 +204,47 @@ void rd_kafka_mock_set_group_consumer_session_timeout_ms(rd_kafka_mock_cluster_t
 RD_EXPORT
 void rd_kafka_mock_set_group_consumer_heartbeat_interval_ms(rd_kafka_mock_cluster_t *mcluster, int group_consumer_heartbeat_interval_ms);
 
-/** The session timeout of share groups, in milliseconds. Not there yet. */
+/** How long nothing may be heard of a member of a share group before it is removed, in milliseconds; 0 is Kafka's default of 45 seconds. This and the other settings hold for all share groups, from the next request on; a negative value changes nothing. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_session_timeout(rd_kafka_mock_cluster_t *mcluster, int session_timeout_ms);
 
-/** The heartbeat interval of share groups, in milliseconds. Not there yet. */
+/** How often members of share groups are told to send a heartbeat, in milliseconds; 0 is Kafka's default of 5 seconds. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_heartbeat_interval(rd_kafka_mock_cluster_t *mcluster, int heartbeat_interval_ms);
 
-/** How often a record is delivered to a share group at most. Not there yet. */
+/** How often a record is delivered to a share group at most; then it is archived. 0 is no limit; Kafka's default is 5. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_max_delivery_attempts(rd_kafka_mock_cluster_t *mcluster, int max_attempts);
 
-/** How long a member of a share group has a record for itself, in milliseconds. Not there yet. */
+/** How long a member of a share group has a record for itself, in milliseconds; 0 is Kafka's default of 30 seconds. What a member has is given to others before, if its share session ends or the session's connection is lost. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_record_lock_duration(rd_kafka_mock_cluster_t *mcluster, int lock_duration_ms);
 
-/** The isolation level of share groups: 0 read_uncommitted, 1 read_committed. Not there yet. */
+/** The isolation level of share groups: 0 read_uncommitted (the default), 1 read_committed, with which nothing is delivered from the first record of a transaction on, because the mock cluster commits none. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_isolation_level(rd_kafka_mock_cluster_t *mcluster, int level);
 
-/** The most members of a share group. Not there yet. */
+/** The most members of a share group; more are refused with RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED. 0 is no limit; Kafka's default is 200. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_max_size(rd_kafka_mock_cluster_t *mcluster, int max_size);
 
-/** The most fetch sessions of share groups on a broker. Not there yet. */
+/** The most share sessions of each broker; more are refused with RD_KAFKA_RESP_ERR_SHARE_SESSION_LIMIT_REACHED. 0 is no limit; Kafka's default is 2000. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_max_fetch_sessions(rd_kafka_mock_cluster_t *mcluster, int max_fetch_sessions);
 
-/** The most records of a partition that a share group has locked. Not there yet. */
+/** From the first record of a partition that a share group isn't done with, so many are delivered at most. 0 is no limit; Kafka's default is 2000. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_max_record_locks(rd_kafka_mock_cluster_t *mcluster, int max_record_locks);
 
-/** Where a new share group begins. Not there yet. */
+/** Where a share group begins in a partition that is new to it: 0 with the next record (the default), 1 with the first one. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_auto_offset_reset(rd_kafka_mock_cluster_t *mcluster, int auto_offset_reset);
 
-/** Gives the members of a share group these partitions. Not there yet. */
+/** Assigns these partitions to the members of a share group, in place of the assignor and whatever they subscribe to, until the next call; members that are not named get none, and what does not exist is left out. Members hear of it with their next heartbeat. With a `member_cnt` of 0 the assignor assigns again. Nothing happens if there is no such group. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_target_assignment(rd_kafka_mock_cluster_t *mcluster, const char *group_id, const char **member_ids, rd_kafka_topic_partition_list_t **assignments, size_t member_cnt);
 
-/** The ids of a share group's members. Not there yet. */
+/** The ids of a share group's members, in their order: an array of `*member_cnt_out` texts, which the caller frees one by one and then itself, with free(); NULL if there are none. RD_KAFKA_RESP_ERR_GROUP_ID_NOT_FOUND if there is no such group. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_sharegroup_get_member_ids(rd_kafka_mock_cluster_t *mcluster, const char *group_id, char ***member_ids_out, size_t *member_cnt_out);
 

@@ -4,13 +4,14 @@
 //!  here ──── the cluster's life; test.mock.num.brokers
 //!  errors ── what the next requests are answered with;  requests ── which ones came
 //!  topics ── topics, partitions, leaders;  brokers ── down and up, round trips, racks, coordinators, versions
-//!  groups ── who gets which partitions;  telemetry ── which metrics clients are asked for
+//!  groups, share_groups ── who gets which partitions;  telemetry ── which metrics clients are asked for
 //! ```
 
 mod brokers;
 mod errors;
 mod groups;
 mod requests;
+mod share_groups;
 mod telemetry;
 mod topics;
 
