@@ -7,7 +7,7 @@ use ottla_protocol::{
 };
 
 use crate::{
-    api::{self, fetch::FetchSessions, share_sessions::ShareSessions},
+    api::{self, fetch::FetchSessions, group_configs::GroupConfigs, share_sessions::ShareSessions},
     connection::{Connection, ConnectionId, Pending, Request, Waiter},
     control::Control,
     faults::{Faults, Struck},
@@ -36,6 +36,7 @@ pub struct Cluster {
     pub(crate) topics: Topics,
     pub(crate) groups: Groups,
     pub(crate) share_groups: ShareGroups,
+    pub(crate) group_configs: GroupConfigs,
     pub(crate) faults: Faults,
     pub(crate) timers: Timers<Timer>,
     pub(crate) next_producer_id: i64,
@@ -192,6 +193,7 @@ impl Cluster {
             topics: Topics::default(),
             groups: Groups::default(),
             share_groups: ShareGroups::default(),
+            group_configs: GroupConfigs::new(),
             faults: Faults::default(),
             timers: Timers::new(),
             next_producer_id: 1000,

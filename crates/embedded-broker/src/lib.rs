@@ -5,6 +5,7 @@
 //!
 //! A request comes in through `inbox` (bytes to frames), is given to the right file of `api/` by `cluster`, which works
 //! on `topics` (who leads), `log` (record batches) and `producer_state` (sequence numbers), and goes out as a `frame`.
+//! Groups are in `groups`, share groups in `share_groups` (members) and `share_partitions` (records).
 //! `control` and `faults` are what a test does to it.
 
 #![forbid(unsafe_code)]

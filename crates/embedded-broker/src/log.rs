@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use ottla_protocol::batch::reader::BatchHeader;
 
-use crate::batch::read_header;
+use crate::batch::{first_record_reaching, read_header};
 
 /// Batches in order of their offsets, and which leader epoch began where.
 ///
@@ -91,6 +91,14 @@ impl PartitionLog {
     /// The first batch that has a record of `timestamp` or later.
     pub fn batches_reaching(&self, timestamp: i64) -> impl Iterator<Item = &StoredBatch> {
         self.batches.iter().filter(move |batch| batch.max_timestamp >= timestamp)
+    }
+
+    /// The offset of the first record of `timestamp` or later, or of the next record.
+    pub fn offset_reaching(&self, timestamp: i64) -> i64 {
+        let mut found = self
+            .batches_reaching(timestamp)
+            .filter_map(|batch| first_record_reaching(&batch.bytes, timestamp));
+        found.next().map_or(self.end_offset, |(_, offset)| offset.max(self.start_offset))
     }
 
     /// The first batch of those with the largest timestamp.

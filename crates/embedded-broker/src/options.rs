@@ -95,6 +95,8 @@ pub struct ShareGroupOptions {
     pub partition_max_record_locks: i32,
     /// Where a group begins in a partition that is new to it (`share.auto.offset.reset`).
     pub auto_offset_reset: ShareOffsetReset,
+    /// Whether members may renew their locks (`share.renew.acknowledge.enable`, KIP-1222).
+    pub renew_acknowledge_enable: bool,
     /// Whether records of transactions that are under way are delivered (`share.isolation.level`).
     pub isolation_level: IsolationLevel,
 }
@@ -106,6 +108,8 @@ pub enum ShareOffsetReset {
     Earliest,
     /// With the next record.
     Latest,
+    /// With the first record that is not older than this.
+    ByDuration(Duration),
 }
 
 /// Which records of transactions are delivered.
@@ -128,6 +132,7 @@ impl Default for ShareGroupOptions {
             record_lock_duration: Duration::from_secs(30),
             partition_max_record_locks: 2000,
             auto_offset_reset: ShareOffsetReset::Latest,
+            renew_acknowledge_enable: true,
             isolation_level: IsolationLevel::ReadUncommitted,
         }
     }

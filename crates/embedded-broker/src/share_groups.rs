@@ -320,11 +320,6 @@ fn unknown(member_id: &str) -> Refusal {
 }
 
 impl Cluster {
-    /// What holds for a share group.
-    pub(crate) fn share_settings(&self, _group: &str) -> ShareGroupOptions {
-        self.options.share_groups.clone()
-    }
-
     /// There is a group of another type with this name.
     pub(crate) fn is_other_group(&self, name: &str) -> bool {
         self.groups.get(name).is_some()

@@ -16,8 +16,10 @@ use ottla_protocol::{
         consumer_group_heartbeat::ConsumerGroupHeartbeatRequest,
         delete_groups::DeleteGroupsRequest,
         delete_share_group_offsets::{self, DeleteShareGroupOffsetsRequest},
+        describe_configs::{self, DescribeConfigsRequest},
         describe_groups::DescribeGroupsRequest,
         describe_share_group_offsets::{self, DescribeShareGroupOffsetsRequest},
+        incremental_alter_configs::{self, IncrementalAlterConfigsRequest},
         join_group::{self, JoinGroupRequest},
         list_groups::ListGroupsRequest,
         offset_commit::{self, OffsetCommitRequest},
@@ -723,6 +725,99 @@ fn a_group_begins_where_its_configuration_says_and_goes_on_from_there() {
     };
     assert_eq!(fetched(&a.call(&mut world, &other), 0).acquired, [(0, 6, 1)]);
     assert_eq!(start_offset(&mut world), (5, 2));
+}
+
+fn configure(world: &mut World, group: &str, name: &str, value: Option<&str>) -> ErrorCode {
+    let connection = world.open(1);
+    let config = incremental_alter_configs::request::Config {
+        name: name.to_owned(),
+        config_operation: i8::from(value.is_none()),
+        value: value.map(str::to_owned),
+    };
+    let resource = incremental_alter_configs::request::Resource {
+        resource_type: 32,
+        resource_name: group.to_owned(),
+        configs: vec![config],
+    };
+    let request = IncrementalAlterConfigsRequest { resources: vec![resource], validate_only: false };
+    world.call(connection, 1, &request).responses[0].error_code
+}
+
+/// What holds for the group, and from where.
+fn configuration(world: &mut World, name: &str) -> (String, i8) {
+    let connection = world.open(1);
+    let resource = describe_configs::request::Resource {
+        resource_type: 32,
+        resource_name: GROUP.to_owned(),
+        configuration_keys: Some(vec![name.to_owned()]),
+    };
+    let request = DescribeConfigsRequest { resources: vec![resource], ..Default::default() };
+    let config = world.call(connection, 4, &request).results[0].configs[0].clone();
+    (config.value.unwrap(), config.config_source)
+}
+
+#[test]
+fn a_groups_own_configuration_goes_before_that_of_the_brokers() {
+    let mut world = world(|options| options.auto_offset_reset = ShareOffsetReset::Latest);
+    let name = "share.auto.offset.reset";
+    assert_eq!(configuration(&mut world, name), ("latest".to_owned(), 5));
+    assert_eq!(configure(&mut world, GROUP, name, Some("earliest")), ErrorCode::NONE);
+    assert_eq!(configuration(&mut world, name), ("earliest".to_owned(), 8));
+    produce(&mut world, 0, 2);
+    let mut a = Session::new(&mut world, "a");
+    assert_eq!(a.acquired(&mut world), [(0, 1, 1)]);
+    let (epoch, renew) = (a.epoch, [(0, 0, &[RENEW][..])]);
+    assert_eq!(
+        configure(&mut world, GROUP, "share.renew.acknowledge.enable", Some("false")),
+        ErrorCode::NONE
+    );
+    let renewed = a.acknowledge_in(&mut world, epoch, true, &renew);
+    assert_eq!(renewed.responses[0].partitions[0].error_code, ErrorCode::INVALID_REQUEST);
+    assert_eq!(configure(&mut world, GROUP, "share.renew.acknowledge.enable", None), ErrorCode::NONE);
+    let renewed = a.acknowledge_in(&mut world, epoch + 1, true, &renew);
+    assert_eq!(renewed.responses[0].partitions[0].error_code, ErrorCode::NONE);
+
+    for (group, name, value, error) in [
+        ("", name, "latest", ErrorCode::INVALID_REQUEST),
+        (GROUP, name, "middle", ErrorCode::INVALID_CONFIG),
+        (GROUP, name, "by_duration:soon", ErrorCode::INVALID_CONFIG),
+        (GROUP, "share.isolation.level", "read", ErrorCode::INVALID_CONFIG),
+        (GROUP, "share.record.lock.duration.ms", "0", ErrorCode::INVALID_CONFIG),
+        (GROUP, "share.delivery.count.limit", "99999", ErrorCode::INVALID_CONFIG),
+        (GROUP, "share.session.timeout.ms", "-5", ErrorCode::INVALID_CONFIG),
+        (GROUP, "share.nothing", "1", ErrorCode::INVALID_CONFIG),
+    ] {
+        assert_eq!(configure(&mut world, group, name, Some(value)), error, "{name} {value}");
+    }
+    for (name, value) in [
+        ("share.isolation.level", "read_committed"),
+        ("share.record.lock.duration.ms", "100"),
+        ("share.delivery.count.limit", "3"),
+        ("share.partition.max.record.locks", "7"),
+        ("share.session.timeout.ms", "9"),
+        ("share.heartbeat.interval.ms", "4"),
+    ] {
+        assert_eq!(configure(&mut world, GROUP, name, Some(value)), ErrorCode::NONE);
+        assert_eq!(configuration(&mut world, name), (value.to_owned(), 8));
+    }
+    assert_eq!(heartbeat(&mut world, "a", 0, Some(&["t"])).heartbeat_interval_ms, 4);
+}
+
+#[test]
+fn a_group_may_begin_with_records_that_are_not_older_than_so_long() {
+    let mut world = world(|_| ());
+    assert_eq!(
+        configure(&mut world, GROUP, "share.auto.offset.reset", Some("by_duration:PT1H")),
+        ErrorCode::NONE
+    );
+    let connection = world.open(1);
+    let now = 1_700_000_000_000;
+    for (records, age) in [(2, 3_700_000), (3, 3_590_000), (1, 0)] {
+        let batch = Batch::of(records).first_timestamp(now - age);
+        assert_eq!(world.produce(connection, 0, batch.build()).0, ErrorCode::NONE);
+    }
+    let mut a = Session::new(&mut world, "a");
+    assert_eq!(a.acquired(&mut world), [(2, 5, 1)]);
 }
 
 #[test]

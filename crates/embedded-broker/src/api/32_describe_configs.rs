@@ -1,4 +1,4 @@
-//! DescribeConfigs (32), versions 1 to 4, of topics (2) and brokers (4).
+//! DescribeConfigs (32), versions 1 to 4, of topics (2), brokers (4) and groups (32).
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,10 @@ use ottla_protocol::{
     generated::describe_configs::{DescribeConfigsRequest, DescribeConfigsResponse, request, response},
 };
 
-use super::configs::{ConfigEntry, ConfigSource, broker_configs, topic_configs};
+use super::{
+    configs::{ConfigEntry, ConfigSource, broker_configs, topic_configs},
+    group_configs::GROUP,
+};
 use crate::{cluster::Cluster, connection::Request, options::BrokerId, provisioning::Refusal};
 
 pub(crate) const TOPIC: i8 = 2;
@@ -72,6 +75,7 @@ impl Cluster {
                     Err((ErrorCode::INVALID_REQUEST, message))
                 }
             },
+            GROUP => self.group_configs_of(&resource.resource_name),
             other => Err((ErrorCode::INVALID_REQUEST, format!("Unsupported resource type: {other}"))),
         }
     }

@@ -1,4 +1,4 @@
-//! IncrementalAlterConfigs (44), versions 0 and 1, of topics: set (0), delete (1), append to (2) and subtract from (3) a list.
+//! IncrementalAlterConfigs (44), versions 0 and 1, of topics and groups: set (0), delete (1), append to (2) and subtract from (3) a list.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,7 @@ use ottla_protocol::{
 use super::{
     configs::{default_of, is_list},
     describe_configs::TOPIC,
+    group_configs::GROUP,
 };
 use crate::{cluster::Cluster, connection::Request, provisioning::Refusal};
 
@@ -46,8 +47,16 @@ impl Cluster {
         if let Some(error) = self.injected_error(request, &resource.resource_name, -1) {
             return Err((error, "A fault was injected.".to_owned()));
         }
+        if resource.resource_type == GROUP {
+            let group = &resource.resource_name;
+            let mut configs = self.group_configs.get(group).cloned().unwrap_or_default();
+            for change in &resource.configs {
+                alter(&mut configs, change)?;
+            }
+            return self.set_group_configs(group, configs, validate_only);
+        }
         if resource.resource_type != TOPIC {
-            let message = "Only the configuration of topics can be changed.".to_owned();
+            let message = "Only the configuration of topics and groups can be changed.".to_owned();
             return Err((ErrorCode::INVALID_REQUEST, message));
         }
         let unknown = || {

@@ -230,11 +230,13 @@ impl Cluster {
         let Some(led) = self.topics.partition(topic, key.1) else {
             return Err((ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, String::new()));
         };
+        let unix_ms = self.unix_ms();
         let group = self.share_groups.groups.entry(pending.key.group.clone()).or_default();
         let state = group.partitions.entry((topic, key.1)).or_insert_with(|| {
             let start = match settings.auto_offset_reset {
                 ShareOffsetReset::Earliest => led.log.start_offset(),
                 ShareOffsetReset::Latest => led.log.end_offset(),
+                ShareOffsetReset::ByDuration(back) => led.log.offset_reaching(since(unix_ms, back)),
             };
             SharePartition::new(start, led.leader_epoch)
         });
@@ -341,6 +343,11 @@ impl Cluster {
 
 /// `share_acquire_mode` of a request that wants no more than `max_records`.
 const RECORD_LIMIT: i8 = 1;
+
+/// When it was so long before `unix_ms`.
+fn since(unix_ms: i64, back: Duration) -> i64 {
+    unix_ms.saturating_sub(i64::try_from(back.as_millis()).unwrap_or(i64::MAX))
+}
 
 fn check(body: &ShareFetchRequest) -> Result<(), Refusal> {
     let invalid = |message: &str| Err((ErrorCode::INVALID_REQUEST, message.to_owned()));

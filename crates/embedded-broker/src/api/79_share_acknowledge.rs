@@ -175,9 +175,10 @@ impl Cluster {
         batches: Vec<request::AcknowledgementBatch>,
     ) -> Result<(), Refusal> {
         let invalid = |message: &str| (ErrorCode::INVALID_REQUEST, message.to_owned());
+        let settings = self.share_settings(&key.group);
+        let renews = renews && settings.renew_acknowledge_enable;
         let acknowledgements = check(batches, renews).map_err(invalid)?;
         let topic = self.share_partition_here(request, partition)?;
-        let settings = self.share_settings(&key.group);
         let rules = DeliveryRules {
             max_delivery_count: settings.delivery_count_limit,
             renewed_until: self.now + settings.record_lock_duration,
@@ -318,7 +319,7 @@ fn check(
             acknowledge_types.into_iter().map(AcknowledgeType::from_i8).collect();
         let types = types.ok_or("There is no such type of acknowledgement.")?;
         if !renews && types.contains(&AcknowledgeType::Renew) {
-            return Err("Locks can be renewed only by a request that says so.");
+            return Err("Locks can be renewed only by a request that says so, of a group that may.");
         }
         checked.push(Acknowledgement { first, last, types });
     }

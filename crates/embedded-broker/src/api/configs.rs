@@ -16,6 +16,7 @@ pub(crate) enum ConfigSource {
     Topic = 1,
     StaticBroker = 4,
     Default = 5,
+    Group = 8,
 }
 
 /// How a value is written, as Kafka numbers it.

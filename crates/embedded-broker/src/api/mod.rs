@@ -55,6 +55,7 @@ pub(crate) mod fetch_sessions;
 pub(crate) mod find_coordinator;
 #[path = "71_get_telemetry_subscriptions.rs"]
 pub(crate) mod get_telemetry_subscriptions;
+pub(crate) mod group_configs;
 #[path = "12_heartbeat.rs"]
 pub(crate) mod heartbeat;
 #[path = "44_incremental_alter_configs.rs"]
