@@ -6,6 +6,8 @@ import java.util.stream.*;
 import org.apache.kafka.clients.admin.*;
 import org.apache.kafka.clients.consumer.*;
 import org.apache.kafka.clients.producer.*;
+import org.apache.kafka.common.GroupState;
+import org.apache.kafka.common.GroupType;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.serialization.*;
@@ -22,7 +24,8 @@ public class EmbeddedBrokerCheck {
             for (String codec : List.of("none", "gzip", "snappy", "lz4", "zstd")) {
                 checkCodec(admin, codec);
             }
-            checkGroup(admin, "java-lz4");
+            checkGroup(admin, "java-lz4", "java-group", Map.of("heartbeat.interval.ms", 200, "session.timeout.ms", 6000));
+            checkGroup(admin, "java-lz4", "java-consumer-group", Map.of("group.protocol", "consumer"));
             checkAdmin(admin);
         }
         System.out.println("the Java client agrees");
@@ -63,9 +66,10 @@ public class EmbeddedBrokerCheck {
         }
     }
 
-    static void checkGroup(Admin admin, String topic) throws Exception {
-        Map<String, Object> settings = Map.of("group.id", "java-group", "auto.offset.reset", "earliest",
-            "enable.auto.commit", false, "heartbeat.interval.ms", 200, "session.timeout.ms", 6000);
+    static void checkGroup(Admin admin, String topic, String group, Map<String, Object> more) throws Exception {
+        Map<String, Object> settings = new HashMap<>(more);
+        settings.putAll(Map.of("group.id", group, "auto.offset.reset", "earliest", "enable.auto.commit", false));
+        boolean isNew = more.containsKey("group.protocol");
         Set<String> seen = new HashSet<>();
         try (var first = consumer(settings); var second = consumer(settings)) {
             first.subscribe(List.of(topic));
@@ -81,19 +85,27 @@ public class EmbeddedBrokerCheck {
             }
             same(seen.size(), RECORDS, "the records that a group read");
             same(first.assignment().size() + second.assignment().size(), PARTITIONS, "the partitions that were assigned");
+            var described = admin.describeConsumerGroups(List.of(group)).all().get().get(group);
+            same(described.type(), isNew ? GroupType.CONSUMER : GroupType.CLASSIC, "the group's type");
+            same(described.groupState(), GroupState.STABLE, "the group's state");
+            same(described.members().size(), 2, "the group's members");
             for (var consumer : List.of(first, second)) {
                 consumer.commitSync(consumer.assignment().stream()
                     .collect(Collectors.toMap(p -> p, p -> new OffsetAndMetadata(900, "mine"))));
             }
         }
         try (var third = consumer(settings)) {
-            third.subscribe(List.of(topic));
+            if (isNew) {
+                third.subscribe(new SubscriptionPattern(topic.replace('4', '.')));
+            } else {
+                third.subscribe(List.of(topic));
+            }
             var rest = read(third, PARTITIONS * 100);
             same(rest.stream().mapToLong(ConsumerRecord::offset).min().getAsLong(), 900L, "where a third member goes on");
         }
-        var committed = admin.listConsumerGroupOffsets("java-group").partitionsToOffsetAndMetadata().get();
+        var committed = admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get();
         same(committed.size(), PARTITIONS, "the partitions with a committed offset");
-        admin.deleteConsumerGroups(List.of("java-group")).all().get();
+        admin.deleteConsumerGroups(List.of(group)).all().get();
     }
 
     static void checkAdmin(Admin admin) throws Exception {

@@ -1,5 +1,5 @@
-//! Consumer groups of the consumer protocol (KIP-848): joins, epochs, who gets what when, and what is refused. What is
-//! expected here was seen to be what Apache Kafka 4.3.1 does, except where a test says otherwise.
+//! Consumer groups of the consumer protocol (KIP-848): joins, epochs, who gets what when, and what is refused. The same
+//! steps were shown to Apache Kafka 4.3.1 where it can be made to take them; `crates/scenarios` has a test that does so.
 
 mod common;
 

@@ -601,6 +601,7 @@ fn metadata_names_topics_by_name_by_id_and_creates_them_if_both_sides_agree() {
         (answer.topics[0].error_code, answer.topics[0].partitions.len())
     };
     assert_eq!(ask(&mut world, None, id, false), (ErrorCode::NONE, 3));
+    assert_eq!(ask(&mut world, Some(""), id, false), (ErrorCode::NONE, 3), "as the Java client asks by id");
     assert_eq!(ask(&mut world, None, Uuid([7; 16]), false), (ErrorCode::UNKNOWN_TOPIC_ID, 0));
     assert_eq!(ask(&mut world, Some("new"), Uuid::ZERO, false), (ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, 0));
     assert_eq!(ask(&mut world, Some("new"), Uuid::ZERO, true), (ErrorCode::NONE, 4));

@@ -18,6 +18,7 @@ use ottla_protocol::{
     header::{RequestHeader, ResponseHeader},
     message::{Message, Request},
     primitive::Reader,
+    uuid::Uuid,
 };
 
 use crate::backend::eventually;
@@ -90,6 +91,14 @@ impl RawClient {
             ..Default::default()
         };
         self.call(9, &request)
+    }
+
+    /// The id of a topic that there is.
+    pub fn topic_id(&mut self, topic: &str) -> Uuid {
+        let topics = vec![metadata_request::Topic { name: Some(topic.to_owned()), ..Default::default() }];
+        let request =
+            MetadataRequest { topics: Some(topics), allow_auto_topic_creation: false, ..Default::default() };
+        self.call(12, &request).topics[0].topic_id
     }
 
     /// Sends a request and waits for its answer.

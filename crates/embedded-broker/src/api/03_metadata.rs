@@ -50,11 +50,13 @@ impl Cluster {
         match body.topics {
             Some(topics) if !(topics.is_empty() && request.version == 0) => {
                 for topic in topics {
-                    let found = match &topic.name {
+                    // Who asks by id may say an empty name along with it; Kafka's own client does.
+                    let name = topic.name.filter(|_| topic.topic_id.is_zero());
+                    let found = match &name {
                         Some(name) => self.find_for_metadata(name, may_create),
                         None => self.topics.by_id(topic.topic_id).ok_or(ErrorCode::UNKNOWN_TOPIC_ID),
                     };
-                    answer.topics.push(self.describe_topic(request, topic.name, topic.topic_id, found));
+                    answer.topics.push(self.describe_topic(request, name, topic.topic_id, found));
                 }
             }
             _ => {

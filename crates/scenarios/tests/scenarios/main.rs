@@ -5,6 +5,7 @@ mod back_pressure;
 mod bad_input;
 mod brokers;
 mod consume;
+mod consumer_groups;
 mod delivery;
 mod failures;
 mod partition_life;
