@@ -16,8 +16,8 @@ use ottla_core::{
     cluster::{ClusterSettings, StatisticsSettings, command::Command},
     completion::completion,
     config::{
-        Acks, ClientView, CompressionCodec, Linger as LingerView, MetadataRecovery, ProducerView,
-        ServerAddress, TopicRecreatePolicy, TopicView,
+        Acks, AddressFamily, ClientView, CompressionCodec, Linger as LingerView, MetadataRecovery,
+        ProducerView, ServerAddress, TopicRecreatePolicy, TopicView,
     },
     error::{Error, ErrorKind, Result},
     event::EventQueue,
@@ -34,7 +34,9 @@ use ottla_core::{
     rng::Rng,
     stats::{Gather, Statistics},
 };
-use ottla_net::{ClientHandle, ClientParts, Runtime, SocketSettings, SystemTransport, Transport};
+use ottla_net::{
+    ClientHandle, ClientParts, Runtime, SocketSettings, SystemTransport, Transport, canonical_servers,
+};
 use ottla_protocol::compress::Compression;
 
 use crate::wait::{check_may_wait, wait_for};
@@ -60,10 +62,18 @@ pub fn client(
         let sink = Arc::new(move |statistics| sink(identity.sign(statistics)));
         StatisticsSettings { interval, sink }
     });
+    let transport = hooks.transport.unwrap_or_else(|| Arc::new(SystemTransport));
+    let servers = Servers {
+        canonical: view
+            .canonical_bootstrap_names
+            .then(|| (view.broker_address_family, Arc::clone(&transport))),
+    };
     let handle = runtime.start_client(ClientParts {
         cluster: ClusterSettings {
-            bootstrap: view.bootstrap_servers.iter().map(|s| (s.host.clone(), s.port)).collect(),
+            bootstrap: servers.names(view.bootstrap_servers.clone()),
             refresh_interval: view.metadata_refresh_interval,
+            refresh_all_topics: !view.metadata_refresh_sparse,
+            hidden_topics: view.topic_blacklist.clone(),
             fast_refresh: view.metadata_refresh_fast_interval,
             fast_refresh_max: view.retry_backoff_max.max(view.metadata_refresh_fast_interval),
             request_timeout: view.socket_timeout,
@@ -92,11 +102,11 @@ pub fn client(
             send_buffer_bytes: view.socket_send_buffer_bytes,
             receive_buffer_bytes: view.socket_receive_buffer_bytes,
         },
-        transport: hooks.transport.unwrap_or_else(|| Arc::new(SystemTransport)),
+        transport,
         events,
         seed,
     });
-    Ok(Client { handle, identity })
+    Ok(Client { handle, identity, servers })
 }
 
 /// How many threads run in this process for all of its clients; none without clients.
@@ -109,6 +119,24 @@ pub fn running_threads() -> usize {
 pub struct Client {
     handle: ClientHandle,
     identity: Identity,
+    servers: Servers,
+}
+
+/// What becomes of the servers to start from: `client.dns.lookup`.
+#[derive(Debug)]
+struct Servers {
+    /// They are replaced by the names of their addresses.
+    canonical: Option<(AddressFamily, Arc<dyn Transport>)>,
+}
+
+impl Servers {
+    fn names(&self, servers: Vec<ServerAddress>) -> Vec<(String, u16)> {
+        let servers = servers.into_iter().map(|server| (server.host, server.port)).collect();
+        match &self.canonical {
+            Some((family, transport)) => canonical_servers(servers, *family, &**transport),
+            None => servers,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -144,8 +172,7 @@ impl Client {
         let servers = ServerAddress::parse_list(servers).map_err(|why| {
             Error::new(ErrorKind::InvalidArgument, format!("no servers to start from: {why}"))
         })?;
-        let servers = servers.into_iter().map(|server| (server.host, server.port)).collect();
-        self.handle.command(Command::AddServers(servers));
+        self.handle.command(Command::AddServers(self.servers.names(servers)));
         Ok(())
     }
 
@@ -232,6 +259,7 @@ pub fn producer_settings(view: &ProducerView) -> ProducerSettings {
         max_queued_bytes: view.queue_max_bytes as u64,
         topic_propagation: view.client.metadata_propagation_max,
         sticky_linger: view.sticky_partitioning_linger,
+        sticky_is_timed: view.sticky_partitioning_is_timed,
         idempotence: view.idempotence,
         gapless: view.gapless,
         fail_of_old_topic: view.topic_recreate == TopicRecreatePolicy::Error,
@@ -307,6 +335,7 @@ fn connection_settings(view: &ClientView) -> ConnectionSettings {
         ask_versions: view.api_version_request,
         ask_versions_timeout: view.api_version_request_timeout,
         fallback_release: view.broker_version_fallback.to_string(),
+        fallback_for: view.api_version_fallback,
         version_caps: Vec::new(),
         observer: None,
         mutation: ottla_core::mutation::Mutation::NONE,

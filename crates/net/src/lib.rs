@@ -13,6 +13,7 @@
 //! [`mailbox`] (how threads wake each other), [`reactor`] (the loop), [`runtime`]. [`Transport`] is what an application may do
 //! itself of it.
 
+mod canonical;
 pub mod clock;
 pub mod injection;
 pub mod mailbox;
@@ -22,5 +23,6 @@ pub mod runtime;
 mod socket;
 mod transport;
 
+pub use canonical::canonical_servers;
 pub use runtime::{ClientHandle, ClientParts, Runtime, SocketSettings};
 pub use transport::{SystemTransport, Transport};

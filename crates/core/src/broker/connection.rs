@@ -66,6 +66,8 @@ pub struct ConnectionSettings {
     pub ask_versions_timeout: Duration,
     /// `broker.version.fallback`.
     pub fallback_release: String,
+    /// `api.version.fallback.ms`: so long after a broker could not be asked it is taken for one of that release.
+    pub fallback_for: Duration,
     /// Highest versions to use of some APIs, for tests and measurements.
     pub version_caps: Vec<(ApiKey, i16)>,
     /// Who sees what passes.
@@ -90,6 +92,7 @@ impl Default for ConnectionSettings {
             ask_versions: true,
             ask_versions_timeout: Duration::from_secs(10),
             fallback_release: "0.10.0".to_owned(),
+            fallback_for: Duration::ZERO,
             version_caps: Vec::new(),
             observer: None,
             mutation: Mutation::NONE,
@@ -125,6 +128,8 @@ pub struct Connection {
     versions: Versions,
     /// How often in a row the peer closed the connection instead of telling its versions.
     closed_while_asking: u32,
+    /// Until then its versions are guessed.
+    guess_until: Instant,
     /// The broker has told its versions before, so it can.
     has_told_versions: bool,
     answered: bool,
@@ -281,6 +286,7 @@ impl Connection {
             next_correlation_id: 1,
             versions: Versions::default(),
             closed_while_asking: 0,
+            guess_until: Instant::ZERO,
             has_told_versions: false,
             answered: false,
             throttled_until: None,
@@ -536,8 +542,12 @@ impl Connection {
         self.untried_addresses = 0;
         self.answered = false;
         self.incoming.reset();
-        if !self.settings.ask_versions || self.closed_while_asking >= GUESS_AFTER {
+        let has_given_up = self.closed_while_asking >= GUESS_AFTER;
+        if has_given_up {
             self.closed_while_asking = 0;
+            self.guess_until = now + self.settings.fallback_for;
+        }
+        if !self.settings.ask_versions || has_given_up || now < self.guess_until {
             self.versions = Versions::of_release(&self.settings.fallback_release);
             self.become_ready();
             return;

@@ -27,7 +27,9 @@ use std::{
 use ottla_protocol::{
     api::ApiKey,
     error_code::ErrorCode,
-    generated::metadata::{MetadataRequest, MetadataResponse, request::Topic as WantedTopic},
+    generated::metadata::{
+        MetadataRequest, MetadataResponse, request::Topic as WantedTopic, response::Topic,
+    },
     primitive::Reader,
 };
 
@@ -42,6 +44,7 @@ use crate::{
     admin::{AdminCalls, AdminOutput},
     backoff::Backoff,
     broker::connection::Response,
+    config::TopicPatterns,
     error::{Error, ErrorKind},
     event::{Event, EventQueue, Throttle},
     fetch::{coordinator::FetchCoordinator, shared::ConsumerShared},
@@ -60,6 +63,10 @@ pub struct ClusterSettings {
     pub bootstrap: Vec<(String, u16)>,
     /// `topic.metadata.refresh.interval.ms`; `None` refreshes only on demand.
     pub refresh_interval: Option<Duration>,
+    /// `topic.metadata.refresh.sparse=false`: the timer asks for all topics of the cluster.
+    pub refresh_all_topics: bool,
+    /// `topic.blacklist`: what answers say of these topics is passed over.
+    pub hidden_topics: TopicPatterns,
     /// `topic.metadata.refresh.fast.interval.ms`: the first wait while something is unknown.
     pub fast_refresh: Duration,
     /// `retry.backoff.max.ms`: the longest wait while something is unknown.
@@ -98,6 +105,8 @@ impl Default for ClusterSettings {
         Self {
             bootstrap: Vec::new(),
             refresh_interval: Some(Duration::from_secs(300)),
+            refresh_all_topics: false,
+            hidden_topics: TopicPatterns::default(),
             fast_refresh: Duration::from_millis(100),
             fast_refresh_max: Duration::from_secs(1),
             request_timeout: Duration::from_secs(60),
@@ -216,6 +225,10 @@ struct Refresh {
     /// Again, but after a back-off: the answer under way may be what was missed.
     again_soon: bool,
     at: Option<Instant>,
+    /// Then it is because of the timer alone.
+    is_periodic: bool,
+    /// The request under way is about all topics of the cluster.
+    of_all_topics: bool,
     backoff: Backoff,
     /// Since when somebody is asked and there is no answer.
     failing_since: Option<Instant>,
@@ -241,6 +254,8 @@ impl ClusterCore {
                 again: false,
                 again_soon: false,
                 at: None,
+                is_periodic: false,
+                of_all_topics: false,
                 backoff: Backoff::new(settings.fast_refresh, settings.fast_refresh_max),
                 failing_since: None,
             },
@@ -641,6 +656,7 @@ impl ClusterCore {
 
     fn refresh_now(&mut self, now: Instant) {
         self.refresh.at = None;
+        self.refresh.is_periodic = false;
         self.request_metadata(now);
     }
 
@@ -655,20 +671,16 @@ impl ClusterCore {
             at = now;
         }
         self.refresh.at = Some(self.refresh.at.map_or(at, |known| known.min(at)));
+        self.refresh.is_periodic = false;
     }
 
     fn request_metadata(&mut self, now: Instant) {
+        let is_periodic = std::mem::take(&mut self.refresh.is_periodic);
         if self.refresh.under_way {
             self.refresh.again = true;
             return;
         }
-        let mut names: BTreeSet<Arc<str>> = BTreeSet::new();
-        if let Some(producer) = &self.producer {
-            names.extend(producer.topic_names().cloned());
-        }
-        if let Some(fetch) = &self.fetch {
-            fetch.wanted_topics(&mut names);
-        }
+        let mut names = self.wanted_topics();
         let mut asked_about = BTreeSet::new();
         self.admin.wanted_topics(&mut asked_about);
         // Asking about a topic must not create it.
@@ -678,13 +690,16 @@ impl ClusterCore {
         names.append(&mut asked_about);
         self.refresh.under_way = true;
         self.refresh.failing_since.get_or_insert(now);
+        let of_all_topics = is_periodic && self.settings.refresh_all_topics;
+        self.refresh.of_all_topics = of_all_topics;
         let encode: EncodeBody = Box::new(move |version, out| {
             // Before version 1 an empty list meant all topics.
             let topics = names
                 .iter()
+                .filter(|_| !of_all_topics)
                 .map(|name| WantedTopic { name: Some(name.to_string()), ..WantedTopic::default() });
             let request = MetadataRequest {
-                topics: Some(topics.collect()),
+                topics: Some(topics.collect()).filter(|_| !of_all_topics || version == 0),
                 allow_auto_topic_creation: auto_create || version < 4,
                 ..MetadataRequest::default()
             };
@@ -706,7 +721,7 @@ impl ClusterCore {
             MetadataResponse::decode(&mut Reader::new(response.body()), response.request.version)
                 .map_err(|error| Error::new(ErrorKind::BadResponse, error.to_string()).with_api("Metadata"))
         });
-        let answer = match answer {
+        let mut answer = match answer {
             Ok(answer) => answer,
             Err(error) => {
                 self.events.push(Event::Error(error));
@@ -727,6 +742,7 @@ impl ClusterCore {
         }
         self.refresh.failing_since = None;
         self.brokers.trust_all();
+        self.pass_over_topics(&mut answer);
         let Applied { errors, recreated, outdated, contradiction } = self.metadata.apply(&answer);
         self.events.set_controller_id(self.metadata.controller_id);
         self.events.set_cluster_id(self.metadata.cluster_id.as_deref());
@@ -766,7 +782,42 @@ impl ClusterCore {
         } else {
             self.refresh.backoff.reset();
             self.refresh.at = self.settings.refresh_interval.map(|interval| now + interval);
+            self.refresh.is_periodic = true;
         }
+    }
+
+    /// Leaves of an answer what it says of topics in use that aren't hidden. A topic in use that all topics of the cluster
+    /// don't include is one that doesn't exist.
+    fn pass_over_topics(&mut self, answer: &mut MetadataResponse) {
+        let hidden = &self.settings.hidden_topics;
+        if !hidden.is_empty() {
+            answer.topics.retain(|topic| topic.name.as_deref().is_none_or(|name| !hidden.matches(name)));
+        }
+        if !std::mem::take(&mut self.refresh.of_all_topics) {
+            return;
+        }
+        let mut missing = self.wanted_topics();
+        missing.extend(self.metadata.topics.keys().cloned());
+        answer.topics.retain(|topic| topic.name.as_deref().is_some_and(|name| missing.remove(name)));
+        for name in missing.into_iter().filter(|name| !self.settings.hidden_topics.matches(name)) {
+            answer.topics.push(Topic {
+                name: Some(name.to_string()),
+                error_code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                ..Topic::default()
+            });
+        }
+    }
+
+    /// The topics in use.
+    fn wanted_topics(&self) -> BTreeSet<Arc<str>> {
+        let mut names = BTreeSet::new();
+        if let Some(producer) = &self.producer {
+            names.extend(producer.topic_names().cloned());
+        }
+        if let Some(fetch) = &self.fetch {
+            fetch.wanted_topics(&mut names);
+        }
+        names
     }
 
     /// When to give up on the known nodes (KIP-899).

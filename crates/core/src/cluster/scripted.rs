@@ -14,7 +14,7 @@ use ottla_protocol::{
     generated::{
         list_offsets::{self, ListOffsetsRequest, ListOffsetsResponse},
         metadata::{
-            MetadataResponse,
+            MetadataRequest, MetadataResponse,
             response::{Broker, Partition, Topic},
         },
     },
@@ -34,6 +34,7 @@ use crate::{
         inflight::{InFlight, Payload, RequestTag},
     },
     completion::completion,
+    config::TopicPatterns,
     error::{Error, ErrorKind},
     event::{Event, EventQueue},
     fetch::{
@@ -41,7 +42,7 @@ use crate::{
         shared::{ConsumerSettings, ConsumerShared},
     },
     machine::Instant,
-    mail::{BrokerKey, ToBroker, ToCluster},
+    mail::{BrokerKey, EncodeBody, ToBroker, ToCluster},
     produce::{
         partition::{PartitionProducer, Waiting},
         partitioner::Partitioner,
@@ -84,6 +85,8 @@ struct Script {
     /// Where the owners connect to.
     addresses: BTreeMap<BrokerKey, (String, u16)>,
     metadata_requests: usize,
+    /// What the last one was about; `None` for all topics.
+    asked_about: Option<Vec<String>>,
     /// Questions about offsets, which nobody answers but with NOT_LEADER_OR_FOLLOWER.
     lookups: usize,
     /// What the brokers' owners were given.
@@ -103,17 +106,22 @@ struct Script {
 
 impl Script {
     fn new(answer: MetadataResponse) -> Self {
+        Self::with(ClusterSettings::default(), answer)
+    }
+
+    fn with(settings: ClusterSettings, answer: MetadataResponse) -> Self {
+        let settings = ClusterSettings { bootstrap: vec![("seed".into(), 9092)], ..settings };
         let reports = Arc::new(Reports::default());
-        let settings = ProducerSettings {
+        let producing = ProducerSettings {
             idempotence: false,
             message_timeout: Some(Duration::from_secs(30)),
             ..ProducerSettings::default()
         };
         let sink = Arc::clone(&reports) as Arc<dyn DeliverySink>;
-        let shared = Arc::new(ProducerShared::new(settings, Partitioner::default(), sink, Rng::from_seed(1)));
+        let shared =
+            Arc::new(ProducerShared::new(producing, Partitioner::default(), sink, Rng::from_seed(1)));
         let commands = Arc::new(CommandQueue::new(WakeHandle::noop()));
         let events = Arc::new(EventQueue::default());
-        let settings = ClusterSettings { bootstrap: vec![("seed".into(), 9092)], ..Default::default() };
         let (queue, told) = (Arc::clone(&commands), Arc::clone(&events));
         let consumer = Arc::new(ConsumerShared::new(ConsumerSettings::default()));
         let (producing, consuming) = (Some(Arc::clone(&shared)), Some(Arc::clone(&consumer)));
@@ -129,6 +137,7 @@ impl Script {
             answer,
             addresses: BTreeMap::new(),
             metadata_requests: 0,
+            asked_about: None,
             lookups: 0,
             partitions: BTreeMap::new(),
             moved: Vec::new(),
@@ -171,6 +180,7 @@ impl Script {
                     let version = match request.api {
                         ApiKey::Metadata => {
                             self.metadata_requests += 1;
+                            self.asked_about = asked_about(request.encode);
                             self.answer.encode(METADATA_VERSION, &mut bytes).expect("it can be encoded");
                             METADATA_VERSION
                         }
@@ -291,6 +301,15 @@ impl Script {
             .map(|error| error.to_string())
             .collect()
     }
+}
+
+/// The topics that a Metadata request names.
+fn asked_about(encode: EncodeBody) -> Option<Vec<String>> {
+    let mut bytes = Vec::new();
+    encode(METADATA_VERSION, &mut bytes).expect("it can be encoded");
+    let request = MetadataRequest::decode(&mut Reader::new(&bytes), METADATA_VERSION);
+    let topics = request.expect("it can be decoded").topics;
+    topics.map(|topics| topics.into_iter().filter_map(|topic| topic.name).collect())
 }
 
 /// The broker does not lead what it is asked about.
@@ -611,4 +630,70 @@ fn partitions_whose_offsets_nobody_tells_ask_together_however_many_they_are() {
         "{metadata_requests} in 10 s, with a back-off of 100 ms"
     );
     assert_eq!(lookups, metadata_requests, "one question to the leader for each");
+}
+
+/// `t` and so many others, all led by node 1.
+fn topics(others: &[&str]) -> MetadataResponse {
+    let mut answer = metadata(&[(1, "seed", 9092)], 1);
+    let t = answer.topics[0].clone();
+    answer.topics.extend(others.iter().map(|name| Topic { name: Some((*name).into()), ..t.clone() }));
+    answer
+}
+
+#[test]
+fn the_timer_asks_for_the_topics_in_use_or_if_it_is_said_so_for_all_and_keeps_those_in_use() {
+    for refresh_all_topics in [false, true] {
+        let interval = Duration::from_secs(10);
+        let settings =
+            ClusterSettings { refresh_all_topics, refresh_interval: Some(interval), ..Default::default() };
+        let mut script = Script::with(settings, topics(&["u", "v"]));
+        assert_eq!(
+            script.asked_about,
+            Some(vec!["t".to_owned()]),
+            "a topic that is new is asked for by name"
+        );
+        script.run_for(interval * 2);
+        assert!(script.metadata_requests >= 3, "{} requests", script.metadata_requests);
+        let by_timer = if refresh_all_topics { None } else { Some(vec!["t".to_owned()]) };
+        assert_eq!(script.asked_about, by_timer);
+        script.refresh();
+        assert_eq!(script.asked_about, Some(vec!["t".to_owned()]), "and so is what is out of date");
+        if refresh_all_topics {
+            assert!(script.core.metadata.topics.keys().all(|name| ["t", "u", "v"].contains(&&**name)));
+            script.run_for(interval * 2);
+            assert_eq!(script.asked_about, None);
+        }
+        assert_eq!(script.placed(), [0]);
+        assert_eq!(script.told(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_topic_in_use_that_all_topics_of_the_cluster_do_not_include_is_gone() {
+    let settings = ClusterSettings {
+        refresh_all_topics: true,
+        refresh_interval: Some(Duration::from_secs(10)),
+        ..Default::default()
+    };
+    let mut script = Script::with(settings, topics(&[]));
+    script.answer = topics(&["u"]);
+    script.answer.topics.remove(0);
+    assert!(!script.core.metadata.topics["t"].gone);
+    script.run_for(Duration::from_secs(10));
+    assert!(script.core.metadata.topics["t"].gone);
+    assert!(!script.core.metadata.topics.contains_key("u"), "nobody uses it");
+}
+
+#[test]
+fn what_brokers_say_of_a_topic_on_the_black_list_is_passed_over() {
+    let hidden_topics = TopicPatterns::parse("^nothing$,^t").unwrap();
+    let settings = ClusterSettings { hidden_topics, ..Default::default() };
+    let mut script = Script::with(settings, topics(&[]));
+    script.run_for(Duration::from_secs(40));
+    assert!(script.placed().is_empty() && script.core.metadata.topics.is_empty());
+    let errors = script.reports.0.lock();
+    assert!(
+        matches!(&errors[..], [error] if error.kind() == ErrorKind::MessageTimedOutInQueue),
+        "{errors:?}"
+    );
 }

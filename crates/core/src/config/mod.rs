@@ -6,6 +6,7 @@
 
 mod error;
 mod markdown;
+mod patterns;
 mod properties_file;
 mod raw;
 mod rules;
@@ -16,6 +17,7 @@ mod view;
 
 pub use error::{ConfigError, ConfigErrorKind};
 pub use markdown::markdown;
+pub use patterns::{BadPattern, TopicPatterns};
 pub use raw::{Entry, Profile, RawConfig};
 pub use servers::ServerAddress;
 pub use suggest::closest;

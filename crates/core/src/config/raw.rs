@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::error::{ConfigError, ConfigErrorKind};
+use super::patterns::TopicPatterns;
 use super::properties_file;
 use super::servers::ServerAddress;
 use super::suggest::closest;
@@ -275,6 +276,9 @@ fn check(property: &'static Property, name: &str, value: &str) -> Result<String,
     if property.canonical().name == "metadata.broker.list" {
         ServerAddress::parse_list(&checked)
             .map_err(|sentence| ConfigError::new(name, ConfigErrorKind::BadServer { sentence }))?;
+    }
+    if property.name == "topic.blacklist" {
+        TopicPatterns::parse(&checked).map_err(|error| malformed(error.to_string()))?;
     }
     match property.status {
         Status::Refused(reason) if property.kind == Kind::Call || checked != property.default => {

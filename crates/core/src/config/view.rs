@@ -6,6 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::error::{ConfigError, ConfigErrorKind};
+use super::patterns::TopicPatterns;
 use super::raw::{Profile, RawConfig};
 use super::rules;
 use super::servers::ServerAddress;
@@ -36,6 +37,8 @@ pub struct ClientView {
     pub metadata_refresh_fast_interval: Duration,
     /// `topic.metadata.refresh.sparse`.
     pub metadata_refresh_sparse: bool,
+    /// `topic.blacklist`.
+    pub topic_blacklist: TopicPatterns,
     /// `metadata.max.age.ms`.
     pub metadata_max_age: Duration,
     /// `topic.metadata.propagation.max.ms`.
@@ -123,6 +126,8 @@ pub struct ProducerView {
     pub topic_recreate: TopicRecreatePolicy,
     /// `sticky.partitioning.linger.ms`; zero picks for every record.
     pub sticky_partitioning_linger: Duration,
+    /// It was set, and so the time alone decides.
+    pub sticky_partitioning_is_timed: bool,
     /// `delivery.report.only.error`.
     pub delivery_report_only_error: bool,
 }
@@ -366,6 +371,7 @@ impl ProducerView {
             gapless,
             topic_recreate: topic_recreate(raw),
             sticky_partitioning_linger: sticky,
+            sticky_partitioning_is_timed: raw.is_modified("sticky.partitioning.linger.ms"),
             delivery_report_only_error: raw.boolean("delivery.report.only.error"),
             client,
         };
@@ -486,6 +492,7 @@ fn client(raw: &RawConfig, side: Side) -> Result<ClientView, ConfigError> {
         metadata_refresh_interval: (refresh > 0).then(|| millis(refresh)),
         metadata_refresh_fast_interval: millis(raw.integer("topic.metadata.refresh.fast.interval.ms")),
         metadata_refresh_sparse: raw.boolean("topic.metadata.refresh.sparse"),
+        topic_blacklist: TopicPatterns::parse(raw.text("topic.blacklist")).unwrap_or_default(),
         metadata_max_age: millis(age),
         metadata_propagation_max: millis(raw.integer("topic.metadata.propagation.max.ms")),
         metadata_leader_discovery: raw.boolean("metadata.leader.discovery"),

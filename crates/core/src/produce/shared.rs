@@ -78,6 +78,8 @@ pub struct ProducerSettings {
     pub topic_propagation: Duration,
     /// `sticky.partitioning.linger.ms`.
     pub sticky_linger: Duration,
+    /// Only `sticky_linger` makes records without a key move on, and not that their batch was sent.
+    pub sticky_is_timed: bool,
     /// `enable.idempotence`: each record is written once and in order, whatever is sent again.
     pub idempotence: bool,
     /// `enable.gapless.guarantee`: a record that fails for good ends the producer.
@@ -120,6 +122,7 @@ impl Default for ProducerSettings {
             max_queued_bytes: 1 << 30,
             topic_propagation: Duration::from_secs(30),
             sticky_linger: Duration::from_millis(10),
+            sticky_is_timed: false,
             idempotence: true,
             gapless: false,
             fail_of_old_topic: true,
@@ -628,7 +631,10 @@ impl ProducerShared {
             Pick::Partition(partition) | Pick::Invalid(partition) => {
                 Err(SendError::UnknownPartition { partition, count })
             }
-            Pick::Sticky => Ok(topic.sticky_partition(count, now, self.settings.sticky_linger)),
+            Pick::Sticky => {
+                let (partition, stays) = topic.sticky_partition(count, now, self.settings.sticky_linger);
+                Ok((partition, stays && !self.settings.sticky_is_timed))
+            }
         }
     }
 }
@@ -730,6 +736,34 @@ mod tests {
         let mut values = Vec::new();
         sealed.for_each_record(|record| values.push(record.value.unwrap().to_vec())).unwrap();
         assert!(values == [&large[..], &small[..]]);
+    }
+
+    #[test]
+    fn records_without_a_key_stay_with_a_partition_until_its_batch_is_sent_or_for_the_time_that_is_set() {
+        let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
+        for sticky_is_timed in [false, true] {
+            let settings = ProducerSettings {
+                sticky_linger: Duration::from_millis(100),
+                sticky_is_timed,
+                ..ProducerSettings::default()
+            };
+            let shared =
+                ProducerShared::new(settings, Partitioner::Sticky, Arc::new(NoReports), Rng::from_seed(1));
+            let (topic, _) = shared.topic("t");
+            topic.set_partitions(10, |_| (), |_| ());
+            // Sends one, and takes its batch: which partition was it?
+            let send = |millis| {
+                let record = Record::new().value("0123456789");
+                shared.send(&topic, at(millis), 0, &record, None).unwrap();
+                let with_batch =
+                    |partition: &i32| topic.accumulator(*partition).unwrap().take(true).0.is_some();
+                (0..10).filter(with_batch).collect::<Vec<_>>()
+            };
+            let (first, second, late) = (send(0), send(50), send(100));
+            assert_eq!(first.len(), 1);
+            assert_eq!(first == second, sticky_is_timed, "its batch was sent in between");
+            assert_ne!(second, late, "the time is over");
+        }
     }
 
     #[test]

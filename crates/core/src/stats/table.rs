@@ -97,7 +97,7 @@ fields! { TOP: Statistics {
     "txmsg_bytes" Counter "Bytes of keys, values and headers of the messages sent." |s| Value::Number(s.txmsg_bytes);
     "rxmsgs" Counter "Messages fetched." |s| Value::Number(s.rxmsgs);
     "rxmsg_bytes" Counter "Bytes of the messages fetched, as they lie in their batches." |s| Value::Number(s.rxmsg_bytes);
-    "simple_cnt" Gauge "Topics and partitions of librdkafka's legacy consumer: always 0, there is none." |s| Value::Number(s.simple_cnt);
+    "simple_cnt" Gauge "How often the older calls of the C library began to consume a partition (`rd_kafka_consume_start`); always 0 in Rust." |s| Value::Number(s.simple_cnt);
     "metadata_cache_cnt" Gauge "Topics whose metadata is known." |s| Value::Number(s.metadata_cache_cnt);
     "brokers" Object "Brokers by name." |s| Value::Brokers(&s.brokers);
     "topics" Object "Topics by name." |s| Value::Topics(&s.topics);

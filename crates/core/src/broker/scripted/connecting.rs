@@ -1,10 +1,17 @@
 //! A connection that is lost, with something in flight or in quiet, and a broker that moves.
 
+use std::sync::Arc;
+
 use super::{Script, at, millis};
 use crate::{
+    broker::{
+        buffer::BufferPool,
+        connection::{Connection, ConnectionOutput, ConnectionSettings},
+    },
     error::ErrorKind,
     mail::{ToBroker, ToCluster},
     produce::{collector::Linger, report::PersistenceStatus, shared::ProducerSettings},
+    rng::Rng,
 };
 
 fn script(max_retries: u32) -> Script {
@@ -102,4 +109,45 @@ fn a_broker_that_is_gone_when_it_closed_a_quiet_connection_is_told_and_not_tried
     assert_eq!(down.kind(), ErrorKind::Connect);
     script.run_for(millis(60_000));
     assert!(script.mail.is_empty(), "{:?}", script.mail);
+}
+
+#[test]
+fn a_broker_that_cannot_be_asked_is_taken_for_an_old_one_for_as_long_as_is_said() {
+    for fallback_for in [millis(0), millis(60_000)] {
+        let settings = ConnectionSettings {
+            fallback_release: "0.9.0".into(),
+            fallback_for,
+            ..ConnectionSettings::default()
+        };
+        let (buffers, rng) = (BufferPool::default(), Rng::from_seed(1));
+        let mut connection = Connection::new(Arc::new(settings), "b".into(), 9092, None, buffers, rng);
+        let mut now = at(1);
+        // Connects, and answers whether requests can be sent without asking for the versions.
+        let mut connect = |connection: &mut Connection, wait| {
+            now += wait;
+            connection.want(now);
+            if connection.is_backing_off() {
+                now = connection.poll_timeout().map_or(now, |until| until.max(now));
+                connection.handle_timeout(now);
+            }
+            while let Some(output) = connection.poll_output() {
+                match output {
+                    ConnectionOutput::Resolve { port, .. } => {
+                        connection.handle_resolved(now, Ok(vec![([127, 0, 0, 1], port).into()]));
+                    }
+                    ConnectionOutput::Connect(_) => connection.handle_connected(now),
+                    _ => {}
+                }
+            }
+            let is_guessed = connection.is_ready();
+            connection.handle_closed(now, "the peer closed the connection");
+            is_guessed
+        };
+        let mut attempts =
+            |wait| [wait, millis(0), millis(0), millis(0)].map(|wait| connect(&mut connection, wait));
+        assert_eq!(attempts(millis(0)), [false, false, false, true]);
+        let within = fallback_for > millis(0);
+        assert_eq!(attempts(millis(0)), [within, within, within, true], "{fallback_for:?}");
+        assert_eq!(attempts(millis(60_000)), [false, false, false, true], "it is asked again");
+    }
 }

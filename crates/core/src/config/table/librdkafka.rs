@@ -72,16 +72,20 @@ pub(super) const ROWS: &[Property] = &[
         .doc("How many fast refreshes to do."),
     Property::global("topic.metadata.refresh.sparse")
         .boolean("true")
-        .accepted("only topics in use are asked for")
-        .doc("Ask only for the topics in use. `false` asks for every topic of the cluster."),
+        .doc(
+            "Ask only for the topics in use. With `false` the timer (`topic.metadata.refresh.interval.ms`) asks for every \
+             topic of the cluster.",
+        ),
     Property::global("topic.metadata.propagation.max.ms").integer(0, 3600000, "30000").doc(
         "How long a topic may be unknown to the brokers before its records fail with unknown \
              topic: a topic that was just created needs a moment to reach every broker.",
     ),
     Property::global("topic.blacklist")
         .string("")
-        .accepted("there are no pattern subscriptions yet that it could narrow")
-        .doc("Patterns of topic names, comma-separated, that are never shown nor subscribed to."),
+        .doc(
+            "Regular expressions, comma-separated: a topic in whose name one of them is found is taken for one that \
+             doesn't exist, whatever brokers say. Lists of the cluster's topics show it.",
+        ),
     Property::global("debug")
         .flags(
             &[
@@ -226,10 +230,9 @@ pub(super) const ROWS: &[Property] = &[
         .integer(0, 604800000, "0")
         .medium()
         .deprecated()
-        .accepted("the versions are asked for on every connection")
         .doc(
-            "How long the fallback is used for a broker that didn't answer, before it is asked again; \
-             0 asks on every connection.",
+            "How long the fallback is used for a broker that closed the connection whenever it was asked, before it is \
+             asked again; 0 asks on every connection.",
         ),
     Property::global("broker.version.fallback").string("0.10.0").medium().deprecated().doc(
         "The version of a broker that can't be asked: 0.9.0, 0.8.2, 0.8.1 or 0.8.0; from 0.10.0 \
@@ -279,7 +282,7 @@ pub(super) const ROWS: &[Property] = &[
     Property::global("ssl_ca").by_call().doc("CA certificates, set by a call."),
     Property::global("ssl.ca.certificate.stores")
         .string("Root")
-        .accepted("it names Windows certificate stores")
+        .accepted("it names Windows certificate stores, and TLS isn't built yet")
         .doc("Windows certificate stores to load CA certificates from."),
     Property::global("ssl.crl.location").string("").refused(TLS).doc("A file of revoked certificates."),
     Property::global("ssl.keystore.location")
@@ -580,7 +583,7 @@ pub(super) const ROWS: &[Property] = &[
     Property::global("max.poll.records")
         .consumer()
         .integer(1, 2147483647, "500")
-        .accepted("a poll hands over what was fetched without copying it")
+        .accepted("there are no share groups yet")
         .doc("The most records one poll returns, for share consumers."),
     Property::global("share.acknowledgement.mode")
         .consumer()
@@ -682,25 +685,23 @@ pub(super) const ROWS: &[Property] = &[
     Property::global("delivery.report.only.error")
         .producer()
         .boolean("false")
-        .accepted("reports come per batch, so those of success cost next to nothing")
-        .doc("Report only records that failed."),
+        .doc("Report only records that failed, in the C library. In Rust reports come per batch and cost next to nothing."),
     Property::global("dr_cb").producer().by_call().doc("The old delivery report callback."),
     Property::global("dr_msg_cb").producer().by_call().doc("The delivery report callback."),
     Property::global("sticky.partitioning.linger.ms")
         .producer()
         .integer(0, 900000, "10")
-        .accepted("keyless records move on to another partition when their batch is sent")
         .doc(
             "How long records without a key stay with one partition before another is picked at \
-             random; 0 picks for every record. Where it isn't set it is twice the linger.",
+             random; 0 picks for every record. Where it isn't set they move on when their batch is sent, at the latest \
+             after twice the linger.",
         ),
     Property::global("client.dns.lookup")
         .one_of(&["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"], "use_all_dns_ips")
-        .accepted("every address of a name is tried in turn")
         .doc(
             "`use_all_dns_ips` tries every address of a broker's name in turn; \
-             `resolve_canonical_bootstrap_servers_only` replaces bootstrap names by the canonical \
-             names of their addresses.",
+             `resolve_canonical_bootstrap_servers_only` does so, too, and first replaces bootstrap names by the canonical \
+             names of their addresses, for which making the client waits for the system's resolver.",
         ),
     Property::global("enable.metrics.push")
         .boolean("true")
