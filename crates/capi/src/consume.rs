@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     ffi::{c_char, c_int, c_void},
     ptr,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 
@@ -486,6 +486,7 @@ unsafe fn start(rkt: *const Topic, partition: i32, offset: i64, to: Option<Arc<Q
             client.offsets().end_older(topic.name(), partition);
             return fail(code_of(&error));
         }
+        client.simple_count().fetch_add(1, Ordering::Relaxed);
         let (queue, _) = client.partition_queue(consumer, topic.name(), partition);
         queue.forward(to);
         0

@@ -50,6 +50,7 @@ const NAMES: [&str; 20] = [
 
 impl Contexts {
     pub(crate) const NONE: Self = Self(0);
+    pub(crate) const ALL: Self = Self((1 << NAMES.len()) - 1);
     pub(crate) const GENERIC: Self = Self(1);
     pub(crate) const BROKER: Self = Self(1 << 1);
     pub(crate) const TOPIC: Self = Self(1 << 2);
@@ -67,7 +68,7 @@ impl Contexts {
     /// The value of the property, which was checked when it was set.
     pub(crate) fn of(value: &str) -> Self {
         value.split(',').map(str::trim).fold(Self::NONE, |known, name| match name {
-            "all" => Self((1 << NAMES.len()) - 1),
+            "all" => Self::ALL,
             name => NAMES.iter().position(|one| *one == name).map_or(known, |bit| Self(known.0 | 1 << bit)),
         })
     }

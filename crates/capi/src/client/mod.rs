@@ -11,7 +11,7 @@ use std::{
     ptr,
     sync::{
         Arc, OnceLock, Weak,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -74,6 +74,8 @@ pub struct Client {
     has_fatal: AtomicBool,
     fatal: Mutex<Option<(c_int, String)>>,
     offsets: Offsets,
+    /// How often the older calls began to consume a partition.
+    simple_count: AtomicI64,
     offset_files: OffsetFiles,
     interceptors: Interceptors,
     log: Log,
@@ -171,6 +173,7 @@ impl Client {
                 has_fatal: AtomicBool::new(false),
                 fatal: Mutex::new(None),
                 offsets,
+                simple_count: AtomicI64::new(0),
                 offset_files: OffsetFiles::default(),
                 interceptors: Interceptors::default(),
                 log,
@@ -213,7 +216,7 @@ impl Client {
 
     /// Writes down what it was configured to be.
     fn note_configuration(&self) {
-        self.debug(Contexts::GENERIC, c"INIT", || {
+        self.debug(Contexts::ALL, c"INIT", || {
             let contexts = self.log.contexts().names();
             let (version, name) = (VERSION.to_string_lossy(), self.name.to_string_lossy());
             format!("librdkafka v{version} {name} initialized (debug {contexts})")
@@ -272,6 +275,10 @@ impl Client {
 
     pub(crate) fn background(&self) -> Option<&Background> {
         self.background.get()
+    }
+
+    pub(crate) const fn simple_count(&self) -> &AtomicI64 {
+        &self.simple_count
     }
 
     pub(crate) const fn offsets(&self) -> &Offsets {
@@ -423,7 +430,7 @@ impl Client {
 
     /// Ends everything that runs, and does not wait for ever for functions of the application's that do.
     fn close(&self) {
-        self.debug(Contexts::GENERIC, c"DESTROY", || "Terminating instance".to_owned());
+        self.debug(Contexts::ALL, c"DESTROY", || "Terminating instance".to_owned());
         let until = Instant::now() + PATIENCE;
         let left = || until.saturating_duration_since(Instant::now());
         let mut stuck = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{CString, c_int},
-    sync::{Arc, Weak},
+    sync::{Arc, Weak, atomic::Ordering},
     task::{Wake, Waker},
 };
 
@@ -105,6 +105,7 @@ impl Client {
             if let Some(client) = me.upgrade().filter(|client| !client.is_closing()) {
                 // The name is the one that rd_kafka_name() tells.
                 statistics.name = client.name.to_string_lossy().into_owned();
+                statistics.simple_cnt = client.simple_count.load(Ordering::Relaxed);
                 client.main.push(Op::Stats(c_text(&statistics.to_json())));
             }
         })

@@ -127,7 +127,8 @@ static void debug_tells_states_requests_and_batches_and_nothing_that_it_was_not_
         CHECK(logged("7|SEND|[thrd:127.0.0.1:", "Sent ProduceRequest (v") == 1);
         CHECK(logged("7|RECV|[thrd:127.0.0.1:", "Received ProduceResponse (v") == 1);
         CHECK(logged("7|MSGSET|", "logs [0]: MessageSet with 1 message(s) delivered") == 1);
-        CHECK(logged("7|CONF|", "") == 0 && logged("7|TOPIC|", "") == 0 && logged("7|INIT|", "") == 0);
+        CHECK(logged("7|CONF|", "") == 0 && logged("7|TOPIC|", "") == 0);
+        CHECK(logged("7|INIT|", "debug broker,msg,protocol") == 1 && logged("7|DESTROY|", "") == 1);
         forget();
 }
 

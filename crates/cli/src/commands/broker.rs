@@ -1,7 +1,9 @@
 //! `ottla broker`: an embedded cluster as a server.
 
+use std::{fmt::Write as _, io::Write as _, time::Duration};
+
 use clap::Args;
-use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+use ottla_embedded_broker::{ClientTelemetry, ClusterOptions, EmbeddedCluster, TelemetryPush};
 
 use crate::failure::{Failure, Outcome};
 
@@ -44,6 +46,14 @@ pub struct BrokerOptions {
     /// Racks, given to the brokers in turn
     #[arg(long, value_delimiter = ',')]
     racks: Vec<String>,
+
+    /// Ask clients for the metrics whose names begin so, or `*` for all (KIP-714), and print what they push
+    #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
+    client_metrics: Vec<String>,
+
+    /// How often clients are to push them, in milliseconds
+    #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u64).range(100..=3_600_000))]
+    client_metrics_interval: u64,
 }
 
 /// Runs it.
@@ -67,6 +77,10 @@ pub fn run(options: &BrokerOptions) -> Outcome {
         partitions: options.partitions,
         auto_create_topics: !options.no_auto_create,
         racks: options.racks.clone(),
+        client_telemetry: match options.client_metrics.is_empty() {
+            true => ClientTelemetry::None,
+            false => ClientTelemetry::Kafka,
+        },
         ..ClusterOptions::default()
     })
     .map_err(|error| {
@@ -81,12 +95,54 @@ pub fn run(options: &BrokerOptions) -> Outcome {
             .control(|control| control.create_topic(name, *partitions, replicas))
             .map_err(|error| Failure::Usage(format!("--topic {name}: {error:?}")))?;
     }
+    cluster.control(|control| {
+        control.telemetry().set_requested_metrics(options.client_metrics.iter().cloned());
+        control.telemetry().set_push_interval(Duration::from_millis(options.client_metrics_interval));
+    });
     println!("bootstrap.servers={}", cluster.bootstrap_servers());
     eprintln!("{} broker(s) running, Ctrl-C ends them", options.brokers);
     loop {
         // The brokers run on a thread of their own; the process ends by a signal.
-        std::thread::park();
+        if options.client_metrics.is_empty() {
+            std::thread::park();
+            continue;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        let pushes = cluster.control(|control| control.telemetry().take_pushes());
+        let mut out = std::io::stdout().lock();
+        pushes
+            .iter()
+            .try_for_each(|push| out.write_all(written(push).as_bytes()))
+            .map_err(|error| Failure::Failed(format!("what clients pushed can't be printed: {error}")))?;
     }
+}
+
+/// A push as lines: who, and each value.
+fn written(push: &TelemetryPush) -> String {
+    let (software, version) =
+        push.software.as_ref().map_or(("a client", ""), |(name, version)| (name.as_str(), version.as_str()));
+    let points = push.points();
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "push by {} ({software} {version}, instance {}) to broker {}: {} values, {}{}",
+        push.client_id.as_deref().unwrap_or_default(),
+        push.client_instance_id,
+        push.broker,
+        points.len(),
+        push.compression,
+        if push.terminating { ", its last" } else { "" },
+    );
+    for point in &points {
+        let _ = write!(out, "  {}", point.name);
+        let attributes: Vec<_> =
+            point.attributes.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        if !attributes.is_empty() {
+            let _ = write!(out, "{{{}}}", attributes.join(","));
+        }
+        let _ = writeln!(out, " {}", point.value);
+    }
+    out
 }
 
 fn parse_topic(topic: &str, partitions: i32) -> Outcome<(String, i32)> {
