@@ -1,0 +1,29 @@
+# Kafka's own clients push their metrics (KIP-714) to embedded brokers that ask for them.
+source "$(dirname "$0")/../support.bash"
+embedded_brokers --client-metrics org.apache.kafka. --client-metrics-interval 300 --topic metrics:1
+
+# pushed CLIENT METRIC [MORE]: waits for a push of a client with a value of this metric; its first line ends with MORE.
+pushed() {
+  for _ in $(seq 300); do
+    if awk -v client="push by $1 (apache-kafka-java " -v metric="  $2" -v more="${3:-}" '
+        /^push by / { ours = index($0, client) == 1 && (more == "" || index($0, more)) }
+        ours && index($0, metric) == 1 { found = 1 }
+        END { exit !found }' "$work/brokers"; then
+      echo "$1 pushed $2${3:-}"
+      return
+    fi
+    sleep 0.1
+  done
+  fail "$1 didn't push $2${3:-}: $(grep '^push' "$work/brokers" | tail -3)"
+}
+
+# A line, and the input ends when metrics were pushed; then it says farewell.
+(echo a line && pushed console-producer org.apache.kafka.producer. > "$work/pushed") |
+  kafka org.apache.kafka.tools.ConsoleProducer --bootstrap-server "$OTTLA_BOOTSTRAP" --topic metrics > /dev/null 2> "$work/errors" ||
+  fail "$(cat "$work/errors")"
+cat "$work/pushed"
+pushed console-producer org.apache.kafka.producer. ", its last"
+kafka org.apache.kafka.tools.consumer.ConsoleConsumer --bootstrap-server "$OTTLA_BOOTSTRAP" --topic metrics --from-beginning \
+  --timeout-ms 5000 > "$work/read" 2> "$work/errors" || fail "$(cat "$work/errors")"
+equal "what was read" "a line" "$(cat "$work/read")"
+pushed console-consumer org.apache.kafka.consumer.
