@@ -56,13 +56,17 @@ impl Contexts {
     pub(crate) const TOPIC: Self = Self(1 << 2);
     pub(crate) const METADATA: Self = Self(1 << 3);
     pub(crate) const FEATURE: Self = Self(1 << 4);
+    pub(crate) const QUEUE: Self = Self(1 << 5);
     pub(crate) const MSG: Self = Self(1 << 6);
     pub(crate) const PROTOCOL: Self = Self(1 << 7);
     pub(crate) const CGRP: Self = Self(1 << 8);
     pub(crate) const FETCH: Self = Self(1 << 10);
+    pub(crate) const INTERCEPTOR: Self = Self(1 << 11);
+    pub(crate) const PLUGIN: Self = Self(1 << 12);
     pub(crate) const ADMIN: Self = Self(1 << 14);
     pub(crate) const EOS: Self = Self(1 << 15);
     pub(crate) const CONSUMER: Self = Self(1 << 13);
+    pub(crate) const MOCK: Self = Self(1 << 16);
     pub(crate) const CONF: Self = Self(1 << 18);
 
     /// The value of the property, which was checked when it was set.

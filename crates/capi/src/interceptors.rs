@@ -20,6 +20,7 @@ use crate::{
     client::Client,
     codes::code,
     conf::{CONF_UNKNOWN, Conf},
+    debug::Contexts,
     error::code_of_kind,
     gate::Gate,
     list::List,
@@ -166,6 +167,35 @@ impl Interceptors {
     #[inline]
     pub(crate) fn has(&self, kinds: u32) -> bool {
         self.kinds.load(Ordering::Acquire) & kinds != 0
+    }
+
+    /// Writes down which there are.
+    pub(crate) fn note(&self, client: &Client) {
+        fn names<F>(kind: &'static str, chain: &Chain<F>) -> impl Iterator<Item = (&'static str, String)> {
+            chain.0.iter().map(move |(name, ..)| (kind, name.clone())).collect::<Vec<_>>().into_iter()
+        }
+        if !client.logging().wants(Contexts::INTERCEPTOR) {
+            return;
+        }
+        let all: Vec<_> = {
+            let chains = self.chains.lock();
+            names("on_destroy", &chains.destroy)
+                .chain(names("on_send", &chains.send))
+                .chain(names("on_acknowledgement", &chains.acknowledgement))
+                .chain(names("on_consume", &chains.consume))
+                .chain(names("on_commit", &chains.commit))
+                .chain(names("on_request_sent", &chains.request_sent))
+                .chain(names("on_response_received", &chains.response_received))
+                .chain(names("on_thread_start", &chains.thread_start))
+                .chain(names("on_thread_exit", &chains.thread_exit))
+                .chain(names("on_broker_state_change", &chains.broker_state_change))
+                .collect()
+        };
+        for (kind, name) in all {
+            client.debug(Contexts::INTERCEPTOR, c"INTERCEPT", || {
+                format!("Interceptor {name} is called {kind}")
+            });
+        }
     }
 
     fn of_messages(&self, chain: impl FnOnce(&Chains) -> &Chain<OfMessage>) -> Chain<OfMessage> {

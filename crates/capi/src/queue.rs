@@ -23,6 +23,7 @@ use crate::{
     boundary::{Blamed, Handle, Opaque, Tag, guarded_for, guarded_local, handle},
     client::Client,
     codes::code,
+    debug::Contexts,
     event::Event,
     fetched::Fetched,
     graves::{self, Counted, Graves},
@@ -609,6 +610,10 @@ pub unsafe extern "C" fn rd_kafka_queue_forward(src: *const Queue, dst: *const Q
         // SAFETY: NULL or queues, says the caller.
         unsafe {
             if let Some(src) = Queue::of(src) {
+                if let Some(client) = src.client() {
+                    let to = if dst.is_null() { "nowhere, and polled itself" } else { "another one" };
+                    client.debug(Contexts::QUEUE, c"FORWARD", || format!("A queue is forwarded to {to}"));
+                }
                 src.forward(Queue::of(dst));
             }
         }

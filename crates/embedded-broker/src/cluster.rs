@@ -46,6 +46,8 @@ pub struct Cluster {
     pub(crate) stored_bytes: u64,
     pub(crate) request_log: Vec<RequestRecord>,
     pub(crate) is_recording: bool,
+    /// What passed since somebody looked, if somebody does.
+    journal: Option<Vec<Traffic>>,
     /// What Metadata says of a topic instead of describing it.
     pub(crate) topic_errors: BTreeMap<String, ErrorCode>,
     /// Coordinators that were chosen by hand: by kind of key (group 0, transactional id 1) and key.
@@ -153,6 +155,21 @@ pub struct RequestRecord {
     pub correlation_id: i32,
 }
 
+/// A request that came, or an answer that goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traffic {
+    /// Which broker's.
+    pub broker: BrokerId,
+    /// On which connection.
+    pub connection: ConnectionId,
+    /// What it is.
+    pub api: ApiKey,
+    /// In which version.
+    pub version: i16,
+    /// It is the answer.
+    pub is_answer: bool,
+}
+
 #[derive(Debug)]
 pub(crate) enum Timer {
     /// A late answer is due.
@@ -201,6 +218,7 @@ impl Cluster {
             stored_bytes: 0,
             request_log: Vec::new(),
             is_recording: false,
+            journal: None,
             topic_errors: BTreeMap::new(),
             coordinators: BTreeMap::new(),
             telemetry: Telemetry::default(),
@@ -326,6 +344,23 @@ impl Cluster {
         Control::new(self)
     }
 
+    /// From now on it is written down what passes.
+    pub(crate) fn keep_journal(&mut self) {
+        self.journal.get_or_insert_default();
+    }
+
+    /// What passed since the last call.
+    pub(crate) fn take_journal(&mut self) -> Vec<Traffic> {
+        self.journal.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn note_traffic(&mut self, request: &Request, is_answer: bool) {
+        if let Some(journal) = &mut self.journal {
+            let Request { broker, connection, api, version, .. } = *request;
+            journal.push(Traffic { broker, connection, api, version, is_answer });
+        }
+    }
+
     /// The brokers that are up take connections here.
     pub fn endpoints(&self) -> impl Iterator<Item = (BrokerId, &str, u16)> {
         self.brokers.iter().map(|(id, broker)| (*id, broker.host.as_str(), broker.port))
@@ -406,6 +441,8 @@ impl Cluster {
             connection.mute = true;
             return;
         }
+        self.note_traffic(request, true);
+        let Some(connection) = self.connections.get_mut(&request.connection) else { return };
         let mut frame = answer.finish();
         if let Some(bytes) = &request.struck.replace {
             frame = Frame::from_raw(bytes.clone());
@@ -503,6 +540,7 @@ impl Cluster {
             struck: Struck::default(),
         };
         self.next_request += 1;
+        self.note_traffic(&request, false);
         if self.is_recording {
             self.request_log.push(RequestRecord {
                 at: self.now,

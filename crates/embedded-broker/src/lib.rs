@@ -6,7 +6,7 @@
 //! A request comes in through `inbox` (bytes to frames), is given to the right file of `api/` by `cluster`, which works
 //! on `topics` (who leads), `log` (record batches) and `producer_state` (sequence numbers), and goes out as a `frame`.
 //! Groups are in `groups`, share groups in `share_groups` (members) and `share_partitions` (records).
-//! `control` and `faults` are what a test does to it.
+//! `control` and `faults` are what a test does to it. `telemetry` has the clients' metrics (KIP-714), which `otlp` reads.
 
 #![forbid(unsafe_code)]
 
@@ -35,7 +35,7 @@ mod telemetry;
 mod timers;
 mod topics;
 
-pub use cluster::{Cluster, Output, RequestRecord};
+pub use cluster::{Cluster, Output, RequestRecord, Traffic};
 pub use connection::ConnectionId;
 pub use control::{Control, CoordinatorKey, PartitionState, Tail};
 pub use faults::{Fault, FaultAction, ScriptScope, ScriptStep};
@@ -45,5 +45,5 @@ pub use otlp::{MetricKind, MetricPoint};
 /// The protocol's own words, for [`Control`].
 pub use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 pub use releases::BrokerRelease;
-pub use server::EmbeddedCluster;
+pub use server::{EmbeddedCluster, Watcher};
 pub use telemetry::{ClientTelemetry, Telemetry, TelemetryPush};

@@ -2,10 +2,11 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    fmt,
     io::{self, IoSlice, Read, Write},
     net::{SocketAddr, ToSocketAddrs},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread::JoinHandle,
@@ -20,7 +21,7 @@ use mio::{
 use ottla_protocol::time::Instant;
 
 use crate::{
-    cluster::{Cluster, Output},
+    cluster::{Cluster, Output, Traffic},
     connection::ConnectionId,
     control::Control,
     options::{BrokerId, ClusterOptions},
@@ -46,9 +47,12 @@ pub struct EmbeddedCluster {
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Debug)]
+/// Sees what passes between clients and brokers, and from where; on the cluster's thread, which waits for it.
+pub type Watcher = dyn Fn(&Traffic, Option<SocketAddr>) + Send + Sync;
+
 struct Shared {
     cluster: Mutex<Cluster>,
+    watcher: OnceLock<Box<Watcher>>,
     /// Threads that want the cluster: the event loop lets them go first.
     waiting: AtomicUsize,
     stop: AtomicBool,
@@ -82,6 +86,7 @@ impl EmbeddedCluster {
         }
         let shared = Arc::new(Shared {
             cluster: Mutex::new(cluster),
+            watcher: OnceLock::new(),
             waiting: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
             waker: Waker::new(poll.registry(), WAKER)?,
@@ -122,6 +127,13 @@ impl EmbeddedCluster {
         Ok(is_new)
     }
 
+    /// Lets somebody see what passes from now on. There can be one; another one is given back.
+    pub fn watch(&self, watcher: Box<Watcher>) -> Result<(), Box<Watcher>> {
+        self.shared.watcher.set(watcher)?;
+        self.shared.lock().keep_journal();
+        Ok(())
+    }
+
     /// How long the cluster has been running: the clock of its [`RequestRecord`](crate::RequestRecord)s.
     pub fn uptime(&self) -> Duration {
         self.origin.elapsed()
@@ -157,6 +169,12 @@ impl Drop for EmbeddedCluster {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("cluster", &self.cluster).finish_non_exhaustive()
     }
 }
 
@@ -232,6 +250,17 @@ impl EventLoop {
             self.drain(&mut cluster);
             self.bind_again();
             again = self.can_read_more(&mut cluster);
+            let traffic = cluster.take_journal();
+            drop(cluster);
+            self.tell(&traffic);
+        }
+    }
+
+    fn tell(&self, traffic: &[Traffic]) {
+        let Some(watcher) = self.shared.watcher.get() else { return };
+        for one in traffic {
+            let socket = self.sockets.get(&one.connection);
+            watcher(one, socket.and_then(|socket| socket.stream.peer_addr().ok()));
         }
     }
 

@@ -372,6 +372,9 @@ pub unsafe extern "C" fn rd_kafka_purge(rk: *const Client, flags: c_int) -> c_in
             _ => Purge::ALL,
         };
         let Some(producer) = client.producer() else { return code::NO_ERROR };
+        client.debug(Contexts::QUEUE, c"PURGE", || {
+            format!("Purging {what:?} of {} message(s)", producer.in_queue())
+        });
         producer.purge(what);
         if flags & PURGE_NON_BLOCKING == 0 {
             // Who answers a question that came behind the purge has purged.

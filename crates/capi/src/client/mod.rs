@@ -146,7 +146,7 @@ impl Client {
             };
             let main = queue();
             if let Some(mock) = &mut mock {
-                mock.set_owner(me.as_ptr());
+                mock.set_owner(me);
             }
             let consumer_queue = is_consumer.then(|| Queue::with_route(0));
             if let Some(queue) = &consumer_queue {
@@ -199,6 +199,13 @@ impl Client {
         let _ = self.witness.set(is_watched.then(|| Arc::new(Witness::new(self.weak()))));
         let has_servers = self.raw.lock().get("bootstrap.servers").is_ok_and(|servers| !servers.is_empty());
         self.note_configuration();
+        self.interceptors.note(self);
+        let mock = self.mock.lock().as_deref().map(MockCluster::owner_is_there);
+        if let Some(servers) = mock {
+            self.debug(Contexts::MOCK, c"MOCK", || {
+                format!("Mock cluster enabled: `bootstrap.servers` is replaced by {servers}")
+            });
+        }
         if has_servers {
             self.core().map_err(|error| error.to_string())?;
         } else {
@@ -221,6 +228,10 @@ impl Client {
             let (version, name) = (VERSION.to_string_lossy(), self.name.to_string_lossy());
             format!("librdkafka v{version} {name} initialized (debug {contexts})")
         });
+        let plugins = self.raw.lock().get("plugin.library.paths").unwrap_or_default().to_owned();
+        for path in plugins.split(';').map(str::trim).filter(|path| !path.is_empty()) {
+            self.debug(Contexts::PLUGIN, c"PLUGLOAD", || format!("Plug-in \"{path}\" is loaded"));
+        }
         let entries: Vec<_> = self.raw.lock().iter().filter(|entry| entry.is_modified).collect();
         for entry in entries {
             let is_secret = entry.property.contains("password") || entry.property.contains("secret");

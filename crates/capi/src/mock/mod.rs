@@ -1,7 +1,7 @@
 //! `rdkafka_mock.h`: a cluster inside the process, which is the embedded broker.
 //!
 //! ```text
-//!  here ──── the cluster's life; test.mock.num.brokers
+//!  here ──── the cluster's life; test.mock.num.brokers; what passes, as lines of `debug=mock`
 //!  errors ── what the next requests are answered with;  requests ── which ones came
 //!  topics ── topics, partitions, leaders;  brokers ── down and up, round trips, racks, coordinators, versions
 //!  groups, share_groups ── who gets which partitions;  telemetry ── which metrics clients are asked for
@@ -18,11 +18,12 @@ mod topics;
 use std::{
     ffi::{CString, c_char, c_int},
     ptr,
+    sync::Weak,
     time::Duration,
 };
 
 use ottla::RawConfig;
-use ottla_embedded_broker::{BrokerId, ClientTelemetry, ClusterOptions, Control, EmbeddedCluster};
+use ottla_embedded_broker::{BrokerId, ClientTelemetry, ClusterOptions, Control, EmbeddedCluster, Traffic};
 
 pub(crate) use errors::ottla_mock_push_errors;
 
@@ -30,6 +31,7 @@ use crate::{
     boundary::{Handle, Tag, c_text, guarded, guarded_local, handle},
     client::Client,
     codes::code,
+    debug::Contexts,
 };
 
 /// A cluster.
@@ -39,8 +41,9 @@ pub struct MockCluster {
     tag: Tag,
     embedded: EmbeddedCluster,
     bootstraps: CString,
-    /// The client that it was made with: only handed back.
+    /// The client that it was made with: handed back, and its log has what passes.
     client: *const Client,
+    log: Weak<Client>,
     /// It goes with its client.
     is_clients_own: bool,
     /// Of the machine's monotonic clock, when the cluster's clock was at zero.
@@ -61,7 +64,7 @@ unsafe impl Handle for MockCluster {
 const MOST_BROKERS: c_int = 10_000;
 
 impl MockCluster {
-    fn start(client: *const Client, brokers: c_int) -> Option<Self> {
+    fn start(client: Option<&Client>, brokers: c_int) -> Option<Self> {
         if !(1..=MOST_BROKERS).contains(&brokers) {
             return None;
         }
@@ -71,7 +74,38 @@ impl MockCluster {
         let bootstraps = c_text(&embedded.bootstrap_servers());
         let origin_nanos = origin_nanos(monotonic_nanos, || embedded.uptime());
         let tag = Tag::of::<Self>();
-        Some(Self { tag, embedded, bootstraps, client, is_clients_own: false, origin_nanos })
+        let log = client.map(Client::weak).unwrap_or_default();
+        let client = client.map_or(ptr::null(), ptr::from_ref);
+        let cluster = Self { tag, embedded, bootstraps, client, log, is_clients_own: false, origin_nanos };
+        cluster.watch();
+        Some(cluster)
+    }
+
+    /// What passes is lines in the client's log, if it asks for them.
+    fn watch(&self) {
+        if !self.log.upgrade().is_some_and(|client| client.logging().wants(Contexts::MOCK)) {
+            return;
+        }
+        let log = Weak::clone(&self.log);
+        let _ = self.embedded.watch(Box::new(move |traffic, peer| {
+            let Some(client) = log.upgrade() else { return };
+            client.debug_of(Contexts::MOCK, c"MOCK", "mock", || {
+                let Traffic { broker, api, version, is_answer, .. } = traffic;
+                let peer = peer.map_or_else(|| "a client that is gone".to_owned(), |peer| peer.to_string());
+                let api = api.name();
+                match is_answer {
+                    false => format!("Broker {broker}: Received {api}RequestV{version} from {peer}"),
+                    true => format!("Broker {broker}: Sending {api}ResponseV{version} to {peer}"),
+                }
+            });
+        }));
+    }
+
+    /// Writes down what the application did to the cluster.
+    fn note(&self, line: impl FnOnce() -> String) {
+        if let Some(client) = self.log.upgrade() {
+            client.debug(Contexts::MOCK, c"MOCK", line);
+        }
     }
 
     /// The cluster that a client's configuration asks for with `test.mock.num.brokers`; the client then starts from its
@@ -81,7 +115,7 @@ impl MockCluster {
         if brokers == 0 {
             return Ok(None);
         }
-        let cluster = Self::start(ptr::null(), brokers).ok_or_else(|| {
+        let cluster = Self::start(None, brokers).ok_or_else(|| {
             format!("test.mock.num.brokers: {brokers} brokers can't listen on this machine")
         })?;
         for (name, value) in [
@@ -94,8 +128,15 @@ impl MockCluster {
     }
 
     /// Makes the cluster the client's own.
-    pub(crate) fn set_owner(&mut self, client: *const Client) {
-        (self.client, self.is_clients_own) = (client, true);
+    pub(crate) fn set_owner(&mut self, client: &Weak<Client>) {
+        (self.client, self.is_clients_own) = (client.as_ptr(), true);
+        self.log = Weak::clone(client);
+    }
+
+    /// Its client has begun to log; answers where it listens.
+    pub(crate) fn owner_is_there(&self) -> String {
+        self.watch();
+        self.embedded.bootstrap_servers()
     }
 
     /// The cluster behind a handle.
@@ -164,10 +205,9 @@ pub unsafe extern "C" fn rd_kafka_mock_cluster_new(
 ) -> *const MockCluster {
     guarded(ptr::null(), || {
         // SAFETY: NULL or a client, says the caller.
-        if unsafe { Client::of(rk) }.is_none() {
-            return ptr::null();
-        }
-        MockCluster::start(rk, broker_cnt).map_or(ptr::null(), |cluster| Box::into_raw(Box::new(cluster)))
+        let Some(client) = (unsafe { Client::of(rk) }) else { return ptr::null() };
+        MockCluster::start(Some(client), broker_cnt)
+            .map_or(ptr::null(), |cluster| Box::into_raw(Box::new(cluster)))
     })
 }
 

@@ -73,7 +73,15 @@ pub unsafe extern "C" fn rd_kafka_mock_topic_create(
                 return c_int::from(ErrorCode::INVALID_REPLICATION_FACTOR.0);
             };
             match cluster.control(|control| control.create_topic(&topic, partition_cnt, factor)) {
-                Ok(_) => code::NO_ERROR,
+                Ok(_) => {
+                    cluster.note(|| {
+                        format!(
+                            "Created topic \"{topic}\" with {partition_cnt} partition(s) and replication-factor \
+                             {replication_factor}"
+                        )
+                    });
+                    code::NO_ERROR
+                }
                 Err(error) => c_int::from(error.0),
             }
         })

@@ -203,6 +203,13 @@ static rd_kafka_conf_t *configuration(const char *brokers) {
         return conf;
 }
 
+static int loaded;
+
+static void on_plugin_log(const rd_kafka_t *rk, int level, const char *facility, const char *line) {
+        (void)rk;
+        loaded += level == 7 && !strcmp(facility, "PLUGLOAD") && strstr(line, "/plugin\" is loaded") != NULL;
+}
+
 static void plugins(const char *program, const char *brokers) {
         char path[1024], errstr[256];
         rd_kafka_conf_t *conf = rd_kafka_conf_new(), *copy;
@@ -219,10 +226,13 @@ static void plugins(const char *program, const char *brokers) {
         set(conf, "plugin.trace", "seen");
         CHECK(getenv("PLUGIN_TRACE") && !strcmp(getenv("PLUGIN_TRACE"), "seen"));
         set(conf, "bootstrap.servers", brokers);
+        set(conf, "debug", "plugin");
+        rd_kafka_conf_set_log_cb(conf, on_plugin_log);
         copy = rd_kafka_conf_dup(conf);
         rd_kafka_conf_destroy(conf);
         rk = rd_kafka_new(RD_KAFKA_PRODUCER, copy, errstr, sizeof(errstr));
         CHECK(getenv("PLUGIN_NEW") && !strcmp(getenv("PLUGIN_NEW"), rd_kafka_name(rk)));
+        CHECK(loaded == 1);
         rd_kafka_destroy(rk);
 }
 

@@ -152,6 +152,55 @@ static void each_context_has_lines_of_its_own(const char *servers) {
         }
 }
 
+static rd_kafka_resp_err_t on_send(rd_kafka_t *rk, rd_kafka_message_t *message, void *opaque) {
+        (void)rk;
+        (void)message;
+        (void)opaque;
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf, void *opaque, char *errstr, size_t size) {
+        (void)conf;
+        (void)opaque;
+        (void)errstr;
+        (void)size;
+        return rd_kafka_interceptor_add_on_send(rk, "looks", on_send, NULL);
+}
+
+static void a_mock_cluster_queues_and_interceptors_have_lines_too(void) {
+        static const char *contexts[] = {"mock", "queue", "interceptor", "security"};
+        int i;
+        for (i = 0; i < 4; i++) {
+                rd_kafka_conf_t *conf = logging(NULL);
+                rd_kafka_queue_t *queue;
+                rd_kafka_t *rk;
+                set(conf, "test.mock.num.brokers", "1");
+                set(conf, "debug", contexts[i]);
+                CHECK(rd_kafka_conf_interceptor_add_on_new(conf, "looks", on_new, NULL) == 0);
+                rk = start(RD_KAFKA_PRODUCER, conf);
+                CHECK(rd_kafka_mock_topic_create(rd_kafka_handle_mock_cluster(rk), "logs", 3, 1) == 0);
+                CHECK(produce(rk) == 0);
+                CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+                queue = rd_kafka_queue_get_main(rk);
+                rd_kafka_queue_forward(queue, NULL);
+                rd_kafka_queue_destroy(queue);
+                CHECK(rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE) == 0);
+                if (i == 0) {
+                        WAIT_FOR(logged("7|MOCK|[thrd:mock]: Broker 1: Received ProduceRequestV", " from 127.0.0.1:") == 1);
+                        WAIT_FOR(logged("7|MOCK|[thrd:mock]: Broker 1: Sending ProduceResponseV", " to 127.0.0.1:") == 1);
+                }
+                rd_kafka_destroy(rk);
+                CHECK(logged("7|MOCK|[thrd:app]: ", "Created topic \"logs\" with 3 partition(s)") == (i == 0));
+                CHECK(logged("7|MOCK|[thrd:app]: ", "is replaced by 127.0.0.1:") == (i == 0));
+                CHECK((logged("7|MOCK|", "") > 0) == (i == 0));
+                CHECK(logged("7|FORWARD|[thrd:app]: ", "polled itself") == (i == 1));
+                CHECK(logged("7|PURGE|[thrd:app]: ", "of 0 message(s)") == (i == 1));
+                CHECK(logged("7|INTERCEPT|[thrd:app]: ", "looks is called on_send") == (i == 2));
+                CHECK(logged("7|INIT|", contexts[i]) == 1 && logged("7|DESTROY|", "") == 1);
+                forget();
+        }
+}
+
 static void debug_tells_the_configuration_and_what_is_assigned(const char *servers) {
         rd_kafka_conf_t *conf = logging(servers);
         set(conf, "debug", "all");
@@ -290,6 +339,7 @@ int main(void) {
         a_broker_that_is_not_there_is_told_once_in_a_line_and_an_error();
         without_an_error_callback_a_failure_is_one_line();
         debug_tells_states_requests_and_batches_and_nothing_that_it_was_not_asked_for(servers);
+        a_mock_cluster_queues_and_interceptors_have_lines_too();
         each_context_has_lines_of_its_own(servers);
         debug_tells_the_configuration_and_what_is_assigned(servers);
         the_level_can_be_lowered_while_it_runs(servers);

@@ -115,8 +115,9 @@ pub(super) const ROWS: &[Property] = &[
         )
         .medium()
         .doc(
-            "Which parts of the client log in detail at level 7, comma-separated, in the C library. Parts that aren't \
-             built yet have no lines.",
+            "Which parts of the client log in detail at level 7, comma-separated, in the C library. Of any part it is \
+             told when the client begins and ends; parts that aren't built yet (`security`, `assignor`, `telemetry`) have no \
+             other lines.",
         ),
     Property::global("socket.timeout.ms").integer(10, 300000, "60000").doc(
         "How long to wait for the answer to a request, other than Produce, before the connection \
