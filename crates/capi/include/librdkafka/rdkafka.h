@@ -1104,7 +1104,7 @@ rd_kafka_msg_status_t rd_kafka_message_status(const rd_kafka_message_t *rkmessag
 RD_EXPORT
 int32_t rd_kafka_message_leader_epoch(const rd_kafka_message_t *rkmessage);
 
-/** Message delivery count. Not there yet. */
+/** How often a share group delivered a message; there are none without share consumers. Not there yet. */
 RD_EXPORT
 int16_t rd_kafka_message_delivery_count(const rd_kafka_message_t *rkmessage);
 
@@ -1916,7 +1916,7 @@ size_t rd_kafka_event_message_array(rd_kafka_event_t *rkev, const rd_kafka_messa
 RD_EXPORT
 size_t rd_kafka_event_message_count(rd_kafka_event_t *rkev);
 
-/** Event config string. Not there yet. */
+/** What `sasl.oauthbearer.config` says, of an event that asks for a token; there are none without OAUTHBEARER. Not there yet. */
 RD_EXPORT
 const char *rd_kafka_event_config_string(rd_kafka_event_t *rkev);
 
