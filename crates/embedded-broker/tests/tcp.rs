@@ -9,7 +9,7 @@ use std::{
 };
 
 use common::{Batch, base_offsets, decode, fetch_request, frame, produce_request, records_of};
-use ottla_embedded_broker::{BrokerId, ClusterOptions, EmbeddedCluster, Tail};
+use ottla_embedded_broker::{ApiKey, BrokerId, ClusterOptions, EmbeddedCluster, Tail, Traffic};
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::{fetch::FetchRequest, metadata::MetadataRequest, produce::ProduceRequest},
@@ -272,4 +272,24 @@ fn a_broker_that_is_added_listens_where_metadata_says_also_with_the_id_0() {
     assert!(cluster.control(|control| control.remove_broker(BrokerId(0))));
     let answer = Client::connect(&cluster, 1).call(9, &MetadataRequest::default());
     assert_eq!(answer.brokers.len(), 1);
+}
+
+#[test]
+fn who_watches_is_told_of_each_request_and_its_answer_and_may_ask_the_cluster() {
+    let cluster = std::sync::Arc::new(start(ClusterOptions::default()));
+    let (seen, told) = std::sync::mpsc::channel();
+    let asked = std::sync::Arc::downgrade(&cluster);
+    let watcher = move |traffic: &Traffic, peer: Option<SocketAddr>| {
+        let topics = asked.upgrade().map(|cluster| cluster.control(|control| control.topics().len()));
+        let _ = seen.send((traffic.broker, traffic.api, traffic.version, traffic.is_answer, peer, topics));
+    };
+    assert!(cluster.watch(Box::new(watcher)).is_ok());
+    assert!(cluster.watch(Box::new(|_, _| ())).is_err(), "there is one already");
+    let mut client = Client::connect(&cluster, 2);
+    let address = client.stream.local_addr().unwrap();
+    client.call(12, &MetadataRequest::default());
+    for is_answer in [false, true] {
+        let line = told.recv_timeout(Duration::from_secs(20)).unwrap();
+        assert_eq!(line, (BrokerId(2), ApiKey::Metadata, 12, is_answer, Some(address), Some(1)));
+    }
 }

@@ -60,7 +60,10 @@ pub(super) const ROWS: &[Property] = &[
     ),
     Property::global("metadata.max.age.ms")
         .integer(1, 86400000, "900000")
-        .doc("Topics in use are asked for again at least this often, as in the Java client."),
+        .doc(
+            "Topics in use are asked for again at least this often, as in the Java client, unless \
+             `topic.metadata.refresh.interval.ms` is set, too.",
+        ),
     Property::global("topic.metadata.refresh.fast.interval.ms").integer(1, 60000, "100").doc(
         "The first interval between refreshes while a topic has no leader or isn't known; it \
              doubles up to `retry.backoff.max.ms`.",
