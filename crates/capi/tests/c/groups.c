@@ -200,6 +200,17 @@ static void times_hold_from_the_next_heartbeat_on(rd_kafka_mock_cluster_t *clust
         CHECK(err == RD_KAFKA_RESP_ERR_FENCED_MEMBER_EPOCH);
 }
 
+static void errors_are_injected(rd_kafka_mock_cluster_t *cluster, int fd) {
+        rd_kafka_mock_push_request_errors(cluster, CONSUMER_GROUP_HEARTBEAT, 2, RD_KAFKA_RESP_ERR_NOT_COORDINATOR,
+                                          RD_KAFKA_RESP_ERR_FENCED_MEMBER_EPOCH);
+        heartbeat(fd, "a", epoch, SILENT);
+        CHECK(err == RD_KAFKA_RESP_ERR_NOT_COORDINATOR);
+        heartbeat(fd, "a", epoch, SILENT);
+        CHECK(err == RD_KAFKA_RESP_ERR_FENCED_MEMBER_EPOCH);
+        heartbeat(fd, "a", epoch, SILENT);
+        CHECK(err == 0);
+}
+
 static void calls_that_make_no_sense(rd_kafka_mock_cluster_t *cluster, int fd) {
         char a[] = "a";
         char *members[2];
@@ -249,6 +260,7 @@ int main(void) {
 
         partitions_are_given_by_hand(cluster, fd);
         times_hold_from_the_next_heartbeat_on(cluster, fd);
+        errors_are_injected(cluster, fd);
         calls_that_make_no_sense(cluster, fd);
 
         close(fd);
