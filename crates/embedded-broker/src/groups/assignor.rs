@@ -158,6 +158,9 @@ impl<'a> Uniform<'a> {
     }
 
     fn next_step(&self) -> Option<(Uuid, usize, usize)> {
+        if self.loads.iter().max()? - self.loads.iter().min()? <= 1 {
+            return None;
+        }
         let mut givers: Vec<usize> = (0..self.loads.len()).collect();
         givers.sort_by_key(|at| std::cmp::Reverse(self.loads[*at]));
         givers.into_iter().find_map(|from| {

@@ -22,7 +22,7 @@ use ottla_protocol::{
     time::Instant,
     uuid::Uuid,
 };
-use regex_lite::Regex;
+use regex_lite::{Regex, RegexBuilder};
 
 use super::assignor::{Assignor, Partitions, Subscriber};
 use crate::{provisioning::Refusal, topics::Topics};
@@ -31,6 +31,9 @@ use crate::{provisioning::Refusal, topics::Topics};
 pub(crate) const LEAVES: i32 = -1;
 /// The epoch of a static member that leaves and may come back.
 pub(crate) const LEAVES_FOR_A_WHILE: i32 = -2;
+
+/// So many bytes may a regular expression take: a few characters can ask for any number of repetitions.
+const REGEX_SIZE: usize = 1 << 20;
 
 /// A group to which the broker assigns.
 #[derive(Debug)]
@@ -122,9 +125,10 @@ impl TopicRegex {
                 format!("SubscribedTopicRegex `{text}` is not a valid regular expression: {error}.");
             (ErrorCode::INVALID_REGULAR_EXPRESSION, message)
         };
+        let compile = |text: &str| RegexBuilder::new(text).size_limit(REGEX_SIZE).build();
         // Compiled alone as well: a `)(` must not be made good by what is put around it.
-        Regex::new(text).map_err(refuse)?;
-        let regex = Regex::new(&format!("^(?:{text})$")).map_err(refuse)?;
+        compile(text).map_err(refuse)?;
+        let regex = compile(&format!("^(?:{text})$")).map_err(refuse)?;
         Ok(Self { text: text.to_owned(), regex })
     }
 }
@@ -483,13 +487,13 @@ impl ConsumerGroup {
 
     /// What of `wanted` no other member has, and whether there is more.
     fn split_by_owner(&self, member_id: &str, wanted: Partitions) -> (Partitions, bool) {
-        let others = || self.members.iter().filter(|(id, _)| *id != member_id).map(|(_, member)| member);
-        let mut unreleased = false;
         let mut free = wanted;
-        for (topic, partitions) in &mut free {
-            let before = partitions.len();
-            partitions.retain(|partition| !others().any(|other| other.has(*topic, *partition)));
-            unreleased |= partitions.len() < before;
+        let mut unreleased = false;
+        let others = self.members.iter().filter(|(id, _)| *id != member_id).map(|(_, member)| member);
+        for (topic, partitions) in others.flat_map(|other| other.assigned.iter().chain(&other.revoking)) {
+            if let Some(free) = free.get_mut(topic) {
+                unreleased |= partitions.iter().filter(|partition| free.remove(partition)).count() > 0;
+            }
         }
         free.retain(|_, partitions| !partitions.is_empty());
         (free, unreleased)
@@ -578,12 +582,6 @@ impl ConsumerMember {
             let assigned = self.assigned.get(&topic.topic_id);
             topic.partitions.iter().all(|p| assigned.is_some_and(|assigned| assigned.contains(p)))
         })
-    }
-
-    fn has(&self, topic: Uuid, partition: i32) -> bool {
-        [&self.assigned, &self.revoking]
-            .into_iter()
-            .any(|of| of.get(&topic).is_some_and(|partitions| partitions.contains(&partition)))
     }
 
     fn note_since_when(&mut self) {
