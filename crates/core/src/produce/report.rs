@@ -179,7 +179,7 @@ impl Tags {
     }
 
     /// The numbers, if any are kept.
-    #[cfg(test)]
+    #[cfg(all(test, not(ottla_loom)))]
     pub(super) fn opaques(&self) -> &[u64] {
         match self {
             Self::None => &[],
