@@ -2,8 +2,8 @@
 //! that were written last, and are still in the cache, are written next.
 //!
 //! A batch is a chain of chunks instead of one large buffer: what an application has open at the same time is what
-//! counts in the cache. The first chunk of a batch is small, for producers with thousands of partitions and a few
-//! records in each.
+//! counts in the cache. The first chunks of a batch are small, for producers with thousands of partitions and a few
+//! records in each: what is free of the last chunk is a small part of what the batch holds.
 
 use std::{
     fmt,
@@ -14,10 +14,12 @@ use bytes::Bytes;
 
 use super::{checksum::Checksum, layout, prefetch::prefetch_for_writing};
 
-/// The size of a batch's first chunk.
+/// The size of a batch's first chunks.
 pub const SMALL_CHUNK_BYTES: usize = 4 * 1024;
-/// The size of every further chunk.
+/// The size of every chunk behind the first [`SMALL_UP_TO`] bytes of a batch.
 pub const CHUNK_BYTES: usize = 16 * 1024;
+/// So many bytes of a batch are in small chunks. At the most a third of a larger batch's memory is free.
+pub const SMALL_UP_TO: usize = 32 * 1024;
 /// Idle chunks beyond this are freed: 32 MiB.
 const MAX_IDLE: usize = 2048;
 
@@ -266,7 +268,7 @@ impl ChunkChain {
         self.close_last();
         self.sum_full();
         // What stands between large values that are referenced is short.
-        let is_small = !matches!(self.full.last(), Some(Segment::Chunk(_)));
+        let is_small = self.full_len < SMALL_UP_TO || !matches!(self.full.last(), Some(Segment::Chunk(_)));
         self.last = self.pool.take(is_small);
     }
 
@@ -350,7 +352,7 @@ mod tests {
         let pool = ChunkPool::new();
         let mut chain = ChunkChain::new(&pool);
         chain.put(&[1; 40_000]);
-        assert_eq!(pool.in_use_bytes(), SMALL_CHUNK_BYTES + 3 * CHUNK_BYTES);
+        assert_eq!(pool.in_use_bytes(), SMALL_UP_TO + CHUNK_BYTES);
         drop(chain);
         assert_eq!(pool.in_use_bytes(), 0);
         let mut chain = ChunkChain::new(&pool);
@@ -366,12 +368,12 @@ mod tests {
             chain.put(&vec![1; bytes]);
             chain
         };
-        drop(fill(SMALL_CHUNK_BYTES + 10 * CHUNK_BYTES));
+        drop(fill(SMALL_UP_TO + 10 * CHUNK_BYTES));
         pool.trim();
-        assert_eq!(pool.idle_bytes(), SMALL_CHUNK_BYTES + 10 * CHUNK_BYTES, "all of it was used");
-        drop(fill(SMALL_CHUNK_BYTES + 3 * CHUNK_BYTES));
+        assert_eq!(pool.idle_bytes(), SMALL_UP_TO + 10 * CHUNK_BYTES, "all of it was used");
+        drop(fill(SMALL_UP_TO + 3 * CHUNK_BYTES));
         pool.trim();
-        assert_eq!(pool.idle_bytes(), SMALL_CHUNK_BYTES + 3 * CHUNK_BYTES);
+        assert_eq!(pool.idle_bytes(), SMALL_UP_TO + 3 * CHUNK_BYTES);
         pool.trim();
         assert_eq!(pool.idle_bytes(), 0);
     }
@@ -385,5 +387,24 @@ mod tests {
             chain.put_external(Bytes::from_static(b"large value"));
         }
         assert_eq!(pool.in_use_bytes(), 5 * SMALL_CHUNK_BYTES);
+    }
+
+    #[test]
+    fn a_thousand_batches_take_little_more_memory_than_their_records_however_many_these_are() {
+        for records in [1, 30, 100, 300, 1000] {
+            let pool = ChunkPool::new();
+            let mut bytes = 0;
+            let chains: Vec<_> = (0..1000)
+                .map(|_| {
+                    let mut chain = ChunkChain::new(&pool);
+                    (0..records).for_each(|_| chain.put(&[1; 108]));
+                    bytes += chain.len();
+                    chain
+                })
+                .collect();
+            let free = pool.in_use_bytes() - bytes;
+            assert!(free < (1000 * SMALL_CHUNK_BYTES).max(bytes / 2), "{records} records: {free} bytes free");
+            drop(chains);
+        }
     }
 }
