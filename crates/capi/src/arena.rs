@@ -79,6 +79,18 @@ pub(crate) fn take(size: usize) -> (*mut u8, *mut Chunk) {
     })
 }
 
+/// The chunk of a piece that [`take`] gave for `size` bytes.
+#[inline]
+pub(crate) fn chunk_of(place: *mut u8, size: usize) -> *mut Chunk {
+    if size.next_multiple_of(16) > CHUNK / 4 {
+        // It has one of its own.
+        place.wrapping_sub(HEAD).cast()
+    } else {
+        // They lie in a block next to one another, each at a multiple of its size.
+        place.map_addr(|address| address & !(CHUNK - 1)).cast()
+    }
+}
+
 /// Gives back so many pieces of a chunk.
 ///
 /// # Safety
@@ -190,6 +202,18 @@ fn allocate(size: usize, align: usize) -> *mut Chunk {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_chunk_of_a_piece_is_known_by_its_place_and_size() {
+        for size in [1, 144, 5000, CHUNK / 4 - 1, CHUNK / 4, CHUNK / 4 + 1, CHUNK, 10 * CHUNK] {
+            for _ in 0..100 {
+                let (place, chunk) = take(size);
+                assert_eq!(chunk_of(place, size), chunk, "{size}");
+                // SAFETY: the piece is given back once.
+                unsafe { give_back(chunk, 1) };
+            }
+        }
+    }
 
     #[test]
     fn a_chunk_is_free_when_its_last_piece_is_given_back_in_any_thread() {

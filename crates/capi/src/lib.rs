@@ -6,7 +6,7 @@
 //!  conf ────── what is said before a client starts, and its callbacks
 //!  client ──── rd_kafka_t: the life of a client;  client/core: what runs below it;  client/serve: who calls its callbacks
 //!  topic ───── rd_kafka_topic_t
-//!  produce ──► report: a message on its way and its report;  arena: the memory of both
+//!  produce ──► produced ──► report: a message on its way and its report;  arena: the memory of both
 //!  queue ───── queues, their forwarding and who serves them;  op: what is in them;  event: the same for the application
 //!  fetched ─── what a queue took from its consumer;  time: timeouts in milliseconds
 //!  consume ──► message: consumed messages in slabs;  offsets: stored and committed;  list, headers
@@ -49,6 +49,7 @@ mod offsets;
 mod op;
 mod partitioners;
 mod produce;
+mod produced;
 mod queue;
 mod report;
 mod task;

@@ -12,11 +12,12 @@ use std::{
 use ottla::{FetchedRecords, MessageRef, PieceWalk};
 
 use crate::{
-    arena::{self, Chunk},
+    arena::Chunk,
     boundary::guarded_local,
     codes::code,
     error::describe,
     headers::{Header, Headers},
+    produced::Plain,
     topic::Topic,
     types::rd_kafka_message_t,
 };
@@ -44,7 +45,7 @@ pub(crate) struct Held {
     pub(crate) frees_payload: bool,
 }
 
-/// As many of them as the queue takes are in memory, and each message is written as one: none of its bytes is spare.
+/// Each consumed message is written as one, and each that is reported: none of its bytes is spare.
 const _: () = assert!(size_of::<Held>() == size_of::<rd_kafka_message_t>() + 48);
 
 /// What only produced or only consumed messages have.
@@ -72,7 +73,7 @@ pub(crate) enum Owner {
     Slab(*const Slab),
     /// Itself: an error, with its text and its topic.
     Alone(*mut Lonely),
-    /// Others: the message was given back.
+    /// Others: the message was given back, or is a report's.
     Gone,
 }
 
@@ -127,6 +128,40 @@ impl Held {
             home: Home::of(Owner::Arena(home)),
             headers: ptr::null_mut(),
             detail: Detail::Latency(Micros(-1)),
+            leader_epoch: -1,
+            broker_id: -1,
+            timestamp_kind: TIMESTAMP_CREATE_TIME,
+            status: 0,
+            is_reported: false,
+            frees_payload: false,
+        }
+    }
+
+    /// The report of a plain message, without its fate.
+    ///
+    /// # Safety
+    ///
+    /// The message is there as long as its report.
+    #[inline]
+    pub(crate) unsafe fn of_plain(plain: *mut Plain) -> Self {
+        // SAFETY: as the caller says.
+        let ([(payload, len), (key, key_len)], plain) = unsafe { (Plain::parts(plain), &*plain) };
+        Self {
+            message: rd_kafka_message_t {
+                err: 0,
+                rkt: plain.topic,
+                partition: -1,
+                payload,
+                len,
+                key,
+                key_len,
+                offset: crate::types::OFFSET_INVALID,
+                private: plain.opaque,
+            },
+            timestamp: plain.timestamp,
+            home: Home::GONE,
+            headers: ptr::null_mut(),
+            detail: Detail::Latency(Micros(plain.called_at())),
             leader_epoch: -1,
             broker_id: -1,
             timestamp_kind: TIMESTAMP_CREATE_TIME,
@@ -402,21 +437,6 @@ pub unsafe extern "C" fn rd_kafka_message_destroy(message: *mut rd_kafka_message
             Owner::Alone(lonely) => drop(unsafe { Box::from_raw(lonely) }),
         }
     });
-}
-
-/// Gives the memory of a produced message back.
-///
-/// # Safety
-///
-/// Nobody uses the message any more.
-pub(crate) unsafe fn dispose(held: *mut Held) {
-    // SAFETY: as the caller says.
-    unsafe {
-        (*held).release_parts();
-        if let Owner::Arena(chunk) = (*held).owner() {
-            arena::give_back(chunk, 1);
-        }
-    }
 }
 
 /// See the header.

@@ -1,7 +1,7 @@
 //! Producing: `rd_kafka_produce` and its relatives.
 //!
 //! The record is encoded into its batch before the call returns, so the payload is copied in any case. A message that will
-//! be reported has a second home in the arena: there lie its `rd_kafka_message_t` and, with F_COPY, its payload and
+//! be reported has a second home in the arena: there lies what its report needs and, with F_COPY, its payload and
 //! key; with F_FREE or without a flag the report has the application's own pointer.
 
 use std::{
@@ -21,8 +21,8 @@ use crate::{
     graves,
     headers::{Header, Headers, header_of},
     interceptors::kind,
-    message::{Held, dispose},
-    report::number,
+    message::Held,
+    produced::{Plain, Produced},
     topic::Topic,
     types::{F_BLOCK, F_COPY, F_FREE, F_PARTITION, PARTITION_UA, rd_kafka_message_t, rd_kafka_vu_t},
 };
@@ -62,10 +62,12 @@ impl Topic {
         let producing = self.producing()?;
         let moment = Moment::now();
         // SAFETY: as the caller says.
-        let held = unsafe { self.hold(message, producing, moment) }?;
+        let produced = unsafe { self.keep(message, producing, moment) }?;
         let interceptors = client.interceptors();
         let mut headers = message.headers;
-        if interceptors.has(kind::SEND | kind::ACKNOWLEDGEMENT) && !held.is_null() {
+        if interceptors.has(kind::SEND | kind::ACKNOWLEDGEMENT)
+            && let Some(held) = produced.whole()
+        {
             if interceptors.has(kind::SEND) {
                 client.intercept_message(kind::SEND, held.cast());
             }
@@ -73,7 +75,7 @@ impl Topic {
             headers = unsafe { (*held).header_list() };
         }
         // SAFETY: as the caller says.
-        let mut record = unsafe { message.record(held) };
+        let mut record = unsafe { message.record(produced) };
         let mut result = Ok(());
         // SAFETY: NULL or a list that belongs to the caller until this call succeeds.
         if let Some(headers) = unsafe { headers.as_ref() } {
@@ -94,22 +96,20 @@ impl Topic {
         }
         match result {
             Ok(()) => {
-                if held.is_null() {
+                if produced.is_none() {
                     self.forget(message);
                 }
             }
-            Err(code) => {
-                if !held.is_null() {
-                    // SAFETY: the message was not taken, and nobody else has it.
-                    unsafe {
-                        (*held).message.err = code;
-                        if interceptors.has(kind::ACKNOWLEDGEMENT) {
-                            client.intercept_message(kind::ACKNOWLEDGEMENT, held.cast());
-                        }
-                        take_back(held, message.headers);
+            // SAFETY: the message was not taken, and nobody else has it.
+            Err(code) => unsafe {
+                if let Some(held) = produced.whole() {
+                    (*held).message.err = code;
+                    if interceptors.has(kind::ACKNOWLEDGEMENT) {
+                        client.intercept_message(kind::ACKNOWLEDGEMENT, held.cast());
                     }
                 }
-            }
+                take_back(produced, message.headers);
+            },
         }
         result
     }
@@ -135,34 +135,32 @@ impl Topic {
         let moment = Moment::now();
         let mut taken = 0;
         let mut records = Vec::with_capacity(messages.len().min(RUN));
-        let mut run: Vec<(usize, *mut Held)> = Vec::with_capacity(messages.len().min(RUN));
+        let mut run: Vec<(usize, Produced)> = Vec::with_capacity(messages.len().min(RUN));
         for messages in messages.chunks_mut(RUN) {
             for (place, each) in messages.iter_mut().enumerate() {
                 let message = as_message(each);
                 // SAFETY: as the caller says.
-                let held = message.check().and_then(|()| unsafe { self.hold(&message, producing, moment) });
-                each.err = held.err().unwrap_or(0);
-                if let Ok(held) = held {
+                let kept = message.check().and_then(|()| unsafe { self.keep(&message, producing, moment) });
+                each.err = kept.err().unwrap_or(0);
+                if let Ok(produced) = kept {
                     // SAFETY: as the caller says.
-                    records.push(unsafe { message.record(held) });
-                    run.push((place, held));
+                    records.push(unsafe { message.record(produced) });
+                    run.push((place, produced));
                 }
             }
             let mut done = 0;
             while done < records.len() {
                 let Err(refused) = producing.topic.send_batch_at(moment, &records[done..]) else { break };
-                let (place, held) = run[done + refused.taken];
+                let (place, produced) = run[done + refused.taken];
                 messages[place].err = code_of_send(&refused.error);
-                if !held.is_null() {
-                    // SAFETY: the message was not taken, and nobody else has it.
-                    unsafe { take_back(held, std::ptr::null_mut()) };
-                }
+                // SAFETY: the message was not taken, and nobody else has it.
+                unsafe { take_back(produced, std::ptr::null_mut()) };
                 done += refused.taken + 1;
             }
-            for (place, held) in run.drain(..) {
+            for (place, produced) in run.drain(..) {
                 if messages[place].err == 0 {
                     taken += 1;
-                    if held.is_null() {
+                    if produced.is_none() {
                         self.forget(&as_message(&messages[place]));
                     }
                 }
@@ -172,20 +170,20 @@ impl Topic {
         taken
     }
 
-    /// The second home of a message; NULL if nobody will be told of it.
+    /// The second home of a message; none if nobody will be told of it.
     ///
     /// # Safety
     ///
     /// As for [`Topic::produce`].
     #[inline]
-    unsafe fn hold(
+    unsafe fn keep(
         &self,
         message: &Message,
         producing: &Producing,
         moment: Moment,
-    ) -> Result<*mut Held, c_int> {
+    ) -> Result<Produced, c_int> {
         if !producing.has_messages {
-            return Ok(std::ptr::null_mut());
+            return Ok(Produced::None);
         }
         // SAFETY: as the caller says.
         let (payload, key) = unsafe { message.bytes() };
@@ -196,12 +194,38 @@ impl Topic {
         if !message.headers.is_null() && unsafe { !Headers::give_to_message(message.headers) } {
             return Err(code::_INVALID_ARG);
         }
+        let timestamp = if message.timestamp > 0 { message.timestamp } else { moment.wall_ms() };
+        let is_plain = message.headers.is_null()
+            && (payload.is_none() || message.flags & F_COPY != 0)
+            && !self.client().interceptors().has(kind::SEND | kind::ACKNOWLEDGEMENT);
+        if is_plain
+            && let Some(plain) = Plain::keep(self, message.opaque, timestamp, moment.micros(), payload, key)
+        {
+            return Ok(Produced::Plain(plain));
+        }
+        // SAFETY: as the caller says.
+        Ok(Produced::Whole(unsafe { self.hold(message, timestamp, moment, payload, key) }))
+    }
+
+    /// The same of a message that is not plain.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Topic::produce`].
+    unsafe fn hold(
+        &self,
+        message: &Message,
+        timestamp: i64,
+        moment: Moment,
+        payload: Option<&[u8]>,
+        key: Option<&[u8]>,
+    ) -> *mut Held {
         let copied = if message.flags & F_COPY != 0 { payload } else { None };
         let (copied_len, key_len) = (copied.map_or(0, <[u8]>::len), key.map_or(0, <[u8]>::len));
         let (place, chunk) = arena::take(size_of::<Held>() + copied_len + key_len);
         let held = place.cast::<Held>();
         let mut new = Held::produced(self, message.partition, message.opaque, chunk);
-        new.timestamp = if message.timestamp > 0 { message.timestamp } else { moment.wall_ms() };
+        new.timestamp = timestamp;
         new.set_latency(moment.micros());
         new.replace_header_list(message.headers);
         new.message.len = message.len;
@@ -226,7 +250,7 @@ impl Topic {
             }
             held.write(new);
         }
-        Ok(held)
+        held
     }
 
     /// Frees what the application gave away with a message that nobody will be told of.
@@ -279,12 +303,12 @@ impl Message {
     ///
     /// As for [`Message::bytes`].
     #[inline]
-    unsafe fn record<'a>(&self, held: *mut Held) -> Record<'a> {
+    unsafe fn record<'a>(&self, produced: Produced) -> Record<'a> {
         // SAFETY: as the caller says.
         let (payload, key) = unsafe { self.bytes() };
         let partition = (self.partition >= 0).then_some(self.partition);
         let timestamp = (self.timestamp > 0).then_some(self.timestamp);
-        let number = if held.is_null() { self.opaque as u64 } else { number(held) };
+        let number = if produced.is_none() { self.opaque as u64 } else { produced.number() };
         Record::of(partition, timestamp, key, payload, number)
     }
 }
@@ -296,15 +320,17 @@ impl Message {
 ///
 /// Nobody else has the message.
 #[cold]
-unsafe fn take_back(held: *mut Held, headers: *mut Headers) {
+unsafe fn take_back(produced: Produced, headers: *mut Headers) {
     // SAFETY: as the caller says.
     unsafe {
-        if std::ptr::eq((*held).header_list(), headers) {
-            Headers::give_back(headers);
-            (*held).replace_header_list(std::ptr::null_mut());
+        if let Some(held) = produced.whole() {
+            if std::ptr::eq((*held).header_list(), headers) {
+                Headers::give_back(headers);
+                (*held).replace_header_list(std::ptr::null_mut());
+            }
+            (*held).frees_payload = false;
         }
-        (*held).frees_payload = false;
-        dispose(held);
+        produced.dispose();
     }
 }
 

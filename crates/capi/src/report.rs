@@ -2,7 +2,7 @@
 //! the arena of the thread that produced them.
 
 use std::{
-    ffi::c_void,
+    mem::MaybeUninit,
     sync::{Arc, Weak},
 };
 
@@ -15,8 +15,9 @@ use crate::{
     conf::{DrCb, DrMsgCb},
     error::code_of,
     interceptors::kind,
-    message::{Held, Owner},
+    message::Held,
     op::Op,
+    produced::Produced,
     queue::{self, Queue},
     types::{OFFSET_INVALID, rd_kafka_message_t},
 };
@@ -26,7 +27,7 @@ pub(crate) struct Reports {
     /// Where to, if the application wants them.
     queue: Option<Arc<Queue>>,
     only_errors: bool,
-    /// Each record's number is the address of its `Held`.
+    /// Each record's number is its [`Produced`].
     has_messages: bool,
     /// To give back what the messages count for in the queue's limits. Empty once the client is gone.
     producer: Mutex<Option<Producer>>,
@@ -49,7 +50,15 @@ pub(crate) struct Delivery {
     code: i32,
     /// When the batch's fate was known, on the clock of the messages' latency.
     known_at: i64,
+    /// What an event shows of plain messages. C keeps pointers to them until the event is destroyed.
+    shown_plain: ShownPlain,
 }
+
+#[derive(Debug, Default)]
+struct ShownPlain(Vec<Held>);
+
+// SAFETY: whoever has the reports is the only one with pointers to what they show.
+unsafe impl Send for ShownPlain {}
 
 /// Pieces of one chunk that are given back together.
 struct GivingBack {
@@ -85,7 +94,7 @@ impl DeliverySink for Reports {
         let producer = self.producer.lock().clone();
         let is_wanted = producer.is_some() && !(self.only_errors && batch.error().is_none());
         let code = batch.error().map_or(0, code_of);
-        let mut delivery = Delivery {
+        let delivery = Delivery {
             batch,
             producer: if self.keeps_charge() { producer } else { None },
             has_messages: self.has_messages,
@@ -93,11 +102,17 @@ impl DeliverySink for Reports {
             shown: 0,
             code,
             known_at: Moment::now().micros(),
+            shown_plain: ShownPlain::default(),
         };
         if let Some(client) = self.witness.as_ref().and_then(Weak::upgrade) {
             let mut place = 0;
-            while let Some(held) = delivery.message(place) {
-                client.intercept_message(kind::ACKNOWLEDGEMENT, held.cast());
+            while let Some(produced) = delivery.message(place) {
+                // Where there are interceptors, messages are whole.
+                if let Some(held) = produced.whole() {
+                    // SAFETY: nobody else has the message.
+                    delivery.tell(unsafe { &mut *held }, place);
+                    client.intercept_message(kind::ACKNOWLEDGEMENT, held.cast());
+                }
                 place += 1;
             }
         }
@@ -117,14 +132,16 @@ impl Delivery {
         self.batch.len()
     }
 
-    /// The message at a place, with its fate written into it; `None` at the end.
-    fn message(&mut self, place: usize) -> Option<*mut Held> {
-        let held = *self.batch.opaques().get(place)? as *mut Held;
-        if !self.has_messages || held.is_null() {
-            return None;
-        }
-        // SAFETY: the record's number is the address of its message, which nobody else has until it is disposed of.
-        let message = unsafe { &mut *held };
+    /// The message at a place; `None` at the end.
+    #[inline]
+    fn message(&self, place: usize) -> Option<Produced> {
+        let produced = Produced::of_number(*self.batch.opaques().get(place)?);
+        (self.has_messages && !produced.is_none()).then_some(produced)
+    }
+
+    /// Writes into a message what has become of it.
+    #[inline]
+    fn tell(&self, message: &mut Held, place: usize) {
         message.message.err = self.code;
         message.message.partition = self.batch.partition();
         message.broker_id = self.batch.broker_id().unwrap_or(-1);
@@ -141,7 +158,6 @@ impl Delivery {
         if !std::mem::replace(&mut message.is_reported, true) && message.latency() >= 0 {
             message.set_latency((self.known_at - message.latency()).max(0));
         }
-        Some(held)
     }
 
     /// Calls the application's callback for each message; false if it wants its poll to return before the end.
@@ -166,11 +182,24 @@ impl Delivery {
 
     fn serve(&mut self, client: &Client, mut each: impl FnMut(*mut Held)) -> bool {
         let mut giving_back = GivingBack { chunk: std::ptr::null_mut(), pieces: 0 };
-        while let Some(held) = self.message(self.disposed) {
+        let mut made = MaybeUninit::uninit();
+        while let Some(produced) = self.message(self.disposed) {
+            let held = match produced {
+                // SAFETY: nobody else has the message until it is disposed of.
+                Produced::Plain(plain) => made.write(unsafe { Held::of_plain(plain) }),
+                // SAFETY: as above.
+                Produced::Whole(held) => unsafe { &mut *held },
+                Produced::None => break,
+            };
+            self.tell(held, self.disposed);
+            let held = std::ptr::from_mut(held);
             each(held);
             self.disposed += 1;
-            // SAFETY: the callback is over, and nobody else has the message.
-            unsafe { giving_back.add(held) };
+            // SAFETY: the callback is over, and nobody else has the message. It may have given it headers.
+            unsafe {
+                (*held).release_parts();
+                giving_back.add(produced);
+            }
             if client.is_closing() {
                 // The callback destroyed the client: the others are freed, and nobody is told.
                 return true;
@@ -184,23 +213,39 @@ impl Delivery {
 
     /// The next message of an event.
     pub(crate) fn next(&mut self) -> *const rd_kafka_message_t {
-        match self.message(self.shown) {
-            Some(held) => {
-                self.shown += 1;
-                held.cast_const().cast()
+        let place = self.shown;
+        let held = match self.message(place) {
+            Some(Produced::Plain(plain)) => {
+                // There is room for all from the start: what is shown stays where it is.
+                self.shown_plain.0.reserve_exact(self.len() - self.shown_plain.0.len());
+                // SAFETY: the message lives as long as the reports.
+                let mut held = unsafe { Held::of_plain(plain) };
+                self.tell(&mut held, place);
+                self.shown_plain.0.push(held);
+                // SAFETY: it was just pushed. No reference to the others is made: C has pointers to them.
+                unsafe { self.shown_plain.0.as_mut_ptr().add(self.shown_plain.0.len() - 1) }
             }
-            None => std::ptr::null(),
-        }
+            Some(Produced::Whole(held)) => {
+                // SAFETY: nobody else has the message.
+                self.tell(unsafe { &mut *held }, place);
+                held
+            }
+            Some(Produced::None) | None => return std::ptr::null(),
+        };
+        self.shown += 1;
+        held.cast_const().cast()
     }
 }
 
 impl Drop for Delivery {
     fn drop(&mut self) {
+        // An application may have given a message headers.
+        self.shown_plain.0.iter_mut().for_each(Held::release_parts);
         if self.has_messages {
             let mut giving_back = GivingBack { chunk: std::ptr::null_mut(), pieces: 0 };
-            for held in &self.batch.opaques()[self.disposed.min(self.batch.opaques().len())..] {
-                // SAFETY: the number is the address of a message that was not disposed of; nobody else has it.
-                unsafe { giving_back.add(*held as *mut Held) };
+            for number in &self.batch.opaques()[self.disposed.min(self.batch.opaques().len())..] {
+                // SAFETY: it is the number of a message that was not disposed of; nobody else has it.
+                unsafe { giving_back.add(Produced::of_number(*number)) };
             }
         }
         if let Some(producer) = &self.producer {
@@ -216,17 +261,14 @@ impl GivingBack {
     ///
     /// Nobody uses the message any more.
     #[inline]
-    unsafe fn add(&mut self, held: *mut Held) {
+    unsafe fn add(&mut self, produced: Produced) {
         // SAFETY: as the caller says.
-        unsafe {
-            (*held).release_parts();
-            if let Owner::Arena(chunk) = (*held).owner() {
-                if !std::ptr::eq(self.chunk, chunk) {
-                    self.flush();
-                    self.chunk = chunk;
-                }
-                self.pieces += 1;
+        if let Some(chunk) = unsafe { produced.release() } {
+            if !std::ptr::eq(self.chunk, chunk) {
+                self.flush();
+                self.chunk = chunk;
             }
+            self.pieces += 1;
         }
     }
 
@@ -243,9 +285,4 @@ impl Drop for GivingBack {
     fn drop(&mut self) {
         self.flush();
     }
-}
-
-/// The address of a message as a record's number.
-pub(crate) fn number(held: *mut Held) -> u64 {
-    held.cast::<c_void>() as u64
 }

@@ -23,8 +23,8 @@ use crate::{
     error::code_of,
     interceptors::kind,
     list::List,
-    message::Held,
     op::wants,
+    produced::Produced,
     report::Reports,
     time::deadline,
     topic::Topic,
@@ -40,7 +40,7 @@ pub(super) enum Core {
 #[derive(Debug)]
 pub(crate) struct Producing {
     pub(crate) topic: ottla::Topic,
-    /// Each message has a `Held`.
+    /// Each record's number is its [`Produced`].
     pub(crate) has_messages: bool,
     /// A message with more bytes than this is refused anyway: nothing is copied before.
     pub(crate) max_bytes: usize,
@@ -288,11 +288,8 @@ fn application_partitioner(
         let counted = topic.as_ref().map(Weak::upgrade);
         let (topic, msg_opaque) = match &counted {
             Some(topic) => (topic.as_ref().map_or(ptr::null(), Arc::as_ptr), choice.opaque as *mut c_void),
-            // SAFETY: the number is the address of the message's `Held`, which lives until its report.
-            None => match unsafe { (choice.opaque as *const Held).as_ref() } {
-                Some(held) => (held.message.rkt, held.message.private),
-                None => (ptr::null(), ptr::null_mut()),
-            },
+            // SAFETY: the number is the message's, which lives until its report.
+            None => unsafe { Produced::of_number(choice.opaque).topic_and_opaque() },
         };
         let key = choice.key.unwrap_or_default();
         let at = if choice.key.is_some() { key.as_ptr().cast() } else { ptr::null() };

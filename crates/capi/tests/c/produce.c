@@ -3,6 +3,7 @@
 
 static int reports;
 static char mine[] = "my own";
+static char large[20000];
 
 static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque) {
         rd_kafka_headers_t *headers;
@@ -32,7 +33,30 @@ static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void 
                 CHECK(rd_kafka_header_get_last(headers, "h", &value, &size) == 0 && size == 2 &&
                       !memcmp(value, "v2", 2));
                 break;
+        case 5: /* Nothing at all. */
+                CHECK(!message->payload && message->len == 0 && !message->key && message->key_len == 0);
+                break;
+        case 6: /* Empty, which is not nothing. */
+                CHECK(message->payload && message->len == 0 && message->key && message->key_len == 0);
+                break;
+        case 7: /* A large payload, and a key behind it. */
+                CHECK(message->len == sizeof(large) && !memcmp(message->payload, large, sizeof(large)));
+                CHECK(message->key_len == 3 && !memcmp(message->key, "key", 3));
+                break;
+        case 8: /* It gets headers now: they go with it. */
+                headers = rd_kafka_headers_new(1);
+                rd_kafka_header_add(headers, "late", -1, "v", 1);
+                rd_kafka_message_set_headers((rd_kafka_message_t *)message, headers);
+                headers = NULL;
+                CHECK(rd_kafka_message_headers(message, &headers) == 0 && rd_kafka_header_cnt(headers) == 1);
+                /* A report's message is not the application's. */
+                rd_kafka_message_destroy((rd_kafka_message_t *)message);
+                CHECK(message->len == 4 && !memcmp(message->payload, "late", 4));
+                break;
         }
+        CHECK(rd_kafka_message_latency(message) >= 0 && rd_kafka_message_latency(message) < WITHIN(60000) * 1000L);
+        CHECK(rd_kafka_message_timestamp(message, &kind) > 0 && kind == RD_KAFKA_TIMESTAMP_CREATE_TIME);
+        CHECK(!strcmp(rd_kafka_topic_name(message->rkt), "produce") && message->partition >= 0);
         reports++;
 }
 
@@ -48,6 +72,16 @@ static rd_kafka_t *producer(const char *brokers, int events) {
         return start(RD_KAFKA_PRODUCER, conf);
 }
 
+/* A message of each kind that the library keeps in its own way. */
+static void produce_each(rd_kafka_topic_t *topic) {
+        CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, NULL, 0, NULL, 0, (void *)5) == 0);
+        CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, "", 0, "", 0, (void *)6) == 0);
+        CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, large, sizeof(large), "key", 3, (void *)7) == 0);
+        CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, "late", 4, NULL, 0, (void *)8) == 0);
+        CHECK(rd_kafka_produce(topic, 0, 0, mine, strlen(mine), NULL, 0, (void *)3) == 0);
+        CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, "copy", 4, "k", 1, (void *)1) == 0);
+}
+
 int main(int argc, char **argv) {
         static rd_kafka_message_t many[1100];
         rd_kafka_message_t messages[10];
@@ -59,8 +93,13 @@ int main(int argc, char **argv) {
 
         if (argc < 2)
                 return 2;
+        memset(large, 'l', sizeof(large));
         rk = producer(argv[1], 0);
         topic = rd_kafka_topic_new(rk, "produce", NULL);
+        produce_each(topic);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(reports == 6);
+        reports = 0;
         CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, "copy", 4, "k", 1, (void *)1) == 0);
         CHECK(rd_kafka_produce(topic, 1, RD_KAFKA_MSG_F_FREE, strdup("free"), 4, NULL, 0, (void *)2) == 0);
         CHECK(rd_kafka_produce(topic, 2, 0, mine, strlen(mine), NULL, 0, (void *)3) == 0);
@@ -117,16 +156,26 @@ int main(int argc, char **argv) {
         rk = producer(argv[1], 1);
         queue = rd_kafka_queue_get_main(rk);
         topic = rd_kafka_topic_new(rk, "produce", NULL);
-        for (i = 0; i < 100; i++)
+        for (i = 0; i < 94; i++)
                 CHECK(rd_kafka_produce(topic, i % 4, RD_KAFKA_MSG_F_COPY, "copy", 4, "k", 1, (void *)1) == 0);
+        produce_each(topic);
         while (reports < 100) {
                 rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE);
-                const rd_kafka_message_t *message;
+                const rd_kafka_message_t *message, *shown[100];
+                rd_kafka_message_t was[100];
+                int count = 0;
                 CHECK(event && rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR);
                 if (!event)
                         break;
-                while ((message = rd_kafka_event_message_next(event)))
+                while (count < 100 && (message = rd_kafka_event_message_next(event))) {
                         on_delivery(rk, message, &reports);
+                        was[count] = *message;
+                        shown[count++] = message;
+                }
+                /* They stay where they are until the event goes. */
+                for (i = 0; i < count; i++)
+                        CHECK(was[i].payload == shown[i]->payload && was[i].offset == shown[i]->offset &&
+                              was[i]._private == shown[i]->_private);
                 rd_kafka_event_destroy(event);
         }
         CHECK(reports == 100);
