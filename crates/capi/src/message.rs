@@ -227,6 +227,7 @@ impl Held {
     }
 
     /// Frees what the message owns, but not its own memory.
+    #[inline]
     pub(crate) fn release_parts(&mut self) {
         if !self.headers.is_null() {
             // SAFETY: NULL, or a list that belongs to the message.
@@ -239,6 +240,7 @@ impl Held {
         }
     }
 
+    #[inline]
     pub(crate) fn owner(&self) -> Owner {
         self.home.owner()
     }

@@ -66,7 +66,7 @@ impl Topic {
         let interceptors = client.interceptors();
         let mut headers = message.headers;
         if interceptors.has(kind::SEND | kind::ACKNOWLEDGEMENT)
-            && let Some(held) = produced.whole()
+            && let Some(held) = produced.held()
         {
             if interceptors.has(kind::SEND) {
                 client.intercept_message(kind::SEND, held.cast());
@@ -102,7 +102,7 @@ impl Topic {
             }
             // SAFETY: the message was not taken, and nobody else has it.
             Err(code) => unsafe {
-                if let Some(held) = produced.whole() {
+                if let Some(held) = produced.held() {
                     (*held).message.err = code;
                     if interceptors.has(kind::ACKNOWLEDGEMENT) {
                         client.intercept_message(kind::ACKNOWLEDGEMENT, held.cast());
@@ -175,7 +175,7 @@ impl Topic {
     /// # Safety
     ///
     /// As for [`Topic::produce`].
-    #[inline]
+    #[inline(always)]
     unsafe fn keep(
         &self,
         message: &Message,
@@ -183,7 +183,7 @@ impl Topic {
         moment: Moment,
     ) -> Result<Produced, c_int> {
         if !producing.has_messages {
-            return Ok(Produced::None);
+            return Ok(Produced::NONE);
         }
         // SAFETY: as the caller says.
         let (payload, key) = unsafe { message.bytes() };
@@ -201,10 +201,10 @@ impl Topic {
         if is_plain
             && let Some(plain) = Plain::keep(self, message.opaque, timestamp, moment.micros(), payload, key)
         {
-            return Ok(Produced::Plain(plain));
+            return Ok(Produced::plain(plain));
         }
         // SAFETY: as the caller says.
-        Ok(Produced::Whole(unsafe { self.hold(message, timestamp, moment, payload, key) }))
+        Ok(Produced::whole(unsafe { self.hold(message, timestamp, moment, payload, key) }))
     }
 
     /// The same of a message that is not plain.
@@ -212,6 +212,7 @@ impl Topic {
     /// # Safety
     ///
     /// As for [`Topic::produce`].
+    #[inline(never)]
     unsafe fn hold(
         &self,
         message: &Message,
@@ -323,7 +324,7 @@ impl Message {
 unsafe fn take_back(produced: Produced, headers: *mut Headers) {
     // SAFETY: as the caller says.
     unsafe {
-        if let Some(held) = produced.whole() {
+        if let Some(held) = produced.held() {
             if std::ptr::eq((*held).header_list(), headers) {
                 Headers::give_back(headers);
                 (*held).replace_header_list(std::ptr::null_mut());

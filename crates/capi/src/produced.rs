@@ -16,9 +16,13 @@ use crate::{
     topic::Topic,
 };
 
-/// A produced message, or none if nobody will be told of it.
+/// A produced message as its record's number, or none if nobody will be told of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Produced {
+pub(crate) struct Produced(u64);
+
+/// The same to be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
     None,
     Plain(*mut Plain),
     Whole(*mut Held),
@@ -43,41 +47,54 @@ const _: () = assert!(size_of::<Plain>() == 40 && align_of::<Plain>() > Produced
 const _: () = assert!(align_of::<Held>() > Produced::PLAIN as usize);
 
 impl Produced {
+    pub(crate) const NONE: Self = Self(0);
     /// In the number of a plain message.
     const PLAIN: u64 = 1;
 
+    #[inline]
+    pub(crate) fn plain(plain: *mut Plain) -> Self {
+        Self(plain.cast::<c_void>() as u64 | Self::PLAIN)
+    }
+
+    #[inline]
+    pub(crate) fn whole(held: *mut Held) -> Self {
+        Self(held.cast::<c_void>() as u64)
+    }
+
     /// The record's number.
     #[inline]
-    pub(crate) fn number(self) -> u64 {
-        match self {
-            Self::None => 0,
-            Self::Plain(plain) => plain.cast::<c_void>() as u64 | Self::PLAIN,
-            Self::Whole(held) => held.cast::<c_void>() as u64,
-        }
+    pub(crate) const fn number(self) -> u64 {
+        self.0
     }
 
     /// The message with this number.
     #[inline]
-    pub(crate) fn of_number(number: u64) -> Self {
-        if number & Self::PLAIN != 0 {
-            Self::Plain((number & !Self::PLAIN) as *mut Plain)
-        } else if number == 0 {
-            Self::None
-        } else {
-            Self::Whole(number as *mut Held)
-        }
+    pub(crate) const fn of_number(number: u64) -> Self {
+        Self(number)
     }
 
     #[inline]
     pub(crate) const fn is_none(self) -> bool {
-        matches!(self, Self::None)
+        self.0 == 0
+    }
+
+    #[inline]
+    pub(crate) const fn kind(self) -> Kind {
+        if self.0 & Self::PLAIN != 0 {
+            Kind::Plain((self.0 & !Self::PLAIN) as *mut Plain)
+        } else if self.0 == 0 {
+            Kind::None
+        } else {
+            Kind::Whole(self.0 as *mut Held)
+        }
     }
 
     /// The message as it is shown before it was sent, if it is whole.
-    pub(crate) const fn whole(self) -> Option<*mut Held> {
-        match self {
-            Self::Whole(held) => Some(held),
-            Self::None | Self::Plain(_) => None,
+    #[inline]
+    pub(crate) const fn held(self) -> Option<*mut Held> {
+        match self.kind() {
+            Kind::Whole(held) => Some(held),
+            Kind::None | Kind::Plain(_) => None,
         }
     }
 
@@ -89,10 +106,10 @@ impl Produced {
     pub(crate) unsafe fn topic_and_opaque(self) -> (*const Topic, *mut c_void) {
         // SAFETY: as the caller says.
         unsafe {
-            match self {
-                Self::None => (ptr::null(), ptr::null_mut()),
-                Self::Plain(plain) => ((*plain).topic, (*plain).opaque),
-                Self::Whole(held) => ((*held).message.rkt, (*held).message.private),
+            match self.kind() {
+                Kind::None => (ptr::null(), ptr::null_mut()),
+                Kind::Plain(plain) => ((*plain).topic, (*plain).opaque),
+                Kind::Whole(held) => ((*held).message.rkt, (*held).message.private),
             }
         }
     }
@@ -106,10 +123,10 @@ impl Produced {
     pub(crate) unsafe fn release(self) -> Option<*mut Chunk> {
         // SAFETY: as the caller says.
         unsafe {
-            match self {
-                Self::None => None,
-                Self::Plain(plain) => Some(arena::chunk_of(plain.cast(), (*plain).size())),
-                Self::Whole(held) => {
+            match self.kind() {
+                Kind::None => None,
+                Kind::Plain(plain) => Some(arena::chunk_of(plain.cast(), (*plain).size())),
+                Kind::Whole(held) => {
                     (*held).release_parts();
                     match (*held).owner() {
                         Owner::Arena(chunk) => Some(chunk),
@@ -141,7 +158,7 @@ impl Plain {
     const FLAG_BITS: u32 = 2;
 
     /// A message in the arena with copies of its payload and key; `None` if these are too large.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn keep(
         topic: &Topic,
         opaque: *mut c_void,
@@ -213,11 +230,10 @@ mod tests {
 
     #[test]
     fn a_message_is_known_by_its_number() {
-        let (plain, held) = (ptr::without_provenance_mut(4096), ptr::without_provenance_mut(4096));
-        assert!(Produced::of_number(Produced::None.number()).is_none());
-        assert!(
-            matches!(Produced::of_number(Produced::Plain(plain).number()), Produced::Plain(it) if it == plain)
-        );
-        assert_eq!(Produced::of_number(Produced::Whole(held).number()).whole(), Some(held));
+        let (plain, held) = (ptr::without_provenance_mut(4096), ptr::without_provenance_mut(8192));
+        let again = |produced: Produced| Produced::of_number(produced.number()).kind();
+        assert_eq!(again(Produced::NONE), Kind::None);
+        assert_eq!(again(Produced::plain(plain)), Kind::Plain(plain));
+        assert_eq!(again(Produced::whole(held)), Kind::Whole(held));
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     interceptors::kind,
     message::Held,
     op::Op,
-    produced::Produced,
+    produced::{Kind, Produced},
     queue::{self, Queue},
     types::{OFFSET_INVALID, rd_kafka_message_t},
 };
@@ -52,6 +52,17 @@ pub(crate) struct Delivery {
     known_at: i64,
     /// What an event shows of plain messages. C keeps pointers to them until the event is destroyed.
     shown_plain: ShownPlain,
+}
+
+/// What has become of a batch, for each of its messages.
+struct Fate {
+    code: i32,
+    partition: i32,
+    broker_id: i32,
+    base_offset: Option<i64>,
+    log_append_time: Option<i64>,
+    status: u8,
+    known_at: i64,
 }
 
 #[derive(Debug, Default)]
@@ -105,12 +116,12 @@ impl DeliverySink for Reports {
             shown_plain: ShownPlain::default(),
         };
         if let Some(client) = self.witness.as_ref().and_then(Weak::upgrade) {
-            let mut place = 0;
+            let (mut place, fate) = (0, delivery.fate());
             while let Some(produced) = delivery.message(place) {
                 // Where there are interceptors, messages are whole.
-                if let Some(held) = produced.whole() {
+                if let Some(held) = produced.held() {
                     // SAFETY: nobody else has the message.
-                    delivery.tell(unsafe { &mut *held }, place);
+                    fate.tell(unsafe { &mut *held }, place);
                     client.intercept_message(kind::ACKNOWLEDGEMENT, held.cast());
                 }
                 place += 1;
@@ -139,24 +150,19 @@ impl Delivery {
         (self.has_messages && !produced.is_none()).then_some(produced)
     }
 
-    /// Writes into a message what has become of it.
-    #[inline]
-    fn tell(&self, message: &mut Held, place: usize) {
-        message.message.err = self.code;
-        message.message.partition = self.batch.partition();
-        message.broker_id = self.batch.broker_id().unwrap_or(-1);
-        message.message.offset = self.batch.base_offset().map_or(OFFSET_INVALID, |base| base + place as i64);
-        if let Some(time) = self.batch.log_append_time() {
-            message.timestamp = time;
-            message.timestamp_kind = 2;
-        }
-        message.status = match self.batch.status() {
-            PersistenceStatus::NotPersisted => 0,
-            PersistenceStatus::PossiblyPersisted => 1,
-            PersistenceStatus::Persisted => 2,
-        };
-        if !std::mem::replace(&mut message.is_reported, true) && message.latency() >= 0 {
-            message.set_latency((self.known_at - message.latency()).max(0));
+    fn fate(&self) -> Fate {
+        Fate {
+            code: self.code,
+            partition: self.batch.partition(),
+            broker_id: self.batch.broker_id().unwrap_or(-1),
+            base_offset: self.batch.base_offset(),
+            log_append_time: self.batch.log_append_time(),
+            status: match self.batch.status() {
+                PersistenceStatus::NotPersisted => 0,
+                PersistenceStatus::PossiblyPersisted => 1,
+                PersistenceStatus::Persisted => 2,
+            },
+            known_at: self.known_at,
         }
     }
 
@@ -182,16 +188,16 @@ impl Delivery {
 
     fn serve(&mut self, client: &Client, mut each: impl FnMut(*mut Held)) -> bool {
         let mut giving_back = GivingBack { chunk: std::ptr::null_mut(), pieces: 0 };
-        let mut made = MaybeUninit::uninit();
+        let (mut made, fate) = (MaybeUninit::uninit(), self.fate());
         while let Some(produced) = self.message(self.disposed) {
-            let held = match produced {
+            let held = match produced.kind() {
                 // SAFETY: nobody else has the message until it is disposed of.
-                Produced::Plain(plain) => made.write(unsafe { Held::of_plain(plain) }),
+                Kind::Plain(plain) => made.write(unsafe { Held::of_plain(plain) }),
                 // SAFETY: as above.
-                Produced::Whole(held) => unsafe { &mut *held },
-                Produced::None => break,
+                Kind::Whole(held) => unsafe { &mut *held },
+                Kind::None => break,
             };
-            self.tell(held, self.disposed);
+            fate.tell(held, self.disposed);
             let held = std::ptr::from_mut(held);
             each(held);
             self.disposed += 1;
@@ -214,26 +220,45 @@ impl Delivery {
     /// The next message of an event.
     pub(crate) fn next(&mut self) -> *const rd_kafka_message_t {
         let place = self.shown;
-        let held = match self.message(place) {
-            Some(Produced::Plain(plain)) => {
+        let held = match self.message(place).map(Produced::kind) {
+            Some(Kind::Plain(plain)) => {
                 // There is room for all from the start: what is shown stays where it is.
                 self.shown_plain.0.reserve_exact(self.len() - self.shown_plain.0.len());
                 // SAFETY: the message lives as long as the reports.
                 let mut held = unsafe { Held::of_plain(plain) };
-                self.tell(&mut held, place);
+                self.fate().tell(&mut held, place);
                 self.shown_plain.0.push(held);
                 // SAFETY: it was just pushed. No reference to the others is made: C has pointers to them.
                 unsafe { self.shown_plain.0.as_mut_ptr().add(self.shown_plain.0.len() - 1) }
             }
-            Some(Produced::Whole(held)) => {
+            Some(Kind::Whole(held)) => {
                 // SAFETY: nobody else has the message.
-                self.tell(unsafe { &mut *held }, place);
+                self.fate().tell(unsafe { &mut *held }, place);
                 held
             }
-            Some(Produced::None) | None => return std::ptr::null(),
+            Some(Kind::None) | None => return std::ptr::null(),
         };
         self.shown += 1;
         held.cast_const().cast()
+    }
+}
+
+impl Fate {
+    /// Writes it into a message.
+    #[inline]
+    fn tell(&self, message: &mut Held, place: usize) {
+        message.message.err = self.code;
+        message.message.partition = self.partition;
+        message.broker_id = self.broker_id;
+        message.message.offset = self.base_offset.map_or(OFFSET_INVALID, |base| base + place as i64);
+        if let Some(time) = self.log_append_time {
+            message.timestamp = time;
+            message.timestamp_kind = 2;
+        }
+        message.status = self.status;
+        if !std::mem::replace(&mut message.is_reported, true) && message.latency() >= 0 {
+            message.set_latency((self.known_at - message.latency()).max(0));
+        }
     }
 }
 
