@@ -26,6 +26,7 @@ public class EmbeddedBrokerCheck {
             }
             checkGroup(admin, "java-lz4", "java-group", Map.of("heartbeat.interval.ms", 200, "session.timeout.ms", 6000));
             checkGroup(admin, "java-lz4", "java-consumer-group", Map.of("group.protocol", "consumer"));
+            checkShareGroup(admin, "java-lz4");
             checkAdmin(admin);
         }
         System.out.println("the Java client agrees");
@@ -106,6 +107,52 @@ public class EmbeddedBrokerCheck {
         var committed = admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get();
         same(committed.size(), PARTITIONS, "the partitions with a committed offset");
         admin.deleteConsumerGroups(List.of(group)).all().get();
+    }
+
+    /** Two members of a share group: what they release comes again, everything else once. */
+    static void checkShareGroup(Admin admin, String topic) throws Exception {
+        String group = "java-share";
+        var resource = new ConfigResource(ConfigResource.Type.GROUP, group);
+        var earliest = new AlterConfigOp(new ConfigEntry("share.auto.offset.reset", "earliest"), AlterConfigOp.OpType.SET);
+        admin.incrementalAlterConfigs(Map.of(resource, List.of(earliest))).all().get();
+        Map<String, Object> settings = Map.of("bootstrap.servers", servers, "group.id", group,
+            "share.acknowledgement.mode", "explicit", "max.poll.records", 100);
+        Map<String, Integer> deliveries = new HashMap<>();
+        int released = 0;
+        int accepted = 0;
+        try (var first = new KafkaShareConsumer<>(settings, new StringDeserializer(), new StringDeserializer());
+             var second = new KafkaShareConsumer<>(settings, new StringDeserializer(), new StringDeserializer())) {
+            first.subscribe(List.of(topic));
+            second.subscribe(List.of(topic));
+            long end = System.currentTimeMillis() + 60_000;
+            while (System.currentTimeMillis() < end && accepted < RECORDS) {
+                for (var consumer : List.of(first, second)) {
+                    for (var record : consumer.poll(Duration.ofMillis(100))) {
+                        int times = deliveries.merge(record.partition() + "/" + record.offset(), 1, Integer::sum);
+                        // A member may give back what it has not handed over, so there can be more.
+                        same(record.deliveryCount().get() >= times, true, "deliveries are counted");
+                        boolean again = times == 1 && record.offset() % 10 == 0;
+                        consumer.acknowledge(record, again ? AcknowledgeType.RELEASE : AcknowledgeType.ACCEPT);
+                        released += again ? 1 : 0;
+                        accepted += again ? 0 : 1;
+                    }
+                    consumer.commitSync().values().forEach(error -> same(error, Optional.empty(), "an acknowledgement"));
+                }
+            }
+        }
+        same(accepted, RECORDS, "the records that a share group accepted");
+        same(released, RECORDS / 10, "the records that it released first");
+        var description = admin.describeShareGroups(List.of(group)).all().get().get(group);
+        same(description.members().size(), 0, "the members that are left");
+        var offsets = admin.listShareGroupOffsets(Map.of(group, new ListShareGroupOffsetsSpec()))
+            .partitionsToOffsetInfo(group).get();
+        same(offsets.size(), PARTITIONS, "the share group's partitions");
+        for (var offset : offsets.values()) {
+            same(offset.startOffset(), (long) RECORDS / PARTITIONS, "the share group's offset");
+        }
+        var listed = admin.listGroups(ListGroupsOptions.forShareGroups()).all().get().stream().map(GroupListing::groupId);
+        same(listed.anyMatch(group::equals), true, "the share group is listed");
+        admin.deleteShareGroups(List.of(group)).all().get();
     }
 
     static void checkAdmin(Admin admin) throws Exception {

@@ -43,7 +43,7 @@ run_java() {
     -cp "$OTTLA_KAFKA_JARS/*" "$@"
 }
 
-echo "== Java client: every codec, offsets, admin, groups"
+echo "== Java client: every codec, offsets, admin, groups, share groups"
 run_java "$here/EmbeddedBrokerCheck.java" "$servers"
 
 echo "== Kafka's tools: topics, producer-perf, consumer-perf, get-offsets, groups"
@@ -64,6 +64,17 @@ awk -F: -v n=$records '{ s += $3 } END { print "offsets add up to " s; exit s !=
 run_java org.apache.kafka.tools.consumer.group.ConsumerGroupCommand --bootstrap-server "$servers" --describe \
   --group perf > "$work/group" 2>&1
 awk -v n=$records '$1 == "perf" { s += $4 } END { print "committed offsets add up to " s; exit s != n }' "$work/group"
+
+echo "== Kafka's tools: share groups"
+run_java kafka.admin.ConfigCommand --bootstrap-server "$servers" --alter --group share \
+  --add-config share.auto.offset.reset=earliest
+run_java org.apache.kafka.tools.consumer.ConsoleShareConsumer --bootstrap-server "$servers" --topic perf --group share \
+  --max-messages $records --timeout-ms 60000 > "$work/shared" 2> "$work/shared.errors"
+[ "$(wc -l < "$work/shared")" = $records ] || { wc -l "$work/shared"; cat "$work/shared.errors"; exit 1; }
+run_java org.apache.kafka.tools.consumer.group.ShareGroupCommand --bootstrap-server "$servers" --describe \
+  --group share > "$work/group" 2>&1
+awk -v n=$records '$1 == "share" { s += $4; lag += $5 } END { print "start offsets add up to " s; exit s != n || lag != 0 }' \
+  "$work/group"
 
 echo "== librdkafka: every codec, idempotence, admin, groups"
 python=python3
