@@ -158,6 +158,8 @@ mutants! {
     FetchWithoutWait,
     /// lookups of offsets are repeated at once
     LookupWithoutBackoff,
+    /// a purge misses partitions that are on their way to another leader
+    PurgeNotMoving,
     /// records that are purged in flight have no report
     PurgeUnreported,
     /// what is purged counts as not written, though it was sent

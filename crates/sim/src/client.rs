@@ -40,6 +40,8 @@ pub struct Client {
     pub events: Arc<EventQueue>,
     /// Commands to the cluster's owner.
     pub commands: Arc<CommandQueue>,
+    /// It was told to close.
+    pub closing: bool,
     /// Nothing of it runs any more.
     pub closed: bool,
     woken: Woken,
@@ -83,6 +85,7 @@ impl Client {
             parts,
             events,
             commands,
+            closing: false,
             closed: false,
             woken,
             timers: BTreeMap::new(),

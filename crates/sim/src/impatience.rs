@@ -24,6 +24,8 @@ pub struct Impatience {
     pub purges: u64,
     /// It flushes in one of so many steps; 0 is never.
     pub flushes: u64,
+    /// It purges when a partition begins to move to another leader, once in so many cases; 0 is never.
+    pub purges_moves: u64,
     /// It waits so long for a flush.
     pub flush_patience: Duration,
     /// It closes in one of so many steps; 0 is never.
@@ -44,6 +46,8 @@ pub struct Application {
     purges: Vec<PurgeUnderWay>,
     flush: Option<Flush>,
     closing: Closing,
+    /// How many records had been sent in the last step.
+    sent: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +89,7 @@ impl Impatience {
     pub const NONE: Self = Self {
         slow_threads: 1,
         purges: 0,
+        purges_moves: 0,
         flushes: 0,
         flush_patience: Duration::ZERO,
         closes: 0,
@@ -105,6 +110,7 @@ impl Impatience {
             flush_patience: Duration::from_millis(pick(&[0, 100, 1_000, 10_000])),
             closes: pick(&[200, 1_000, 0, 0]),
             close_patience: Duration::from_millis(pick(&[0, 100, 1_000, 10_000])),
+            purges_moves: pick(&[0, 0, 1, 10]),
         }
     }
 }
@@ -121,6 +127,7 @@ impl Application {
             purges: Vec::new(),
             flush: None,
             closing: Closing::Open,
+            sent: 0,
         }
     }
 
@@ -133,13 +140,23 @@ impl Application {
 
     /// Looks at what it waits for, and begins something new where it `may`.
     pub fn step(&mut self, producer: &mut Producer, world: &mut World, may: bool) -> Result<(), Broken> {
+        self.take_purges(producer, world);
         self.check_purges(producer, world)?;
         self.check_flush(producer, world)?;
         self.check_close(producer, world)?;
         if may && self.closing == Closing::Open {
             self.begin(producer, world);
         }
+        self.sent = producer.sent;
         Ok(())
+    }
+
+    /// Purges that came when partitions moved, after the last step, and before anything was sent behind that.
+    fn take_purges(&mut self, producer: &mut Producer, world: &mut World) {
+        for (_, at) in world.purged.extract_if(.., |(client, _)| *client == producer.client) {
+            producer.purged = Purge::ALL;
+            self.purges.push(PurgeUnderWay { at, what: Purge::ALL, sent: self.sent });
+        }
     }
 
     fn begin(&mut self, producer: &mut Producer, world: &mut World) {
@@ -172,7 +189,7 @@ impl Application {
 
     fn check_purges(&mut self, producer: &Producer, world: &World) -> Result<(), Broken> {
         while let Some(purge) = self.purges.first().copied()
-            && is_over(world, producer.client, purge.at)
+            && is_over(world, producer.client, purge.at, Duration::ZERO)
         {
             self.purges.remove(0);
             let name = format!("producer {}, {PROMPT:?} after its purge", producer.number);
@@ -250,6 +267,7 @@ impl Application {
                 world.trace.note(world.now, format_args!("producer {} lets go", producer.number));
                 producer.shared.close(None);
                 producer.goal = producer.sent;
+                world.clients[producer.client].closing = true;
                 world.clients[producer.client].commands.push(Command::Close);
                 self.closing = Closing::Ending(world.now);
             }
@@ -257,7 +275,7 @@ impl Application {
                 let client = &world.clients[producer.client];
                 let name = format!("producer {}", producer.number);
                 if !client.closed {
-                    if is_over(world, producer.client, since) {
+                    if is_over(world, producer.client, since, Duration::ZERO) {
                         let what = format!("{name} is not closed {PROMPT:?} after it was to let go");
                         return Err(Broken::new("liveness", what));
                     }
@@ -276,8 +294,8 @@ impl Application {
     }
 }
 
-/// True if a client has had the time to carry out what it was told then.
-pub fn is_over(world: &World, client: usize, then: Instant) -> bool {
+/// True if a client has had the time to carry out what it was told then, and may take so long.
+pub fn is_over(world: &World, client: usize, then: Instant, patience: Duration) -> bool {
     let awake = world.awake_at(client).map_or(then, |at| then.max(at));
-    awake + PROMPT <= world.now
+    awake + patience + PROMPT <= world.now
 }

@@ -14,6 +14,7 @@ use ottla_core::{
 use ottla_protocol::compress::Compression;
 
 use crate::{
+    curiosity::Curiosity,
     faults::{FIRST_KINDS, KINDS, SECOND_KINDS},
     impatience::Impatience,
     network::NetworkKnobs,
@@ -63,6 +64,8 @@ pub struct Knobs {
     pub replication_lag: Duration,
     /// What producers' applications do besides sending.
     pub impatience: Impatience,
+    /// What applications ask beside the traffic.
+    pub curiosity: Curiosity,
     /// The network.
     pub network: NetworkKnobs,
     /// The producers' settings.
@@ -113,6 +116,7 @@ impl Knobs {
             knobs.make_doubtful(&mut rng);
         }
         knobs.impatience = Impatience::from_seed(seed);
+        knobs.curiosity = Curiosity::from_seed(seed);
         knobs
     }
 
@@ -263,6 +267,7 @@ impl Knobs {
             lossy: rng.chance(1, 3),
             replication_lag: millis(pick(&mut rng, &[0, 0, 5, 100])),
             impatience: Impatience::NONE,
+            curiosity: Curiosity::NONE,
             network: NetworkKnobs {
                 latency: Duration::from_micros(pick(&mut rng, &[20, 500, 5_000, 100_000])),
                 jitter: Duration::from_micros(pick(&mut rng, &[0, 50, 2_000, 50_000])),

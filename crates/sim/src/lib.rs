@@ -7,16 +7,17 @@
 //!                                          ├─ the embedded cluster, as it is
 //!                                          ├─ workload and faults
 //!                                          └─ trace, whose hash is the same for the same seed
-//!   checkers: delivery, consume, accounting, wire, busy, liveness, determinism
+//!   checkers: delivery, consume, answers, accounting, wire, busy, liveness, determinism
 //! ```
 //!
 //! A run has two phases: first faults, in which nothing may go wrong; then everything heals, and all work must finish
-//! within a bounded virtual time. Read [`swarm`], [`knobs`], [`faults`], [`workload`], [`impatience`], [`reader`], [`world`],
+//! within a bounded virtual time. Read [`swarm`], [`knobs`], [`faults`], [`workload`], [`impatience`], [`curiosity`], [`reader`], [`world`],
 //! [`network`], [`client`], [`checkers`].
 #![forbid(unsafe_code)]
 
 pub mod checkers;
 pub mod client;
+pub mod curiosity;
 pub mod faults;
 pub mod impatience;
 pub mod knobs;

@@ -18,6 +18,7 @@ use ottla_embedded_broker::{Cluster, ClusterOptions};
 use crate::{
     checkers::{Broken, accounting, consume, delivery, log::Log, wire::Limits},
     client::Client,
+    curiosity::Asker,
     faults::{self, Heal},
     impatience::Application,
     knobs::Knobs,
@@ -61,6 +62,7 @@ struct Run<'a> {
     world: World,
     producers: Vec<Producer>,
     applications: Vec<Application>,
+    askers: Vec<Asker>,
     readers: Vec<Reader>,
     start: Instant,
     heals: Vec<(Instant, Heal)>,
@@ -75,7 +77,19 @@ impl<'a> Run<'a> {
         let application =
             |producer: &Producer| Application::new(knobs.impatience, knobs.seed, producer.number);
         let applications = producers.iter().map(application).collect();
-        Self { knobs, rng, start: world.now, world, producers, applications, readers, heals: Vec::new() }
+        let clients = 0..world.clients.len();
+        let askers = clients.map(|client| Asker::new(knobs.curiosity, knobs.seed, client)).collect();
+        Self {
+            knobs,
+            rng,
+            start: world.now,
+            world,
+            producers,
+            applications,
+            askers,
+            readers,
+            heals: Vec::new(),
+        }
     }
 
     fn go(&mut self) -> Result<(), Broken> {
@@ -179,6 +193,7 @@ impl<'a> Run<'a> {
             if self.producers.iter().all(|p| p.is_done() && p.shared.budget.messages() == 0)
                 && self.readers.iter().all(|reader| reader.is_done(&mut self.world.cluster))
                 && self.applications.iter().all(Application::is_idle)
+                && self.askers.iter().all(Asker::is_idle)
             {
                 return Ok(());
             }
@@ -195,10 +210,13 @@ impl<'a> Run<'a> {
         Err(Broken::new("liveness", self.unfinished(patience)))
     }
 
-    /// What the producers' applications do besides sending; where they `may`, they begin something new.
+    /// What applications do besides sending and reading; where they `may`, they begin something new.
     fn step_applications(&mut self, may: bool) -> Result<(), Broken> {
         let mut pairs = self.applications.iter_mut().zip(&mut self.producers);
-        pairs.try_for_each(|(application, producer)| application.step(producer, &mut self.world, may))
+        pairs.try_for_each(|(application, producer)| application.step(producer, &mut self.world, may))?;
+        let knobs = self.knobs;
+        let mut askers = self.askers.iter_mut();
+        askers.try_for_each(|asker| asker.step(&mut self.world, &knobs.topics, knobs.brokers, may))
     }
 
     /// How long everything may take after it healed.
@@ -290,6 +308,7 @@ fn world(knobs: &Knobs, keep_trace: bool, rng: &mut Rng) -> World {
     }
     let mut world = World::new(cluster, knobs.network.clone(), rng.fork(), keep_trace);
     world.slow_threads = knobs.impatience.slow_threads;
+    world.purges_moves = knobs.impatience.purges_moves;
     world
 }
 

@@ -10,7 +10,14 @@ use std::{
     time::Duration,
 };
 
-use ottla_core::{broker::BrokerOutput, cluster::ClusterOutput, machine::Instant, mail::BrokerKey, rng::Rng};
+use ottla_core::{
+    broker::BrokerOutput,
+    cluster::{ClusterOutput, command::Command},
+    machine::Instant,
+    mail::{BrokerKey, ToBroker},
+    produce::sender::Purge,
+    rng::Rng,
+};
 use ottla_embedded_broker::{BrokerId, Cluster, ConnectionId, Output};
 
 use crate::{
@@ -50,6 +57,10 @@ pub struct World {
     pub partitioned: BTreeSet<(usize, BrokerId)>,
     /// So many of 50 times a thread takes up to 3 ms to notice something, else up to 20 us.
     pub slow_threads: u64,
+    /// Whoever is told to give a partition back is purged of everything at that moment, once in so many cases; 0 is never.
+    pub purges_moves: u64,
+    /// Clients that were purged for that, and when.
+    pub purged: Vec<(usize, Instant)>,
     /// What is said on the links.
     pub wire: Wire,
     /// What others than producers did to logs.
@@ -146,6 +157,8 @@ impl World {
             wall_skew_ms: 0,
             partitioned: BTreeSet::new(),
             slow_threads: 1,
+            purges_moves: 0,
+            purged: Vec::new(),
             wire: Wire::default(),
             history: History::default(),
             broken: None,
@@ -362,6 +375,14 @@ impl World {
         match (mail, from, to) {
             (Mail::ToBroker(mail), _, Owner::Broker(key)) => {
                 self.trace.note(now, format_args!("{client} to {key:?}: {}", name_of(&mail)));
+                if matches!(mail, ToBroker::ReleaseProducer { .. })
+                    && self.purges_moves > 0
+                    && self.rng.chance(1, self.purges_moves)
+                {
+                    self.trace.note(now, format_args!("{client} is purged in this moment"));
+                    state.commands.push(Command::Purge(Purge::ALL));
+                    self.purged.push((client, now));
+                }
                 if let Some(core) = state.brokers.get_mut(&key) {
                     core.handle_mail(now, mail);
                 }

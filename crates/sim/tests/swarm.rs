@@ -109,6 +109,10 @@ fn applications_purge_flush_and_close_in_some_story() {
         "has waited enough",
         "lets go",
         "is closed",
+        "is purged in this moment",
+        "is asked for offsets",
+        "is asked for the cluster",
+        "is asked for statistics",
     ];
     let mut impatient = (1..).map(Knobs::from_seed).filter(|knobs| knobs.impatience != Impatience::NONE);
     while !missing.is_empty() {

@@ -319,7 +319,8 @@ impl Placements {
         if let Some(count) = vanished(&place, metadata) {
             fail_vanished(&mut partition, count, &self.shared);
         }
-        if partition.purges != self.purges {
+        let missed = partition.purges != self.purges;
+        if missed && !self.shared.settings.mutation.is(Mutant::PurgeNotMoving) {
             // Its broker's owner let go of it before it was told of the purge.
             partition.purges = self.purges;
             let error = |_: &PartitionProducer| Error::new(ErrorKind::PurgedFromQueue, ON_ITS_WAY);

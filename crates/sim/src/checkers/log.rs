@@ -27,6 +27,7 @@ pub struct History {
     /// Lost with a topic or with a replica that had more; other records may stand at their offsets now.
     lost: BTreeMap<(u32, i32), BTreeMap<i64, Vec<Logged>>>,
     changes: Vec<Change>,
+    counts: BTreeMap<(u32, i32), u64>,
 }
 
 /// What readers of a partition have to know.
@@ -45,7 +46,7 @@ impl History {
         let records = read_partition(cluster, topic, index, partition).unwrap_or_default();
         self.deleted.entry((index, partition)).or_default().extend(records.range(..start));
         cluster.control().delete_records(topic, partition, start);
-        self.changes.push(Change::Start(index, partition, start));
+        self.note(index, partition, Change::Start(index, partition, start));
     }
 
     /// Loses a partition's records from `end` on.
@@ -74,12 +75,22 @@ impl History {
         std::mem::take(&mut self.changes)
     }
 
+    /// How often a partition was changed.
+    pub fn changes_of(&self, index: u32, partition: i32) -> u64 {
+        self.counts.get(&(index, partition)).copied().unwrap_or_default()
+    }
+
+    fn note(&mut self, index: u32, partition: i32, change: Change) {
+        self.changes.push(change);
+        *self.counts.entry((index, partition)).or_default() += 1;
+    }
+
     fn lose(&mut self, index: u32, partition: i32, records: BTreeMap<i64, Logged>) {
         let lost = self.lost.entry((index, partition)).or_default();
         for (offset, record) in records {
             lost.entry(offset).or_default().push(record);
         }
-        self.changes.push(Change::Cut(index, partition));
+        self.note(index, partition, Change::Cut(index, partition));
     }
 }
 
