@@ -145,23 +145,48 @@ impl Held {
     #[inline]
     pub(crate) unsafe fn of_plain(plain: *mut Plain) -> Self {
         // SAFETY: as the caller says.
-        let ([(payload, len), (key, key_len)], plain) = unsafe { (Plain::parts(plain), &*plain) };
+        let (parts, plain) = unsafe { (Plain::parts(plain), &*plain) };
+        Self::made(plain.topic, parts, plain.opaque, plain.timestamp, plain.called_at())
+    }
+
+    /// A message of which nothing else is kept, to be looked at while its payload and key are there.
+    pub(crate) fn of_record(
+        topic: *const Topic,
+        payload: Option<&[u8]>,
+        key: Option<&[u8]>,
+        opaque: *mut c_void,
+    ) -> Self {
+        let part = |bytes: Option<&[u8]>| {
+            bytes.map_or((ptr::null_mut(), 0), |bytes| (bytes.as_ptr().cast_mut().cast(), bytes.len()))
+        };
+        Self::made(topic, [part(payload), part(key)], opaque, -1, -1)
+    }
+
+    /// A produced message that belongs to whoever shows it.
+    #[inline(always)]
+    fn made(
+        topic: *const Topic,
+        [(payload, len), (key, key_len)]: [(*mut c_void, usize); 2],
+        opaque: *mut c_void,
+        timestamp: i64,
+        called_at: i64,
+    ) -> Self {
         Self {
             message: rd_kafka_message_t {
                 err: 0,
-                rkt: plain.topic,
+                rkt: topic,
                 partition: -1,
                 payload,
                 len,
                 key,
                 key_len,
                 offset: crate::types::OFFSET_INVALID,
-                private: plain.opaque,
+                private: opaque,
             },
-            timestamp: plain.timestamp,
+            timestamp,
             home: Home::GONE,
             headers: ptr::null_mut(),
-            detail: Detail::Latency(Micros(plain.called_at())),
+            detail: Detail::Latency(Micros(called_at)),
             leader_epoch: -1,
             broker_id: -1,
             timestamp_kind: TIMESTAMP_CREATE_TIME,

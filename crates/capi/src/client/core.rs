@@ -23,12 +23,13 @@ use crate::{
     error::code_of,
     interceptors::kind,
     list::List,
+    message::Held,
     op::wants,
-    produced::Produced,
+    produced::{Kind, Produced},
     report::Reports,
     time::deadline,
     topic::Topic,
-    types::{OFFSET_INVALID, event_type, rd_kafka_message_t},
+    types::event_type,
 };
 
 pub(super) enum Core {
@@ -306,31 +307,25 @@ fn application_order(compare: MsgOrderCmp, has_messages: bool, topic: &Topic) ->
         let topic = if has_messages { None } else { client.upgrade() };
         let topic = topic.and_then(|client| client.topic_if_any(&name));
         let [one, other] = [one, other].map(|record| {
-            // SAFETY: the number is the address of the message's `Held`, which lives until its report and is nobody else's.
-            let held = if has_messages { unsafe { (record.opaque as *mut Held).as_mut() } } else { None };
-            let view = |bytes: Option<&[u8]>| {
-                bytes.map_or((ptr::null_mut(), 0), |bytes| (bytes.as_ptr().cast_mut().cast(), bytes.len()))
+            let kind = if has_messages { Produced::of_number(record.opaque).kind() } else { Kind::None };
+            let mut held = match kind {
+                // SAFETY: the message lives until its report.
+                Kind::Plain(plain) => unsafe { Held::of_plain(plain) },
+                Kind::Whole(held) => {
+                    // SAFETY: as above, and it is nobody else's.
+                    unsafe { (*held).message.partition = record.partition };
+                    return (Some(held.cast_const()), None);
+                }
+                Kind::None => {
+                    let rkt = topic.as_ref().map_or(ptr::null(), Arc::as_ptr);
+                    Held::of_record(rkt, record.value, record.key, record.opaque as *mut c_void)
+                }
             };
-            let ((payload, len), (key, key_len)) = (view(record.value), view(record.key));
-            let shown = rd_kafka_message_t {
-                err: code::NO_ERROR,
-                rkt: topic.as_ref().map_or(ptr::null(), Arc::as_ptr),
-                partition: record.partition,
-                payload,
-                len,
-                key,
-                key_len,
-                offset: OFFSET_INVALID,
-                private: if has_messages { ptr::null_mut() } else { record.opaque as *mut c_void },
-            };
-            let kept = held.map(|held| {
-                held.message.partition = record.partition;
-                ptr::from_ref(&held.message)
-            });
-            (kept, shown)
+            held.message.partition = record.partition;
+            (None, Some(held))
         });
-        let place = |(kept, shown): &(Option<*const rd_kafka_message_t>, rd_kafka_message_t)| {
-            kept.unwrap_or(ptr::from_ref(shown))
+        let place = |(kept, shown): &(Option<*const Held>, Option<Held>)| {
+            kept.or(shown.as_ref().map(ptr::from_ref)).map_or(ptr::null(), <*const Held>::cast)
         };
         // SAFETY: the application's function, with messages that live until it returns.
         unsafe { compare(place(&one), place(&other)) }.cmp(&0)
