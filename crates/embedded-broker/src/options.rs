@@ -91,7 +91,7 @@ pub struct ShareGroupOptions {
     /// How long a member has records for itself (`group.share.record.lock.duration.ms`).
     pub record_lock_duration: Duration,
     /// From the first record that isn't done with, so many are under way at most
-    /// (`group.share.partition.max.record.locks`).
+    /// (`group.share.partition.max.record.locks`). Kafka goes on to the end of the record batch, this cluster does not.
     pub partition_max_record_locks: i32,
     /// Where a group begins in a partition that is new to it (`share.auto.offset.reset`).
     pub auto_offset_reset: ShareOffsetReset,

@@ -371,3 +371,89 @@ impl Cluster {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    fn loads(assigned: &BTreeMap<String, Assignment>) -> Vec<usize> {
+        assigned.values().map(|assignment| assignment.values().map(BTreeSet::len).sum()).collect()
+    }
+
+    fn subscribers(count: usize, topics: &[usize]) -> BTreeMap<String, Subscriber> {
+        let topics: BTreeSet<TopicIndex> = topics.iter().map(|index| TopicIndex(*index)).collect();
+        let subscriber = || Subscriber { topics: topics.clone(), had: Assignment::new() };
+        (0..count).map(|i| (format!("m{i:03}"), subscriber())).collect()
+    }
+
+    #[test]
+    fn members_of_the_same_topics_have_about_as_many_partitions_each() {
+        for (members, partitions, expected) in [
+            (1, 4, vec![4]),
+            (2, 4, vec![2, 2]),
+            (3, 4, vec![2, 1, 1]),
+            (4, 2, vec![1, 1, 1, 1]),
+            (3, 2, vec![2, 1, 1]),
+            (3, 1, vec![1, 1, 1]),
+        ] {
+            let topics = BTreeMap::from([(TopicIndex(0), partitions)]);
+            let mut found = loads(&assign_simply(&topics, &subscribers(members, &[0])));
+            found.sort_by(|a, b| b.cmp(a));
+            assert_eq!(found, expected, "{members} members, {partitions} partitions");
+        }
+        assert_eq!(loads(&assign_simply(&BTreeMap::new(), &subscribers(2, &[0]))), [0, 0]);
+        assert!(assign_simply(&BTreeMap::from([(TopicIndex(0), 3)]), &BTreeMap::new()).is_empty());
+    }
+
+    #[test]
+    fn each_partition_has_a_member_and_each_member_a_partition_whatever_they_subscribe_to_and_had() {
+        let mut random = Random::new(1);
+        for _ in 0..500 {
+            let mut below = |n: u64| usize::try_from(random.next_u64() % n).unwrap();
+            let topics: BTreeMap<TopicIndex, i32> = (0..below(4) + 1)
+                .map(|index| (TopicIndex(index), i32::try_from(below(6) + 1).unwrap()))
+                .collect();
+            let mut members = subscribers(below(12) + 1, &[]);
+            for subscriber in members.values_mut() {
+                subscriber.topics = (0..5).filter(|_| below(2) == 0).map(TopicIndex).collect();
+                for _ in 0..below(6) {
+                    let partition = i32::try_from(below(8)).unwrap();
+                    subscriber.had.entry(TopicIndex(below(5))).or_default().insert(partition);
+                }
+            }
+            let assigned = assign_simply(&topics, &members);
+            for (id, subscriber) in &members {
+                let mut of_topics = assigned[id].iter();
+                assert!(of_topics.all(|(topic, partitions)| {
+                    subscriber.topics.contains(topic) && partitions.iter().all(|p| *p < topics[topic])
+                }));
+                let may_have = subscriber.topics.iter().any(|topic| topics.contains_key(topic));
+                assert_eq!(assigned[id].values().any(|partitions| !partitions.is_empty()), may_have);
+            }
+            for (topic, count) in &topics {
+                let is_wanted = members.values().any(|subscriber| subscriber.topics.contains(topic));
+                for partition in 0..*count {
+                    let has = |a: &Assignment| a.get(topic).is_some_and(|p| p.contains(&partition));
+                    assert_eq!(assigned.values().any(has), is_wanted, "{topic:?} {partition}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn who_has_partitions_keeps_what_is_fair() {
+        let topics = BTreeMap::from([(TopicIndex(0), 6)]);
+        let mut members = subscribers(2, &[0]);
+        let before = assign_simply(&topics, &members);
+        members.append(&mut subscribers(3, &[0]).split_off("m002"));
+        for (id, assignment) in &before {
+            members.get_mut(id).unwrap().had = assignment.clone();
+        }
+        let after = assign_simply(&topics, &members);
+        assert_eq!(loads(&after), [2, 2, 2]);
+        for (id, assignment) in &before {
+            assert!(after[id][&TopicIndex(0)].is_subset(&assignment[&TopicIndex(0)]));
+        }
+    }
+}

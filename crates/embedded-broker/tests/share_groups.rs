@@ -517,6 +517,18 @@ fn acknowledgements_go_with_a_fetch_and_make_room_for_what_it_brings() {
 }
 
 #[test]
+fn locks_are_limited_also_within_a_batch() {
+    let mut world = world(|options| options.partition_max_record_locks = 3);
+    produce(&mut world, 0, 8);
+    let mut a = Session::new(&mut world, "a");
+    assert_eq!(a.acquired(&mut world), [(0, 2, 1)]);
+    assert_eq!(a.acknowledge(&mut world, &[(1, 2, &[ACCEPT])]), ErrorCode::NONE);
+    assert_eq!(a.acquired(&mut world), [], "the first one is still under way");
+    assert_eq!(a.acknowledge(&mut world, &[(0, 0, &[ACCEPT])]), ErrorCode::NONE);
+    assert_eq!(a.acquired(&mut world), [(3, 5, 1)]);
+}
+
+#[test]
 fn whole_batches_are_acquired_beyond_the_most_records_unless_the_limit_is_strict() {
     let mut world = world(|_| ());
     for _ in 0..2 {
