@@ -218,6 +218,9 @@ fn partitions_are_revoked_and_given_up_before_another_member_gets_them() {
     assert_eq!(group.beat("a", 2, &[0, 1, 2, 3]), (2, None));
     assert_eq!(group.told(&short("a", 2)), (2, None), "who says nothing may still have them");
     assert_eq!(group.beat("a", 2, &[0, 1, 3]), (2, None), "one is not given up");
+    let described = group.describe().members.remove(0);
+    assert_eq!(described.assignment.topic_partitions[0].partitions, [0, 1, 2, 3], "until then it has them");
+    assert_eq!(described.target_assignment.topic_partitions[0].partitions, [0, 1]);
     assert_eq!(group.told(&short("b", 3)), (3, None));
     assert_eq!(group.beat("a", 2, &[0, 1]), (3, None));
     assert_eq!(group.told(&short("b", 3)), (3, Some(vec![2, 3])));
@@ -437,6 +440,7 @@ fn a_regular_expression_has_to_match_whole_names_also_of_topics_that_come_later(
     for wrong in ["a(", "a)(b", "[", "*", "((x{1000}){1000}){1000}"] {
         assert_eq!(group.error(&by_regex(3, wrong)), ErrorCode::INVALID_REGULAR_EXPRESSION, "{wrong}");
     }
+    assert_eq!(group.error(&by_regex(9, "a(")), ErrorCode::FENCED_MEMBER_EPOCH, "first of all: who is it");
     assert_eq!(group.told(&short("a", 3)), (3, None), "what was refused changed nothing");
     let nothing = by_regex(3, "");
     assert_eq!(group.told(&nothing), (3, Some(vec![])), "no longer subscribed to one");
@@ -454,6 +458,11 @@ fn the_assignor_that_most_members_want_assigns() {
     assert_eq!(group.describe().error_code, ErrorCode::GROUP_ID_NOT_FOUND, "who is refused makes no group");
     group.join("b");
     assert_eq!(group.describe().assignor_name, "uniform");
+    let leaves = |assignor: &str| ConsumerGroupHeartbeatRequest {
+        server_assignor: Some(assignor.to_owned()),
+        ..short("b", -1)
+    };
+    assert_eq!(group.error(&leaves("")), ErrorCode::UNSUPPORTED_ASSIGNOR, "also of who leaves");
     group.told(&wants("a", "range"));
     let described = group.describe();
     assert_eq!(described.assignor_name, "range");

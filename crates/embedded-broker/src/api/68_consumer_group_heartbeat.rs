@@ -44,18 +44,17 @@ impl Cluster {
             let message = format!("Group {} is not a consumer group.", body.group_id);
             return Err((ErrorCode::GROUP_ID_NOT_FOUND, message));
         }
+        let assignor = body.server_assignor.as_deref().map(assignor).transpose()?;
         if matches!(body.member_epoch, LEAVES | LEAVES_FOR_A_WHILE) {
             return self.groups.consumer_leave(&body);
         }
         if body.member_id.is_empty() {
             body.member_id = Uuid(self.random.uuid_bytes()).to_string();
         }
-        let assignor = body.server_assignor.as_deref().map(assignor).transpose()?;
-        let topic_regex = match body.subscribed_topic_regex.as_deref() {
-            None => None,
-            Some("") => Some(None),
-            Some(text) => Some(Some(TopicRegex::new(text)?)),
-        };
+        let topic_regex = body.subscribed_topic_regex.as_deref().map(|text| match text {
+            "" => Ok(None),
+            text => TopicRegex::new(text).map(Some),
+        });
         let settings = Settings {
             session_timeout: self.options.group_consumer_session_timeout,
             heartbeat_interval: self.options.group_consumer_heartbeat_interval,
@@ -63,7 +62,7 @@ impl Cluster {
             manual: None,
         };
         let client_id = request.client_id.clone().unwrap_or_default();
-        let heartbeat = Heartbeat { body, client_id, assignor, topic_regex };
+        let heartbeat = Heartbeat { body, client_id, assignor, topic_regex: topic_regex.transpose() };
         self.groups.consumer_heartbeat(self.now, &self.topics, settings, heartbeat)
     }
 }

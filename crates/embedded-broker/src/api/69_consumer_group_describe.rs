@@ -80,7 +80,7 @@ fn describe_member(version: i16, topics: &Topics, id: &str, member: &ConsumerMem
         subscribed_topic_regex: Some(
             member.topic_regex.as_ref().map(|regex| regex.text.clone()).unwrap_or_default(),
         ),
-        assignment: response::Assignment { topic_partitions: named(topics, &member.assigned) },
+        assignment: response::Assignment { topic_partitions: named(topics, &member.owned()) },
         target_assignment: response::TargetAssignment { topic_partitions: named(topics, &member.target) },
         member_type: if version >= 1 { OF_THE_CONSUMER_PROTOCOL } else { -1 },
     }

@@ -59,14 +59,14 @@ pub(crate) struct ConsumerMember {
     pub client_id: String,
     pub topic_names: BTreeSet<String>,
     pub topic_regex: Option<TopicRegex>,
-    /// What it has, or is told to have.
-    pub assigned: Partitions,
     /// What it is to have in the end.
     pub target: Partitions,
     previous_epoch: i32,
     assignor: Option<Assignor>,
     rebalance_timeout: Duration,
     state: MemberState,
+    /// What it is told to have.
+    assigned: Partitions,
     /// What it was told to give up, and still may have.
     revoking: Partitions,
     /// The epochs in which it got what it has.
@@ -113,8 +113,8 @@ pub(crate) struct Heartbeat {
     pub body: ConsumerGroupHeartbeatRequest,
     pub client_id: String,
     pub assignor: Option<Assignor>,
-    /// `Some(None)`: no longer subscribed to one.
-    pub topic_regex: Option<Option<TopicRegex>>,
+    /// `Some(None)`: no longer subscribed to one. A wrong one is refused only to who is in the right epoch.
+    pub topic_regex: Result<Option<Option<TopicRegex>>, Refusal>,
 }
 
 impl TopicRegex {
@@ -160,11 +160,19 @@ impl ConsumerGroup {
                     || heartbeat.body.subscribed_topic_regex.is_some())
                 && heartbeat.body.topic_partitions.is_some());
         self.check_size(&heartbeat.body, settings.max_size)?;
-        self.admit(&heartbeat.body)?;
-        let body = &heartbeat.body;
+        let Heartbeat { body, client_id, assignor, topic_regex } = heartbeat;
+        let topic_regex = if joins {
+            // Who joins may take another one's place: then it is too late to refuse.
+            let regex = topic_regex?;
+            self.admit(&body)?;
+            regex
+        } else {
+            self.admit(&body)?;
+            topic_regex?
+        };
         let member_id = body.member_id.clone();
         let member = self.members.entry(member_id.clone()).or_insert_with(ConsumerMember::new);
-        let subscribes_anew = member.update(&heartbeat);
+        let subscribes_anew = member.update(&body, client_id, assignor, topic_regex);
         member.expires = now + settings.session_timeout;
         if let Some(instance_id) = &body.instance_id {
             self.instances.insert(instance_id.clone(), member_id.clone());
@@ -501,6 +509,15 @@ impl ConsumerGroup {
 }
 
 impl ConsumerMember {
+    /// What it has, also if it was told to give that up.
+    pub fn owned(&self) -> Partitions {
+        let mut owned = self.assigned.clone();
+        for (topic, partitions) in &self.revoking {
+            owned.entry(*topic).or_default().extend(partitions);
+        }
+        owned
+    }
+
     fn new() -> Self {
         Self {
             epoch: 0,
@@ -523,9 +540,14 @@ impl ConsumerMember {
     }
 
     /// Takes over what the heartbeat says; true if the member subscribes to something else than before.
-    fn update(&mut self, heartbeat: &Heartbeat) -> bool {
-        let body = &heartbeat.body;
-        self.client_id.clone_from(&heartbeat.client_id);
+    fn update(
+        &mut self,
+        body: &ConsumerGroupHeartbeatRequest,
+        client_id: String,
+        assignor: Option<Assignor>,
+        topic_regex: Option<Option<TopicRegex>>,
+    ) -> bool {
+        self.client_id = client_id;
         if body.instance_id.is_some() {
             self.instance_id.clone_from(&body.instance_id);
         }
@@ -535,17 +557,17 @@ impl ConsumerMember {
         if let Ok(timeout) = u64::try_from(body.rebalance_timeout_ms) {
             self.rebalance_timeout = Duration::from_millis(timeout);
         }
-        self.assignor = heartbeat.assignor.or(self.assignor);
+        self.assignor = assignor.or(self.assignor);
         let mut changed = false;
         if let Some(names) = &body.subscribed_topic_names {
             let names = names.iter().cloned().collect();
             changed = self.topic_names != names;
             self.topic_names = names;
         }
-        if let Some(regex) = &heartbeat.topic_regex {
+        if let Some(regex) = topic_regex {
             let text = |regex: &Option<TopicRegex>| regex.as_ref().map(|regex| regex.text.clone());
-            changed |= text(&self.topic_regex) != text(regex);
-            self.topic_regex.clone_from(regex);
+            changed |= text(&self.topic_regex) != text(&regex);
+            self.topic_regex = regex;
         }
         changed
     }
@@ -585,10 +607,10 @@ impl ConsumerMember {
     }
 
     fn note_since_when(&mut self) {
-        let all = [&self.assigned, &self.revoking].into_iter().flatten();
-        let all = all.flat_map(|(topic, partitions)| partitions.iter().map(|partition| (*topic, *partition)));
+        let owned = self.owned().into_iter();
+        let owned = owned.flat_map(|(topic, partitions)| partitions.into_iter().map(move |p| (topic, p)));
         let before = std::mem::take(&mut self.has_since);
-        self.has_since = all.map(|key| (key, before.get(&key).copied().unwrap_or(self.epoch))).collect();
+        self.has_since = owned.map(|key| (key, before.get(&key).copied().unwrap_or(self.epoch))).collect();
     }
 
     fn subscribed(&self, topics: &Topics) -> BTreeSet<Uuid> {
