@@ -5,6 +5,9 @@
 //! and has the target's epoch when it has given up what is no longer its own: first it is told what it may keep, and only
 //! when its heartbeat says that it owns nothing else it gets what is new, as far as others have given that up.
 //!
+//! Unlike Kafka, a regular expression is applied at once, where Kafka answers first and has found the topics by a later
+//! heartbeat, and assignments are computed as soon as they are needed (`group.consumer.assignment.interval.ms=0`).
+//!
 //! ```text
 //!  heartbeat ─► who is it (join, fence) ─► subscriptions, topics ─► target ─► reconcile ─► answer
 //! ```
