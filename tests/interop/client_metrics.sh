@@ -1,6 +1,7 @@
-# Kafka's own clients push their metrics (KIP-714) to embedded brokers that ask for them.
+# Kafka's own clients push their metrics (KIP-714) to embedded brokers that ask for them, and so they do if Kafka's own tool says
+# who is to push what.
 source "$(dirname "$0")/../support.bash"
-embedded_brokers --client-metrics org.apache.kafka. --client-metrics-interval 300 --topic metrics:1
+embedded_brokers --client-metrics org.apache.kafka.producer. --client-metrics-interval 300 --topic metrics:1
 
 # pushed CLIENT METRIC [MORE]: waits for a push of a client with a value of this metric; its first line ends with MORE.
 pushed() {
@@ -23,6 +24,11 @@ pushed() {
   fail "$(cat "$work/errors")"
 cat "$work/pushed"
 pushed console-producer org.apache.kafka.producer. ", its last"
+client_metrics() {
+  kafka org.apache.kafka.tools.ClientMetricsCommand --bootstrap-server "$OTTLA_BOOTSTRAP" "$@" 2>&1
+}
+client_metrics --alter --name consumers --metrics org.apache.kafka.consumer. --match client_id=console-consumer
+equal "the subscriptions" "consumers" "$(client_metrics --list)"
 kafka org.apache.kafka.tools.consumer.ConsoleConsumer --bootstrap-server "$OTTLA_BOOTSTRAP" --topic metrics --from-beginning \
   --timeout-ms 5000 > "$work/read" 2> "$work/errors" || fail "$(cat "$work/errors")"
 equal "what was read" "a line" "$(cat "$work/read")"

@@ -278,6 +278,13 @@ impl Cluster {
         }
     }
 
+    /// Where the client of a connection is: some of Kafka's rules look at it.
+    pub fn set_peer(&mut self, connection: ConnectionId, peer: std::net::SocketAddr) {
+        if let Some(state) = self.connections.get_mut(&connection) {
+            state.peer = Some(peer);
+        }
+    }
+
     /// The client closed the connection, or it broke.
     pub fn handle_closed(&mut self, now: Instant, connection: ConnectionId) {
         self.advance(now);

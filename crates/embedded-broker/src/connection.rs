@@ -1,6 +1,6 @@
 //! One client's connection to one broker.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, net::SocketAddr};
 
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode, header::ResponseHeader, time::Instant};
 
@@ -37,6 +37,8 @@ pub(crate) struct Connection {
     pub ready: bool,
     /// The client's name and version, as its ApiVersions request said.
     pub software: Option<(String, String)>,
+    /// Where the client is, if the driver said.
+    pub peer: Option<SocketAddr>,
 }
 
 /// A request whose answer has to wait.
@@ -88,6 +90,7 @@ impl Connection {
             held: false,
             ready: false,
             software: None,
+            peer: None,
         }
     }
 

@@ -323,8 +323,9 @@ impl EventLoop {
     fn accept(&mut self, broker: BrokerId, cluster: &mut Cluster) {
         let Some(listener) = self.listeners.get(&broker) else { return };
         // Any error ends this round: the ones that matter (no descriptors left) pass only with time.
-        while let Ok((mut stream, _)) = listener.accept() {
+        while let Ok((mut stream, peer)) = listener.accept() {
             let Some(id) = cluster.open(self.now(), broker) else { continue };
+            cluster.set_peer(id, peer);
             let token = Token(FIRST_CONNECTION + usize::try_from(id.0).unwrap_or(0));
             let _ = stream.set_nodelay(true);
             let interest = Interest::READABLE | Interest::WRITABLE;

@@ -4,13 +4,15 @@
 //! what was pushed is the cluster's ([`Telemetry`]).
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    net::SocketAddr,
     time::Duration,
 };
 
 use ottla_protocol::{compress::Compression, error_code::ErrorCode, time::Instant, uuid::Uuid};
 
 use crate::{
+    api::client_metrics::Subscription,
     connection::ConnectionId,
     options::BrokerId,
     otlp::{self, MetricPoint},
@@ -32,8 +34,11 @@ pub enum ClientTelemetry {
 /// The telemetry of a cluster.
 #[derive(Debug)]
 pub struct Telemetry {
+    /// Of every client.
     requested_metrics: Vec<String>,
     push_interval: Duration,
+    /// Of those clients that they are about.
+    subscriptions: BTreeMap<String, Subscription>,
     /// Counts the changes of what is asked for.
     version: u64,
     pushes: VecDeque<TelemetryPush>,
@@ -88,6 +93,7 @@ impl Default for Telemetry {
         Self {
             requested_metrics: Vec::new(),
             push_interval: DEFAULT_PUSH_INTERVAL,
+            subscriptions: BTreeMap::new(),
             version: 0,
             pushes: VecDeque::new(),
             kept_bytes: 0,
@@ -146,16 +152,67 @@ impl Telemetry {
         }
     }
 
-    /// The subscription of a client instance: another one whenever it is asked for something else.
-    fn subscription_id(&self, client_instance_id: Uuid) -> i32 {
-        let interval = self.push_interval.as_nanos().to_be_bytes();
-        let names = self.requested_metrics.iter().flat_map(|name| [name.as_bytes(), b"\n"]);
+    /// A subscription by its name.
+    pub(crate) fn subscription(&self, name: &str) -> Option<&Subscription> {
+        self.subscriptions.get(name)
+    }
+
+    /// The names of all subscriptions.
+    pub(crate) fn subscription_names(&self) -> impl Iterator<Item = &str> {
+        self.subscriptions.keys().map(String::as_str)
+    }
+
+    /// Makes, replaces or removes a subscription.
+    pub(crate) fn set_subscription(&mut self, name: &str, subscription: Option<Subscription>) {
+        match subscription {
+            Some(subscription) => self.subscriptions.insert(name.to_owned(), subscription),
+            None => self.subscriptions.remove(name),
+        };
+        self.version += 1;
+    }
+
+    /// What a client is asked for: all that somebody wants of it, as often as the most impatient does.
+    fn asked_of(&self, client: &ClientMetadata) -> Asked {
+        let mut metrics: BTreeSet<&str> = self.requested_metrics.iter().map(String::as_str).collect();
+        let mut interval = self.push_interval;
+        for subscription in self.subscriptions.values().filter(|one| one.matches(client)) {
+            metrics.extend(subscription.metrics.iter().map(String::as_str));
+            interval = interval.min(subscription.interval.unwrap_or(DEFAULT_PUSH_INTERVAL));
+        }
+        if metrics.contains("*") {
+            metrics = BTreeSet::from(["*"]);
+        }
+        Asked { metrics: metrics.into_iter().map(str::to_owned).collect(), interval }
+    }
+}
+
+/// What a client is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub metrics: Vec<String>,
+    pub interval: Duration,
+}
+
+impl Asked {
+    /// The number of such a subscription of a client instance: another one whenever it is asked for something else.
+    fn id(&self, client_instance_id: Uuid) -> i32 {
+        let interval = self.interval.as_nanos().to_be_bytes();
+        let names = self.metrics.iter().flat_map(|name| [name.as_bytes(), b"\n"]);
         let parts = names.chain([&interval[..], &client_instance_id.0]);
         let hash = parts
             .flatten()
             .fold(0x811c_9dc5u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
         hash.cast_signed()
     }
+}
+
+/// What is known of a client that asks or pushes.
+#[derive(Clone, Debug)]
+pub(crate) struct ClientMetadata {
+    pub instance_id: Uuid,
+    pub client_id: Option<String>,
+    pub software: Option<(String, String)>,
+    pub address: Option<SocketAddr>,
 }
 
 /// The client instances that a broker knows.
@@ -171,7 +228,7 @@ pub(crate) struct ClientInstance {
     connection: ConnectionId,
     version: u64,
     pub subscription_id: i32,
-    push_interval: Duration,
+    pub asked: Asked,
     last_get: Option<Instant>,
     last_push: Option<Instant>,
     pub last_known_error: ErrorCode,
@@ -186,19 +243,23 @@ impl Clients {
     pub fn instance(
         &mut self,
         telemetry: &Telemetry,
-        id: Uuid,
+        client: &ClientMetadata,
         connection: ConnectionId,
         is_open: impl Fn(ConnectionId) -> bool,
     ) -> &mut ClientInstance {
-        let fresh = || ClientInstance {
-            connection,
-            version: telemetry.version,
-            subscription_id: telemetry.subscription_id(id),
-            push_interval: telemetry.push_interval,
-            last_get: None,
-            last_push: None,
-            last_known_error: ErrorCode::NONE,
-            terminating: false,
+        let id = client.instance_id;
+        let fresh = || {
+            let asked = telemetry.asked_of(client);
+            ClientInstance {
+                connection,
+                version: telemetry.version,
+                subscription_id: asked.id(id),
+                asked,
+                last_get: None,
+                last_push: None,
+                last_known_error: ErrorCode::NONE,
+                terminating: false,
+            }
         };
         if self.instances.len() >= MOST_INSTANCES && !self.instances.contains_key(&id) {
             self.instances.retain(|_, instance| is_open(instance.connection));
@@ -252,7 +313,7 @@ impl ClientInstance {
     }
 
     fn is_time(&self, last: Option<Instant>, now: Instant) -> bool {
-        last.is_none_or(|last| now >= last + self.push_interval)
+        last.is_none_or(|last| now >= last + self.asked.interval)
     }
 }
 
@@ -274,6 +335,10 @@ mod tests {
         }
     }
 
+    fn client(byte: u8) -> ClientMetadata {
+        ClientMetadata { instance_id: Uuid([byte; 16]), client_id: None, software: None, address: None }
+    }
+
     #[test]
     fn the_oldest_pushes_go_when_there_are_too_many_or_too_many_bytes() {
         let mut telemetry = Telemetry::default();
@@ -291,14 +356,17 @@ mod tests {
     #[test]
     fn a_subscription_is_another_one_when_something_else_is_asked_for_and_for_another_client() {
         let mut telemetry = Telemetry::default();
-        let mut ids =
-            vec![telemetry.subscription_id(Uuid([1; 16])), telemetry.subscription_id(Uuid([2; 16]))];
+        let id = |telemetry: &Telemetry, byte| {
+            let client = client(byte);
+            telemetry.asked_of(&client).id(client.instance_id)
+        };
+        let mut ids = vec![id(&telemetry, 1), id(&telemetry, 2)];
         for metrics in [&["a"][..], &["a", "b"], &["ab"]] {
             telemetry.set_requested_metrics(metrics.iter().copied());
-            ids.push(telemetry.subscription_id(Uuid([1; 16])));
+            ids.push(id(&telemetry, 1));
         }
         telemetry.set_push_interval(Duration::from_secs(1));
-        ids.push(telemetry.subscription_id(Uuid([1; 16])));
+        ids.push(id(&telemetry, 1));
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), 6);
@@ -309,18 +377,19 @@ mod tests {
         let telemetry = Telemetry::default();
         let mut clients = Clients::default();
         let id = |i: u32| Uuid((u128::from(i) + 1).to_be_bytes());
+        let client = |i: u32| ClientMetadata { instance_id: id(i), ..client(0) };
         let most = u32::try_from(MOST_INSTANCES).unwrap();
         let (open, closed) = (ConnectionId(1), ConnectionId(2));
         for i in 0..most {
             let connection = if (50..100).contains(&i) { closed } else { open };
-            clients.instance(&telemetry, id(i), connection, |_| true);
+            clients.instance(&telemetry, &client(i), connection, |_| true);
         }
         let is_open = |connection| connection == open;
-        clients.instance(&telemetry, id(most), open, is_open);
+        clients.instance(&telemetry, &client(most), open, is_open);
         let known = |clients: &Clients, i| clients.instances.contains_key(&id(i));
         assert_eq!([49, 50, 99, 100].map(|i| known(&clients, i)), [true, false, false, true]);
         for i in most..most + 50 {
-            clients.instance(&telemetry, id(i), open, is_open);
+            clients.instance(&telemetry, &client(i), open, is_open);
         }
         assert_eq!(clients.instances.len(), MOST_INSTANCES, "all are connected");
     }

@@ -71,6 +71,7 @@ const KAFKA_4_3_1: &[(i16, i16, i16)] = &[
     (60, 0, 2),
     (68, 0, 1),
     (69, 0, 1),
+    (74, 0, 1),
     (75, 0, 0),
     (76, 1, 1),
     (77, 1, 1),
@@ -160,6 +161,7 @@ macro_rules! every_request {
         $act::<incremental_alter_configs::IncrementalAlterConfigsRequest>(0..=1 $(, $argument)?);
         $act::<list_partition_reassignments::ListPartitionReassignmentsRequest>(0..=0 $(, $argument)?);
         $act::<describe_cluster::DescribeClusterRequest>(0..=2 $(, $argument)?);
+        $act::<list_config_resources::ListConfigResourcesRequest>(0..=1 $(, $argument)?);
         $act::<describe_topic_partitions::DescribeTopicPartitionsRequest>(0..=0 $(, $argument)?);
     }};
 }

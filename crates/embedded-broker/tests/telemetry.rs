@@ -13,7 +13,10 @@ use ottla_protocol::{
     compress::{self, Compression},
     generated::{
         api_versions::ApiVersionsRequest,
+        describe_configs::{self, DescribeConfigsRequest},
         get_telemetry_subscriptions::{GetTelemetrySubscriptionsRequest, GetTelemetrySubscriptionsResponse},
+        incremental_alter_configs::{self, IncrementalAlterConfigsRequest},
+        list_config_resources::ListConfigResourcesRequest,
         push_telemetry::PushTelemetryRequest,
     },
     uuid::Uuid,
@@ -285,4 +288,136 @@ fn a_mock_cluster_takes_pushes_of_any_subscription_at_any_time_but_none_that_it_
     let told = get(&mut world, connection, told.client_instance_id);
     assert_eq!((told.subscription_id, told.push_interval_ms), (0, 5));
     assert_eq!(told.requested_metrics, ["*"]);
+}
+
+const CLIENT_METRICS: i8 = 16;
+
+/// Sets (0), deletes (1), appends to (2) an entry of a subscription; answers error and message.
+fn alter(world: &mut World, name: &str, entries: &[(&str, i8, Option<&str>)]) -> (i16, Option<String>) {
+    let connection = world.open(1);
+    let configs =
+        entries.iter().map(|(name, config_operation, value)| incremental_alter_configs::request::Config {
+            name: (*name).to_owned(),
+            config_operation: *config_operation,
+            value: value.map(str::to_owned),
+        });
+    let resource = incremental_alter_configs::request::Resource {
+        resource_type: CLIENT_METRICS,
+        resource_name: name.to_owned(),
+        configs: configs.collect(),
+    };
+    let request = IncrementalAlterConfigsRequest { resources: vec![resource], ..Default::default() };
+    let answer = world.call(connection, 1, &request).responses.remove(0);
+    (answer.error_code.0, answer.error_message)
+}
+
+/// Name, value and source of a subscription's entries.
+fn describe(world: &mut World, name: &str) -> (i16, Vec<(String, String, i8)>) {
+    let connection = world.open(1);
+    let resource = describe_configs::request::Resource {
+        resource_type: CLIENT_METRICS,
+        resource_name: name.to_owned(),
+        configuration_keys: None,
+    };
+    let request = DescribeConfigsRequest { resources: vec![resource], ..Default::default() };
+    let answer = world.call(connection, 4, &request).results.remove(0);
+    let entries = answer.configs.into_iter();
+    let entries = entries.map(|entry| (entry.name, entry.value.unwrap_or_default(), entry.config_source));
+    (answer.error_code.0, entries.collect())
+}
+
+fn list(world: &mut World, version: i16, resource_types: &[i8]) -> (i16, Vec<(String, i8)>) {
+    let connection = world.open(1);
+    let request = ListConfigResourcesRequest { resource_types: resource_types.to_vec() };
+    let answer = world.call(connection, version, &request);
+    let resources = answer.config_resources.into_iter();
+    (answer.error_code.0, resources.map(|one| (one.resource_name, one.resource_type)).collect())
+}
+
+#[test]
+fn subscriptions_are_made_described_listed_and_refused_as_apache_kafka_does() {
+    let mut world = World::new(ClusterOptions { brokers: 1, ..ClusterOptions::default() });
+    let entry = |name: &str, value: &str, source| (name.to_owned(), value.to_owned(), source);
+    let nothing = vec![entry("interval.ms", "300000", 5), entry("match", "", 5), entry("metrics", "", 5)];
+    assert_eq!(list(&mut world, 0, &[]), (0, vec![]));
+    assert_eq!(describe(&mut world, "nobody"), (0, nothing.clone()));
+    assert_eq!(describe(&mut world, ""), (42, vec![]));
+    let set = |name, value| [(name, 0, Some(value))];
+    assert_eq!(
+        alter(&mut world, "", &set("metrics", "*")),
+        (42, Some("Subscription name can't be empty".to_owned()))
+    );
+    let both = [("metrics", 0, Some("org.apache.kafka.producer.")), ("interval.ms", 0, Some("1000"))];
+    assert_eq!(alter(&mut world, "s1", &both), (0, None));
+    assert_eq!(alter(&mut world, "s1", &set("match", "client_id=a.*,client_software_name=b")), (0, None));
+    let expected = vec![
+        entry("interval.ms", "1000", 7),
+        entry("match", "client_id=a.*,client_software_name=b", 7),
+        entry("metrics", "org.apache.kafka.producer.", 7),
+    ];
+    for (name, value, error) in [
+        ("nope", "x", (42, "Unknown client metrics configuration: nope")),
+        (
+            "interval.ms",
+            "99",
+            (42, "Invalid value 99 for interval.ms, interval must be between 100 and 3600000 (1 hour)"),
+        ),
+        (
+            "interval.ms",
+            "3600001",
+            (42, "Invalid value 3600001 for interval.ms, interval must be between 100 and 3600000 (1 hour)"),
+        ),
+        ("interval.ms", "x", (40, "Invalid value x for configuration interval.ms: Not a number of type INT")),
+        ("match", "client_id", (40, "Illegal client matching pattern: client_id")),
+        ("match", "who=a", (40, "Illegal client matching pattern: who=a")),
+        ("match", "client_id=[", (40, "Illegal client matching pattern: client_id=[")),
+    ] {
+        let (code, message) = error;
+        assert_eq!(alter(&mut world, "s1", &set(name, value)), (code, Some(message.to_owned())), "{name}");
+        assert_eq!(describe(&mut world, "s1"), (0, expected.clone()), "{name}={value} changed nothing");
+    }
+    assert_eq!(alter(&mut world, "s1", &[("metrics", 2, Some("a"))]).0, 40, "it can't be appended to");
+    assert_eq!(list(&mut world, 0, &[]), (0, vec![("s1".to_owned(), 16)]));
+    assert_eq!(list(&mut world, 1, &[16]), (0, vec![("s1".to_owned(), 16)]));
+    assert_eq!(list(&mut world, 1, &[2]), (0, vec![]));
+    assert_eq!(list(&mut world, 1, &[4]), (0, vec![("1".to_owned(), 4)]));
+    assert_eq!(list(&mut world, 1, &[]).1.len(), 2);
+    assert_eq!(list(&mut world, 1, &[99]), (35, vec![]));
+    let away = [("metrics", 1, None), ("interval.ms", 1, None), ("match", 1, None)];
+    assert_eq!(alter(&mut world, "s1", &away), (0, None));
+    assert_eq!((list(&mut world, 0, &[]), describe(&mut world, "s1")), ((0, vec![]), (0, nothing)));
+}
+
+#[test]
+fn a_client_is_asked_for_all_that_the_subscriptions_about_it_want_as_often_as_the_most_impatient_does() {
+    let mut world =
+        World::new(ClusterOptions { client_telemetry: ClientTelemetry::Kafka, ..ClusterOptions::default() });
+    let connection = world.open(1);
+    let peer = std::net::SocketAddr::from(([10, 1, 2, 3], 4567));
+    world.cluster.set_peer(connection, peer);
+    let software = ApiVersionsRequest {
+        client_software_name: "ottla".to_owned(),
+        client_software_version: "1.2".to_owned(),
+    };
+    world.call(connection, 3, &software);
+    let mut subscribe = |name: &str, metrics: &str, interval: &str, matching: &str| {
+        let entries =
+            [("metrics", 0, Some(metrics)), ("interval.ms", 0, Some(interval)), ("match", 0, Some(matching))];
+        assert_eq!(alter(&mut world, name, &entries), (0, None), "{name}");
+        let told = get(&mut world, connection, ID);
+        assert_eq!(told.error_code, ErrorCode::NONE);
+        (told.requested_metrics, told.push_interval_ms)
+    };
+    let metrics = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    assert_eq!(subscribe("all", "b., a.", "60000", ""), (metrics(&["a.", "b."]), 60_000));
+    let about_it = format!(
+        "client_id=te.t,client_software_name=ottla,client_software_version=1\\..,client_instance_id={ID}"
+    );
+    assert_eq!(subscribe("it", "c.", "5000", &about_it), (metrics(&["a.", "b.", "c."]), 5000));
+    let others = ["client_id=te", "client_source_address=10\\.1\\.2\\.4", "client_source_port=4568"];
+    for other in others {
+        assert_eq!(subscribe("other", "d.", "100", other).1, 5000, "{other} is somebody else");
+    }
+    let here = "client_source_address=10\\.1\\..*,client_source_port=4567";
+    assert_eq!(subscribe("other", "*,d.", "100", here), (metrics(&["*"]), 100));
 }

@@ -1,4 +1,5 @@
-//! DescribeConfigs (32), versions 1 to 4, of topics (2), brokers (4) and groups (32).
+//! DescribeConfigs (32), versions 1 to 4, of topics (2), brokers (4), subscriptions to clients'
+//! metrics (16) and groups (32).
 
 use std::collections::BTreeMap;
 
@@ -8,6 +9,7 @@ use ottla_protocol::{
 };
 
 use super::{
+    client_metrics::CLIENT_METRICS,
     configs::{ConfigEntry, ConfigSource, broker_configs, topic_configs},
     group_configs::GROUP,
 };
@@ -75,6 +77,7 @@ impl Cluster {
                     Err((ErrorCode::INVALID_REQUEST, message))
                 }
             },
+            CLIENT_METRICS => self.client_metrics_configs(&resource.resource_name),
             GROUP => self.group_configs_of(&resource.resource_name),
             other => Err((ErrorCode::INVALID_REQUEST, format!("Unsupported resource type: {other}"))),
         }

@@ -10,6 +10,7 @@ use ottla_protocol::{
 };
 
 use super::{
+    client_metrics::CLIENT_METRICS,
     configs::{default_of, is_list},
     describe_configs::TOPIC,
     group_configs::GROUP,
@@ -55,8 +56,17 @@ impl Cluster {
             }
             return self.set_group_configs(group, configs, validate_only);
         }
+        if resource.resource_type == CLIENT_METRICS {
+            let name = &resource.resource_name;
+            let mut configs = self.client_metrics_config_map(name);
+            for change in &resource.configs {
+                alter(&mut configs, change)?;
+            }
+            return self.set_client_metrics_configs(name, configs, validate_only);
+        }
         if resource.resource_type != TOPIC {
-            let message = "Only the configuration of topics and groups can be changed.".to_owned();
+            let message =
+                "Only the configuration of topics, groups and client metrics can be changed.".to_owned();
             return Err((ErrorCode::INVALID_REQUEST, message));
         }
         let unknown = || {

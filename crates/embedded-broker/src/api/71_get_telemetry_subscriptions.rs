@@ -47,17 +47,20 @@ impl Cluster {
             return answer;
         }
         instance.last_known_error = answer.error_code;
-        answer.subscription_id = if is_mock { 0 } else { instance.subscription_id };
+        let (subscription_id, mut asked) = (instance.subscription_id, instance.asked.clone());
+        if is_mock {
+            asked.metrics = self.telemetry.requested_metrics().to_vec();
+        }
+        answer.subscription_id = if is_mock { 0 } else { subscription_id };
         answer.client_instance_id = client_instance_id;
         answer.accepted_compression_types = ACCEPTED.map(|codec| codec.id().cast_signed()).to_vec();
-        answer.push_interval_ms =
-            i32::try_from(self.telemetry.push_interval().as_millis()).unwrap_or(i32::MAX);
+        answer.push_interval_ms = i32::try_from(asked.interval.as_millis()).unwrap_or(i32::MAX);
         answer.telemetry_max_bytes = match is_mock {
             true => MOCK_MAX_BYTES,
             false => i32::try_from(TELEMETRY_MAX_BYTES).unwrap_or(i32::MAX),
         };
         answer.delta_temporality = true;
-        answer.requested_metrics = self.telemetry.requested_metrics().to_vec();
+        answer.requested_metrics = asked.metrics;
         answer
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     cluster::Cluster,
     connection::Request,
     otlp,
-    telemetry::{ClientInstance, ClientTelemetry, TelemetryPush},
+    telemetry::{ClientInstance, ClientMetadata, ClientTelemetry, TelemetryPush},
 };
 
 /// Ids that no client has: Kafka's reserved ones.
@@ -65,8 +65,13 @@ impl Cluster {
     /// The client instance, as the broker that was asked knows it.
     pub(crate) fn client_instance(&mut self, request: &Request, id: Uuid) -> &mut ClientInstance {
         let open = self.connections_of(Some(request.broker));
+        let state = self.connection_mut(request.connection);
+        let (software, address) = state.map_or((None, None), |state| (state.software.clone(), state.peer));
+        let client =
+            ClientMetadata { instance_id: id, client_id: request.client_id.clone(), software, address };
         let clients = self.telemetry_clients.entry(request.broker).or_default();
-        clients.instance(&self.telemetry, id, request.connection, |connection| open.contains(&connection))
+        clients
+            .instance(&self.telemetry, &client, request.connection, |connection| open.contains(&connection))
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) enum ConfigSource {
     Topic = 1,
     StaticBroker = 4,
     Default = 5,
+    ClientMetrics = 7,
     Group = 8,
 }
 

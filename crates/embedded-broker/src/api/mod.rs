@@ -21,6 +21,7 @@ pub(crate) mod alter_configs;
 pub(crate) mod alter_share_group_offsets;
 #[path = "18_api_versions.rs"]
 pub(crate) mod api_versions;
+pub(crate) mod client_metrics;
 pub(crate) mod configs;
 #[path = "69_consumer_group_describe.rs"]
 pub(crate) mod consumer_group_describe;
@@ -66,6 +67,8 @@ pub(crate) mod init_producer_id;
 pub(crate) mod join_group;
 #[path = "13_leave_group.rs"]
 pub(crate) mod leave_group;
+#[path = "74_list_config_resources.rs"]
+pub(crate) mod list_config_resources;
 #[path = "16_list_groups.rs"]
 pub(crate) mod list_groups;
 #[path = "02_list_offsets.rs"]
@@ -128,6 +131,7 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::ConsumerGroupDescribe, 0, 1),
     (ApiKey::GetTelemetrySubscriptions, 0, 0),
     (ApiKey::PushTelemetry, 0, 0),
+    (ApiKey::ListConfigResources, 0, 1),
     (ApiKey::DescribeTopicPartitions, 0, 0),
     (ApiKey::ShareGroupHeartbeat, 1, 1),
     (ApiKey::ShareGroupDescribe, 1, 1),
@@ -212,6 +216,7 @@ impl Cluster {
             ApiKey::GetTelemetrySubscriptions => {
                 self.respond(request, body, Self::get_telemetry_subscriptions)?
             }
+            ApiKey::ListConfigResources => self.respond(request, body, Self::list_config_resources)?,
             ApiKey::PushTelemetry => self.respond(request, body, Self::push_telemetry)?,
             ApiKey::DescribeTopicPartitions => {
                 self.respond(request, body, Self::describe_topic_partitions)?
