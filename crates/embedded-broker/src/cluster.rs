@@ -288,8 +288,8 @@ impl Cluster {
     /// The client closed the connection, or it broke.
     pub fn handle_closed(&mut self, now: Instant, connection: ConnectionId) {
         self.advance(now);
-        self.connections.remove(&connection);
-        if self.end_share_sessions_of(connection) {
+        let gone = self.connections.remove(&connection);
+        if gone.is_some_and(|gone| self.end_share_sessions_of(gone.broker, connection)) {
             self.run();
         }
     }
@@ -406,9 +406,9 @@ impl Cluster {
 
     /// Closes at once; answers that are late are never sent.
     pub(crate) fn close(&mut self, connection: ConnectionId, reason: &'static str) {
-        if self.connections.remove(&connection).is_some() {
+        if let Some(closed) = self.connections.remove(&connection) {
             self.emit(Output::Close { connection, reason });
-            self.end_share_sessions_of(connection);
+            self.end_share_sessions_of(closed.broker, connection);
         }
     }
 

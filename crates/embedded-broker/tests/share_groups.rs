@@ -932,6 +932,34 @@ fn topics_that_are_gone_and_faults_are_told_per_partition() {
 }
 
 #[test]
+fn errors_can_be_injected_into_every_request_as_a_whole() {
+    let mut world = world(|_| ());
+    produce(&mut world, 0, 1);
+    for api in [ApiKey::ShareGroupHeartbeat, ApiKey::ShareFetch, ApiKey::ShareAcknowledge] {
+        let fault = Fault::new(FaultAction::Error(ErrorCode::NOT_COORDINATOR)).api(api).times(1);
+        world.cluster.control().inject(fault);
+    }
+    let failed = heartbeat(&mut world, "a", 0, Some(&["t"]));
+    assert_eq!((failed.error_code, failed.member_epoch), (ErrorCode::NOT_COORDINATOR, 0));
+    assert_eq!(heartbeat(&mut world, "a", 0, Some(&["t"])).member_epoch, 1);
+    let mut a = Session::new(&mut world, "a");
+    let request = a.request(&[0], 0, &[]);
+    assert_eq!(a.call(&mut world, &request).error_code, ErrorCode::NOT_COORDINATOR);
+    assert_eq!(
+        fetched(&a.call(&mut world, &request), 0).acquired,
+        [(0, 0, 1)],
+        "no session was opened before"
+    );
+    let refused = a.acknowledge_in(&mut world, 1, false, &[(0, 0, &[ACCEPT])]);
+    assert_eq!((refused.error_code, refused.responses.len()), (ErrorCode::NOT_COORDINATOR, 0));
+    assert_eq!(
+        a.acknowledge(&mut world, &[(0, 0, &[ACCEPT])]),
+        ErrorCode::NONE,
+        "and it is in the same epoch still"
+    );
+}
+
+#[test]
 fn a_name_is_one_groups_only() {
     let mut world = world(|_| ());
     heartbeat(&mut world, "a", 0, Some(&["t"]));

@@ -135,15 +135,11 @@ impl Cluster {
     }
 
     /// Ends the share sessions of a connection that is gone; false if it had none.
-    pub(crate) fn end_share_sessions_of(&mut self, connection: ConnectionId) -> bool {
-        let brokers = self.brokers.iter();
-        let gone: Vec<_> = brokers
-            .flat_map(|(id, broker)| {
-                broker.share_sessions.of_connection(connection).into_iter().map(|key| (*id, key))
-            })
-            .collect();
-        for (broker, key) in &gone {
-            self.end_share_session(*broker, key);
+    pub(crate) fn end_share_sessions_of(&mut self, broker: BrokerId, connection: ConnectionId) -> bool {
+        let Some(state) = self.brokers.get(&broker) else { return false };
+        let gone = state.share_sessions.of_connection(connection);
+        for key in &gone {
+            self.end_share_session(broker, key);
         }
         !gone.is_empty()
     }
