@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ottla_protocol::{api::ApiKey, primitive::EncodeError};
+use ottla_protocol::{api::ApiKey, primitive::EncodeError, uuid::Uuid};
 
 use crate::{
     broker::connection::Response,
@@ -95,6 +95,8 @@ pub enum ToCluster {
     LeaderHint(LeaderHint),
     /// A broker does not lead what it was thought to lead.
     RefreshMetadata(Arc<str>),
+    /// A broker does not know a topic by this id.
+    UnknownTopicId(Arc<str>, Uuid),
     /// The receiving half's mail.
     Fetch(crate::fetch::FetchReply),
 }

@@ -229,6 +229,11 @@ mod found {
     }
 
     #[test]
+    fn a_topic_made_anew_whose_new_id_nobody_tells_is_not_asked_for_by_its_old_one_for_ever() {
+        assert_eq!(run(&Knobs::from_seed(3657), false).broken, None, "cargo xtask sim 3657");
+    }
+
+    #[test]
     fn a_broker_that_answers_small_requests_one_by_one_is_given_the_time() {
         let seed = 1_795_284_587_345_974_218;
         assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");

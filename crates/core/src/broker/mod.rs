@@ -360,6 +360,9 @@ impl BrokerCore {
                     SenderOutput::RefreshMetadata(topic) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::RefreshMetadata(topic)));
                     }
+                    SenderOutput::UnknownTopicId(topic, id) => {
+                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::UnknownTopicId(topic, id)));
+                    }
                     SenderOutput::LeaderHint(hint) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::LeaderHint(hint)));
                     }
@@ -394,6 +397,9 @@ impl BrokerCore {
                     }
                     FetcherOutput::RefreshMetadata(topic) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::RefreshMetadata(topic)));
+                    }
+                    FetcherOutput::UnknownTopicId(topic, id) => {
+                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::UnknownTopicId(topic, id)));
                     }
                     FetcherOutput::Throttled(millis) => {
                         self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Throttled(millis)));

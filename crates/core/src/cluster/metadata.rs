@@ -44,6 +44,10 @@ pub struct TopicMetadata {
     pub id: Uuid,
     /// Ids that topics of this name had before, newest last. An answer with one of them is out of date.
     pub former_ids: Vec<Uuid>,
+    /// A broker did not know the id since the newest answer.
+    pub doubted: bool,
+    /// How many answers in a row told no id, and the id was doubted before each.
+    pub answers_in_doubt: u8,
     /// The newest answer says that there is no such topic.
     pub gone: bool,
     /// True for the cluster's own topics.
@@ -178,13 +182,19 @@ enum Identity {
 /// So many ids of deleted topics are remembered per name.
 const FORMER_IDS: usize = 8;
 
-/// So many answers in a row that tell an older epoch are believed: without ids nothing else shows that a topic was made
+/// So many answers in a row that tell an older epoch are believed, or that tell no id for one that no broker knows any more: without ids nothing else shows that a topic was made
 /// anew before anybody noticed that it was gone. A broker that is behind for so long does no harm either: whom it names says
 /// who leads now.
 const CREDIBLE_ANSWERS: u8 = 10;
 
 impl TopicMetadata {
-    fn identify(&self, answer: &Topic) -> Identity {
+    fn identify(&mut self, answer: &Topic) -> Identity {
+        let in_doubt = std::mem::take(&mut self.doubted) && answer.topic_id.is_zero();
+        self.answers_in_doubt = if in_doubt { self.answers_in_doubt + 1 } else { 0 };
+        if self.answers_in_doubt >= CREDIBLE_ANSWERS {
+            self.answers_in_doubt = 0;
+            return Identity::Recreated;
+        }
         if answer.topic_id.is_zero() || self.id.is_zero() {
             // Without two ids to compare only a topic that was gone in between and whose epochs start again must be another one.
             let starts_again = answer.partitions.len() < self.partitions.len()
@@ -213,6 +223,13 @@ impl Node {
 }
 
 impl Metadata {
+    /// A broker does not know a topic by its id: either it is behind, or the topic was made anew.
+    pub fn doubt_id(&mut self, topic: &str, id: Uuid) {
+        if let Some(known) = self.topics.get_mut(topic).filter(|known| known.id == id && !id.is_zero()) {
+            known.doubted = true;
+        }
+    }
+
     /// Takes in a hint if it names a newer leader than is known, at an address that is known.
     pub fn apply_hint(&mut self, hint: &LeaderHint) -> HintVerdict {
         let index = usize::try_from(hint.partition).unwrap_or(usize::MAX);
@@ -525,6 +542,39 @@ mod tests {
         assert_eq!(metadata.leader("t", 0), Some((1, 7)), "from a broker that is behind");
         metadata.apply(&topic_answer(0, 1, 3));
         assert_eq!(metadata.leader("t", 0), Some((1, 1)));
+    }
+
+    #[test]
+    fn an_id_that_brokers_do_not_know_is_given_up_if_nobody_tells_another_one() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&topic_answer(1, 0, 3));
+        let id = metadata.topics["t"].id;
+        let answers_in_doubt = |metadata: &mut Metadata, count: u8| {
+            let mut recreated = Vec::new();
+            for _ in 0..count {
+                metadata.doubt_id("t", id);
+                recreated.extend(metadata.apply(&topic_answer(0, 0, 3)).recreated);
+            }
+            recreated
+        };
+        assert_eq!(answers_in_doubt(&mut metadata, CREDIBLE_ANSWERS - 1), []);
+        metadata.apply(&topic_answer(0, 0, 3));
+        assert_eq!(
+            answers_in_doubt(&mut metadata, CREDIBLE_ANSWERS - 1),
+            [],
+            "a broker was behind for a while"
+        );
+        metadata.doubt_id("t", id);
+        metadata.apply(&topic_answer(1, 0, 3));
+        assert_eq!(answers_in_doubt(&mut metadata, CREDIBLE_ANSWERS - 1), [], "a broker told it again");
+        let name = Arc::from("t");
+        let recreated = RecreatedTopic { name, old_id: id, new_id: Uuid::ZERO };
+        assert_eq!(
+            answers_in_doubt(&mut metadata, 1),
+            [recreated],
+            "it was made anew, and nobody tells its id"
+        );
+        assert_eq!((metadata.topics["t"].id, metadata.leader("t", 0)), (Uuid::ZERO, Some((1, 0))));
     }
 
     #[test]

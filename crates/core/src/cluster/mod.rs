@@ -308,6 +308,7 @@ impl ClusterCore {
                 }
             }
             ToCluster::RefreshMetadata(_) => self.refresh_soon(now),
+            ToCluster::UnknownTopicId(topic, id) => self.metadata.doubt_id(&topic, id),
             ToCluster::LeaderHint(hint) => {
                 if self.settings.leader_discovery {
                     self.handle_hint(from, hint);

@@ -83,6 +83,8 @@ pub enum FetcherOutput {
     LeaderHint(LeaderHint),
     /// The leader of a partition is not who it was thought to be.
     RefreshMetadata(Arc<str>),
+    /// The broker does not know a topic by this id.
+    UnknownTopicId(Arc<str>, Uuid),
     /// The broker asks to hold back for so many milliseconds, or no longer does.
     Throttled(u32),
     /// The broker's answer can't be understood: drop the connection.
@@ -613,6 +615,10 @@ impl Fetcher {
         if code.invalidates_metadata() && !self.shared.settings.mutation.is(Mutant::KeepStaleLeader) {
             if let Some(mut slot) = self.remove(topic, number) {
                 slot.partition.refusals += 1;
+                if code == ErrorCode::UNKNOWN_TOPIC_ID {
+                    let id = slot.partition.topic_id;
+                    self.outputs.push_back(FetcherOutput::UnknownTopicId(Arc::clone(topic), id));
+                }
                 self.outputs.push_back(FetcherOutput::RefreshMetadata(Arc::clone(topic)));
                 self.reply(FetchReply::NotLeader(slot.partition));
             }

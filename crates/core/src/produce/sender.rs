@@ -115,6 +115,8 @@ pub enum SenderOutput {
     Released(Box<PartitionProducer>),
     /// The leader of a partition is not who it was thought to be.
     RefreshMetadata(Arc<str>),
+    /// The broker does not know a topic by this id.
+    UnknownTopicId(Arc<str>, Uuid),
     /// Another broker leads a partition, as this one says.
     LeaderHint(LeaderHint),
     /// A partition can't go on with this identity of the producer.
@@ -841,6 +843,10 @@ impl Sender {
             Verdict::RetryElsewhere => {
                 if let Some(entry) = &self.slots[batch.slot] {
                     let topic = Arc::clone(entry.partition.topic());
+                    if code == ErrorCode::UNKNOWN_TOPIC_ID {
+                        self.outputs
+                            .push_back(SenderOutput::UnknownTopicId(Arc::clone(&topic), batch.topic_id));
+                    }
                     self.outputs.push_back(SenderOutput::RefreshMetadata(topic));
                 }
                 self.retry(now, batch, &error);
