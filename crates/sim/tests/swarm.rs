@@ -234,6 +234,20 @@ mod found {
     }
 
     #[test]
+    fn an_epoch_of_a_topic_that_is_no_more_is_not_believed_for_ever() {
+        let seed = 1_795_289_106_303_307_587;
+        assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
+    }
+
+    #[test]
+    fn records_that_come_back_unsent_after_a_purge_may_be_purged_behind_newer_ones() {
+        let seeds = [1_795_289_106_303_296_218, 1_795_289_106_303_297_533, 1_795_289_106_303_303_495];
+        for seed in seeds {
+            assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
+        }
+    }
+
+    #[test]
     fn a_broker_that_answers_small_requests_one_by_one_is_given_the_time() {
         let seed = 1_795_284_587_345_974_218;
         assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");

@@ -71,6 +71,8 @@ pub struct PartitionMetadata {
     pub in_sync: Vec<i32>,
     /// How many answers in a row told an older epoch.
     pub older_answers: u8,
+    /// Who told the epoch did not tell the topic's id: it may be of a topic that is no more.
+    pub is_unnamed: bool,
 }
 
 impl Default for PartitionMetadata {
@@ -82,6 +84,7 @@ impl Default for PartitionMetadata {
             replicas: Vec::new(),
             in_sync: Vec::new(),
             older_answers: 0,
+            is_unnamed: false,
         }
     }
 }
@@ -297,8 +300,8 @@ impl Metadata {
                     applied.recreated.push(RecreatedTopic { name: Arc::clone(&name), old_id, new_id });
                 }
             }
-            let has_no_ids = topic.topic_id.is_zero() || known.id.is_zero();
-            if !topic.topic_id.is_zero() {
+            let is_unnamed = topic.topic_id.is_zero();
+            if !is_unnamed {
                 known.id = topic.topic_id;
             }
             known.gone = false;
@@ -314,7 +317,8 @@ impl Metadata {
                 if is_older {
                     known.older_answers = known.older_answers.saturating_add(1);
                 }
-                if !is_older || has_no_ids && known.older_answers >= CREDIBLE_ANSWERS {
+                let may_be_another = is_unnamed || known.is_unnamed;
+                if !is_older || may_be_another && known.older_answers >= CREDIBLE_ANSWERS {
                     *known = PartitionMetadata {
                         error: partition.error_code,
                         leader: partition.leader_id,
@@ -322,6 +326,7 @@ impl Metadata {
                         replicas: partition.replica_nodes.clone(),
                         in_sync: partition.isr_nodes.clone(),
                         older_answers: 0,
+                        is_unnamed,
                     };
                 }
             }
@@ -575,6 +580,18 @@ mod tests {
             "it was made anew, and nobody tells its id"
         );
         assert_eq!((metadata.topics["t"].id, metadata.leader("t", 0)), (Uuid::ZERO, Some((1, 0))));
+    }
+
+    #[test]
+    fn an_epoch_that_was_told_without_an_id_does_not_outlive_the_first_answers_with_one() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&topic_answer(0, 7, 3));
+        for _ in 1..CREDIBLE_ANSWERS {
+            metadata.apply(&topic_answer(1, 0, 3));
+        }
+        assert_eq!(metadata.leader("t", 0), Some((1, 7)), "from a broker that is behind");
+        metadata.apply(&topic_answer(1, 0, 3));
+        assert_eq!(metadata.leader("t", 0), Some((1, 0)), "the topic was made anew, and nobody saw it gone");
     }
 
     #[test]

@@ -22,7 +22,8 @@ pub struct Promises {
 }
 
 /// In which order the reports of each partition came. Answers come in the order of the requests, so that whatever was sent
-/// once is acknowledged before what was sent behind it; and what was never sent fails in order.
+/// once is acknowledged before what was sent behind it; and what was never sent fails in order. A purge breaks the order: what
+/// is in a request by then stays there, and may come back unsent when newer records have long been purged.
 #[derive(Debug, Default)]
 struct ReportOrder {
     acknowledged: BTreeMap<(u32, i32), (u64, u64)>,
@@ -34,6 +35,7 @@ impl ReportOrder {
     fn check(&mut self, place: (u32, i32), number: u64, report: &Report, sends: u32) -> Option<u64> {
         let is_delivered = report.error.is_none();
         let reports = match sends {
+            _ if report.kind == Some(ErrorKind::PurgedFromQueue) => return None,
             _ if is_delivered => &mut self.acknowledged,
             // What is in flight may time out before a byte of it was written.
             0 if report.status == PersistenceStatus::NotPersisted => &mut self.unsent,
@@ -98,7 +100,10 @@ pub fn check(
             };
             if let Some(before) = order.check(destination, number, report, log.sends(producer.number, number))
             {
-                return broken(format!("{name} was reported before {before} of the same partition"));
+                let earlier = reports.get(&before);
+                return broken(format!(
+                    "{name} was reported before {before} of the same partition: {report:?}, and {earlier:?}"
+                ));
             }
             let allowed = match report.kind {
                 Some(ErrorKind::PurgedFromQueue) => producer.purged.queue,
