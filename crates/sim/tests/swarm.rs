@@ -248,6 +248,13 @@ mod found {
     }
 
     #[test]
+    fn what_was_in_flight_and_never_written_times_out_before_what_waited_behind_it() {
+        for seed in [1_795_289_106_303_311_845, 1_795_290_019_339_664_170] {
+            assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
+        }
+    }
+
+    #[test]
     fn a_broker_that_answers_small_requests_one_by_one_is_given_the_time() {
         let seed = 1_795_284_587_345_974_218;
         assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");

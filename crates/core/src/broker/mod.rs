@@ -244,6 +244,8 @@ impl BrokerCore {
     /// Fires what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.connection.handle_timeout(now);
+        // What was in flight is older than what waits, and comes back before that times out.
+        self.drain_parts(now);
         if let Some(sender) = &mut self.sender {
             sender.handle_timeout(now, &mut self.connection);
         }
