@@ -260,16 +260,18 @@ const BREAKS: &[Break] = &[
         file: "core/src/produce/report.rs",
         pieces: &[(r"        let state = &mut *self.state.lock();
         match state.outcomes.iter().find(|(range, _)| range.contains(&index)) {
-            Some((range, outcome)) => outer.complete(0..1, outcome.at(index - range.start)),
-            None => state.forwards.push((index, Arc::clone(outer))),
+            Some((range, outcome)) => {
+                outer.complete(outer_index..outer_index + 1, outcome.at(index - range.start));
+            }
+            None => state.forwards.push((index, Arc::clone(outer), outer_index)),
         }", r"        let known = {
             let state = self.state.lock();
             let found = state.outcomes.iter().find(|(range, _)| range.contains(&index));
             found.map(|(range, outcome)| outcome.at(index - range.start))
         };
         match known {
-            Some(outcome) => outer.complete(0..1, outcome),
-            None => self.state.lock().forwards.push((index, Arc::clone(outer))),
+            Some(outcome) => outer.complete(outer_index..outer_index + 1, outcome),
+            None => self.state.lock().forwards.push((index, Arc::clone(outer), outer_index)),
         }")],
     },
     Break {
@@ -293,16 +295,16 @@ const BREAKS: &[Break] = &[
         file: "core/src/produce/report.rs",
         pieces: &[(r"        let wakers = {
             let state = &mut *self.state.lock();
-            for (index, outer)", r"        let wakers = std::mem::take(&mut self.state.lock().wakers);
+            for (index, outer, place)", r"        let wakers = std::mem::take(&mut self.state.lock().wakers);
         let _ = {
             let state = &mut *self.state.lock();
-            for (index, outer)")],
+            for (index, outer, place)")],
     },
     Break {
         model: "a_delivery_is_told_its_fate_even_through_the_batch_that_it_got_into_late",
         what: "who waits for what is sent on is told the offset of another record",
         file: "core/src/produce/report.rs",
-        pieces: &[(r"                outer.complete(0..1, outcome.at(index - records.start));", r"                outer.complete(0..1, outcome.at(records.start));
+        pieces: &[(r"                outer.complete(place..place + 1, outcome.at(index - records.start));", r"                outer.complete(place..place + 1, outcome.at(records.start));
                 let _ = index;")],
     },
     Break {
