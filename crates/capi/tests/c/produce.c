@@ -96,10 +96,6 @@ int main(int argc, char **argv) {
         memset(large, 'l', sizeof(large));
         rk = producer(argv[1], 0);
         topic = rd_kafka_topic_new(rk, "produce", NULL);
-        produce_each(topic);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
-        CHECK(reports == 6);
-        reports = 0;
         CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, "copy", 4, "k", 1, (void *)1) == 0);
         CHECK(rd_kafka_produce(topic, 1, RD_KAFKA_MSG_F_FREE, strdup("free"), 4, NULL, 0, (void *)2) == 0);
         CHECK(rd_kafka_produce(topic, 2, 0, mine, strlen(mine), NULL, 0, (void *)3) == 0);
@@ -114,6 +110,10 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_outq_len(rk) == 5);
         CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
         CHECK(reports == 5);
+        produce_each(topic);
+        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(reports == 11);
+        reports = 5;
         /* A batch, one message of which has nowhere to go: the others are taken. */
         memset(messages, 0, sizeof(messages));
         for (i = 0; i < 10; i++) {
