@@ -76,6 +76,8 @@ pub struct AdminCalls {
 pub enum AdminOutput {
     /// Something needs newer metadata.
     RefreshMetadata,
+    /// A broker refused what the metadata led to: newer ones are needed, after a back-off that all share.
+    RefreshMetadataSoon,
     /// A request; its number comes back with the answer.
     Request(u64, Route, RoutedRequest),
 }
@@ -229,6 +231,9 @@ impl AdminCalls {
         }
         if self.offsets.take_wants_metadata() {
             self.outputs.push_back(AdminOutput::RefreshMetadata);
+        }
+        if self.offsets.take_wants_metadata_soon() {
+            self.outputs.push_back(AdminOutput::RefreshMetadataSoon);
         }
     }
 

@@ -185,8 +185,8 @@ enum Identity {
 /// So many ids of deleted topics are remembered per name.
 const FORMER_IDS: usize = 8;
 
-/// So many answers in a row that tell an older epoch are believed, or that tell no id for one that no broker knows any more: without ids nothing else shows that a topic was made
-/// anew before anybody noticed that it was gone. A broker that is behind for so long does no harm either: whom it names says
+/// So many answers in a row that tell an older epoch are believed, or that tell no id for one that brokers don't know any
+/// more: without ids nothing else shows that a topic was made anew before anybody noticed that it was gone. A broker that is behind for so long does no harm either: whom it names says
 /// who leads now.
 const CREDIBLE_ANSWERS: u8 = 10;
 

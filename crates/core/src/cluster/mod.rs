@@ -521,6 +521,7 @@ impl ClusterCore {
         while let Some(output) = self.admin.poll_output() {
             match output {
                 AdminOutput::RefreshMetadata => self.refresh_now(now),
+                AdminOutput::RefreshMetadataSoon => self.refresh_soon(now),
                 AdminOutput::Request(id, route, request) => {
                     self.route(now, route, request, Purpose::Admin(id))
                 }

@@ -28,6 +28,7 @@ use super::{
     reminders::Reminder,
 };
 use crate::{
+    admin::AdminCall,
     broker::{
         connection::Response,
         frame::Frame,
@@ -38,6 +39,7 @@ use crate::{
     error::{Error, ErrorKind},
     event::{Event, EventQueue},
     fetch::{
+        offsets::{OffsetQuery, OffsetSpec},
         position::Offset,
         shared::{ConsumerSettings, ConsumerShared},
     },
@@ -603,6 +605,25 @@ fn partitions_that_are_added_are_sent_to_from_then_on_and_those_before_keep_what
         (0..6).filter(|partition| queued(*partition) > counts[*partition as usize]).count()
     };
     (0..20).for_each(|n| assert_eq!(of_one_key(n), 1, "a key's records go one way"));
+}
+
+#[test]
+fn an_applications_question_that_a_broker_refuses_is_asked_again_after_one_back_off_each() {
+    let mut script = Script::new(metadata(&[(1, "seed", 9092), (2, "two", 9092)], 2));
+    let (metadata_requests, (done, waiting)) = (script.metadata_requests, completion());
+    let timeout = Duration::from_secs(2);
+    let questions = vec![(Arc::from("t"), 0, OffsetSpec::Latest)];
+    let query = OffsetQuery { questions, timeout, read_committed: false };
+    script.commands.push(Command::Admin(AdminCall::list_offsets(query, done)));
+    script.core.handle_wake(script.now);
+    script.settle();
+    script.run_for(Duration::from_secs(1));
+    let metadata_requests = script.metadata_requests - metadata_requests;
+    assert!((5..=15).contains(&metadata_requests), "{metadata_requests} in 1 s, with a back-off of 100 ms");
+    assert_eq!(script.lookups, metadata_requests + 1, "one question for each, and the first");
+    script.run_for(Duration::from_secs(2));
+    let answers = waiting.try_take().expect("it ends in time");
+    assert!(answers[0].as_ref().is_err_and(|error| error.to_string().contains("NOT_LEADER_OR_FOLLOWER")));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Files of properties, in the form that the Java client and librdkafka's tools share: `name=value` lines.
 //!
 //! Java's rules on top: `:` in place of `=`, `!` in place of `#`, a backslash at the end of a line goes on with the
-//! next, and `\t`, `\n`, `\r`, `\f`, `\uXXXX` are characters. Any other character after a backslash is itself.
+//! next, and `\t`, `\n`, `\r`, `\f`, `\u` with four digits are characters. Any other character after a backslash is itself.
 
 /// A name and a value, or the text of a line that is neither comment nor property.
 pub(super) type Pair = Result<(String, String), String>;
