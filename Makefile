@@ -1,4 +1,4 @@
-# For those who install C libraries with make; cargo does the work.
+# `make install` for users and packagers of the C library; cargo does the work. `cargo xtask install --help` lists the files.
 #
 #   make install PREFIX=/usr DESTDIR=/tmp/package
 

@@ -1,17 +1,22 @@
-# What the scripts in tests/interop and tests/kafka share. `cargo xtask test` sets OTTLA (the program), OTTLA_KAFKA_JARS,
-# and for tests/kafka OTTLA_BOOTSTRAP and OTTLA_KAFKA_DATA; to run one by hand, set them and call it with bash.
+# Common functions of the scripts in tests/interop, tests/abi and tests/kafka. `cargo xtask test` sets OTTLA (the
+# program), OTTLA_KAFKA_JARS, and for tests/kafka OTTLA_BOOTSTRAP and OTTLA_KAFKA_DATA; to run a script by hand, set
+# them and run it with bash.
 set -euo pipefail
 : "${OTTLA:?the path of the program ottla}"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 work=$(mktemp -d)
 started=()
-# Apache Kafka, if the caller has it; embedded brokers take its place in OTTLA_BOOTSTRAP.
+# The brokers of Apache Kafka, if the caller has them; embedded brokers replace them in OTTLA_BOOTSTRAP.
 real_brokers=${OTTLA_BOOTSTRAP:-}
 trap 'for process in "${started[@]}"; do kill "$process" 2>/dev/null || true; done; rm -rf "$work"' EXIT
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
-# Starts `ottla broker` with three brokers ($brokers says how many else) on free ports; OTTLA_BOOTSTRAP is theirs from then on.
+# contains PATTERN: whether a line of the input matches. It reads to the end, unlike grep -q: a program that still writes
+# when its reader is gone dies of SIGPIPE, and pipefail makes that the result.
+contains() { grep -e "$1" > /dev/null; }
+
+# Starts `ottla broker` with three brokers (or $brokers) on free ports, and sets OTTLA_BOOTSTRAP to them.
 embedded_brokers() {
   touch "$work/brokers"
   "$OTTLA" broker --brokers "${brokers:-3}" --port 0 "$@" > "$work/brokers" 2> "$work/brokers.errors" &
@@ -26,8 +31,9 @@ embedded_brokers() {
   fail "the embedded brokers did not start: $(cat "$work/brokers.errors")"
 }
 
-# everywhere CHECK ARGS...: calls the function CHECK with embedded brokers, started with ARGS, and again with Apache Kafka where
-# OTTLA_BOOTSTRAP says that there is one. Names of topics get $suffix at their end: the real brokers may know them already.
+# everywhere CHECK ARGS...: calls the function CHECK with embedded brokers, started with ARGS, and again with Apache
+# Kafka if OTTLA_BOOTSTRAP is set. The names of topics end with $suffix, because the real brokers may have topics of
+# earlier runs.
 everywhere() {
   local what_to_check=$1
   shift
@@ -35,15 +41,15 @@ everywhere() {
   embedded_brokers "$@"
   "$what_to_check"
   if [ -z "$real_brokers" ]; then
-    echo "NOT CHECKED: the same on Apache Kafka, for none is named by OTTLA_BOOTSTRAP"
+    echo "NOT CHECKED: the same on Apache Kafka, because OTTLA_BOOTSTRAP is not set"
     return
   fi
-  echo "and on Apache Kafka:"
+  echo "on Apache Kafka:"
   OTTLA_BOOTSTRAP=$real_brokers suffix=-$$
   "$what_to_check"
 }
 
-# new_topics PARTITIONS NAME...: creates them.
+# new_topics PARTITIONS NAME...: creates topics.
 new_topics() {
   local partitions=$1
   shift
@@ -51,8 +57,8 @@ new_topics() {
     fail "$(cat "$work/topics")"
 }
 
-# original PACKAGE...: Debian's packages of librdkafka and its users, taken apart in the cache, never installed. ORIGINAL is
-# where they lie then. Without them there is nothing to compare with, and that is said.
+# original PACKAGE...: unpacks Debian's packages of librdkafka and its users in the cache, without installing them, and
+# sets ORIGINAL to the folder. If they can't be fetched, it prints that the comparison is skipped.
 original() {
   local cache=${OTTLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ottla}/debian package
   ORIGINAL=$cache/root
@@ -67,13 +73,13 @@ original() {
   done
 }
 
-# xtask ARGS...: without cargo where OTTLA_XTASK names the program, so that no build holds it up.
+# xtask ARGS...: runs xtask; without cargo if OTTLA_XTASK names the program, so that no build delays it.
 xtask() { if [ -n "${OTTLA_XTASK:-}" ]; then "$OTTLA_XTASK" "$@"; else cargo xtask "$@"; fi; }
 
-# kafka CLASS ARGS...: a tool of Apache Kafka.
+# kafka CLASS ARGS...: runs a tool of Apache Kafka.
 kafka() { xtask kafka run "$@"; }
 
-# records_in TOPIC: how many offsets its partitions have used, counted by Kafka's own tool.
+# records_in TOPIC: prints the number of offsets in use in all partitions, counted by Kafka's own tool.
 records_in() {
   kafka org.apache.kafka.tools.GetOffsetShell --bootstrap-server "$OTTLA_BOOTSTRAP" --topic "$1" |
     awk -F: '{ sum += $3 } END { print sum + 0 }'

@@ -1,4 +1,4 @@
-//! Makes the answers of functions that are not there yet, and compiles the C half of the variadic ones.
+//! Makes the results of functions that are not there yet, and compiles the C half of the variadic ones.
 
 #[path = "abi/table.rs"]
 #[allow(dead_code)]
@@ -15,6 +15,13 @@ fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     fs::write(Path::new(&out).join("not_yet.rs"), table::not_yet()).expect("OUT_DIR can be written");
+    // The documentation of each exported function, which `export!` includes.
+    let docs = Path::new(&out).join("docs");
+    fs::create_dir_all(&docs).expect("OUT_DIR can be written");
+    for function in table::functions() {
+        fs::write(docs.join(function.name()).with_extension("md"), function.rust_doc())
+            .expect("OUT_DIR can be written");
+    }
     // The committed headers are the same; a test sees to it.
     let include = Path::new(&out).join("include/librdkafka");
     fs::create_dir_all(&include).expect("OUT_DIR can be written");

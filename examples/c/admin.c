@@ -10,7 +10,7 @@
 
 static rd_kafka_queue_t *queue;
 
-/* Waits for the answer to a call, which comes as an event; NULL if the call failed as a whole. */
+/* Waits for the result of a call, which is an event; NULL if the whole call failed. */
 static rd_kafka_event_t *answer(void) {
         rd_kafka_event_t *event = rd_kafka_queue_poll(queue, -1);
         if (!rd_kafka_event_error(event))
@@ -20,7 +20,7 @@ static rd_kafka_event_t *answer(void) {
         return NULL;
 }
 
-/* Prints what became of each topic; the number of failures. */
+/* Prints the result of each topic; returns the number of failures. */
 static int results(const rd_kafka_topic_result_t **topics, size_t cnt, const char *done) {
         int failed = 0;
         size_t i;

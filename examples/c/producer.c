@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
                                 fprintf(stderr, "not taken: %s\n", rd_kafka_err2str(rd_kafka_last_error()));
                                 return 1;
                         }
-                        /* Room comes with reports. */
+                        /* Delivery reports free space in the queue. */
                         rd_kafka_poll(rk, 100);
                 }
                 rd_kafka_poll(rk, 0);

@@ -1,5 +1,5 @@
-# librdkafka++: source compatible and binary compatible. Classes and vtables are those of the facts, the examples run when
-# built through pkg-config, and what was built against Debian's header and library runs with ours.
+# librdkafka++ is source and binary compatible: classes and vtables have the recorded layout, the examples run when
+# built through pkg-config, and programs built with Debian's header and library run with ours.
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
 embedded_brokers --partitions 2
@@ -7,10 +7,10 @@ export PKG_CONFIG_PATH=$OTTLA_PREFIX/lib/pkgconfig
 
 for standard in c++98 c++11 c++17; do
   echo '#include <librdkafka/rdkafkacpp.h>' | c++ -std=$standard -Wall -Wextra -pedantic -Werror -Wno-long-long -fsyntax-only \
-    -I "$OTTLA_PREFIX/include" -x c++ - || fail "the header is no $standard"
+    -I "$OTTLA_PREFIX/include" -x c++ - || fail "the header does not compile as $standard"
 done
 
-# The compiler says what it made of the classes.
+# The compiler prints the layout of the classes.
 cp "$OTTLA_PREFIX/include/librdkafka/rdkafkacpp.h" "$work/layout.h"
 (cd "$work" && c++ -fdump-lang-class -fsyntax-only -x c++ layout.h)
 layout() {
@@ -19,7 +19,7 @@ layout() {
 }
 layout < "$work"/*.class | grep -v '^$' | LC_ALL=C sort > "$work/ours"
 layout < tests/golden/cxx-layout.txt | LC_ALL=C sort > "$work/facts"
-diff "$work/facts" "$work/ours" > "$work/difference" || fail "the classes are laid out otherwise: $(head -20 "$work/difference")"
+diff "$work/facts" "$work/ours" > "$work/difference" || fail "the layout of the classes differs: $(head -20 "$work/difference")"
 equal "classes and vtables, lines that are the same" "$(wc -l < "$work/facts")" "$(wc -l < "$work/ours")"
 
 built() {
@@ -42,7 +42,7 @@ run() {
   equal "$1: callbacks, lines that say no" 0 "$(grep -c ': no$' "$work/$1.out")"
   equal "$1: callbacks, places" "round 0 begins at 0 round 1 begins at 3" "$(grep '^round' "$work/$1.out" | paste -sd' ')"
 }
-same() { cmp "$work/$1.out" "$work/$2.out" || fail "$1 and $2 say different things: $(diff "$work/$1.out" "$work/$2.out" | head -5)"; echo "$1 says what $2 says"; }
+same() { cmp "$work/$1.out" "$work/$2.out" || fail "$1 and $2 print different things: $(diff "$work/$1.out" "$work/$2.out" | head -5)"; echo "$1 prints the same as $2"; }
 
 built shared $(pkg-config --cflags --libs rdkafka++)
 LD_LIBRARY_PATH=$OTTLA_PREFIX/lib run xx-shared shared
@@ -56,7 +56,7 @@ if [ -n "$real_brokers" ]; then
   same "xx-kafka-$$" xx-shared
   OTTLA_BOOTSTRAP=$embedded
 else
-  echo "NOT CHECKED: the same on Apache Kafka, for none is named by OTTLA_BOOTSTRAP"
+  echo "NOT CHECKED: the same on Apache Kafka, because OTTLA_BOOTSTRAP is not set"
 fi
 
 if original librdkafka1 librdkafka-dev librdkafka++1; then

@@ -1,17 +1,17 @@
-# The examples are built with what `cargo xtask install` laid out, as anybody would build them: through pkg-config, with the
-# shared and the static library, and through cmake. Debian's original, where it can be had, is beside them and says the same.
+# Builds the examples with the files that `cargo xtask install` installed, as a user would: through pkg-config, with the
+# shared and the static library, and through cmake. With Debian's original, if it can be fetched, they print the same.
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
 embedded_brokers
 export PKG_CONFIG_PATH=$OTTLA_PREFIX/lib/pkgconfig
 flags=(-std=gnu90 -Wall -Wextra -pedantic -Werror)
 
-# examples NAME: runs the programs in $work/NAME, and compares what they say.
+# examples NAME: runs the programs in $work/NAME and compares their output.
 examples() {
   local expected
   equal "$1: producer" "1000 delivered, 0 failed, 0 left" "$("$work/$1/producer" "$OTTLA_BOOTSTRAP" "by-$1" 1000)"
   expected=$(for number in $(seq 0 999); do echo "$number: message $number"; done | sha256sum)
-  # Each partition has offsets of its own; with one partition they are the numbers.
+  # Each partition has its own offsets; with one partition they equal the numbers.
   equal "$1: consumer" "$expected" "$("$work/$1/consumer" "$OTTLA_BOOTSTRAP" "by-$1" | sha256sum)"
 }
 
@@ -28,7 +28,7 @@ built() {
 topic() { "$OTTLA" topics -b "$OTTLA_BOOTSTRAP" create "$1" --partitions 1 > "$work/topics" 2>&1 || fail "$(cat "$work/topics")"; }
 for name in shared static cmake cmake-static original; do topic "by-$name"; done
 
-equal "pkg-config's version" 2.15.0 "$(pkg-config --modversion rdkafka)"
+equal "pkg-config's version" 2.16.0 "$(pkg-config --modversion rdkafka)"
 built shared $(pkg-config --cflags --libs rdkafka)
 LD_LIBRARY_PATH=$OTTLA_PREFIX/lib examples shared
 built static $(pkg-config --cflags --libs rdkafka-static)
@@ -36,7 +36,8 @@ equal "a static program needs no librdkafka.so" "" "$(ldd "$work/static/producer
 examples static
 
 if command -v cmake > /dev/null; then
-  # As a package's tree under a DESTDIR, and not where it was installed: cmake has to find everything in here.
+  # Like a package's tree under a DESTDIR, in another place than it was installed for: cmake has to find everything in
+  # it.
   cp -r "$OTTLA_PREFIX" "$work/moved"
   mkdir -p "$work/project"
   cat > "$work/project/CMakeLists.txt" <<CMAKE
@@ -68,7 +69,7 @@ CMAKE
   equal "cmake's shared programs have it from the moved tree" "$work/moved/lib/librdkafka.so.1" \
     "$(ldd "$work/cmake/producer" | sed -n 's/.*librdkafka.so.1 => \([^ ]*\) .*/\1/p')"
 else
-  echo "NOT CHECKED: there is no cmake"
+  echo "NOT CHECKED: cmake is not installed"
 fi
 
 if original librdkafka1 librdkafka-dev; then
@@ -79,3 +80,42 @@ if original librdkafka1 librdkafka-dev; then
   equal "the original's program with our library" "10 delivered, 0 failed, 0 left" \
     "$(LD_LIBRARY_PATH=$OTTLA_PREFIX/lib "$work/original/producer" "$OTTLA_BOOTSTRAP" by-original 10)"
 fi
+
+# The other files that `cargo xtask install` installs, and the same as a package's tree under a DESTDIR. has_debug FILE:
+# whether it holds debug information itself.
+has_debug() { readelf -SW "$1" 2> /dev/null | contains '\.debug_info'; }
+
+# complete_tree ROOT PREFIX: checks the tree at ROOT that will be installed at PREFIX.
+complete_tree() {
+  local tree=$1$2 file id debug
+  for file in lib/librdkafka.so.1 lib/librdkafka++.so.1 bin/ottla; do
+    ! has_debug "$tree/$file" || fail "$tree/$file is not stripped"
+    id=$(readelf -n "$tree/$file" | sed -n 's/.*Build ID: //p')
+    debug=$tree/lib/debug/.build-id/${id:0:2}/${id:2}.debug
+    has_debug "$debug" || fail "$debug has no debug information of $file"
+    equal "debug link of $file" "$(basename "$file").debug" \
+      "$(readelf --string-dump=.gnu_debuglink "$tree/$file" | sed -n 's/^ *\[ *0\] *//p')"
+    equal "$file's .debug leads to the same file" "$(realpath "$debug")" \
+      "$(realpath "$(dirname "$tree/$file")/.debug/$(basename "$file").debug")"
+  done
+  equal "one debug file per stripped file" 3 "$(find "$tree/lib/debug" -type f | wc -l)"
+  ! has_debug "$tree/lib/librdkafka.a" || fail "$tree/lib/librdkafka.a is not stripped"
+  # binutils use the debug link to look up a line, as debuggers do.
+  local address
+  address=$(readelf --dyn-syms -W "$tree/lib/librdkafka.so.1" | awk '{ sub(/@.*/, "", $8) } $8 == "rd_kafka_conf_new" { print $2 }')
+  addr2line -e "$tree/lib/librdkafka.so.1" "0x$address" | contains '\.rs:[0-9]' || fail "rd_kafka_conf_new has no line information"
+  for file in LICENSE-APACHE LICENSE-MIT CONFIGURATION.md STATISTICS.md; do
+    cmp "$file" "$tree/share/doc/ottla/$file" || fail "$tree/share/doc/ottla/$file"
+  done
+  "$tree/bin/ottla" --version > "$work/version"
+  # The error of an unknown property names the pages at their installed location.
+  "$tree/bin/ottla" metadata -X qqqqqqqq=1 > "$work/unknown" 2>&1 && fail "an unknown property is accepted"
+  grep -q 'CONFIGURATION.md (installed in share/doc/ottla)' "$work/unknown" || fail "$(cat "$work/unknown")"
+}
+
+complete_tree "" "$OTTLA_PREFIX"
+cargo xtask install --profile "$(basename "$OTTLA_PREFIX")" --prefix /usr --destdir "$work/stage" > "$work/log" 2>&1 ||
+  fail "$(cat "$work/log")"
+complete_tree "$work/stage" /usr
+equal "nothing is outside of the prefix" usr "$(ls "$work/stage")"
+grep -q '^prefix=/usr$' "$work/stage/usr/lib/pkgconfig/rdkafka.pc" || fail "rdkafka.pc names the stage"

@@ -1,21 +1,22 @@
-# The examples and the test programs in C, which the other scripts run on embedded brokers, on Apache Kafka; the examples also
-# with Debian's original, which has to say the same. Not mock.c, admin.c and the like, which bring brokers of their own.
+# Runs the examples and the test programs in C on Apache Kafka; the other scripts run them on embedded brokers. The
+# examples also run with Debian's original, which has to print the same. Programs that start their own brokers, such as
+# mock.c and admin.c, are not run.
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
 if [ -z "$real_brokers" ]; then
-  echo "NOT CHECKED: there is no Apache Kafka (\`cargo xtask test\` starts one; OTTLA_BOOTSTRAP names one)"
+  echo "NOT CHECKED: Apache Kafka is not available (\`cargo xtask test\` starts it; OTTLA_BOOTSTRAP names its brokers)"
   exit 0
 fi
 flags=(-std=gnu90 -g -I "$OTTLA_PREFIX/include" -L "$OTTLA_PREFIX/lib")
 ours=$OTTLA_PREFIX/lib
 
-# says FOLDER PROGRAM ARGS...: what it prints, with the library in the folder.
+# says FOLDER PROGRAM ARGS...: prints the output of a program with the library in the folder.
 says() {
   local library=$1 program=$2
   shift 2
   LD_LIBRARY_PATH=$library timeout 60 "$work/$program" "$OTTLA_BOOTSTRAP" "$@" 2>&1 || true
 }
-# Brokers hear of a topic one after the other. Debian's original is too old to describe one.
+# Brokers learn of a new topic one after the other. Debian's original is too old to describe topics.
 describes() {
   local said
   for _ in $(seq 50); do
@@ -41,14 +42,14 @@ for program in producer consumer admin; do
 done
 examples "$ours" "example-$$"
 if original librdkafka1; then
-  echo "and with the original:"
+  echo "with the original:"
   examples "$ORIGINAL/usr/lib/x86_64-linux-gnu" "original-$$"
 fi
 
-# interceptors.c loads it from the folder in which the program lies.
+# interceptors.c loads it from the folder of the program.
 cc "${flags[@]}" -shared -fPIC -o "$work/plugin.so" crates/capi/tests/plugin.c -lrdkafka
 for name in consume describe events interceptors life misuse offsets produce robust; do
-  # From an earlier call on the same brokers.
+  # Left by an earlier run on the same brokers.
   "$OTTLA" topics -b "$OTTLA_BOOTSTRAP" delete "$name" > "$work/topics" 2>&1 || true
   cc "${flags[@]}" -o "$work/$name" "crates/capi/tests/c/$name.c" -lrdkafka -lpthread
   LD_LIBRARY_PATH=$ours timeout 120 "$work/$name" "$OTTLA_BOOTSTRAP" > "$work/$name.out" 2>&1 ||

@@ -1,18 +1,18 @@
-# The test programs in C under valgrind: nothing is lost, nothing is used that is not there. Two at a time, and time is measured
-# on a machine that is so much slower (tests/c/test.h).
+# Runs the test programs in C under valgrind, which finds leaks and invalid accesses. Two run at a time, with longer
+# timeouts for the slower machine (tests/c/test.h).
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
 if ! command -v valgrind > /dev/null; then
-  echo "NOT CHECKED: there is no valgrind (on Debian: apt-get install valgrind)"
+  echo "NOT CHECKED: valgrind is not installed (on Debian: apt-get install valgrind)"
   exit 0
 fi
 brokers=1 embedded_brokers --partitions 4
 export LD_LIBRARY_PATH=$OTTLA_PREFIX/lib
 flags=(-std=gnu90 -g -I "$OTTLA_PREFIX/include" -L "$OTTLA_PREFIX/lib")
-# interceptors.c loads it from the folder in which the program lies.
+# interceptors.c loads it from the folder of the program.
 cc "${flags[@]}" -shared -fPIC -o "$work/plugin.so" crates/capi/tests/plugin.c -lrdkafka
 
-# The C library keeps what it read of resolv.conf until a thread ends that asked for a host name.
+# The C library keeps the contents of resolv.conf until a thread that resolved a host name ends.
 cat > "$work/glibc.supp" <<'SUPPRESSION'
 {
    resolv.conf of a thread that is still there at the end
@@ -23,15 +23,16 @@ cat > "$work/glibc.supp" <<'SUPPRESSION'
 SUPPRESSION
 
 export OTTLA_SLOWNESS=10
-# watched NAME: one program; valgrind runs one thread at a time, and only fairly does every one get its turn.
+# watched NAME: runs one program. Valgrind runs one thread at a time; only with fair scheduling every thread makes
+# progress.
 watched() {
   local name=$1 leaks=(--leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite) since=$SECONDS
-  # A forked child has none of its parent's threads, so that what was theirs is nobody's.
-  [ "$name" != robust ] || leaks=(--leak-check=no)
+  # A forked child has none of its parent's threads, so valgrind reports the memory of those threads as lost.
+  case $name in robust | fork) leaks=(--leak-check=no) ;; esac
   cc "${flags[@]}" -o "$work/$name" "crates/capi/tests/c/$name.c" -lrdkafka -lpthread &&
     timeout 600 valgrind --quiet --fair-sched=yes --error-exitcode=99 --suppressions="$work/glibc.supp" \
       --log-file="$work/$name.log" "${leaks[@]}" "$work/$name" "$OTTLA_BOOTSTRAP" > "$work/$name.out" 2>&1 ||
-    { echo "FAILED: $name under valgrind: $(tail -3 "$work/$name.out"; head -40 "$work/$name.log")"; return 1; }
+    { echo "FAILED: $name under valgrind: $(head -20 "$work/$name.out"; tail -5 "$work/$name.out"; head -40 "$work/$name.log")"; return 1; }
   echo "$name: no finding ($((SECONDS - since)) s)"
 }
 

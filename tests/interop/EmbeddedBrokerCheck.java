@@ -12,7 +12,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.serialization.*;
 
-/** The Java client with our embedded broker: what is produced comes back, once and in order. */
+/** The Java client with Ottla's embedded broker: every produced record is consumed once and in order. */
 public class EmbeddedBrokerCheck {
     static final int PARTITIONS = 3;
     static final int RECORDS = 3000;
@@ -109,7 +109,7 @@ public class EmbeddedBrokerCheck {
         admin.deleteConsumerGroups(List.of(group)).all().get();
     }
 
-    /** Two members of a share group: what they release comes again, everything else once. */
+    /** Two members of a share group: released records are delivered again, all others once. */
     static void checkShareGroup(Admin admin, String topic) throws Exception {
         String group = "java-share";
         var resource = new ConfigResource(ConfigResource.Type.GROUP, group);
@@ -129,7 +129,7 @@ public class EmbeddedBrokerCheck {
                 for (var consumer : List.of(first, second)) {
                     for (var record : consumer.poll(Duration.ofMillis(100))) {
                         int times = deliveries.merge(record.partition() + "/" + record.offset(), 1, Integer::sum);
-                        // A member may give back what it has not handed over, so there can be more.
+                        // A member may release records that the application has not received, so there can be more.
                         same(record.deliveryCount().get() >= times, true, "deliveries are counted");
                         boolean again = times == 1 && record.offset() % 10 == 0;
                         consumer.acknowledge(record, again ? AcknowledgeType.RELEASE : AcknowledgeType.ACCEPT);

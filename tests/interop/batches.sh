@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Record batches: Ottla, Apache Kafka's Java client and librdkafka each write the same records in every format and codec,
-# and each reads what all three wrote. Exit code 0 if all agree.
+# Record batches: Ottla, Apache Kafka's Java client and librdkafka each write the same records in every format and
+# codec, and each reads the records of all three. Exit code 0 if all agree.
 #
-# OTTLA_KAFKA_JARS is a folder with kafka-clients and its codecs (default: where `cargo xtask kafka fetch` puts them).
-# librdkafka comes with its Python binding: PYTHON has it, or it is installed into a virtual environment in the cache.
+# OTTLA_KAFKA_JARS is a folder with kafka-clients and its codecs (default: the folder of `cargo xtask kafka fetch`).
+# librdkafka is part of its Python binding, which PYTHON has, or which is installed into a virtual environment in the
+# cache.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -34,7 +35,7 @@ ottla() { "$target/debug/examples/batches" "$@"; }
 java_client() { java -XX:TieredStopAtLevel=1 -cp "$jars/*" "$golden/Batches.java" "$@" 2>"$work/java.log" || { cat "$work/java.log" >&2; return 1; }; }
 librdkafka() { timeout 120 "$python" tests/interop/librdkafka.py "$@"; }
 
-# What each file holds: what was written, less what the format has no place for.
+# The expected content of each file: the written records without the fields that the format does not have.
 expected() {
   local file name first lines
   for file in "$@"; do
@@ -60,7 +61,8 @@ failed=0
 for reader in ottla java_client librdkafka; do
   files=()
   for file in "$work"/*.bin; do
-    # What librdkafka compresses in format 1 has no offset before a broker assigns one, and librdkafka reads none without.
+    # Compressed batches of librdkafka in format 1 have no offsets before a broker assigns them, and librdkafka can't
+    # read these.
     [[ $reader == librdkafka && $file =~ /librdkafka-v1-[^n] ]] || files+=("$file")
   done
   expected "${files[@]}" >"$work/expected"

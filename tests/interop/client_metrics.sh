@@ -1,5 +1,5 @@
-# Kafka's own clients push their metrics (KIP-714) to embedded brokers that ask for them, and so they do if Kafka's own tool says
-# who is to push what.
+# Kafka's own clients push metrics (KIP-714) to embedded brokers that request them, also if Kafka's own tool created the
+# subscription.
 source "$(dirname "$0")/../support.bash"
 embedded_brokers --client-metrics org.apache.kafka.producer. --client-metrics-interval 300 --topic metrics:1
 
@@ -18,7 +18,7 @@ pushed() {
   fail "$1 didn't push $2${3:-}: $(grep '^push' "$work/brokers" | tail -3)"
 }
 
-# A line, and the input ends when metrics were pushed; then it says farewell.
+# One line; the input ends when metrics were pushed, and the client then sends its terminating push.
 (echo a line && pushed console-producer org.apache.kafka.producer. > "$work/pushed") |
   kafka org.apache.kafka.tools.ConsoleProducer --bootstrap-server "$OTTLA_BOOTSTRAP" --topic metrics > /dev/null 2> "$work/errors" ||
   fail "$(cat "$work/errors")"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Other clients with our embedded broker: the Java client with its tools, and librdkafka through Python.
+# Other clients with Ottla's embedded broker: the Java client and its tools, and librdkafka through Python.
 #
-# Needs OTTLA, the `ottla` binary, and OTTLA_KAFKA_JARS, the folder with Apache Kafka's jars; java; python3 with venv (or
-# the Python package confluent-kafka). Ends with 0 if everything went well.
+# Needs OTTLA, the `ottla` binary, and OTTLA_KAFKA_JARS, the folder with Apache Kafka's jars; java; python3 with venv
+# (or the Python package confluent-kafka). Exit code 0 on success.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 : "${OTTLA:?the ottla binary}" "${OTTLA_KAFKA_JARS:?the folder with the jars of Apache Kafka}"
@@ -11,7 +11,7 @@ broker=
 finish() {
   status=$?
   [ -z "$broker" ] || kill "$broker" 2>/dev/null || true
-  [ "$status" = 0 ] || { echo "FAILED; what the broker said:"; cat "$work/broker.log" 2>/dev/null || true; }
+  [ "$status" = 0 ] || { echo "FAILED; the broker's output:"; cat "$work/broker.log" 2>/dev/null || true; }
   rm -rf "$work"
   exit "$status"
 }
@@ -23,7 +23,7 @@ servers=
 for _ in $(seq 100); do
   servers=$(sed -n 's/^bootstrap.servers=//p' "$work/broker.log")
   [ -z "$servers" ] || break
-  kill -0 "$broker" || { echo "the broker ended"; exit 1; }
+  kill -0 "$broker" || { echo "the broker has exited"; exit 1; }
   sleep 0.1
 done
 [ -n "$servers" ] || { echo "the broker did not start"; exit 1; }

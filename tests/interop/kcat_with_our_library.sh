@@ -1,38 +1,38 @@
-# Debian's kcat, which nobody here built: with our librdkafka.so.1 it says what it says with its own.
+# Debian's kcat, unmodified: with Ottla's librdkafka.so.1 it prints the same as with its own library.
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
-command -v kcat > /dev/null || fail "there is no kcat (on Debian: apt-get install kcat)"
+command -v kcat > /dev/null || fail "kcat is not installed (on Debian: apt-get install kcat)"
 
 ours() { LD_LIBRARY_PATH=$OTTLA_PREFIX/lib timeout 60 kcat -b "$OTTLA_BOOTSTRAP" "$@" 2>&1; }
 theirs() { timeout 60 kcat -b "$OTTLA_BOOTSTRAP" "$@" 2>&1; }
-# Our warnings about properties are other ones. rd_kafka_message_broker_id() is not there yet, and
-# rd_kafka_controllerid() without time to wait knows no controller. Any broker may answer a question about metadata.
+# Warnings about properties differ. rd_kafka_message_broker_id() is unimplemented, and rd_kafka_controllerid() with a
+# timeout of zero knows no controller. Any broker may respond to a metadata request.
 plain() {
   grep -v CONFWARN "$1" | sed -E 's/"broker":-?[0-9]+,//; s/ \(controller\)//; s/"controllerid":-?[0-9]+,//' |
     sed -E 's/ \(from broker [^)]*\)//; s/"originating_broker":\{[^}]*\},//; s/"query":\{[^}]*\},//'
 }
-# both WHAT ARGS...: the same output, line by line.
+# both WHAT ARGS...: compares the outputs line by line.
 both() {
   local what=$1
   shift
   ours "$@" > "$work/ours" || fail "$what: $(cat "$work/ours")"
   theirs "$@" > "$work/theirs" || fail "$what, with the original: $(cat "$work/theirs")"
   diff <(plain "$work/theirs") <(plain "$work/ours") > "$work/difference" || fail "$what: $(head -10 "$work/difference")"
-  [ -s "$work/ours" ] || fail "$what: it says nothing"
+  [ -s "$work/ours" ] || fail "$what: no output"
   echo "$what: the same $(wc -l < "$work/ours") lines"
 }
 
 kcat_says=$(LD_LIBRARY_PATH=$OTTLA_PREFIX/lib kcat -V 2>&1)
-[[ $kcat_says == *"librdkafka 2.15.0"* ]] || fail "kcat doesn't use our library: $kcat_says"
+[[ $kcat_says == *"librdkafka 2.16.0"* ]] || fail "kcat does not use Ottla's library: $kcat_says"
 
 check() {
   local t=t$suffix
   new_topics 2 "$t" "spread$suffix" "quiet$suffix"
-  # What kcat sets by itself is what every C program sets: no reason for a warning.
+  # The properties that kcat sets by default cause no warning.
   printf 'quiet' | ours -P -t "quiet$suffix" > "$work/quiet"
   equal "warnings that every program would get" "" "$(grep -i 'termination' "$work/quiet" || true)"
 
-  # -P: keys, headers, nothing as a value, a partition, codecs, files, properties
+  # -P: keys, headers, null values, a partition, codecs, files, properties
   printf 'k1:one\nk2:two\n:empty key\nk4:\n' | ours -P -t "$t" -p 0 -K : -Z -H a=1 -H b=two
   for codec in none gzip snappy lz4 zstd; do
     seq -f "$codec %g" 200 | ours -P -t "$t" -p 1 -z $codec -X acks=all -X linger.ms=1 -X enable.idempotence=true
@@ -67,5 +67,5 @@ ours -X list > "$work/list"
 grep -q '^linger.ms\|queue.buffering.max.ms' "$work/list" || fail "-X list: $(head -3 "$work/list")"
 ours -X dump -X client.id=me > "$work/dump" || true
 grep -q 'client.id = me' "$work/dump" || fail "-X dump: $(head -3 "$work/dump")"
-if ours -P -t t -X no.such.property=1 < /dev/null > "$work/refused"; then fail "an unknown property is taken"; fi
+if ours -P -t t -X no.such.property=1 < /dev/null > "$work/refused"; then fail "an unknown property is accepted"; fi
 echo "an unknown property: $(head -1 "$work/refused")"

@@ -18,13 +18,13 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, FIND_COORDINATOR, API_VERSIONS = 0, 1, 2, 3, 10, 18
 COORDINATOR_NOT_AVAILABLE, UNSUPPORTED_VERSION = 15, 35
-# What brokers served that kept message sets of format 0 and 1, and a later one.
+# The Produce version of a broker by the format of its log, and the Fetch version.
 PRODUCE_VERSIONS = {0: 1, 1: 2, 2: 7}
 FETCH_VERSION = 10
 
 
 class Server:
-    """A broker with one partition per topic. Keeps what is produced; serves the bytes it was given."""
+    """A broker with one partition per topic, which stores and serves record batches unchanged."""
 
     def __init__(self, magic, topics):
         self.magic = magic
@@ -188,7 +188,7 @@ def read(files):
     })
     consumer.assign([TopicPartition(topic, 0, 0) for topic in topics])
     lines = {topic: [] for topic in topics}
-    # All topics come with the first answers; then there is nothing more.
+    # The first responses contain all topics; later ones are empty.
     while (message := consumer.poll(2 if all(lines.values()) else 20)) is not None:
         if message.error():
             raise KafkaException(message.error())

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 servers, name = sys.argv[1:]
 text, number = confluent_kafka.libversion()
-assert text.startswith("2.15.0-ottla") and number == 0x020F00FF, (text, number)
+assert text.startswith("2.16.0-ottla") and number == 0x021000FF, (text, number)
 
 # AdminClient: topics
 admin = AdminClient({"bootstrap.servers": servers})
@@ -20,7 +20,7 @@ try:
     raise SystemExit("a topic was created twice")
 except KafkaException as error:
     assert error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS, error
-# The broker that is asked may learn of the topic a moment later than the one that created it.
+# The broker that gets the request may learn of the topic slightly later than the one that created it.
 until = time.monotonic() + 30
 while name not in admin.list_topics(timeout=30).topics and time.monotonic() < until:
     time.sleep(0.05)
@@ -30,7 +30,10 @@ assert len(listed.topics[name].partitions) == 3, listed.topics
 # Producer: keys, headers, timestamps (not so old that a broker deletes the records), delivery callbacks, errors
 reports = []
 began = int(time.time() * 1000) - 60_000
-producer = Producer({"bootstrap.servers": servers, "linger.ms": 5, "compression.type": "lz4"})
+# A retried batch of another producer may follow newer ones.
+producer = Producer(
+    {"bootstrap.servers": servers, "linger.ms": 5, "compression.type": "lz4", "enable.idempotence": True}
+)
 for i in range(1000):
     producer.produce(
         name,
@@ -59,7 +62,7 @@ while ends < 3:
         ends += 1
         continue
     i = message.offset() * 3 + message.partition()
-    assert message.value() == f"value {i}".encode() and message.key() == f"key {i}".encode()
+    assert (message.value(), message.key()) == (f"value {i}".encode(), f"key {i}".encode()), message.value()
     assert message.timestamp() == (confluent_kafka.TIMESTAMP_CREATE_TIME, began + i)
     assert message.headers() == [("number", str(i).encode()), ("empty", b"")], message.headers()
     values[i] = True
@@ -74,6 +77,71 @@ consumer.pause([TopicPartition(name, 0)])
 consumer.resume([TopicPartition(name, 0)])
 consumer.close()
 
+# Consumer: a member of a group, with callbacks, alone and beside another member
+held, committed = {}, []
+
+
+def member(number, group, settings):
+    is_incremental = group != "range"
+    held[number] = set()
+
+    def on_assign(consumer, partitions):
+        held[number] |= {partition.partition for partition in partitions}
+        (consumer.incremental_assign if is_incremental else consumer.assign)(partitions)
+
+    def on_revoke(consumer, partitions):
+        held[number] -= {partition.partition for partition in partitions}
+
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": f"{name}-{group}",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "on_commit": lambda error, partitions: committed.append((error, len(partitions))),
+            **settings,
+        }
+    )
+    consumer.subscribe([name], on_assign=on_assign, on_revoke=on_revoke)
+    return consumer
+
+
+groups = {
+    "range": {"partition.assignment.strategy": "range", "heartbeat.interval.ms": 300},
+    "cooperative-sticky": {"partition.assignment.strategy": "cooperative-sticky", "heartbeat.interval.ms": 300},
+    "consumer": {"group.protocol": "consumer"},
+}
+for group, settings in groups.items():
+    first, read = member(1, group, settings), set()
+    until = time.monotonic() + 60
+    while len(read) < 1000 and time.monotonic() < until:
+        for message in first.consume(100, timeout=0.2):
+            assert not message.error(), message.error()
+            read.add((message.partition(), message.offset()))
+    assert len(read) == 1000 and held[1] == {0, 1, 2}, (len(read), held)
+    committed.clear()
+    first.commit()
+    while not committed:
+        assert time.monotonic() < until, "the commit has no result"
+        first.poll(0.05)
+    assert committed == [(None, 3)], committed
+    second = member(2, group, settings)
+    while held[1] | held[2] != {0, 1, 2} or not held[1] or not held[2] or held[1] & held[2]:
+        assert time.monotonic() < until, held
+        assert first.poll(0.05) is None
+        message = second.poll(0.05)
+        assert message is None, "everything was committed"
+    assert {p.partition for p in first.assignment()} == held[1], (first.assignment(), held)
+    assert first.consumer_group_metadata() is not None
+    first.close()
+    assert held[1] == set(), held
+    while held[2] != {0, 1, 2}:
+        assert time.monotonic() < until, held
+        assert second.poll(0.05) is None
+    offsets = second.committed([TopicPartition(name, partition) for partition in range(3)], timeout=30)
+    assert [partition.offset for partition in offsets] == [334, 333, 333], offsets
+    second.close()
+
 for topic, done in admin.delete_topics([name]).items():
     done.result(30)
 try:
@@ -81,4 +149,4 @@ try:
     raise SystemExit("an unknown property was taken")
 except KafkaException as error:
     assert error.args[0].code() == KafkaError._INVALID_ARG, error
-print(f"confluent_kafka {confluent_kafka.version()} on {text}: topics, 1000 produced, 1000 consumed")
+print(f"confluent_kafka {confluent_kafka.version()} on {text}: topics, 1000 produced, 1000 consumed, two members of a group: {', '.join(groups)}")

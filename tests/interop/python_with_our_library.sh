@@ -1,5 +1,6 @@
-# Debian's python3-confluent-kafka, built against librdkafka 2.0, with our librdkafka.so.1: producer, assigned consumer,
-# topics by AdminClient. Then the sources of confluent-kafka, built against our headers and our library.
+# Debian's python3-confluent-kafka, built with librdkafka 2.0, runs with Ottla's librdkafka.so.1: producer, assigned
+# consumer, members of groups, topics by AdminClient. Then the same with the sources of confluent-kafka, built with Ottla's
+# headers and library, and with the current wheel, in which Ottla's library replaces its own.
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
 check=$PWD/tests/interop/python_with_our_library.py
@@ -12,7 +13,7 @@ if original python3-confluent-kafka && [ -x /usr/bin/python3 ]; then
   everywhere debian --partitions 2
 fi
 
-# The last version that asks for no newer librdkafka than the interface is.
+# The last version that does not require a newer librdkafka than the version of the interface.
 version=2.12.1
 if python3 -m venv "$work/venv" > "$work/log" 2>&1 &&
   C_INCLUDE_PATH=$OTTLA_PREFIX/include LIBRARY_PATH=$OTTLA_PREFIX/lib \
@@ -22,7 +23,20 @@ if python3 -m venv "$work/venv" > "$work/log" 2>&1 &&
   }
   everywhere sources --partitions 2
 elif grep -qi 'error: .*rdkafka\|rdkafka.h\|undefined\|gcc.*failed' "$work/log"; then
-  fail "confluent-kafka can't be built against our headers: $(tail -20 "$work/log")"
+  fail "confluent-kafka can't be built with Ottla's headers: $(tail -20 "$work/log")"
 else
-  echo "NOT CHECKED: the sources of confluent-kafka can't be had or built here: $(tail -3 "$work/log")"
+  echo "NOT CHECKED: the sources of confluent-kafka can't be fetched or built on this machine: $(tail -3 "$work/log")"
+fi
+
+# The package of librdkafka's own version that is closest to the interface.
+version=2.16.1
+wheel=$work/wheel
+if "$work/venv/bin/pip" install --quiet --no-deps --only-binary :all: --target "$wheel" "confluent-kafka==$version" > "$work/log" 2>&1; then
+  own=$(find "$wheel/confluent_kafka.libs" -name 'librdkafka*')
+  [ -f "$own" ] || fail "the wheel has no librdkafka: $(find "$wheel" -name '*.so*')"
+  cp "$OTTLA_PREFIX/lib/librdkafka.so.1" "$own"
+  wheel() { PYTHONPATH=$wheel timeout 100 "$work/venv/bin/python" "$check" "$OTTLA_BOOTSTRAP" "wheel$suffix"; }
+  everywhere wheel --partitions 2
+else
+  echo "NOT CHECKED: the wheel of confluent-kafka can't be fetched: $(tail -3 "$work/log")"
 fi

@@ -1,5 +1,5 @@
-# Three real brokers; one is killed on the spot and comes back while the perf tool produces with acks=all. Kafka's own
-# tools then count every acknowledged record, and none twice.
+# Three real brokers; one is killed with SIGKILL and restarted while the perf tool produces with acks=all. Kafka's own
+# tools then find every acknowledged record exactly once.
 source "$(dirname "$0")/../support.bash"
 topic="dies-$$" records=1000000
 kafka org.apache.kafka.tools.TopicCommand --bootstrap-server "$OTTLA_BOOTSTRAP" --create --topic "$topic" \

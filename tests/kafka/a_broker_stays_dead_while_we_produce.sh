@@ -1,6 +1,6 @@
-# Three real brokers; one is killed on the spot and stays dead. The cluster takes seconds to notice and goes on naming it
-# until then, also to those who ask as soon as the connection breaks. The partition's leader is the one; nothing else is under way
-# that would hold the answers up until the cluster knows better.
+# Three real brokers; one is killed with SIGKILL and stays dead. Until the cluster notices, which takes seconds,
+# metadata names it as the leader, also right after the connection broke. It leads the only partition, so no response of
+# another broker arrives later and causes a refresh.
 source "$(dirname "$0")/../support.bash"
 topic="dead-$$" records=20000
 kafka org.apache.kafka.tools.TopicCommand --bootstrap-server "$OTTLA_BOOTSTRAP" --create --topic "$topic" \

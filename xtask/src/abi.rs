@@ -1,4 +1,4 @@
-//! `cargo xtask abi`: is our C library librdkafka's?
+//! `cargo xtask abi`: tests that the C library is compatible with librdkafka.
 //!
 //! First the tests of the crate (exported symbols, layout, headers in C and C++, programs in C and kcat), then the scripts
 //! in `tests/abi`, each on an installed tree and an embedded cluster.
@@ -9,11 +9,13 @@ use crate::{
     Result, install,
     library::{self, Layout},
     shell::cargo,
+    side_by_side,
     test::{Session, Step, target_folder},
 };
 
 const HELP: &str = "\
 cargo xtask abi [--profile dev|release]
+cargo xtask abi --side-by-side [OPTIONS]     the same programs with librdkafka 2.16.0 (--help says more)
 
 Symbols, layout, headers and programs of crates/capi/tests/abi.rs, then tests/abi/*.sh on an installed tree: our examples
 built with pkg-config and cmake, the same programs with Debian's original, programs that were built against that, and the
@@ -21,6 +23,11 @@ test programs under AddressSanitizer and valgrind.
 ";
 
 pub fn main(args: &[String]) -> Result<ExitCode> {
+    if let [first, rest @ ..] = args
+        && first == "--side-by-side"
+    {
+        return side_by_side::main(rest);
+    }
     let release = match args {
         [] => false,
         [flag, profile] if flag == "--profile" && profile == "dev" => false,
@@ -32,7 +39,7 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
     };
     let crate_tests = Step { name: "crate", what: "crates/capi/tests/abi.rs", run: crate_tests };
     let run = if release { release_scripts } else { scripts };
-    let scripts = Step { name: "scripts", what: "tests/abi/*.sh", run };
+    let scripts = Step { name: "scripts", what: "tests/abi/*.sh and side_by_side", run };
     Session::new().run(&[&crate_tests, &scripts])
 }
 
@@ -43,7 +50,7 @@ fn crate_tests(session: &mut Session) -> Result<()> {
     session.tests(&mut test)
 }
 
-/// The scripts of `tests/abi`, on a tree that is installed under the target folder.
+/// Runs the scripts of `tests/abi` on a tree that is installed under the target folder.
 pub fn scripts(session: &mut Session) -> Result<()> {
     scripts_with(session, "dev")
 }
@@ -58,17 +65,18 @@ fn scripts_with(session: &mut Session, profile: &str) -> Result<()> {
     {
         install::debian(program, package)?;
     }
-    // Without it one script has nothing to do, and says so.
+    // Without it one script is skipped with a message.
     if let Err(error) = install::debian("valgrind", "valgrind") {
         println!("    {error}");
     }
     let prefix = installed(profile)?;
     session.pass("the library is installed under a prefix");
     let ottla = library::ottla(profile)?;
-    session.scripts("tests/abi", &[("OTTLA", ottla), ("OTTLA_PREFIX", prefix)])
+    session.scripts("tests/abi", &[("OTTLA", ottla), ("OTTLA_PREFIX", prefix)])?;
+    side_by_side::step(session)
 }
 
-/// Lays the library out under the target folder, and gives the prefix.
+/// Installs the library under the target folder and returns the prefix.
 pub fn installed(profile: &str) -> Result<PathBuf> {
     let prefix = target_folder()?.join("installed").join(profile);
     library::install(&Layout::under(prefix.clone()), profile)?;

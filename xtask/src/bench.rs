@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: hands over to `bench/`, which is a workspace of its own.
+//! `cargo xtask bench`: runs the harness of `bench/`, which is a separate workspace.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,8 @@
 //! `cargo xtask codegen`: writes `crates/protocol/src/generated/` from `schema/`.
 //!
 //! [`schema`] reads a file into a tree of fields, [`names`] gives every struct in it a type name, [`message`] writes
-//! one API's Rust file, [`index`] the module around them and the error codes. Nothing here knows a single API.
+//! one API's Rust file, [`index`] writes the module around them and the error codes. The generator has no code for
+//! particular APIs.
 
 mod index;
 mod message;
@@ -21,9 +22,9 @@ use schema::Schema;
 
 const GENERATED: &str = "crates/protocol/src/generated";
 
-/// Writes the generated files; with `check`, only says whether they are what they would be.
+/// Writes the generated files; with `check`, only compares them.
 pub fn run(check: bool) -> Result<(), Box<dyn Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask stands outside of a workspace")?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask is not in a workspace")?;
     let schemas = read_schemas(&root.join("schema"))?;
     let mut files = BTreeMap::new();
     for schema in &schemas {
@@ -80,7 +81,7 @@ fn read_schemas(folder: &Path) -> Result<Vec<Schema>, Box<dyn Error>> {
     Ok(schemas)
 }
 
-/// The files in `folder`, in the order of their names.
+/// Returns the files in `folder`, sorted by name.
 fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut paths =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;
@@ -100,7 +101,7 @@ fn format_rust(text: &str) -> Result<String, Box<dyn Error>> {
     rustfmt.stdin.take().ok_or("rustfmt has no stdin")?.write_all(text.as_bytes())?;
     let output = rustfmt.wait_with_output()?;
     if !output.status.success() {
-        return Err("rustfmt does not accept what was generated".into());
+        return Err("rustfmt rejects the generated code".into());
     }
     Ok(String::from_utf8(output.stdout)?)
 }

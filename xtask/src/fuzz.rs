@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz [FRAMES]`: the fuzz tests of the decoders, for as many frames as you like.
+//! `cargo xtask fuzz [FRAMES]`: runs the fuzz tests of the decoders with this number of frames.
 
 use std::{process::ExitCode, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What the commands need besides cargo: found, fetched, or asked for in one sentence.
+//! Finds or installs the programs that commands need besides cargo; otherwise says what to install.
 
 use std::{path::PathBuf, process::Command, time::Duration};
 
@@ -9,10 +9,11 @@ use crate::{
 
 const A_WHILE: Duration = Duration::from_secs(900);
 
-/// The version of cargo-deny that is installed where there is none. Pinned, so that a new one can't break an old commit.
+/// The version of cargo-deny to install if it is missing. Pinned, so that a new release can't break an old commit.
 const CARGO_DENY: &str = "0.20.2";
 
-/// A program out of a Debian package: installed if we are root on a Debian, else an error that says what to install.
+/// Requires a program of a Debian package. As root on Debian it installs the package; otherwise it returns an error
+/// that names it.
 pub fn debian(program: &str, package: &str) -> Result<()> {
     if installed(program) {
         return Ok(());
@@ -34,14 +35,14 @@ pub fn debian(program: &str, package: &str) -> Result<()> {
     if installed(program) { Ok(()) } else { Err(asked.into()) }
 }
 
-/// Java and Maven, for Apache Kafka and its clients.
+/// Requires Java and Maven, for Apache Kafka and its clients.
 pub fn java() -> Result<()> {
     debian("java", "default-jdk-headless")?;
     debian("mvn", "maven")
 }
 
-/// The path of cargo-deny, built into our cache folder if it isn't there: not optimised, which takes two minutes
-/// on two cores instead of ten and checks just as well.
+/// Returns the path of cargo-deny, and builds it in the cache folder if it is missing. The build is not optimised: it
+/// takes two minutes on two cores instead of ten, and the checks are the same.
 pub fn cargo_deny() -> Result<PathBuf> {
     if installed("cargo-deny") {
         return Ok("cargo-deny".into());

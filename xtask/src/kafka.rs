@@ -1,9 +1,9 @@
-//! `cargo xtask kafka`: a real Apache Kafka on this machine, straight from its jars on Maven Central.
+//! `cargo xtask kafka`: runs Apache Kafka on this machine, from its jars on Maven Central.
 //!
-//! A [`Cluster`] is a folder: `cluster.json` says which nodes there are and on which ports, and each node has a folder
-//! `node-N` with its configuration, its data, its log and its process id. So any later command finds the cluster again,
-//! and a node that was killed comes back on its old data. The protocol is KRaft: node 1 is broker and controller, the
-//! others are brokers (more controllers with `--controllers`).
+//! A [`Cluster`] is a folder: `cluster.json` lists the nodes and their ports, and each node has a folder `node-N` with
+//! its configuration, data, log and process ID. Therefore later commands find the cluster again, and a killed node
+//! restarts with its data. The protocol is KRaft: node 1 is broker and controller, the others are brokers (more
+//! controllers with `--controllers`).
 
 use std::{
     env, fs,
@@ -27,7 +27,7 @@ cargo xtask kafka [--data FOLDER] COMMAND
   start [N] [--port P] [--controllers C] [--heap 512m] [--set name=value]...
                      start N brokers (default 1), or the existing cluster again; waits until all are ready
   stop [ID...]       shut all (or these) brokers down in order
-  kill ID...         kill these brokers on the spot, as a power cut would
+  kill ID...         kill these brokers at once, as a power cut would
   restart ID...      stop these brokers if they run, and start them on their old data
   status             a line per broker: id, address, process, memory
   bootstrap          print the value for bootstrap.servers
@@ -41,7 +41,7 @@ The cluster lives in FOLDER: --data, or OTTLA_KAFKA_DATA, or a folder of the tem
 among the free ones, or P, P+1, ... for the brokers and the next C for the controllers.
 ";
 
-/// The version that all tests and measurements speak of.
+/// The version of Apache Kafka for all tests and measurements.
 pub const VERSION: &str = "4.3.1";
 const LOG4J: &str = "2.25.4";
 
@@ -49,7 +49,7 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
     let mut args = args.to_vec();
     let folder = take_option(&mut args, "--data")?.map(PathBuf::from).unwrap_or_else(default_folder);
     let is_help = |arg: &String| ["--help", "-h"].contains(&arg.as_str());
-    // The arguments of `run` are its tool's.
+    // All arguments of `run` belong to the tool.
     let asks_for_help = args.first().is_some_and(|command| command == "help")
         || args.iter().take_while(|arg| *arg != "run").any(is_help);
     if args.is_empty() || asks_for_help {
@@ -60,7 +60,7 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
     match command.as_str() {
         "fetch" => println!("{}", fetch()?.display()),
         "run" => {
-            let (class, args) = args.split_first().ok_or("run what? Name a class")?;
+            let (class, args) = args.split_first().ok_or("`run` needs the name of a class")?;
             let status = tool(class)?.args(args).status()?;
             return Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
@@ -131,7 +131,7 @@ fn start(folder: &Path, mut args: Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Runs what is too long for `cargo xtask test`, on brokers that nobody else uses.
+/// Runs the tests that take too long for `cargo xtask test`, on separate brokers.
 fn torture() -> Result<ExitCode> {
     let ottla = match env::var_os("OTTLA") {
         Some(program) => PathBuf::from(program),
@@ -175,16 +175,16 @@ fn default_folder() -> PathBuf {
     env::var_os("OTTLA_KAFKA_DATA").map_or_else(|| env::temp_dir().join("ottla-kafka"), PathBuf::from)
 }
 
-/// How a new cluster is made.
+/// The options of a new cluster.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The first broker's port; free ones are chosen where it is absent.
+    /// The first broker's port; `None` chooses free ports.
     pub port: Option<u16>,
-    /// How many of the nodes are controllers too.
+    /// The number of nodes that are also controllers.
     pub controllers: usize,
-    /// Heap of each node.
+    /// The heap size of each node.
     pub heap: String,
-    /// Further lines of server.properties.
+    /// Additional lines of server.properties.
     pub settings: Vec<String>,
 }
 
@@ -217,7 +217,7 @@ impl Cluster {
             None => free_ports(brokers + controllers)?,
         };
         if brokers == 0 || ports.len() < brokers + controllers {
-            return Err(format!("cannot make {brokers} brokers on these ports").into());
+            return Err(format!("{brokers} brokers do not fit on these ports: the last port is 65535").into());
         }
         let (broker_ports, controller_ports) = ports.split_at(brokers);
         let nodes: Vec<Node> = (1..).zip(broker_ports).map(|(id, &port)| Node { id, port }).collect();
@@ -237,7 +237,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Finds the cluster that was made in this folder.
+    /// Opens the cluster in this folder.
     pub fn open(folder: &Path) -> Result<Self> {
         let text = fs::read_to_string(folder.join("cluster.json"))
             .map_err(|_| format!("there is no cluster in {}: start one", folder.display()))?;
@@ -255,7 +255,7 @@ impl Cluster {
         Ok(Self { folder: folder.to_path_buf(), heap, nodes })
     }
 
-    /// The value for `bootstrap.servers`.
+    /// Returns the value for `bootstrap.servers`.
     pub fn bootstrap(&self) -> String {
         let servers: Vec<_> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
         servers.join(",")
@@ -292,8 +292,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Asks these nodes to shut down in order, and kills what is left after 30 seconds. Controllers go last: a broker
-    /// can't hand its partitions over without one.
+    /// Shuts these nodes down in order, and kills the remaining ones after 30 seconds. Controllers are last, because a
+    /// broker can't hand over its partitions without one.
     pub fn stop(&self, ids: &[u32]) -> Result<()> {
         let mut ids = ids.to_vec();
         ids.sort_by_key(|&id| (id == 1, id));
@@ -311,7 +311,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Kills these nodes without a warning and waits until they are gone.
+    /// Kills these nodes with SIGKILL and waits until they have ended.
     pub fn kill(&self, ids: &[u32]) {
         for &id in ids {
             self.signal("KILL", id);
@@ -328,7 +328,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Kills the nodes that run now if this process ends without having stopped them.
+    /// Kills the running nodes if this process ends without stopping them.
     pub fn guard(&self) -> Result<Reaper> {
         let running: Vec<u32> = self.nodes.iter().filter_map(|node| self.process(node.id)).collect();
         Reaper::of_processes(&running)
@@ -388,7 +388,7 @@ impl Cluster {
             "num.partitions=4".to_owned(),
             format!("default.replication.factor={replicas}"),
             "group.initial.rebalance.delay.ms=0".to_owned(),
-            // Small, so that several brokers fit on a small machine.
+            // Small, so that several brokers fit into the memory of a small machine.
             "num.network.threads=2".to_owned(),
             "num.io.threads=4".to_owned(),
             "log.cleaner.dedupe.buffer.size=8388608".to_owned(),
@@ -452,8 +452,8 @@ impl Cluster {
         Ok(child)
     }
 
-    /// The process of this node, if it runs. A number alone proves nothing: the process must be the Kafka of this folder,
-    /// and no zombie (then its command line is empty).
+    /// Returns the process of this node, if it runs. A process ID alone proves nothing: the process must be the Kafka
+    /// of this folder, and not a zombie, whose command line is empty.
     fn process(&self, id: u32) -> Option<u32> {
         let process: u32 = fs::read_to_string(self.of(id).join("pid")).ok()?.trim().parse().ok()?;
         let line = fs::read(format!("/proc/{process}/cmdline")).ok()?;
@@ -468,7 +468,7 @@ impl Cluster {
     }
 }
 
-/// The jars of the broker and its tools, downloaded through Maven at the first call; gives their folder.
+/// Downloads the jars of the broker and its tools through Maven at the first call; returns their folder.
 pub fn fetch() -> Result<PathBuf> {
     let folder = libraries();
     let complete = folder.join("complete");
@@ -508,7 +508,7 @@ pub fn fetch() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// A command that runs a class of the distribution, with little memory and a quick start.
+/// Returns a command that runs a class of the distribution, with little memory and a fast start.
 pub fn tool(class: &str) -> Result<Command> {
     let folder = fetch()?;
     let logging = folder.join("tools-log4j2.properties");
@@ -530,7 +530,7 @@ fn class_path() -> String {
     format!("{}/*", libraries().display())
 }
 
-/// Logs of a node go to its file, warnings of a tool to standard error.
+/// The logs of a node go to its file, the warnings of a tool to standard error.
 fn log4j(file: Option<&Path>) -> String {
     let (level, target) = match file {
         Some(file) => ("INFO", format!("appender.a.type = File\nappender.a.fileName = {}\n", file.display())),
@@ -542,8 +542,8 @@ fn log4j(file: Option<&Path>) -> String {
     )
 }
 
-/// Neighbouring ports that nobody listens on. Below 32768, where no outgoing connection can take one while a broker that
-/// was killed is not back yet.
+/// Returns adjacent free ports. Below 32768, so that no outgoing connection can take the port of a broker that was
+/// killed and restarts.
 fn free_ports(count: usize) -> Result<Vec<u16>> {
     let first = 20_000 + (std::process::id() % 1_000) as u16 * 10;
     (0..1_000u16)
@@ -563,7 +563,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_nodes_are_controllers_and_all_know_them() {
+    fn first_nodes_are_controllers_and_known_to_all() {
         let nodes = vec![Node { id: 1, port: 9092 }, Node { id: 2, port: 9093 }];
         let cluster = Cluster { folder: "/data".into(), heap: "1g".into(), nodes };
         let first = cluster.properties(cluster.nodes[0], &[9094], &["a=b".to_owned()]);
@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_taken_out_of_the_arguments() {
+    fn options_are_removed_from_the_arguments() {
         let mut args: Vec<String> = ["start", "--port", "9092", "3"].map(str::to_owned).into();
         assert_eq!(take_option(&mut args, "--port").unwrap().as_deref(), Some("9092"));
         assert_eq!(args, ["start", "3"]);
@@ -586,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_folder_says_how_to_start() {
+    fn missing_cluster_error_says_how_to_start_one() {
         let error = Cluster::open(Path::new("/nonexistent")).unwrap_err().to_string();
         assert!(error.contains("start one"), "{error}");
     }

@@ -1,7 +1,7 @@
-//! `cargo xtask install`: the C library where programs look for it.
+//! `cargo xtask install`: the C library and the program `ottla` in the folders where others look for them.
 //!
-//! Libraries, headers, and the files from which pkg-config and cmake know how to use them. [`install`] is what the tests
-//! call too; `make install` is this command under another name.
+//! Stripped libraries with separate debug information, headers, the files for pkg-config and cmake, the program, licences
+//! and reference pages. The tests call [`install`] too; `make install` runs this command.
 
 use std::{
     env, fs,
@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    Result,
+    Result, debug_files,
     shell::{self, cargo, root},
     test::target_folder,
 };
@@ -20,26 +20,39 @@ use crate::{
 const HELP: &str = "\
 cargo xtask install [OPTIONS]
 
-  --prefix FOLDER      where the library is going to be used (default /usr/local)
-  --libdir FOLDER      where the libraries are, absolute or under the prefix (default lib)
-  --destdir FOLDER     put in front of every path, for those who make packages
+  --prefix FOLDER      the folder of the installation (default /usr/local)
+  --libdir FOLDER      the folder of the libraries, absolute or under the prefix (default lib)
+  --destdir FOLDER     write all files under this folder instead of /, to build a package
   --profile NAME       release (the default) or dev
 
-Builds librdkafka.so.1 and librdkafka.a and lays them out with their symbolic links, include/librdkafka/*.h, rdkafka.pc,
-rdkafka-static.pc and the files for cmake's find_package(RdKafka), whose targets are RdKafka::rdkafka and
-RdKafka::rdkafka-static. Where there is a C++ compiler, librdkafka++ comes along: its libraries, rdkafkacpp.h, rdkafka++.pc,
-and the targets RdKafka::rdkafka++ and RdKafka::rdkafka++-static.
+Builds and installs:
+
+  LIBDIR/librdkafka.so.1, librdkafka.a       the C library, stripped
+  PREFIX/include/librdkafka/*.h              its headers
+  LIBDIR/pkgconfig, LIBDIR/cmake             rdkafka.pc, rdkafka-static.pc; find_package(RdKafka) with the targets
+                                             RdKafka::rdkafka and RdKafka::rdkafka-static
+  PREFIX/bin/ottla                           the command line, stripped
+  PREFIX/share/doc/ottla                     licences, CONFIGURATION.md, STATISTICS.md
+  PREFIX/lib/debug/.build-id                 the debug information, with links in .debug beside the stripped files;
+                                             remove both to save space
+
+If there is a C++ compiler (c++, or the variable CXX), librdkafka++ is installed too: its libraries, rdkafkacpp.h,
+rdkafka++.pc, rdkafka++-static.pc, and the targets RdKafka::rdkafka++ and RdKafka::rdkafka++-static.
 ";
 
 /// The version of the interface, which programs ask pkg-config and cmake for.
-const VERSION: &str = "2.15.0";
-/// Where librdkafka++ comes from.
+const VERSION: &str = "2.16.0";
+/// The folder with the sources of librdkafka++.
 const CPP: &str = "crates/capi/cpp";
 const HEADERS: [&str; 2] = ["rdkafka.h", "rdkafka_mock.h"];
-/// What the static library needs of the system.
+/// The licences, and the pages that error texts and headers refer to.
+const DOCUMENTS: [&str; 4] = ["LICENSE-APACHE", "LICENSE-MIT", "CONFIGURATION.md", "STATISTICS.md"];
+/// The folder of the documents under the prefix.
+const DOCUMENT_FOLDER: &str = "share/doc/ottla";
+/// The system libraries that the static library needs.
 const SYSTEM_LIBRARIES: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
 
-/// Where the library goes.
+/// The folders of an installation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
     prefix: PathBuf,
@@ -48,7 +61,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The usual folders under a prefix.
+    /// Returns the default folders under a prefix.
     pub fn under(prefix: PathBuf) -> Self {
         Self { libdir: prefix.join("lib"), prefix, destdir: None }
     }
@@ -69,14 +82,14 @@ impl Layout {
         }
         for path in [Some(&layout.prefix), layout.destdir.as_ref()].into_iter().flatten() {
             if !path.is_absolute() {
-                return Err(format!("{} is not absolute: say the whole path", path.display()).into());
+                return Err(format!("{} is not an absolute path: name the full path", path.display()).into());
             }
         }
         layout.libdir = layout.prefix.join(libdir);
         Ok((layout, profile))
     }
 
-    /// Where something goes now that is going to be used at this path.
+    /// Returns the path to write a file to that belongs at this path: under the destdir if there is one.
     fn place(&self, path: &Path) -> PathBuf {
         match &self.destdir {
             Some(destdir) => destdir.join(path.strip_prefix("/").unwrap_or(path)),
@@ -97,7 +110,7 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds the library and lays it out; gives the files that are there now.
+/// Builds and installs everything; returns the files.
 pub fn install(layout: &Layout, profile: &str) -> Result<Vec<PathBuf>> {
     let mut build = cargo();
     build.args(["build", "--package", "ottla-capi", "--profile", profile]);
@@ -105,12 +118,18 @@ pub fn install(layout: &Layout, profile: &str) -> Result<Vec<PathBuf>> {
     if !done.success {
         return Err(format!("the library can't be built ({})", done.ending).into());
     }
+    let program = ottla(profile)?;
     let built = target_folder()?.join(if profile == "dev" { "debug" } else { profile });
+    let stripped = built.join("stripped");
     let mut tree = Tree { layout, files: Vec::new() };
     let (lib, include) = (&layout.libdir, layout.prefix.join("include/librdkafka"));
-    tree.copy(&built.join("librdkafka.so"), &lib.join("librdkafka.so.1"), 0o755)?;
+    tree.split(&built.join("librdkafka.so"), &lib.join("librdkafka.so.1"), &stripped)?;
     tree.link("librdkafka.so.1", &lib.join("librdkafka.so"))?;
-    tree.copy(&built.join("librdkafka.a"), &lib.join("librdkafka.a"), 0o644)?;
+    tree.archive(&built.join("librdkafka.a"), &lib.join("librdkafka.a"), &stripped)?;
+    tree.split(&program, &layout.prefix.join("bin/ottla"), &stripped)?;
+    for document in DOCUMENTS {
+        tree.copy(&root().join(document), &layout.prefix.join(DOCUMENT_FOLDER).join(document), 0o644)?;
+    }
     for header in HEADERS {
         let from = root().join("crates/capi/include/librdkafka").join(header);
         tree.copy(&from, &include.join(header), 0o644)?;
@@ -121,15 +140,15 @@ pub fn install(layout: &Layout, profile: &str) -> Result<Vec<PathBuf>> {
     if shell::installed(&compiler) || Path::new(&compiler).is_file() {
         let folder = built.join("librdkafka++");
         plus_plus(&compiler, &built, &folder)?;
-        tree.copy(&folder.join("librdkafka++.so.1"), &lib.join("librdkafka++.so.1"), 0o755)?;
+        tree.split(&folder.join("librdkafka++.so.1"), &lib.join("librdkafka++.so.1"), &stripped)?;
         tree.link("librdkafka++.so.1", &lib.join("librdkafka++.so"))?;
-        tree.copy(&folder.join("librdkafka++.a"), &lib.join("librdkafka++.a"), 0o644)?;
+        tree.archive(&folder.join("librdkafka++.a"), &lib.join("librdkafka++.a"), &stripped)?;
         tree.copy(&root().join(CPP).join("rdkafkacpp.h"), &include.join("rdkafkacpp.h"), 0o644)?;
         tree.write(&lib.join("pkgconfig/rdkafka++.pc"), &pkg_config(layout, Linking::SharedPlusPlus))?;
         tree.write(&lib.join("pkgconfig/rdkafka++-static.pc"), &pkg_config(layout, Linking::StaticPlusPlus))?;
     } else {
         println!(
-            "LEFT OUT: librdkafka++, because there is no C++ compiler (`{compiler}`; CXX names another)"
+            "LEFT OUT: librdkafka++, because there is no C++ compiler `{compiler}`; set CXX to use another one"
         );
     }
     tree.write(&lib.join("cmake/RdKafka/RdKafkaConfig.cmake"), &cmake_config(layout))?;
@@ -145,7 +164,9 @@ fn plus_plus(compiler: &str, built: &Path, folder: &Path) -> Result<()> {
     compile.args(["-std=c++11", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-c", "-o"]);
     compile.arg(&object).arg(source).arg("-I").arg(root().join("crates/capi/include"));
     let mut link = Command::new(compiler);
-    link.args(["-shared", "-Wl,-soname,librdkafka++.so.1", "-Wl,-z,defs", "-o"]);
+    link.args(["-shared", "-Wl,-soname,librdkafka++.so.1", "-Wl,-z,defs", "-Wl,--build-id"]);
+    // A program's run path does not apply to indirect dependencies, so this library has its own.
+    link.args(["-Wl,--enable-new-dtags", "-Wl,-rpath,$ORIGIN", "-o"]);
     link.arg(folder.join("librdkafka++.so.1")).arg(&object).arg(built.join("librdkafka.so"));
     let archive = folder.join("librdkafka++.a");
     let _ = fs::remove_file(&archive);
@@ -160,14 +181,14 @@ fn plus_plus(compiler: &str, built: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is being laid out.
+/// The tree of files during the installation.
 struct Tree<'a> {
     layout: &'a Layout,
     files: Vec<PathBuf>,
 }
 
 impl Tree<'_> {
-    /// Makes room: a program that has the old file open keeps it.
+    /// Removes the old file, so that a program that has it open keeps it.
     fn room(&mut self, path: &Path) -> Result<PathBuf> {
         let place = self.layout.place(path);
         let says = |error| format!("{}: {error}", place.display());
@@ -185,6 +206,29 @@ impl Tree<'_> {
         fs::copy(from, &place).map_err(|error| format!("{}: {error}", from.display()))?;
         fs::set_permissions(&place, fs::Permissions::from_mode(mode))?;
         Ok(())
+    }
+
+    /// Installs a linked file without debug information, and the debug information for debuggers.
+    fn split(&mut self, from: &Path, to: &Path, folder: &Path) -> Result<()> {
+        let name = to.file_name().unwrap_or_default().to_string_lossy();
+        let file = debug_files::split(from, &name, folder)?;
+        self.copy(&file.stripped, to, 0o755)?;
+        let debug = self.layout.prefix.join("lib/debug").join(&file.by_build_id);
+        self.copy(&file.debug, &debug, 0o644)?;
+        let beside = to.parent().unwrap_or(to).join(".debug");
+        let relative = way(&beside, &debug);
+        // The debug information of the replaced version has another build ID and is not used by anything else.
+        if let Ok(old) = fs::read_link(self.layout.place(&beside.join(&file.debug_name)))
+            && old != Path::new(&relative)
+        {
+            let _ = fs::remove_file(self.layout.place(&beside).join(old));
+        }
+        self.link(&relative, &beside.join(&file.debug_name))
+    }
+
+    /// Installs a static library without debug information.
+    fn archive(&mut self, from: &Path, to: &Path, folder: &Path) -> Result<()> {
+        self.copy(&debug_files::strip_archive(from, folder)?, to, 0o644)
     }
 
     fn link(&mut self, to: &str, at: &Path) -> Result<()> {
@@ -240,7 +284,7 @@ fn pkg_config(layout: &Layout, linking: Linking) -> String {
     )
 }
 
-/// It finds the files from where it lies itself: in front of a package's tree stands a DESTDIR, and trees are moved.
+/// The paths are relative to the file itself, because a package's tree is prefixed by DESTDIR, and trees are moved.
 fn cmake_config(layout: &Layout) -> String {
     let here = layout.libdir.join("cmake/RdKafka");
     let (libdir, include) = (way(&here, &layout.libdir), way(&here, &layout.prefix.join("include")));
@@ -284,7 +328,7 @@ endif()
     )
 }
 
-/// The way from one folder to another.
+/// Returns the relative path from one folder to another path.
 fn way(from: &Path, to: &Path) -> String {
     let (from, to): (Vec<_>, Vec<_>) = (from.components().collect(), to.components().collect());
     let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
@@ -308,7 +352,7 @@ endif()
     )
 }
 
-/// A program of the system, run to its end: what the tests of the installed tree are made of.
+/// Builds the program `ottla` and returns its path.
 pub fn ottla(profile: &str) -> Result<PathBuf> {
     let mut build: Command = cargo();
     build.args(["build", "--package", "ottla-cli", "--bin", "ottla", "--profile", profile]);
@@ -328,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_destdir_is_where_files_go_and_not_what_they_say() {
+    fn destdir_is_not_part_of_file_contents() {
         let (layout, profile) =
             of(&["--prefix", "/usr", "--libdir", "lib64", "--destdir", "/tmp/x"]).unwrap();
         assert_eq!(profile, "release");
@@ -341,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn cmake_finds_the_files_from_where_it_lies() {
+    fn cmake_files_use_paths_relative_to_themselves() {
         let config = |args: &[&str]| cmake_config(&of(args).unwrap().0);
         let text = config(&["--prefix", "/opt/kafka", "--destdir", "/tmp/x"]);
         assert!(!text.contains("/opt") && !text.contains("/tmp"), "{text}");
@@ -357,13 +401,13 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_destdir_is_none_as_make_says_it() {
+    fn empty_destdir_counts_as_unset() {
         assert_eq!(of(&["--destdir", ""]).unwrap().0, Layout::under("/usr/local".into()));
     }
 
     #[test]
-    fn a_relative_prefix_and_unknown_options_are_refused() {
-        assert!(of(&["--prefix", "here"]).unwrap_err().to_string().contains("is not absolute"));
+    fn relative_prefix_and_unknown_options_are_refused() {
+        assert!(of(&["--prefix", "here"]).unwrap_err().to_string().contains("is not an absolute path"));
         assert!(of(&["--perfix", "/usr"]).is_err());
         assert!(of(&["--prefix"]).unwrap_err().to_string().contains("needs a value"));
     }

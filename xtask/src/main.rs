@@ -1,56 +1,61 @@
-//! `cargo xtask ...`: everything about this repository that is done by a program.
+//! `cargo xtask ...`: the commands of this repository.
 //!
-//! One file per command: [`mod@test`] (what CI runs, made of the steps in `test/`), [`kafka`] (a real Apache Kafka on this
-//! machine), [`codegen`], [`docs`], [`mod@bench`], [`fuzz`], [`sim`],
-//! [`mod@threads`], [`library`] (the C library, laid out to be used), [`abi`] (is it librdkafka's?). Around them: [`shell`] runs other programs and never loses
-//! their output, [`install`] fetches what is missing or says what to install, [`tidy`] checks what no compiler checks.
+//! One file per command: [`mod@test`] (the steps that CI runs), [`kafka`] (Apache Kafka on this machine), [`codegen`],
+//! [`docs`], [`mod@bench`], [`fuzz`], [`sim`], [`mutants`], [`mod@threads`], [`library`] (installation of the C library), [`abi`]
+//! (its compatibility). Helpers: [`shell`] runs other programs and keeps their output, [`install`] installs missing
+//! programs or says what to install, [`tidy`] checks rules that the compiler does not check.
 
 #![forbid(unsafe_code)]
 
 mod abi;
 mod bench;
-mod breaks;
 mod codegen;
+mod debug_files;
 mod docs;
 mod fuzz;
 mod install;
 mod kafka;
 mod library;
+mod mutants;
+mod pitfalls;
 mod readme;
 mod shell;
+mod side_by_side;
 mod sim;
+mod style;
 mod test;
 mod threads;
 mod tidy;
 
 use std::{env, process::ExitCode};
 
-/// What a command answers: an error is one sentence for the person at the terminal.
+/// The result of a command; the error is a sentence for the user.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const HELP: &str = "\
-cargo xtask COMMAND [OPTIONS]        (cargo xtask COMMAND --help says more)
+cargo xtask COMMAND [OPTIONS]        (cargo xtask COMMAND --help prints its options)
 
-  test       everything CI runs; ends with `N passed, M failed`
-  lint       formatting, clippy and tidy alone
+  test       run everything that CI runs; ends with `N passed, M failed`
+  lint       check formatting, clippy and tidy only
   codegen    write crates/protocol/src/generated from schema/; --check only compares
   docs       write CONFIGURATION.md and the other generated pages; --check only compares
-  kafka      a real Apache Kafka cluster on this machine: start, stop, restart, kill, status, destroy, run
-  bench      Ottla beside librdkafka, franz-go, the Java client, confluent-kafka and krafka
-  install    the C library, its headers and the files that pkg-config and cmake read, under a prefix
-  abi        is the C library librdkafka's? symbols, layout, headers, programs in C, an installed tree
-  fuzz       hostile bytes against the decoders, as many as you like
+  kafka      run Apache Kafka on this machine: start, stop, restart, kill, status, destroy, run
+  bench      benchmark Ottla, librdkafka, franz-go, the Java client, confluent-kafka and krafka
+  install    install the C library, headers, pkg-config and cmake files, the program and documents under a prefix
+  abi        test the C library: symbols, layout, headers, C programs, an installed tree
+  fuzz       fuzz the decoders with random and damaged bytes
   sim        replay one seed of the simulator
   swarm      run the simulator with many seeds, fixed or fresh
-  mutants    let the client make deliberate mistakes, and see who of the simulator's checkers notices them
-  threads    the places where threads meet, in every order (loom)
-  sanitize   the tests under ThreadSanitizer, AddressSanitizer or valgrind
+  mutants    apply deliberate mistakes to a copy of the code, and verify that the checks notice them
+  threads    run the models of the code that threads share, in every interleaving (loom)
+  style      measure the language and structure of the sources
+  sanitize   run the tests under ThreadSanitizer, AddressSanitizer or valgrind
 ";
 
 fn main() -> ExitCode {
     let mut args: Vec<String> = env::args().skip(1).collect();
     let command = if args.is_empty() { String::new() } else { args.remove(0) };
-    let answer = match command.as_str() {
+    let response = match command.as_str() {
         "test" => test::main(&args),
         "lint" => test::lint(&args),
         "codegen" => codegen_main(&args),
@@ -60,9 +65,10 @@ fn main() -> ExitCode {
         "install" => library::main(&args),
         "abi" => abi::main(&args),
         "fuzz" => fuzz::main(&args),
+        "style" => style::main(&args),
         "sim" => sim::sim(&args),
         "swarm" => sim::swarm(&args),
-        "mutants" => sim::mutants(&args),
+        "mutants" => mutants::main(&args),
         "threads" => threads::threads(&args),
         "sanitize" => threads::sanitize(&args),
         "" | "help" | "--help" | "-h" => {
@@ -71,7 +77,7 @@ fn main() -> ExitCode {
         }
         other => Err(format!("there is no command `{other}`\n\n{HELP}").into()),
     };
-    answer.unwrap_or_else(|error| {
+    response.unwrap_or_else(|error| {
         eprintln!("cargo xtask {command}: {error}");
         ExitCode::FAILURE
     })

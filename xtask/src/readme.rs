@@ -1,6 +1,6 @@
-//! The commands that README.md promises.
+//! The commands of README.md, which a test runs.
 
-/// Every line of its ```sh blocks: a command each; comments and empty lines aside.
+/// Returns the lines of the ```sh blocks, each a command, without comments and empty lines.
 pub fn commands(text: &str) -> Vec<String> {
     let mut inside = false;
     let mut commands = Vec::new();

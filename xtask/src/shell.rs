@@ -1,4 +1,5 @@
-//! Running other programs: their output is shown as it comes and kept, they have a deadline, and they never outlive us.
+//! Runs other programs: their output is shown immediately and kept, they have a time limit, and they never outlive this
+//! process.
 
 use std::{
     env,
@@ -12,14 +13,14 @@ use std::{
 
 use crate::Result;
 
-/// The folder of the workspace.
+/// Returns the folder of the workspace.
 pub fn root() -> PathBuf {
     let manifest =
         env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     manifest.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
-/// Where downloads are kept between runs: `OTTLA_CACHE`, or `ottla` in the user's cache folder.
+/// Returns the folder that keeps downloads between runs: `OTTLA_CACHE`, or `ottla` in the user's cache folder.
 pub fn cache() -> PathBuf {
     if let Some(folder) = env::var_os("OTTLA_CACHE") {
         return folder.into();
@@ -29,31 +30,31 @@ pub fn cache() -> PathBuf {
     base.unwrap_or_else(env::temp_dir).join("ottla")
 }
 
-/// The cargo that runs us.
+/// Returns the cargo that runs this program.
 pub fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// A program of this name is on the PATH.
+/// True if a program of this name is on the PATH.
 pub fn installed(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// How a program ended, with everything that it said on both outputs.
+/// The result of a program, with its output on both streams.
 #[derive(Debug)]
 pub struct Finished {
     /// Exit code 0, in time.
     pub success: bool,
-    /// Both outputs in the order in which they came.
+    /// The lines of both streams in the order of their arrival.
     pub output: String,
-    /// What to say about a failure: the exit status, or the deadline.
+    /// The cause of a failure: the exit status, or the time limit.
     pub ending: String,
 }
 
-/// Runs a program to its end, or to the deadline; shows what it says if `show`.
+/// Runs a program until it ends, or kills it at the time limit; prints its output if `show`.
 pub fn run(command: &mut Command, deadline: Duration, show: bool) -> Result<Finished> {
     use std::os::unix::process::CommandExt as _;
 
@@ -62,7 +63,7 @@ pub fn run(command: &mut Command, deadline: Duration, show: bool) -> Result<Fini
     let program = command.get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().map_err(|error| format!("cannot run {program}: {error}"))?;
     let group = Reaper::of_group(child.id())?;
-    // The command holds the writing ends of the pipe; as long as it lives, the reader sees no end.
+    // The command holds the writing ends of the pipe; the reader gets no end of file until they are closed.
     command.stdout(Stdio::null()).stderr(Stdio::null());
 
     let (lines, incoming) = mpsc::channel();
@@ -103,7 +104,7 @@ pub fn run(command: &mut Command, deadline: Duration, show: bool) -> Result<Fini
     Ok(Finished { success: status.success(), output, ending: format!("{program}: {status}") })
 }
 
-/// Runs a program and gives what it printed; an error if it failed.
+/// Runs a program and returns its output. Error: it failed.
 pub fn read(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let done =
@@ -114,9 +115,10 @@ pub fn read(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-/// A shell that kills processes when it is dropped, or when this process dies in whatever way.
+/// A shell that kills processes when it is dropped, or when this process ends in any way.
 ///
-/// It waits for a line on a pipe that only we hold: the line dismisses it, the end of the pipe makes it act.
+/// It reads a pipe that only this process holds: a line makes it exit without killing, the end of the pipe makes it
+/// kill.
 #[derive(Debug)]
 pub struct Reaper {
     shell: Child,
@@ -149,7 +151,7 @@ impl Reaper {
         Ok(Self { shell, pipe })
     }
 
-    /// There is nothing to kill any more.
+    /// The processes have already ended.
     pub fn dismiss(mut self) {
         if let Some(mut pipe) = self.pipe.take() {
             let _ = pipe.write_all(b"dismissed\n");

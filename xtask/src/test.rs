@@ -1,7 +1,8 @@
-//! `cargo xtask test`: everything that CI runs, as steps whose tests are added up.
+//! `cargo xtask test`: runs everything that CI runs, in steps, and counts the tests.
 //!
-//! A step is a row of [`STEPS`]. It runs to its end whatever happened before it, so that one run shows every failure.
-//! What a program says is shown as it comes; its last lines and the names of failed tests are repeated at the end.
+//! A step is a row of [`STEPS`]. All steps run even if earlier ones fail, so that one run shows every failure. The
+//! output of programs is shown immediately; the last lines of failed programs and the names of failed tests are
+//! repeated at the end.
 
 use std::{
     env, fs,
@@ -11,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    Result, abi, codegen, docs, install, kafka, readme,
+    Result, abi, codegen, docs, install, kafka, mutants, readme,
     shell::{self, Reaper, cargo, root},
     threads, tidy,
 };
@@ -25,27 +26,27 @@ Runs these steps, or only some of them, and ends with `N passed, M failed`:
 
 const BENCH: &str = "bench/Cargo.toml";
 
-/// Set for everything below us, so that a test that runs the tests is an error and not a loop.
+/// Set for all child processes, so that a test that runs this command is an error instead of a loop.
 const INSIDE: &str = "OTTLA_XTASK_TEST";
 
 /// A row of [`STEPS`].
 pub struct Step {
-    /// What `--only` calls it.
+    /// The name of the step for `--only`.
     pub name: &'static str,
-    /// What it sees to.
+    /// The description of the step.
     pub what: &'static str,
-    /// It counts what passed and failed; an error is one failure more.
+    /// Runs the step and counts passed and failed tests; an error counts as a failure.
     pub run: fn(&mut Session) -> Result<()>,
 }
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     Step { name: "format", what: "rustfmt changes nothing", run: format },
     Step {
         name: "tidy",
-        what: "what no compiler checks: dependency rule, banned calls, links, markers",
+        what: "rules that the compiler does not check: dependencies, banned calls, links, markers",
         run: tidy,
     },
-    Step { name: "codegen", what: "the generated protocol is what schema/ says", run: generated },
+    Step { name: "codegen", what: "the generated protocol matches schema/", run: generated },
     Step {
         name: "kafka",
         what: "three brokers of Apache Kafka start; the later steps use them",
@@ -55,20 +56,25 @@ const STEPS: [Step; 13] = [
     Step { name: "test", what: "unit, golden, scenario and documentation tests of all crates", run: unit },
     Step {
         name: "abi",
-        what: "tests/abi/*.sh: the installed C library, beside Debian's original",
+        what: "tests/abi: the installed C library, compared with Debian's original and librdkafka 2.16.0",
         run: abi::scripts,
     },
-    Step { name: "threads", what: "where threads meet, modelled with loom", run: models },
-    Step { name: "docs", what: "generated pages are fresh; rustdoc has no warning", run: documents },
-    Step { name: "readme", what: "the commands of README.md run as they stand", run: readme_commands },
+    Step { name: "threads", what: "loom models of the code that threads share", run: models },
+    Step {
+        name: "mutants",
+        what: "some deliberate mistakes in a copy of the code, which the simulator and loom must notice",
+        run: mistakes,
+    },
+    Step { name: "docs", what: "generated pages are up to date; rustdoc has no warning", run: documents },
+    Step { name: "readme", what: "the commands of README.md succeed", run: readme_commands },
     Step {
         name: "interop",
-        what: "tests/interop/*.sh: other clients with Ottla, and Ottla with theirs",
+        what: "tests/interop/*.sh: other clients and Ottla with each other's brokers and records",
         run: interop,
     },
     Step {
         name: "real",
-        what: "tests/kafka/*.sh: Ottla and Apache Kafka, with brokers that die",
+        what: "tests/kafka/*.sh: Ottla with brokers of Apache Kafka that are killed",
         run: real_kafka,
     },
     Step { name: "deny", what: "cargo deny: licences, advisories, sources, banned crates", run: deny },
@@ -107,7 +113,7 @@ pub fn lint(args: &[String]) -> Result<ExitCode> {
     Session::new().run(&steps)
 }
 
-/// One run: what was counted, and what later steps need from earlier ones.
+/// A run: the counts, and the results of earlier steps that later ones need.
 pub struct Session {
     passed: u64,
     failures: Vec<String>,
@@ -153,7 +159,7 @@ impl Session {
         self.passed += 1;
     }
 
-    fn fail(&mut self, what: &str) {
+    pub fn fail(&mut self, what: &str) {
         println!("    FAILED: {what}");
         self.failures.push(what.to_owned());
     }
@@ -169,11 +175,11 @@ impl Session {
         Ok(())
     }
 
-    /// Tells a program where the brokers and the jars are.
+    /// Passes the addresses of the brokers and the folder of the jars to a program.
     fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.current_dir(root()).env(INSIDE, "1");
         if env::var_os("CI").is_some() {
-            // Nothing is built twice in a fresh clone.
+            // In a fresh clone nothing is built twice.
             command.env("CARGO_INCREMENTAL", "0");
         }
         if let Some(kafka) = &self.kafka {
@@ -182,7 +188,7 @@ impl Session {
         command
     }
 
-    /// Runs `cargo test` and adds its tests up.
+    /// Runs `cargo test` and counts its tests.
     pub fn tests(&mut self, command: &mut Command) -> Result<()> {
         let done = shell::run(self.prepare(command), Duration::from_secs(40 * 60), true)?;
         let summary = Summary::of(&done.output);
@@ -221,7 +227,7 @@ impl Session {
         Ok(())
     }
 
-    /// What scripts with Apache Kafka or its clients are told.
+    /// Returns the environment of scripts that use Apache Kafka or its clients.
     fn with_kafka(&mut self) -> Result<[(&'static str, PathBuf); 2]> {
         Ok([("OTTLA", self.release_binary()?), ("OTTLA_KAFKA_JARS", kafka::fetch()?)])
     }
@@ -286,22 +292,22 @@ fn unit(session: &mut Session) -> Result<()> {
     if session.kafka.is_none() {
         println!("    without brokers: the tests that need Apache Kafka do nothing");
     }
+    // A test of the C library needs it.
+    install::debian("kcat", "kcat")?;
     session.tests(cargo().args(["test", "--workspace", "--no-fail-fast"]))?;
-    session.tests(cargo().args([
-        "test",
-        "--package",
-        "ottla-sim",
-        "--features",
-        "mutants",
-        "--test",
-        "mutants",
-    ]))?;
-    // Of the bench only the harness: the peers take minutes to build, and are measured, not tested.
+    // Only the harness of the bench is tested: building the peers takes minutes.
     session.tests(cargo().args(["test", "--package", "harness", "--manifest-path", BENCH]))
 }
 
 fn models(session: &mut Session) -> Result<()> {
     session.tests(&mut threads::models("models::")?)
+}
+
+fn mistakes(session: &mut Session) -> Result<()> {
+    let (tried, failures) = mutants::try_in_ci()?;
+    session.passed += tried.saturating_sub(failures.len()) as u64;
+    failures.iter().for_each(|failure| session.fail(failure));
+    Ok(())
 }
 
 fn documents(session: &mut Session) -> Result<()> {
@@ -352,7 +358,7 @@ fn deny(session: &mut Session) -> Result<()> {
     let program = install::cargo_deny()?;
     let deny = |session: &mut Session, what: &[&str]| {
         let mut deny = Command::new(&program);
-        // Called as a cargo subcommand would be.
+        // Called like a cargo subcommand.
         deny.args(["--workspace", "check", "--hide-inclusion-graph"]).args(what);
         session.one(&format!("cargo deny check {}", what.join(" ")), &mut deny, 10)
     };
@@ -363,8 +369,8 @@ fn deny(session: &mut Session) -> Result<()> {
     if fetched.success {
         return deny(session, &["--disable-fetch", "advisories"]);
     }
-    // The list of advisories is a git repository on github.com. A machine that can't reach it proves nothing about our
-    // dependencies, in either direction: that is said, and not counted.
+    // The list of advisories is a git repository on github.com. A machine without access to it can't check the
+    // dependencies, so the check is reported as skipped.
     println!("{}\n    NOT CHECKED: advisories, because their list can't be fetched", fetched.output);
     Ok(())
 }
@@ -376,7 +382,7 @@ pub fn target_folder() -> Result<PathBuf> {
     Ok(Path::new(folder).to_path_buf())
 }
 
-/// The summaries of all test programs that `cargo test` ran, added up.
+/// Returns the sums of the summaries of all test programs that `cargo test` ran.
 #[derive(Debug, Default, PartialEq)]
 struct Summary {
     passed: u64,
@@ -401,7 +407,7 @@ impl Summary {
             };
             sum.passed += count("passed");
             sum.ignored += count("ignored");
-            // A test whose own output broke its line still counts.
+            // A test whose output interrupted its result line still counts.
             for unnamed in named..count("failed") {
                 sum.failed.push(format!("without a name, {}", unnamed + 1));
             }
@@ -416,7 +422,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn summaries_of_all_programs_are_added_up() {
+    fn summaries_of_all_programs_are_summed() {
         let output = "\
 running 2 tests
 test a::b ... ok

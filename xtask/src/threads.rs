@@ -1,5 +1,5 @@
-//! `cargo xtask threads` and `cargo xtask sanitize`: the places where threads meet, tried in every order, and the tests
-//! under programs that watch memory and threads. `docs/threads.md` says what each is good for.
+//! `cargo xtask threads` and `cargo xtask sanitize`: run the loom models of the code that threads share, and the tests
+//! under sanitizers and valgrind. `docs/threads.md` describes them.
 
 use std::{
     env,
@@ -11,19 +11,17 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    Result, breaks,
+    Result,
     shell::{self, cargo, root},
 };
 
 const THREADS_HELP: &str = "\
 cargo xtask threads [--preemptions N] [TEST]
-cargo xtask threads --broken [NAME]
 
 Runs the models of the places where threads meet under loom: every order with up to N preemptions (default 4; `cargo
 xtask test` tries 2), or all of them with `--preemptions all`, which may take hours. TEST names some of them.
 
-With --broken each model is run on code with a mistake that it is there to notice, in a copy of the tree, and has to fail.
-NAME chooses by the model's name or the mistake's description.
+`cargo xtask mutants --only loom` runs each model on code with a mistake that it must notice.
 ";
 
 const SANITIZE_HELP: &str = "\
@@ -34,16 +32,11 @@ AddressSanitizer (with a nightly toolchain and its rust-src, because the standar
 driver and the client under valgrind. TEST names some of them.
 ";
 
-/// The crates in which threads meet.
+/// The crates with models.
 const PACKAGES: [&str; 6] = ["--package", "ottla-core", "--package", "ottla-net", "--package", "ottla"];
 const HOURS: Duration = Duration::from_secs(12 * 3600);
 
 pub fn threads(args: &[String]) -> Result<ExitCode> {
-    match args {
-        [flag] if flag == "--broken" => return breaks::run(None),
-        [flag, name] if flag == "--broken" => return breaks::run(Some(name)),
-        _ => {}
-    }
     let (mut preemptions, mut test) = ("4".to_owned(), "models::".to_owned());
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -58,14 +51,14 @@ pub fn threads(args: &[String]) -> Result<ExitCode> {
         }
     }
     let limit = match preemptions.as_str() {
-        // More than any model has places for.
+        // Higher than the number of branches of any model.
         "all" => 1000,
         number => number.parse::<usize>()?,
     };
     finish(models(&test)?.env("LOOM_MAX_PREEMPTIONS", limit.to_string()))
 }
 
-/// The command that runs models of this name.
+/// Returns the command that runs the models whose names contain this text.
 pub fn models(test: &str) -> Result<Command> {
     let mut command = cargo();
     command.args([
@@ -83,7 +76,7 @@ pub fn models(test: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// The command that runs one model of a copy of the tree.
+/// Returns the command that runs one model of a copy of the tree.
 pub fn models_of(folder: &Path, package: &str, model: &str) -> Result<Command> {
     let mut command = cargo();
     command.current_dir(folder).args(["test", "--package", package, "--lib", "--", model]);
@@ -92,7 +85,7 @@ pub fn models_of(folder: &Path, package: &str, model: &str) -> Result<Command> {
 }
 
 fn with_loom(command: &mut Command) -> Result<()> {
-    // Everything is built anew with these flags: in a folder of its own, so that the usual build stays as it is.
+    // These flags rebuild everything, so a separate folder keeps the usual build.
     command.env("RUSTFLAGS", "--cfg ottla_loom").env("CARGO_TARGET_DIR", target("loom")?);
     Ok(())
 }
@@ -124,7 +117,7 @@ fn with_sanitizer(kind: &str, test: Option<&String>) -> Result<ExitCode> {
     }
     let version = shell::read(Command::new("rustc").args(["+nightly", "-vV"]))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("rustc names no host")?;
-    // The proxy of rustup, and not the cargo that runs us, which is of another toolchain.
+    // rustup's proxy, because the cargo that runs this program belongs to another toolchain.
     let mut command = Command::new("cargo");
     command.current_dir(root()).env_remove("RUSTC").env_remove("CARGO");
     command.args(["+nightly", "test", "-Zbuild-std", "--target", host, "--lib", "--tests", "--no-fail-fast"]);
@@ -161,7 +154,8 @@ fn with_valgrind(test: Option<&String>) -> Result<ExitCode> {
             "--leak-check=full",
             "--errors-for-leak-kinds=definite",
         ]);
-        // Valgrind runs one thread at a time, in turn: without this a thread that waits for another one may get all turns.
+        // Valgrind runs one thread at a time. Without fair scheduling, a thread that waits for another may get all of
+        // the time.
         command.args(["--fair-sched=yes", program, "--test-threads=1"]).args(test).current_dir(root());
         let done = shell::run(&mut command, HOURS, true)?;
         failed += usize::from(!done.success);
@@ -175,7 +169,7 @@ fn finish(command: &mut Command) -> Result<ExitCode> {
     Ok(if done.success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// A folder of its own beside what is usually built.
+/// A separate folder, so that the usual build is kept.
 pub fn target(name: &str) -> Result<PathBuf> {
     let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     Ok(folder.join(name))

@@ -1,4 +1,4 @@
-//! What no compiler checks: one function per rule, each a test of `cargo xtask test` and `cargo xtask lint`.
+//! The rules that no compiler checks: one function per rule, each a test of `cargo xtask test` and `cargo xtask lint`.
 
 use std::{
     collections::BTreeMap,
@@ -12,25 +12,30 @@ use crate::{
     shell::{self, cargo},
 };
 
-/// A rule: what holds, and who finds the places where it doesn't.
+/// A rule, and the function that finds violations.
 pub struct Check {
     pub what: &'static str,
     pub run: fn(&Path) -> Result<Vec<String>>,
 }
 
-/// All of them.
-pub const CHECKS: [Check; 8] = [
+/// All rules.
+pub const CHECKS: [Check; 10] = [
     Check { what: "crates depend on each other in one direction", run: dependency_rule },
     Check { what: "no clock, thread, socket, file or randomness in the crates without I/O", run: no_io },
     Check { what: "unsafe code is forbidden where it is not needed", run: unsafe_is_forbidden },
+    Check { what: "the C library takes its locks from its module `lock`", run: capi_locks },
     Check { what: "no markers of unfinished work, and no ignored tests", run: markers },
     Check { what: "every Rust file belongs to a module", run: dead_files },
     Check { what: "links in the documents lead somewhere", run: links },
     Check { what: "files that the documents name are there", run: named_files },
-    Check { what: "every entry under `Not obvious` names a test that exists", run: not_obvious },
+    Check { what: "every pitfall in a module's head names a test that exists", run: crate::pitfalls::check },
+    Check {
+        what: "language, sizes and import cycles stay within the limits of `cargo xtask style`",
+        run: crate::style::check,
+    },
 ];
 
-/// Which of our crates a crate may use outside of its tests: left, the crate; right, what it sees.
+/// The permitted dependencies between the crates, except in tests: a crate and the crates that it may use.
 const MAY_USE: [(&str, &[&str]); 11] = [
     ("ottla-protocol", &[]),
     ("ottla-core", &["ottla-protocol"]),
@@ -39,7 +44,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ("ottla-embedded-broker", &["ottla-protocol"]),
     ("ottla-sim", &["ottla-embedded-broker", "ottla-core", "ottla-protocol"]),
     ("ottla-scenarios", &["ottla", "ottla-core", "ottla-protocol", "ottla-embedded-broker", "ottla-sim"]),
-    ("ottla-capi", &["ottla", "ottla-embedded-broker"]),
+    ("ottla-capi", &["ottla", "ottla-net", "ottla-core", "ottla-protocol", "ottla-embedded-broker"]),
     ("ottla-rdkafka-performance", &["ottla-capi"]),
     (
         "ottla-cli",
@@ -48,11 +53,11 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ("xtask", &[]),
 ];
 
-/// Crates that are driven from outside, by time and bytes that are given to them.
+/// Crates without I/O, whose callers pass them time and bytes.
 const WITHOUT_IO: [&str; 3] = ["crates/protocol/src", "crates/core/src", "crates/sim/src"];
 
-/// What those crates don't say outside of their tests. `HashMap` takes its seed from the operating system, so walking
-/// through one would make the simulator differ from run to run: `BTreeMap`, or a hasher with a fixed seed.
+/// Names that these crates must not use outside of their tests. `HashMap` takes its seed from the operating system, so
+/// iterating over one would make the simulator differ between runs: use `BTreeMap`, or a hasher with a fixed seed.
 const BANNED: [&str; 12] = [
     "Instant::now",
     "SystemTime",
@@ -68,9 +73,8 @@ const BANNED: [&str; 12] = [
     "HashMap::new()",
 ];
 
-/// Files of the crates above that may, with the reason.
-const EXCEPTIONS: [(&str, &str, &str); 4] = [
-    ("crates/core/src/mutation.rs", "RandomState", "a deliberate mistake, which normal builds don't have"),
+/// The exceptions, with their reasons.
+const EXCEPTIONS: [(&str, &str, &str); 3] = [
     ("crates/core/src/models/asking.rs", "thread::spawn", "loom's threads, in tests only"),
     ("crates/core/src/models/receiving.rs", "thread::spawn", "loom's threads, in tests only"),
     ("crates/core/src/models/sending.rs", "thread::spawn", "loom's threads, in tests only"),
@@ -130,7 +134,7 @@ fn unsafe_is_forbidden(root: &Path) -> Result<Vec<String>> {
         }
         let head =
             ["src/lib.rs", "src/main.rs"].iter().find_map(|head| fs::read_to_string(folder.join(head)).ok());
-        // One file of the protocol says `expect`, which `forbid` would not let it.
+        // One file of the protocol contains an `expect`, which `forbid` would not permit.
         let wanted =
             if name == "crates/protocol" { "#![deny(unsafe_code)]" } else { "#![forbid(unsafe_code)]" };
         if head.is_none_or(|head| !head.contains(wanted)) {
@@ -140,8 +144,26 @@ fn unsafe_is_forbidden(root: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
+/// The locks of this module are counted, so that a callback under a lock is detected; other locks are not.
+fn capi_locks(root: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for path in files(&root.join("crates/capi/src"), "rs")? {
+        let name = relative(root, &path);
+        if name == "crates/capi/src/ffi/lock.rs" {
+            continue;
+        }
+        for (number, line) in code(&fs::read_to_string(&path)?) {
+            let is_std = line.contains("std::sync::Mutex") || line.contains("std::sync::RwLock");
+            if line.contains("core::lock") || line.contains("parking_lot") || is_std {
+                found.push(format!("{name}:{number}: {}", line.trim()));
+            }
+        }
+    }
+    Ok(found)
+}
+
 fn markers(root: &Path) -> Result<Vec<String>> {
-    // In two halves, so that this file doesn't find itself.
+    // Split in two, so that this file does not match.
     let markers = [
         ["FIX", "ME"],
         ["XX", "X "],
@@ -216,7 +238,7 @@ fn links(root: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Paths in backticks, such as `crates/core/src/machine.rs`, in the documents that explain the tree.
+/// Finds paths in backticks, such as `crates/core/src/machine.rs`, in the documents, and checks that the files exist.
 fn named_files(root: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
@@ -234,23 +256,7 @@ fn named_files(root: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// The list in ARCHITECTURE.md: each entry ends with a link to a file and the name of a test in it.
-fn not_obvious(root: &Path) -> Result<Vec<String>> {
-    let text = fs::read_to_string(root.join("ARCHITECTURE.md"))?;
-    let (_, list) = text.split_once("\n## Not obvious\n").ok_or("ARCHITECTURE.md has no `Not obvious`")?;
-    let mut found = Vec::new();
-    for entry in list.split("\n- ").skip(1) {
-        let file = link_targets(entry).last().unwrap_or_default();
-        let test = entry.trim_end().trim_end_matches('`').rsplit('`').next().unwrap_or_default();
-        let source = fs::read_to_string(root.join(file)).unwrap_or_default();
-        if !source.contains(&format!("fn {test}(")) {
-            found.push(format!("ARCHITECTURE.md: {file} has no test `{test}`"));
-        }
-    }
-    Ok(found)
-}
-
-/// The documents that git knows or would take.
+/// Returns the documents in the working tree that git does not ignore.
 fn pages(root: &Path) -> Result<Vec<PathBuf>> {
     let mut git = Command::new("git");
     git.args(["ls-files", "--cached", "--others", "--exclude-standard", "*.md"]).current_dir(root);
@@ -262,14 +268,14 @@ fn link_targets(text: &str) -> impl Iterator<Item = &str> {
     text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
 }
 
-/// The anchor that a heading gets: lower case, words joined by dashes, other characters dropped.
+/// Returns the anchor of a heading: lower case, words joined by dashes, other characters removed.
 fn slug(heading: &str) -> String {
     let words = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = words.chars().filter(|it| it.is_alphanumeric() || [' ', '-', '_'].contains(it));
     kept.map(|it| if it == ' ' { '-' } else { it }).collect()
 }
 
-/// The lines of a Rust file before its tests, without those that are comments.
+/// Returns the lines of a Rust file before its tests, without comments.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).enumerate();
     lines.map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.trim_start().starts_with("//"))
@@ -303,18 +309,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_heading_becomes_its_anchor() {
+    fn heading_becomes_its_anchor() {
         assert_eq!(slug("## What is `here`, and why"), "what-is-here-and-why");
     }
 
     #[test]
-    fn links_are_found_wherever_they_stand() {
+    fn links_are_found_anywhere_in_a_line() {
         let found: Vec<_> = link_targets("see [a](b.md) and [c](d.md#e), [f]").collect();
         assert_eq!(found, ["b.md", "d.md#e"]);
     }
 
     #[test]
-    fn tests_and_comments_are_no_code() {
+    fn tests_and_comments_do_not_count_as_code() {
         let text = "use a;\n// Instant::now\nb();\n#[cfg(test)]\nmod tests { Instant::now }\n";
         assert_eq!(code(text).collect::<Vec<_>>(), [(1, "use a;"), (3, "b();")]);
     }

@@ -1,6 +1,6 @@
-//! The work: what is measured.
+//! The cases: the work that is measured.
 
-/// What the client does.
+/// The work of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Produce,
@@ -8,22 +8,22 @@ pub enum Kind {
     Latency,
 }
 
-/// What it does it against, always in other processes.
+/// The servers of the case, always in other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Against {
-    /// Ottla's embedded broker, acknowledging and throwing away.
+    /// Ottla's embedded broker, which acknowledges and discards records.
     Discard,
     /// Ottla's embedded broker.
     Embedded,
-    /// So many of Ottla's embedded brokers, whose metadata lag behind the truth after a change of leaders.
+    /// Ottla's embedded brokers, whose metadata is stale for a while after a leader election.
     Lagging { brokers: usize },
-    /// Apache Kafka, with so many brokers.
+    /// Apache Kafka with this number of brokers.
     Kafka { brokers: usize },
     /// Apache Kafka, whose followers wait 10 ms instead of a second when a new leader is not ready yet.
     QuickFollowers { brokers: usize },
 }
 
-/// One piece of work that all peers do.
+/// The work of a case, which all peers do.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub name: String,
@@ -37,14 +37,14 @@ pub struct Case {
     pub messages: u64,
     /// Partition 0, 1, 2, ... in turn, in place of the client's own partitioner.
     pub round_robin: bool,
-    /// The calls of the C interface that are measured; only the C program does these cases, and it does no others.
+    /// The measured calls of the C interface; only the C program runs these cases, and it runs no others.
     pub calls: Option<Calls>,
 }
 
-/// A way to use the C interface.
+/// A set of calls of the C interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Calls {
-    /// What `peer.c` knows it by.
+    /// The name of the mode in `peer.c`.
     pub mode: &'static str,
     pub what: &'static str,
     pub reports: bool,
@@ -55,20 +55,32 @@ const SINGLE: Calls =
     Calls { mode: "single", what: "rd_kafka_produce with F_COPY", reports: true, threads: 1 };
 const BATCH: Calls =
     Calls { mode: "batch", what: "rd_kafka_produce_batch, 100 at a time", reports: true, threads: 1 };
-const CONSUMING: [Calls; 3] = [
+const CONSUMING: [Calls; 5] = [
     Calls { mode: "callback", what: "rd_kafka_consume_callback_queue", reports: true, threads: 1 },
     Calls { mode: "batch", what: "rd_kafka_consume_batch_queue, 1000 at a time", reports: true, threads: 1 },
     Calls { mode: "poll", what: "rd_kafka_consumer_poll", reports: true, threads: 1 },
+    Calls {
+        mode: "member-poll",
+        what: "rd_kafka_consumer_poll, a member of a group",
+        reports: true,
+        threads: 1,
+    },
+    Calls {
+        mode: "member-batch",
+        what: "rd_kafka_consume_batch_queue, 1000 at a time, a member of a group",
+        reports: true,
+        threads: 1,
+    },
 ];
 
 impl Case {
-    /// A line for people.
+    /// Returns the description.
     pub fn what(&self) -> String {
         let against = match self.against {
             Against::Discard => "the discarding broker".to_owned(),
             Against::Embedded => "the embedded broker".to_owned(),
             Against::Lagging { brokers } => {
-                format!("{brokers} embedded brokers whose metadata lag behind the truth")
+                format!("{brokers} embedded brokers with delayed metadata")
             }
             Against::Kafka { brokers } | Against::QuickFollowers { brokers } => {
                 format!("{brokers} real brokers")
@@ -106,10 +118,10 @@ impl Case {
     }
 }
 
-/// All of them, those against the same server side by side.
+/// Returns all cases; those with the same server are adjacent.
 pub fn all() -> Vec<Case> {
     let mut cases = Vec::new();
-    // What Kafka keeps on disk and the embedded broker in memory is less of the large ones.
+    // There are fewer large records, because Kafka stores them on disk and the embedded broker in memory.
     let sizes = [(100, 5_000_000), (1000, 1_500_000)];
     let discarded_sizes = [(100, 5_000_000), (1000, 5_000_000)];
     let codecs = ["none", "lz4", "zstd"];
@@ -160,10 +172,13 @@ pub fn all() -> Vec<Case> {
             }
         }
     }
+    // The same work for members of groups and assigned consumers.
+    let (name, kind) = ("consume-100-none-member-embedded".to_owned(), Kind::Consume);
+    cases.push(Case { name, kind, against: Against::Embedded, ..base.clone() });
     let (kind, against) = (Kind::Latency, Against::Embedded);
     cases.push(Case { name: "latency".to_owned(), kind, against, messages: 20_000, ..base.clone() });
     for codec in ["none", "snappy", "gzip", "lz4", "zstd"] {
-        // The measurement that librdkafka publishes in its INTRODUCTION.md.
+        // The measurement that librdkafka's INTRODUCTION.md publishes.
         let (name, against) = (format!("published-{codec}"), Against::Kafka { brokers: 2 });
         cases.push(Case { name, against, codec, messages: 500_000, ..base.clone() });
     }
@@ -171,7 +186,7 @@ pub fn all() -> Vec<Case> {
     cases
 }
 
-/// The C program's: the same work by different calls, to the library that it is linked to.
+/// Returns the cases of the C program: the same work with different calls of the library that it is linked to.
 fn of_the_c_interface(base: &Case) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |name: &str, calls: Calls, case: Case| {

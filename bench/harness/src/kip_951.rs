@@ -1,5 +1,5 @@
-//! `cargo xtask bench kip-951`: what a record takes from send to acknowledgement while leaders move, with and without
-//! KIP-951, beside the peers. The table in `docs/kip-951.md` is made from the runs that it keeps.
+//! `cargo xtask bench kip-951`: measures the time from send to acknowledgement while leaders move, with and without
+//! KIP-951, for all peers. The table in `docs/kip-951.md` is generated from the stored runs.
 //!
 //! One run is one process that sends at a fixed rate. While it does, the leaders of all partitions are rotated three
 //! times. The same is done with every client in turn, and then again.
@@ -26,7 +26,7 @@ cargo xtask bench kip-951 [OPTIONS]
   --only NAME,...     only these clients (ottla, ottla-off, franz-go, java, librdkafka)
   --against NAME      only `kafka`, `quick-followers` (Kafka with replica.fetch.backoff.ms=10) or `embedded`
   --lag MILLISECONDS  how long the embedded brokers' metadata lag (default 1000)
-  --no-build          use what was built before
+  --no-build          do not build again
   --no-keep           print, but write neither bench/runs/kip-951/ nor docs/kip-951.md
   --report            only write docs/kip-951.md again, from the newest file of bench/runs/kip-951/
 ";
@@ -34,7 +34,7 @@ cargo xtask bench kip-951 [OPTIONS]
 const PARTITIONS: usize = 100;
 const SIZE: usize = 1000;
 const ROTATIONS: u64 = 3;
-/// Seconds before anything counts: connections, a JVM that gets warm.
+/// The warm-up in seconds: connections, and the JVM's compiler.
 const WARM_UP: u64 = 5;
 
 /// A client with its settings. `producer-perf-test` was called with `acks=all linger.ms=0 batch.size=16384`.
@@ -142,15 +142,15 @@ fn measure_all(options: &Options) -> Result<()> {
         println!("\n{name}: {} records/s of {SIZE} B for {} s", options.rate, options.seconds);
         let server = Server::start(against)?;
         if let (true, Some(client)) = (name != "embedded", clients.first()) {
-            // A JVM that just started is slow: whoever came first would pay for it.
-            let peer = peers.iter().find(|peer| peer.name == client.peer).ok_or("nothing to warm up with")?;
+            // A JVM that just started is slow, so the first measured peer would be at a disadvantage.
+            let peer = peers.iter().find(|peer| peer.name == client.peer).ok_or("no peer to warm up with")?;
             let warm = Options { seconds: 60, ..options.clone() };
             peer::topic("create", &server.bootstrap(), "warm-up", PARTITIONS, 3)?;
             one(&warm, &server, client, peer, "warm-up")?;
             peer::topic("delete", &server.bootstrap(), "warm-up", 0, 0)?;
         }
         for run in 1..=options.runs {
-            // Everybody is first once, and everybody is last.
+            // The order rotates: each peer is first once, and last once.
             let first = (run - 1) % clients.len();
             for client in clients[first..].iter().chain(&clients[..first]) {
                 let Some(peer) = peers.iter().find(|peer| peer.name == client.peer) else { continue };
@@ -197,7 +197,7 @@ fn one(options: &Options, server: &Server, client: &Client, peer: &Peer, topic: 
     command.args(["--codec", "none", "--acks", "all", "--rate", &options.rate.to_string()]);
     command.args(["--warm", &WARM_UP.to_string(), "--seconds", &options.seconds.to_string()]);
     command.arg("--payloads").arg(peer::payloads(SIZE)?).args(client.settings);
-    // Evenly over the time that counts; the process itself needs a moment to start.
+    // Spread evenly over the measured time; the process itself takes a while to start.
     let between = Duration::from_millis(options.seconds * 1000 / (ROTATIONS + 1));
     let (used, rotated) = thread::scope(|scope| {
         let rotations = scope.spawn(|| {
@@ -230,7 +230,7 @@ fn keep(options: &Options, runs: &[Value]) -> Result<()> {
     });
     let path = folder().join("runs/kip-951");
     fs::create_dir_all(&path)?;
-    // One file per commit: half a run is overwritten by the whole.
+    // One file per commit; a complete run overwrites a partial one.
     Ok(fs::write(path.join(format!("{commit}.json")), format!("{file:#}\n"))?)
 }
 
@@ -261,13 +261,13 @@ fn tables(files: &[Value]) -> String {
     for (against, title) in [
         ("kafka", "Three brokers of Apache Kafka"),
         ("quick-followers", "Three brokers of Apache Kafka, followers try again after 10 ms"),
-        ("embedded", "Six embedded brokers, metadata behind"),
+        ("embedded", "Six embedded brokers, delayed metadata"),
     ] {
         let measured = |file: &&Value| runs_of(file).any(|run| run["against"] == against);
         let Some(file) = files.iter().find(measured) else { continue };
         let field = |name: &str| file[name].as_str().unwrap_or_default();
         let lag = if against == "embedded" {
-            format!(", metadata {} ms behind", file["lag_ms"])
+            format!(", metadata delayed by {} ms", file["lag_ms"])
         } else {
             String::new()
         };
@@ -331,7 +331,7 @@ fn spread<'a>(runs: &[&'a Value], figure: impl Fn(&'a Value) -> &'a Value) -> St
     }
 }
 
-/// Three digits that mean something.
+/// Formats a number with three significant digits.
 fn short(value: f64) -> String {
     if value >= 100.0 {
         format!("{value:.0}")
@@ -347,7 +347,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_shows_the_median_and_the_spread_of_each_client() {
+    fn table_shows_median_and_range_of_each_client() {
         let run = |client: &str, p999: f64| {
             json!({"against": "kafka", "client": client, "load": 0.5,
             "said": {"p50_us": 1500.0, "p99_us": 20_000.0, "p999_us": p999, "max_us": 300_000.0, "errors": 0}})
@@ -361,7 +361,7 @@ mod tests {
         assert!(text.contains("| Java | 1.50 | 20.0 | 0.01 | 300 | 0 | 1 | 0.5 |"), "{text}");
         assert!(text.contains("2000 records/s"), "{text}");
         assert!(
-            text.contains("metadata 7 ms behind") && !text.contains("5 ms behind"),
+            text.contains("metadata delayed by 7 ms") && !text.contains("by 5 ms"),
             "the newest of each: {text}"
         );
     }

@@ -1,6 +1,6 @@
-//! `cargo xtask bench linger`: what gathering per broker brings. Per-partition linger, broker linger, `auto`, librdkafka
-//! and franz-go do the same work: messages of 100 bytes at a fixed rate, partitions at random. The report is
-//! `docs/broker-linger.md`, with its pictures beside it.
+//! `cargo xtask bench linger`: measures linger per broker. Ottla with linger per partition, per broker and `auto`,
+//! librdkafka and franz-go do the same work: messages of 100 bytes at a fixed rate, to random partitions. The report is
+//! `docs/broker-linger.md`, with its charts next to it.
 
 use std::{fmt::Write, fs, path::PathBuf};
 
@@ -23,7 +23,7 @@ cargo xtask bench linger [OPTIONS]
   --only NAME,...     only these clients (ottla-partition, ottla-broker, ottla-auto, librdkafka, franz-go)
   --work NAME,...     only this work (see the report; `partitions` and `loads` are the sweeps)
   --against NAME      only `kafka` or only `embedded`
-  --no-build          use what was built before
+  --no-build          do not build again
   --no-keep           print, but write neither bench/runs/linger/ nor docs/broker-linger.md
   --report            only write docs/broker-linger.md again, from bench/runs/linger/
 ";
@@ -31,7 +31,7 @@ cargo xtask bench linger [OPTIONS]
 const SIZE: usize = 100;
 const WARM_UP: u64 = 3;
 
-/// A way of lingering.
+/// A client with its linger settings.
 struct Client {
     name: &'static str,
     what: &'static str,
@@ -83,14 +83,14 @@ fn set(pair: &str) -> Vec<String> {
     vec!["--set".to_owned(), pair.to_owned()]
 }
 
-/// A piece of work.
+/// A workload.
 struct Work {
     name: &'static str,
     what: &'static str,
     partitions: usize,
     rate: u64,
     linger: u64,
-    /// The last of the three embedded brokers takes so many milliseconds more for every answer.
+    /// The response delay of the last of the three embedded brokers, in milliseconds.
     slow: u64,
     on_kafka: bool,
     clients: &'static [&'static str],
@@ -150,7 +150,7 @@ const WORK: [Work; 6] = [
     },
     Work {
         name: "slow-broker",
-        what: "as 5ms, and one of the three brokers takes 200 ms more for every answer",
+        what: "as 5ms, and one of the three brokers takes 200 ms longer for each response",
         partitions: 1000,
         rate: 20_000,
         linger: 5,
@@ -160,10 +160,10 @@ const WORK: [Work; 6] = [
     },
 ];
 
-/// Requests over partitions, at 5 ms and 20,000 messages/s.
+/// The numbers of partitions of the sweep, at 5 ms and 20,000 messages/s.
 const PARTITIONS: [usize; 4] = [10, 100, 1000, 10_000];
 
-/// How long the runs of the sweeps count at most.
+/// The maximum measured time of a run of a sweep, in seconds.
 const SWEEP_SECONDS: u64 = 10;
 
 /// `auto` beside fixed lingers, over 24 partitions.
@@ -272,7 +272,7 @@ fn measure_all(options: &Options) -> Result<()> {
                 }
             }
         }
-        // Up to a million messages a second: with real brokers beside the client, two cores are not enough.
+        // The rate goes up to a million messages a second; two cores are not enough for that and real brokers.
         if works("loads") && name == "embedded" {
             println!("\n{name}: auto beside fixed lingers, 24 partitions");
             for rate in LOADS {
@@ -289,7 +289,7 @@ fn measure_all(options: &Options) -> Result<()> {
     if options.keep { report() } else { Ok(()) }
 }
 
-/// The broker that is slowed down.
+/// The slow broker.
 const SLOW_BROKER: i32 = 3;
 
 #[expect(clippy::too_many_arguments, reason = "one run, from two tables")]
@@ -370,14 +370,14 @@ fn keep(runs: &[Value]) -> Result<()> {
     Ok(fs::write(path.join(format!("{commit}.json")), format!("{file:#}\n"))?)
 }
 
-/// Writes the page and its pictures from the newest runs.
+/// Writes the page and its charts from the newest runs.
 fn report() -> Result<()> {
     let newest = fs::read_dir(folder().join("runs/linger"))?
         .flatten()
         .filter_map(|entry| fs::read_to_string(entry.path()).ok())
         .filter_map(|text| serde_json::from_str::<Value>(&text).ok())
         .max_by_key(|file| file["date"].as_str().unwrap_or_default().to_owned())
-        .ok_or("nothing was measured yet")?;
+        .ok_or("no measurement yet")?;
     let docs: PathBuf = folder().join("../docs");
     let file = docs.join("broker-linger.md");
     let text = fs::read_to_string(&file)?;
@@ -506,7 +506,7 @@ fn row(name: String, run: &Value) -> String {
     )
 }
 
-/// For the work with a slow broker, the latency of what the other brokers lead.
+/// For the workload with a slow broker: the latency of the partitions of the other brokers.
 fn quick_row(run: &Value) -> Option<String> {
     let (p50, p99) = (run["quick_p50_ms"].as_f64()?, run["quick_p99_ms"].as_f64()?);
     (p50 > 0.0).then(|| {
@@ -515,14 +515,14 @@ fn quick_row(run: &Value) -> Option<String> {
     })
 }
 
-/// A point of a picture.
+/// A point of a chart.
 struct Point {
     line: String,
     x: f64,
     y: f64,
 }
 
-/// A line per name, both axes logarithmic, from one power of ten to another.
+/// Draws a line per name; both axes are logarithmic and span whole powers of ten.
 fn lines(title: &str, points: &[Point]) -> String {
     const COLORS: [&str; 6] = ["#2a7ab0", "#d1603d", "#3d9a5f", "#8a5fb0", "#777777", "#c0a020"];
     let (left, top, width, tall) = (70.0, 40.0, 520.0, 300.0);
@@ -600,7 +600,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_has_a_table_per_work_that_was_measured_and_none_for_the_rest() {
+    fn page_has_a_table_per_measured_workload() {
         let run = json!({
             "against": "embedded", "work": "500ms", "client": "ottla-broker", "load": 0.5, "messages": 60, "errors": 0,
             "requests_per_second": 6.05, "messages_per_request": 3300.0, "p50_ms": 255.5, "p99_ms": 501.0,
@@ -614,7 +614,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_has_a_line_per_way_and_a_point_per_figure() {
+    fn chart_has_a_line_per_client_and_a_point_per_figure() {
         let point = |line: &str, x, y| Point { line: line.to_owned(), x, y };
         let picture = lines("x", &[point("a", 10.0, 1.0), point("b", 10.0, 5.0), point("a", 1000.0, 100.0)]);
         assert_eq!(picture.matches("<polyline").count(), 2);

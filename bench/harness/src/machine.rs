@@ -1,4 +1,4 @@
-//! Where it was measured.
+//! The machine on which a measurement ran.
 
 use std::{fs, path::Path, process::Command};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{Result, folder, server};
 
-/// What has to be known to read the figures.
+/// Returns the facts about the machine that a reader needs to interpret the figures.
 pub fn describe() -> Value {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("unknown");
@@ -23,13 +23,13 @@ pub fn describe() -> Value {
     })
 }
 
-/// How busy the machine was: the 1-minute load average.
+/// Returns the 1-minute load average.
 pub fn load() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(-1.0)
 }
 
-/// The commit, and whether something was changed since (the runs themselves and the results aside).
+/// Returns the commit, and whether there are uncommitted changes other than runs and results.
 pub fn commit() -> (String, bool) {
     let commit = said("git", &["rev-parse", "--short=12", "HEAD"]);
     let changed = said(
@@ -39,7 +39,14 @@ pub fn commit() -> (String, bool) {
     (commit, !changed.is_empty())
 }
 
-/// The folder of Kafka's jars.
+/// The abbreviated hash of a commit of this repository.
+pub fn abbreviated(commit: &str) -> Result<String> {
+    let hash =
+        said("git", &["rev-parse", "--verify", "--quiet", "--short=12", &format!("{commit}^{{commit}}")]);
+    if hash.is_empty() { Err(format!("{commit} is no commit of this repository").into()) } else { Ok(hash) }
+}
+
+/// Returns the folder of Kafka's jars.
 pub fn kafka_jars() -> Result<String> {
     Ok(server::kafka(Path::new("."), &["fetch"])?.lines().last().unwrap_or_default().to_owned())
 }

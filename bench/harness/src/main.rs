@@ -1,12 +1,15 @@
-//! `cargo xtask bench`: Ottla beside its peers, on the same work, in one run.
+//! `cargo xtask bench`: measures Ottla and other clients (peers) with the same work in one run.
 //!
-//! [`case`] lists the work, [`peer`] who does it and how it is called, [`server`] what it is done against, [`measure`] runs
-//! one process and reads its CPU time and memory from the kernel, [`record`] keeps every single run under `bench/runs/`,
-//! and [`report`] makes `bench/RESULTS.md` and its picture out of those files. [`kip_951`] is another kind of measurement: what
-//! a record takes while leaders move. [`linger`] is a third: requests, latency and CPU of the ways to linger.
-//! [`rdkafka_performance`] is a fourth: librdkafka's own benchmark program and ours, with the commands it was published with.
+//! [`case`] lists the work, [`peer`] the clients and their commands, [`server`] the brokers. [`measure`] runs a process and
+//! reads its CPU time and memory from the kernel, [`record`] stores every run under `bench/runs/`, and [`report`] generates
+//! `bench/RESULTS.md` and its chart from these files.
+//!
+//! Other measurements: [`kip_951`], latency while leaders move; [`linger`], requests, latency and CPU with different kinds
+//! of linger; [`rdkafka_performance`], librdkafka's benchmark program and ours; [`compare`], this tree and an earlier
+//! commit.
 
 mod case;
+mod compare;
 mod kip_951;
 mod linger;
 mod machine;
@@ -17,6 +20,7 @@ mod rdkafka_performance;
 mod record;
 mod report;
 mod server;
+mod tree;
 
 use std::{env, path::PathBuf, process::ExitCode};
 
@@ -28,23 +32,23 @@ cargo xtask bench [OPTIONS]
   --only TEXT,...     cases whose name contains one of these (see --list)
   --peers NAME,...    only these peers (see --list)
   --runs N            runs of every peer in every case, interleaved (default 5)
-  --scale FACTOR      that many times the usual number of messages (default 1)
-  --no-build          use the peers as they were built before
+  --scale FACTOR      multiply the number of messages by this factor (default 1)
+  --no-build          do not build the peers again
   --no-keep           print, but write neither bench/runs/ nor bench/RESULTS.md
-  --list              the cases and the peers
+  --list              print the cases and the peers
   --report            only write bench/RESULTS.md again, from bench/runs/
 
-cargo xtask bench kip-951 measures what a record takes while leaders move, cargo xtask bench linger
-what gathering per broker brings, cargo xtask bench rdkafka-performance librdkafka's own benchmark
-program beside ours; each has a --help of its own.
+cargo xtask bench kip-951 measures the latency of records while leaders move, cargo xtask bench linger the effect of
+linger per broker, cargo xtask bench rdkafka-performance librdkafka's benchmark program and ours, and cargo xtask bench
+compare this tree and an earlier commit; each has its own --help.
 
-Every peer is a process of its own that does its work once. CPU is the user and system time of that whole process as the
-kernel counted it, divided by the messages; messages per second is from the first message to the last acknowledgement
-or record, by the peer's own clock; memory is the largest resident size. Building takes some minutes the first time, and
-needs Go and a JDK for two of the peers; a peer that can't be built is left out, and the output says why.
+Every run of a peer is a separate process. CPU is the user and system time of the whole process, divided by the number
+of messages; messages per second is measured from the first message to the last acknowledgement or record, by the peer's
+own clock; memory is the largest resident size. Building takes some minutes the first time, and
+needs Go and a JDK for two of the peers; a peer that can't be built is skipped with a message.
 ";
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Options {
     only: Vec<String>,
     peers: Vec<String>,
@@ -68,6 +72,9 @@ fn run() -> Result<()> {
     let mut options =
         Options { only: Vec::new(), peers: Vec::new(), runs: 5, scale: 1.0, keep: true, build: true };
     let mut args = env::args().skip(1).peekable();
+    if args.next_if(|arg| arg == "compare").is_some() {
+        return compare::main(args);
+    }
     if args.next_if(|arg| arg == "kip-951").is_some() {
         return kip_951::main(args);
     }
@@ -93,7 +100,12 @@ fn run() -> Result<()> {
                 return Ok(());
             }
             ping::SERVER => return ping::serve(),
-            ping::CLIENT => return ping::measure(&value()?, args.next().ok_or("how many?")?.parse()?),
+            ping::CLIENT => {
+                return ping::measure(
+                    &value()?,
+                    args.next().ok_or("the number of messages is missing")?.parse()?,
+                );
+            }
             other => return Err(format!("`{other}`?\n\n{HELP}").into()),
         }
     }
@@ -114,10 +126,10 @@ fn bench(options: &Options) -> Result<()> {
     }
     if let Some(name) = options.peers.iter().find(|name| !peer::PEERS.iter().any(|peer| peer.name == **name))
     {
-        return Err(format!("there is no peer {name}, see --list").into());
+        return Err(format!("unknown peer {name}; --list prints all peers").into());
     }
     if cases.is_empty() || options.runs == 0 {
-        return Err("there is nothing to do, see --list".into());
+        return Err("no case matches; --list prints all cases".into());
     }
     for case in &mut cases {
         case.messages = ((case.messages as f64 * options.scale) as u64).max(1);

@@ -1,4 +1,4 @@
-//! One process, from its start to its end: what it printed, and what the kernel says it used.
+//! Runs a process and returns its output and the resources that it used according to the kernel.
 
 use std::{
     io::Read,
@@ -13,10 +13,10 @@ use std::{
 
 use crate::Result;
 
-/// A process that is not done by then is killed, and its run has failed.
+/// The time limit of a process. After it the process is killed, and its run has failed.
 const DEADLINE: Duration = Duration::from_secs(240);
 
-/// What a finished process used.
+/// The resources that a finished process used.
 #[derive(Clone, Debug)]
 pub struct Used {
     pub stdout: String,
@@ -28,7 +28,7 @@ pub struct Used {
     pub max_resident: i64,
 }
 
-/// Runs the program to its end.
+/// Runs the program until it ends.
 pub fn run(command: &mut Command) -> Result<Used> {
     let program = command.get_program().to_string_lossy().into_owned();
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -42,7 +42,7 @@ pub fn run(command: &mut Command) -> Result<Used> {
             thread::sleep(Duration::from_millis(100));
         }
         if !watched.load(Relaxed) {
-            // SAFETY: a signal to our own child, which nobody has waited for yet.
+            // SAFETY: the signal goes to our own child, which has not been waited for yet.
             unsafe { libc::kill(process, libc::SIGKILL) };
         }
     });
@@ -62,7 +62,7 @@ pub fn run(command: &mut Command) -> Result<Used> {
     let waited = unsafe { libc::wait4(process, &raw mut status, 0, &raw mut usage) };
     done.store(true, Relaxed);
     if waited != process {
-        return Err(format!("{program}: cannot wait for it").into());
+        return Err(format!("{program}: waiting for its end failed").into());
     }
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     Ok(Used {

@@ -1,4 +1,4 @@
-//! Who is measured, how it is built, and how it is called.
+//! The measured clients: how they are built and called.
 
 use std::{
     fs,
@@ -11,22 +11,25 @@ use serde_json::Value;
 use crate::{
     Result,
     case::{Case, Kind},
-    folder, machine, measure, ping,
-    server::{self, Server},
+    folder, machine,
+    measure::{self, Used},
+    ping,
+    server::Server,
+    tree::Tree,
 };
 
-/// A client, or one way of using a client.
+/// A client, or a mode of a client.
 pub struct Peer {
     pub name: &'static str,
     pub what: &'static str,
     made: Made,
-    /// Which work it is shown in.
+    /// The kinds of work that it takes part in.
     kinds: &'static [Kind],
-    /// Further arguments when it produces.
+    /// Additional arguments for producing.
     producing: &'static [&'static str],
-    /// Further arguments when it consumes.
+    /// Additional arguments for consuming.
     consuming: &'static [&'static str],
-    /// Further arguments when it sends one message at a time.
+    /// Additional arguments for sending one message at a time.
     one_at_a_time: &'static [&'static str],
 }
 
@@ -42,7 +45,7 @@ enum Made {
 }
 
 impl Made {
-    /// These do the cases of the C interface, and no others.
+    /// True for peers that run only the cases of the C interface.
     fn is_the_c_program(self) -> bool {
         matches!(self, Self::COfOttla | Self::Cargo("peer-c-librdkafka"))
     }
@@ -51,12 +54,12 @@ impl Made {
 const ALL: &[Kind] = &[Kind::Produce, Kind::Consume, Kind::Latency];
 const SENDING: &[Kind] = &[Kind::Produce, Kind::Latency];
 const LINGER_0: &[&str] = &["--set", "linger.ms=0"];
-/// The Java client and its descendants have batches of 16 KiB unless told otherwise; librdkafka, franz-go and Ottla have
-/// a megabyte. Told otherwise they use less CPU, so that is how they are compared.
+/// The Java client and its descendants have batches of 16 KiB by default; librdkafka, franz-go and Ottla have a
+/// megabyte. With large batches they use less CPU, so they are compared with this setting.
 const LARGE_BATCHES: &[&str] = &["--set", "batch.size=1000000"];
 
-/// All of them. Ottla first, then by age.
-pub const PEERS: [Peer; 13] = [
+/// All peers: Ottla first, then by age.
+pub const PEERS: [Peer; 15] = [
     Peer {
         name: "ottla",
         what: "Ottla, the Rust API",
@@ -121,6 +124,24 @@ pub const PEERS: [Peer; 13] = [
         one_at_a_time: &[],
     },
     Peer {
+        name: "ottla-member",
+        what: "Ottla, the Rust API: a member of a group, which subscribes",
+        made: Made::Cargo("peer-ottla"),
+        kinds: &[Kind::Consume],
+        producing: &[],
+        consuming: &["--mode", "member"],
+        one_at_a_time: &[],
+    },
+    Peer {
+        name: "franz-go-member",
+        what: "franz-go: a member of a group",
+        made: Made::Go,
+        kinds: &[Kind::Consume],
+        producing: &[],
+        consuming: &["--mode", "member"],
+        one_at_a_time: &[],
+    },
+    Peer {
         name: "java",
         what: "kafka-clients, Java: send with a callback, batch.size=1000000; poll",
         made: Made::Java,
@@ -167,7 +188,7 @@ pub const PEERS: [Peer; 13] = [
     },
     Peer {
         name: "tcp",
-        what: "no Kafka at all: as many bytes to and fro over one TCP connection, the floor of the latency case",
+        what: "no Kafka: requests and responses of the same sizes over one TCP connection, the lower bound of the latency case",
         made: Made::Here,
         kinds: &[Kind::Latency],
         producing: &[],
@@ -176,7 +197,7 @@ pub const PEERS: [Peer; 13] = [
     },
 ];
 
-/// A run that ended as it should.
+/// The result of a successful run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub version: String,
@@ -197,17 +218,32 @@ impl Peer {
 
     /// Does the work of the case once.
     pub fn run(&self, case: &Case, server: &Server, topic: &str) -> Result<Outcome> {
+        if self.made == Made::Here {
+            return self.outcome(case, &ping::run(case.messages)?);
+        }
+        Ok(self.run_program(self.program()?, case, server, topic)?.0)
+    }
+
+    /// Does the work of the case once, by this program instead of the peer's own: another build of it, for example.
+    pub fn run_program(
+        &self,
+        program: Command,
+        case: &Case,
+        server: &Server,
+        topic: &str,
+    ) -> Result<(Outcome, Used)> {
+        let used = measure::run(&mut self.command(program, case, server, topic)?)?;
+        Ok((self.outcome(case, &used)?, used))
+    }
+
+    /// Reads what the finished process printed; an error if it did not do all of its work.
+    fn outcome(&self, case: &Case, used: &Used) -> Result<Outcome> {
         let messages = case.messages;
-        let used = if self.made == Made::Here {
-            ping::run(messages)?
-        } else {
-            measure::run(&mut self.command(case, server, topic)?)?
-        };
         let last = used.stdout.lines().last().unwrap_or_default();
         let said: Value = serde_json::from_str(last).unwrap_or(Value::Null);
         if !used.success || said.is_null() {
             let reason =
-                used.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+                used.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no error output");
             return Err(format!("failed: {reason}").into());
         }
         let (done, errors) = (said["messages"].as_u64().unwrap_or(0), said["errors"].as_u64().unwrap_or(0));
@@ -233,8 +269,7 @@ impl Peer {
         })
     }
 
-    fn command(&self, case: &Case, server: &Server, topic: &str) -> Result<Command> {
-        let mut command = self.program()?;
+    fn command(&self, mut command: Command, case: &Case, server: &Server, topic: &str) -> Result<Command> {
         let job = match case.kind {
             Kind::Produce => "produce",
             Kind::Consume => "consume",
@@ -273,7 +308,7 @@ impl Peer {
                 java.arg("-cp").arg(class_path).arg("Peer");
                 java
             }
-            Made::COfOttla => Command::new(target().join("peer-c-ottla")),
+            Made::COfOttla => Command::new(Tree::here().c_program()),
             Made::Here => return Err("the harness does this itself".into()),
         })
     }
@@ -296,7 +331,7 @@ pub fn fill(case: &Case, server: &Server, topic: &str) -> Result<()> {
     Ok(())
 }
 
-/// Builds the peers; gives those that could be built.
+/// Builds the peers; returns those that could be built.
 pub fn build(wanted: &[&'static Peer]) -> Result<Vec<&'static Peer>> {
     // These two are always needed: one creates topics, the other fills them.
     let needed = [Made::Go, Made::Cargo("peer-librdkafka")];
@@ -310,7 +345,7 @@ pub fn build(wanted: &[&'static Peer]) -> Result<Vec<&'static Peer>> {
         .iter()
         .filter_map(|made| if let Made::Cargo(package) = made { Some(*package) } else { None })
         .collect();
-    // In one go: one by one, what they share would be built again for each one's features.
+    // All in one command: separate commands would build shared dependencies again for different features.
     let together = cargo(&crates).is_ok();
     let mut failed = Vec::new();
     for made in all {
@@ -319,11 +354,11 @@ pub fn build(wanted: &[&'static Peer]) -> Result<Vec<&'static Peer>> {
             Made::Cargo(package) => cargo(&[package]),
             Made::Go => go(),
             Made::Java => java(),
-            Made::COfOttla => c_of_ottla(),
+            Made::COfOttla => Tree::here().build_c_program(),
             Made::Here => Ok(()),
         };
         if let Err(error) = answer {
-            println!("LEFT OUT, because it could not be built: {made:?}: {error}");
+            println!("SKIPPED, because the build failed: {made:?}: {error}");
             failed.push(made);
         }
     }
@@ -339,7 +374,7 @@ pub fn built(wanted: &[&'static Peer]) -> Vec<&'static Peer> {
         Made::Cargo(package) => target().join("release").join(package).exists(),
         Made::Go => target().join("franz-go").exists(),
         Made::Java => target().join("java/Peer.class").exists(),
-        Made::COfOttla => target().join("peer-c-ottla").exists(),
+        Made::COfOttla => Tree::here().c_program().exists(),
         Made::Here => true,
     };
     wanted.iter().copied().filter(there).collect()
@@ -361,37 +396,26 @@ fn go() -> Result<()> {
     succeed(build.current_dir(folder().join("peers/franz-go")))
 }
 
-/// Ottla's C library, as it is released, and the program linked to it: statically and without the sections that nothing
-/// refers to, as Cargo links its twin to librdkafka.
-fn c_of_ottla() -> Result<()> {
-    server::build_package("ottla-capi")?;
-    let mut compile = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    compile.args(["-O2", "-DPEER_MAIN", "-Wl,--gc-sections", "-o"]).arg(target().join("peer-c-ottla"));
-    compile.arg(folder().join("peers/c/peer.c")).arg("-I").arg(folder().join("../crates/capi/include"));
-    compile.arg(server::own_target().join("release/librdkafka.a"));
-    compile.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"]);
-    succeed(&mut compile)
-}
-
 fn java() -> Result<()> {
     let mut compile = Command::new("javac");
     compile.arg("-cp").arg(format!("{}/*", machine::kafka_jars()?)).arg("-d").arg(target().join("java"));
     succeed(compile.arg(folder().join("peers/java/Peer.java")))
 }
 
-fn succeed(command: &mut Command) -> Result<()> {
+/// Runs a command to its end; an error if it fails.
+pub fn succeed(command: &mut Command) -> Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
     let status = command.status().map_err(|error| format!("{program}: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{program}: {status}").into()) }
 }
 
-/// Where the peers are built.
+/// Returns the folder in which the peers are built.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| folder().join("target"), PathBuf::from)
 }
 
-/// A file of 2 MiB with payloads of this size: JSON as events look, with numbers that differ. Longer than a batch, so that
-/// no codec finds a payload of the same batch again.
+/// Returns a file of 2 MiB with payloads of this size: JSON that resembles events, with distinct numbers. It is longer
+/// than a batch, so that no payload repeats within a batch and no codec profits from that.
 pub fn payloads(size: usize) -> Result<PathBuf> {
     let path = target().join(format!("payloads-{size}"));
     if !path.exists() {

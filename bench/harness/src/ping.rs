@@ -1,4 +1,4 @@
-//! The floor of the latency case: a request of the usual size and its answer over TCP, between two processes.
+//! The floor of the latency case: a request of the usual size and its response over TCP, between two processes.
 
 use std::{
     env,
@@ -28,7 +28,7 @@ pub fn run(messages: u64) -> Result<measure::Used> {
     used
 }
 
-/// The server process: one connection, answers until it closes.
+/// Runs the server process: responds on one connection until it closes.
 pub fn serve() -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("{}", listener.local_addr()?);

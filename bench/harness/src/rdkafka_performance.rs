@@ -1,6 +1,6 @@
-//! `cargo xtask bench rdkafka-performance`: the four commands with which librdkafka published its figures, by the original
-//! program and by ours, on two brokers of Apache Kafka. The table in `docs/rdkafka-performance.md` is made from the runs that
-//! it keeps.
+//! `cargo xtask bench rdkafka-performance`: runs the four commands whose results librdkafka publishes, with the
+//! original program and with Ottla's, on two brokers of Apache Kafka. The table in `docs/rdkafka-performance.md` is
+//! generated from the stored runs.
 
 use std::{
     fs,
@@ -27,16 +27,16 @@ const HELP: &str = "\
 cargo xtask bench rdkafka-performance [OPTIONS]
 
   --runs N            runs of every program, interleaved (default 3)
-  --messages N,...    how many messages a run sends (default 500000,5000000)
-  --replicas N        of the topic, 1 or 2 (default 2: the commands say `-a 2`)
+  --messages N,...    the numbers of messages per run (default 500000,5000000)
+  --replicas N        replicas of the topic, 1 or 2 (default 2, because the commands have `-a 2`)
   --only NAME,...     only these programs (ottla, original, original-linger, ours-on-librdkafka)
   --command NAME,...  only these commands (none, acks-0, snappy, gzip)
-  --no-build          use what was built before
+  --no-build          do not build again
   --no-keep           print, but write neither bench/runs/rdkafka-performance/ nor docs/rdkafka-performance.md
   --report            only write docs/rdkafka-performance.md again, from the newest file of bench/runs/rdkafka-performance/
 ";
 
-/// A program, with what it is told besides the published arguments.
+/// A program, with its arguments in addition to the published ones.
 struct Program {
     name: &'static str,
     what: &'static str,
@@ -67,8 +67,8 @@ impl Program {
         command
     }
 
-    /// A broker of today refuses any other number than -1, 0 and 1. Ottla's program says so and sends -1; the original would
-    /// fail.
+    /// Current brokers refuse any number other than -1, 0 and 1. Ottla's program prints a warning and sends -1; the
+    /// original would fail.
     fn acks(&self, published: &'static str) -> &'static str {
         if published == "2" && self.name.starts_with("original") { "-1" } else { published }
     }
@@ -159,14 +159,14 @@ fn measure_all(options: &Options) -> Result<()> {
     let chosen = |asked: &[String], name: &str| asked.is_empty() || asked.iter().any(|it| it == name);
     let programs: Vec<_> = PROGRAMS.iter().filter(|it| chosen(&options.only, it.name)).collect();
     if options.build {
-        // What makes the topics comes along with the peers.
+        // The program that creates the topics is built with the peers.
         peer::build(&[])?;
         peer::cargo(&["peer-rdkafka-performance"])?;
         server::build_package("ottla-cli")?;
     }
     let server = Server::start(Against::Kafka { brokers: 2 })?;
     let mut runs = Vec::new();
-    // A JVM that just started is slow: whoever came first would pay for it.
+    // A JVM that just started is slow, so the first measured peer would be at a disadvantage.
     for command in &COMMANDS {
         if let Some(program) = programs.first() {
             one(&server, options, program, command, options.messages.iter().copied().max().unwrap_or(1))?;
@@ -218,7 +218,7 @@ struct Outcome {
     mib: f64,
 }
 
-/// One run of one program, on a topic of its own.
+/// A run of a program, on its own topic.
 fn one(
     server: &Server,
     options: &Options,
@@ -226,11 +226,11 @@ fn one(
     published: &Published,
     messages: u64,
 ) -> Result<Outcome> {
-    // Brokers may remember a deleted topic for a while: each run's has a name of its own.
+    // Brokers may keep a deleted topic for a while, so each run's topic has a unique name.
     static TOPICS: AtomicUsize = AtomicUsize::new(1);
     let topic = format!("test2-{}", TOPICS.fetch_add(1, Relaxed));
     peer::topic("create", &server.bootstrap(), &topic, 2, options.replicas)?;
-    // A follower that asks a leader too early asks again after a second, for which `acks=-1` would wait.
+    // A follower that fetches from a leader too early retries after a second, and `acks=-1` would wait for it.
     thread::sleep(Duration::from_millis(1500));
     let mut command = program.command();
     command.args(["-P", "-b", &server.bootstrap(), "-t", &topic, "-s", "100", "-c", &messages.to_string()]);
@@ -246,7 +246,7 @@ fn outcome(used: &Used, messages: u64) -> Result<Outcome> {
         || used.stderr.lines().chain(used.stdout.lines()).rev().take(3).collect::<Vec<_>>().join(" / ");
     let line = used.stdout.lines().rfind(|line| line.contains(" msgs/s and ")).unwrap_or_default();
     let (Some(delivered), Some(failed), Some(rate)) = (delivered(line), failed(line), rate(line)) else {
-        return Err(format!("it printed no result: {}", said()).into());
+        return Err(format!("the program printed no result: {}", said()).into());
     };
     if !used.success || delivered != messages || failed != 0 {
         return Err(format!("{delivered} of {messages} messages were delivered: {}", said()).into());
@@ -259,7 +259,7 @@ fn outcome(used: &Used, messages: u64) -> Result<Outcome> {
     })
 }
 
-/// The number that stands before these words.
+/// Returns the number before these words.
 fn before(line: &str, words: &str) -> Option<f64> {
     line.split_once(words)?.0.rsplit([' ', '(']).next()?.parse().ok()
 }
@@ -268,7 +268,7 @@ fn rate(line: &str) -> Option<f64> {
     before(line, " msgs/s")
 }
 
-/// The original says both what it produced and what was delivered, ours only what was delivered.
+/// The original prints the produced and the delivered messages, Ottla's program only the delivered ones.
 fn delivered(line: &str) -> Option<u64> {
     before(line, " delivered").or_else(|| before(line, " messages and ")).map(|it| it as u64)
 }
@@ -285,7 +285,7 @@ fn keep(options: &Options, runs: &[Value]) -> Result<()> {
     });
     let path = folder().join("runs/rdkafka-performance");
     fs::create_dir_all(&path)?;
-    // One file per commit: half a run is overwritten by the whole.
+    // One file per commit; a complete run overwrites a partial one.
     Ok(fs::write(path.join(format!("{commit}.json")), format!("{file:#}\n"))?)
 }
 
@@ -400,7 +400,7 @@ fn spread(rows: &[&Value], figure: &str) -> String {
     }
 }
 
-/// Without fraction, thousands apart from each other.
+/// Formats a number without fraction, with commas between groups of thousands.
 fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut out = String::new();
@@ -423,7 +423,7 @@ mod tests {
                           851514 msgs/s and 85.15 MB/s, 3 produce failures, 0 in queue, gzip compression";
 
     #[test]
-    fn the_result_lines_of_both_programs_are_read() {
+    fn result_lines_of_both_programs_are_parsed() {
         assert_eq!((delivered(OURS), failed(OURS), rate(OURS)), (Some(500_000), Some(0), Some(851_531.0)));
         assert_eq!(
             (delivered(THEIRS), failed(THEIRS), rate(THEIRS)),
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_lost_messages_is_no_figure() {
+    fn run_that_lost_messages_is_rejected() {
         let used = |stdout: &str, success| Used {
             stdout: stdout.to_owned(),
             stderr: String::new(),
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_a_row_per_program_and_its_share_of_the_original() {
+    fn table_has_a_row_per_program_with_its_ratio() {
         let run = |program: &str, rate: f64| {
             json!({"command": "gzip", "messages": 5_000_000, "program": program, "load": 0.5,
                 "messages_per_second": rate, "cpu_ns_per_message": 100.0, "max_resident_mib": 20.0})

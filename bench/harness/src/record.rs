@@ -1,4 +1,5 @@
-//! Every run, as it was: a file per call under `bench/runs/`, written after each run, so that nothing is lost half way.
+//! Stores every run: a file per call under `bench/runs/`, written after each run, so that an interrupted call loses
+//! nothing.
 
 use std::{
     fs,
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_are_calendar_dates() {
         assert_eq!(date(0), "1970-01-01 00:00:00");
         assert_eq!(date(951_782_400), "2000-02-29 00:00:00");
         assert_eq!(date(1_795_229_106), "2026-11-21 02:45:06");

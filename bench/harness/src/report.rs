@@ -1,7 +1,7 @@
-//! `bench/RESULTS.md` and `bench/cpu.svg`, out of the files in `bench/runs/`.
+//! Generates `bench/RESULTS.md` and `bench/cpu.svg` from the files in `bench/runs/`.
 //!
-//! A case is shown from the newest file that has it, with all its peers from that same file: figures of different runs
-//! don't stand side by side.
+//! The figures of a case, for all its peers, come from the newest file that contains it: figures of different runs are
+//! never compared.
 
 use std::{collections::BTreeMap, fmt::Write, fs};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{Result, case, folder, peer::PEERS};
 
-/// Writes both.
+/// Writes both files.
 pub fn write() -> Result<()> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder().join("runs"))? {
@@ -29,7 +29,7 @@ pub fn write() -> Result<()> {
     Ok(())
 }
 
-/// Smallest, middle and largest.
+/// The minimum, median and maximum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Spread {
     min: f64,
@@ -71,7 +71,7 @@ impl Runs<'_> {
     }
 }
 
-/// The newest runs of every case.
+/// The newest runs of each case.
 struct Measured<'a> {
     cases: BTreeMap<&'a str, (usize, Vec<&'a Value>)>,
 }
@@ -100,13 +100,13 @@ impl<'a> Measured<'a> {
         Some(self.runs(case, peer).spread(figure)?.median)
     }
 
-    /// The names of the measured cases that begin so, in the order of the case table.
+    /// The names of the measured cases that start with `start`, in the order of the case table.
     fn named(&self, start: &str) -> Vec<String> {
         let names = case::all().into_iter().map(|case| case.name);
         names.filter(|name| name.starts_with(start) && self.cases.contains_key(name.as_str())).collect()
     }
 
-    /// Peers that have a row in any of these cases.
+    /// The peers that have a row in any of these cases.
     fn peers(&self, cases: &[String]) -> Vec<&'static str> {
         let names = PEERS.iter().map(|peer| peer.name);
         names.filter(|peer| cases.iter().any(|case| !self.runs(case, peer).rows.is_empty())).collect()
@@ -122,9 +122,9 @@ fn page(measured: &Measured<'_>, files: &[(String, Value)]) -> String {
     let mut out = String::from(
         "# Results\n\n\
          <!-- Written by `cargo xtask bench`. `cargo xtask bench --report` writes it again from bench/runs/. -->\n\n\
-         Every peer is a process of its own and does the same work; the runs of a case are interleaved. CPU is the user and \
-         system time of the whole process, start-up included, divided by the messages. Client and servers share the machine: \
-         messages per second compare within a row, not with other machines. Every single run is under `runs/`.\n\n\
+         Every client (peer) runs in its own process and does the same work; the runs of a case are interleaved. CPU is the \
+         user and system time of the whole process, including its start, divided by the number of messages. Client and brokers \
+         share the machine, so messages per second are comparable only within a row. Every single run is under `runs/`.\n\n\
          ![CPU per message](cpu.svg)\n",
     );
     targets(&mut out, measured);
@@ -188,8 +188,9 @@ fn latency(out: &mut String, measured: &Measured<'_>) {
         return;
     }
     out.push_str(
-        "\n## One message at a time\n\nFrom the call to the acknowledgement, linger 0, acks=1, the embedded broker in another \
-         process; `tcp` is a bare request and answer of the same sizes. Microseconds, median of the runs (smallest to largest):\n\n\
+        "\n## One message at a time\n\nThe latency from the call to the acknowledgement, with linger 0, acks=1 and the \
+         embedded broker in another process; `tcp` is a bare request and response of the same sizes. Microseconds, median of \
+         the runs (smallest to largest):\n\n\
          | peer | p50 | p99 | p99.9 | CPU microseconds per message |\n|---|---:|---:|---:|---:|\n",
     );
     for peer in measured.peers(&cases) {
@@ -206,7 +207,7 @@ fn latency(out: &mut String, measured: &Measured<'_>) {
     }
 }
 
-/// What the project has promised itself, and what was measured.
+/// Writes the table of targets and measured figures.
 fn targets(out: &mut String, measured: &Measured<'_>) {
     let ours = |case: &str, figure: &str| measured.median(case, "ottla", figure);
     let ratio = |case: &str, peer: &str| Some(ours(case, CPU)? / measured.median(case, peer, CPU)?);
@@ -226,37 +227,53 @@ fn targets(out: &mut String, measured: &Measured<'_>) {
     let partitions = || Some(ours("partitions-1000", CPU)? / ours("partitions-2", CPU)?);
     let rows = [
         ("produce 100 B, none, acks=1, discarding broker: CPU ns per message", 80.0, ours(produce, CPU)),
-        ("the same, of librdkafka's", 0.25, ratio(produce, "librdkafka")),
+        ("the same, relative to librdkafka", 0.25, ratio(produce, "librdkafka")),
         ("consume 100 B, none: CPU ns per message", 50.0, ours(consume, CPU)),
-        ("the same, of librdkafka's group consumer's", 0.2, ratio(consume, "librdkafka-group")),
+        ("the same, relative to librdkafka's group consumer", 0.2, ratio(consume, "librdkafka-group")),
         (
-            "produce 1000 B, none, acks=1: of franz-go's",
+            "produce 1000 B, none, acks=1: CPU relative to franz-go",
             1.0 / 3.0,
             ratio("produce-1000-none-acks1-discard", "franz-go"),
         ),
-        ("produce 100 B, lz4, acks=1: of the best peer's", 0.7, best("produce-100-lz4-acks1-discard")),
-        ("produce 100 B, zstd, acks=1: of the best peer's", 0.7, best("produce-100-zstd-acks1-discard")),
-        ("produce 1000 B, lz4, acks=1: of the best peer's", 0.7, best("produce-1000-lz4-acks1-discard")),
-        ("produce 1000 B, zstd, acks=1: of the best peer's", 0.7, best("produce-1000-zstd-acks1-discard")),
         (
-            "one message at a time, median: of a TCP ping-pong's",
+            "produce 100 B, lz4, acks=1: CPU relative to the best other client",
+            0.7,
+            best("produce-100-lz4-acks1-discard"),
+        ),
+        (
+            "produce 100 B, zstd, acks=1: CPU relative to the best other client",
+            0.7,
+            best("produce-100-zstd-acks1-discard"),
+        ),
+        (
+            "produce 1000 B, lz4, acks=1: CPU relative to the best other client",
+            0.7,
+            best("produce-1000-lz4-acks1-discard"),
+        ),
+        (
+            "produce 1000 B, zstd, acks=1: CPU relative to the best other client",
+            0.7,
+            best("produce-1000-zstd-acks1-discard"),
+        ),
+        (
+            "one message at a time, median latency relative to a TCP ping-pong",
             2.5,
             (|| Some(ours("latency", LATENCY)? / measured.median("latency", "tcp", LATENCY)?))(),
         ),
         ("peak resident memory while producing 5 million messages, MiB", 64.0, ours(produce, MEMORY)),
         ("C: rd_kafka_produce, F_COPY, delivery callback: CPU ns per message", 130.0, c("c-produce")),
-        ("the same, of librdkafka's", 1.0 / 3.0, c_ratio("c-produce")),
+        ("the same, relative to librdkafka", 1.0 / 3.0, c_ratio("c-produce")),
         ("C: rd_kafka_produce_batch: CPU ns per message", 100.0, c("c-produce-batch")),
         ("C: consumption by callback: CPU ns per message", 90.0, c("c-consume-callback")),
-        ("the same, of librdkafka's", 1.0 / 3.0, c_ratio("c-consume-callback")),
+        ("the same, relative to librdkafka", 1.0 / 3.0, c_ratio("c-consume-callback")),
         ("C: consumption in batches: CPU ns per message", 90.0, c("c-consume-batch")),
-        ("the same, of librdkafka's", 1.0 / 3.0, c_ratio("c-consume-batch")),
+        ("the same, relative to librdkafka", 1.0 / 3.0, c_ratio("c-consume-batch")),
         ("C: rd_kafka_consumer_poll: CPU ns per message", 120.0, c("c-consume-poll")),
-        ("the same, of librdkafka's", 0.25, c_ratio("c-consume-poll")),
-        ("1000 partitions in turn, CPU: of 2 partitions'", 1.5, partitions()),
+        ("the same, relative to librdkafka", 0.25, c_ratio("c-consume-poll")),
+        ("1000 partitions in turn: CPU relative to 2 partitions", 1.5, partitions()),
     ];
-    out.push_str("\n## What it must reach\n\n| what | at most | measured | |\n|---|---:|---:|---|\n");
-    for (what, limit, measured) in rows {
+    out.push_str("\n## Targets\n\n| what | at most | measured | |\n|---|---:|---:|---|\n");
+    for (what, limit, measured) in rows.into_iter().chain(targets_of_groups(measured)) {
         let digits = if limit < 10.0 { 2 } else { 0 };
         let (figure, verdict) = match measured {
             Some(figure) => {
@@ -268,8 +285,33 @@ fn targets(out: &mut String, measured: &Measured<'_>) {
     }
 }
 
+/// Returns the targets of members of groups, with their limits and the measured figures.
+fn targets_of_groups(measured: &Measured<'_>) -> [(&'static str, f64, Option<f64>); 5] {
+    let members = "consume-100-none-member-embedded";
+    let cpu = |peer: &str| measured.median(members, peer, CPU);
+    let ratio = |peer: &str| Some(cpu("ottla-member")? / cpu(peer)?);
+    let c_ratio = |case: &str| {
+        Some(measured.median(case, "ottla-c", CPU)? / measured.median(case, "librdkafka-c", CPU)?)
+    };
+    [
+        (
+            "member of a group, Rust: CPU ns per message beyond the assigned consumer's",
+            2.0,
+            (|| Some(cpu("ottla-member")? - cpu("ottla")?))(),
+        ),
+        ("the same, relative to librdkafka's group consumer", 0.2, ratio("librdkafka-group")),
+        ("the same, relative to franz-go's group consumer", 0.2, ratio("franz-go-member")),
+        (
+            "member of a group, C: rd_kafka_consumer_poll: CPU relative to librdkafka",
+            0.2,
+            c_ratio("c-consume-member-poll"),
+        ),
+        ("member of a group, C: in batches, relative to librdkafka", 0.2, c_ratio("c-consume-member-batch")),
+    ]
+}
+
 fn details(out: &mut String, measured: &Measured<'_>) {
-    out.push_str("\n## Every case, with its spread\n\nMedian of the runs (smallest to largest).\n");
+    out.push_str("\n## All cases, with minimum and maximum\n\nMedian of the runs (smallest to largest).\n");
     for case in measured.named("") {
         let (_, rows) = &measured.cases[case.as_str()];
         let what = rows.first().and_then(|row| row["what"].as_str()).unwrap_or_default();
@@ -302,7 +344,7 @@ fn details(out: &mut String, measured: &Measured<'_>) {
 }
 
 fn sources(out: &mut String, measured: &Measured<'_>, files: &[(String, Value)]) {
-    out.push_str("\n## Where and when\n\n");
+    out.push_str("\n## Runs\n\n");
     for (at, (name, file)) in files.iter().enumerate() {
         let cases: Vec<_> =
             measured.cases.iter().filter(|(_, (from, _))| *from == at).map(|(case, _)| *case).collect();
@@ -310,14 +352,14 @@ fn sources(out: &mut String, measured: &Measured<'_>, files: &[(String, Value)])
             continue;
         }
         let machine = &file["machine"];
-        // More than one or two means that others were at work: CPU time suffers by shared caches, rates much more.
+        // A load above one or two means that other processes ran: shared caches raise the CPU time, and rates suffer more.
         let loads = file["runs"].as_array().into_iter().flatten().filter_map(|row| row["load"].as_f64());
         let load = Spread::of(loads.collect()).map_or_else(|| "unknown".to_owned(), |load| load.text(1));
         let text = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
-        let changed = if file["changed_since"] == true { ", with changes since" } else { "" };
+        let changed = if file["changed_since"] == true { ", with uncommitted changes" } else { "" };
         let _ = writeln!(
             out,
-            "- `runs/{name}`, commit {}{changed}: {}, {} cores, {}, Linux {}, {}, {}, {}; load average {load} meanwhile. \
+            "- `runs/{name}`, commit {}{changed}: {}, {} cores, {}, Linux {}, {}, {}, {}; load average {load} during the run. \
              Cases: {}.",
             text(&file["commit"]),
             text(&machine["cpu"]),
@@ -336,7 +378,7 @@ fn sources(out: &mut String, measured: &Measured<'_>, files: &[(String, Value)])
     }
 }
 
-/// Horizontal bars, a group per case.
+/// Draws horizontal bars, in a group per case.
 fn picture(measured: &Measured<'_>) -> String {
     const CASES: [&str; 6] = [
         "produce-100-none-acks1-discard",
@@ -390,7 +432,7 @@ fn picture(measured: &Measured<'_>) -> String {
     )
 }
 
-/// Thousands apart from each other.
+/// Formats a number with commas between groups of thousands.
 fn grouped(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$}");
     let (whole, fraction) =
@@ -419,13 +461,13 @@ mod tests {
     }
 
     #[test]
-    fn a_spread_of_two_has_its_median_between_them() {
+    fn median_of_two_is_their_mean() {
         assert_eq!(Spread::of(vec![3.0, 1.0]), Some(Spread { min: 1.0, median: 2.0, max: 3.0 }));
         assert_eq!(Spread::of(Vec::new()), None);
     }
 
     #[test]
-    fn a_case_is_shown_from_the_newest_file_alone() {
+    fn figures_of_a_case_come_from_the_newest_file() {
         let file = |peer: &str, cpu: f64| json!({"runs": [{"case": "partitions-2", "peer": peer, "cpu_ns_per_message": cpu}]});
         let files = [("a".to_owned(), file("ottla", 1.0)), ("b".to_owned(), file("java", 2.0))];
         let measured = Measured::of(&files);

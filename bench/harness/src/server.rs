@@ -1,4 +1,4 @@
-//! What the clients talk to, in processes of its own: Ottla's embedded broker, or Apache Kafka.
+//! The servers of a measurement, in separate processes: Ottla's embedded broker, or Apache Kafka.
 
 use std::{
     env,
@@ -14,12 +14,12 @@ use crate::{
     folder, peer,
 };
 
-/// A running cluster. It is gone when this is dropped.
+/// A running cluster, which is stopped when this value is dropped.
 pub struct Server {
     against: Against,
     bootstrap: String,
     running: Running,
-    /// Topics that were made so far, for their names.
+    /// The number of topics created so far, for their names.
     topics: AtomicUsize,
 }
 
@@ -32,7 +32,7 @@ enum Running {
 impl Server {
     /// Makes sure that the server of this case runs, and no other one.
     pub fn prepare(current: &mut Option<Self>, case: &Case) -> Result<()> {
-        // The embedded broker keeps what it was given in memory, so that every case starts a new one.
+        // The embedded broker stores records in memory, so every case starts a new one.
         let fits = |server: &Self| server.against == case.against && case.against != Against::Embedded;
         if !current.as_ref().is_some_and(fits) {
             *current = None;
@@ -75,8 +75,8 @@ impl Server {
         self.bootstrap.clone()
     }
 
-    /// Moves the leadership of every partition of the topic to its next replica. Embedded brokers go on naming the old
-    /// leaders in their metadata for `lag_ms`; real ones take the time that they take.
+    /// Moves the leadership of every partition of the topic to its next replica. The metadata of embedded brokers names
+    /// the old leaders for another `lag_ms`; real brokers need their own time.
     pub fn rotate(&self, topic: &str, partitions: usize, lag_ms: u64) -> Result<()> {
         match &self.running {
             Running::Embedded(child) => {
@@ -86,7 +86,7 @@ impl Server {
         }
     }
 
-    /// One embedded broker takes so long for every answer.
+    /// Delays every response of one embedded broker by `millis` milliseconds.
     pub fn slow(&self, broker: i32, millis: u64) -> Result<()> {
         match &self.running {
             Running::Embedded(child) => {
@@ -96,7 +96,7 @@ impl Server {
         }
     }
 
-    /// For a case that consumes: makes its topic and fills it.
+    /// Creates and fills the topic of a consuming case.
     pub fn fill(&self, case: &Case) -> Result<()> {
         if case.kind == Kind::Consume {
             peer::topic("create", &self.bootstrap, &case.name, case.partitions, case.replicas)?;
@@ -171,8 +171,8 @@ pub fn kafka(data: &std::path::Path, args: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-/// Where the brokers' logs lie: in memory if there is such a place, for new leaders write a file per partition and wait
-/// until it is on the disk, which would be the disk's figure.
+/// Returns the folder for the brokers' logs: in memory if possible, because new leaders write a file per partition and
+/// sync it, which would measure the disk.
 fn scratch() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     if memory.is_dir() { memory } else { env::temp_dir() }

@@ -6,7 +6,7 @@
  *
  * produce: single (rd_kafka_produce, F_COPY), batch (rd_kafka_produce_batch, 100 at a time); --reports no, --threads N.
  * consume: callback (rd_kafka_consume_callback_queue), batch (rd_kafka_consume_batch_queue, 1000), poll
- * (rd_kafka_consumer_poll, partitions assigned by hand).
+ * (rd_kafka_consumer_poll, partitions assigned by hand), member-poll and member-batch (as a member of a group).
  */
 #define _GNU_SOURCE
 #include <librdkafka/rdkafka.h>
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define BATCH 100
 
@@ -119,7 +120,7 @@ static void report(double began, long done, long errors, uint64_t bytes) {
         fflush(stdout);
 }
 
-/* With one thread it is the same that produces and polls; with several the main thread polls. */
+/* A single thread produces and polls; with several threads the main thread polls. */
 static void wait_for_room(void) {
         if (threads == 1) {
                 rd_kafka_poll(client, 10);
@@ -152,7 +153,7 @@ static void *produce_share(void *share) {
                         }
                         taken = rd_kafka_produce_batch(topic, partition, RD_KAFKA_MSG_F_COPY, batch, (int)step);
                         while (taken < step) {
-                                /* What was refused says so, and is tried again in order. */
+                                /* Rejected messages have an error, and are sent again in order. */
                                 rd_kafka_message_t again[BATCH];
                                 int left = 0;
                                 memset(again, 0, sizeof(again));
@@ -253,18 +254,50 @@ static void take(rd_kafka_message_t *message, void *opaque) {
         }
 }
 
+static int is_member(const char *mode) { return !strncmp(mode, "member-", 7); }
+
+/* Joins a group of its own, by polls of one message or of up to 1000. */
+static void consume_as_member(int is_batch, double end) {
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_queue_t *queue;
+        rd_kafka_message_t *batch[1000];
+        rd_kafka_poll_set_consumer(client);
+        queue = rd_kafka_queue_get_consumer(client);
+        rd_kafka_topic_partition_list_add(list, value("topic", NULL), RD_KAFKA_PARTITION_UA);
+        if (rd_kafka_subscribe(client, list))
+                die("not subscribed");
+        while (received < (uint64_t)messages) {
+                ssize_t got = 1, at;
+                if (is_batch)
+                        got = rd_kafka_consume_batch_queue(queue, 1000, batch, 1000);
+                else if (!(batch[0] = rd_kafka_consumer_poll(client, 1000)))
+                        got = 0;
+                for (at = 0; at < got; at++) {
+                        take(batch[at], NULL);
+                        rd_kafka_message_destroy(batch[at]);
+                }
+                if (got <= 0 && seconds() > end)
+                        break;
+        }
+}
+
 static void consume(void) {
         const char *mode = value("mode", "callback");
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        char group[32];
         double began, end;
         long i;
-        set(conf, "group.id", "bench");
+        /* The members of earlier runs are still in their groups. */
+        snprintf(group, sizeof(group), "bench-%d", (int)getpid());
+        set(conf, "group.id", group);
         set(conf, "enable.auto.commit", "false");
         set(conf, "auto.offset.reset", "earliest");
         start(RD_KAFKA_CONSUMER, conf);
         began = seconds();
         end = began + 60;
-        if (!strcmp(mode, "poll")) {
+        if (is_member(mode)) {
+                consume_as_member(!strcmp(mode, "member-batch"), end);
+        } else if (!strcmp(mode, "poll")) {
                 rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)partitions);
                 rd_kafka_poll_set_consumer(client);
                 for (i = 0; i < partitions; i++)
@@ -324,7 +357,7 @@ int peer_c_main(int argc, char **argv) {
         else
                 die("there is no such job");
         fflush(stdout);
-        /* Taking the client down is not part of the work. */
+        /* Destroying the client is not measured. */
         _Exit(0);
 }
 

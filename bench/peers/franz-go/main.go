@@ -1,4 +1,4 @@
-// franz-go: the same jobs as the other peers. It is also the harness's hand for topics, because it starts quickly:
+// franz-go: the same jobs as the other peers. The harness also uses it to manage topics, because it starts quickly:
 // `franz-go create|delete|rotate --bootstrap ... --topic ... --partitions N --replicas N`.
 package main
 
@@ -167,7 +167,15 @@ func consume() {
 	for partition := 0; partition < number("partitions"); partition++ {
 		partitions[int32(partition)] = kgo.NewOffset().AtStart()
 	}
-	c := client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{values["topic"]: partitions}))
+	options := []kgo.Opt{kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{values["topic"]: partitions})}
+	if values["mode"] == "member" {
+		options = []kgo.Opt{
+			// The members of earlier runs are still in their groups.
+			kgo.ConsumerGroup(fmt.Sprint("bench-", os.Getpid())), kgo.ConsumeTopics(values["topic"]), kgo.DisableAutoCommit(),
+			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		}
+	}
+	c := client(options...)
 	var received, bytes, sum int64
 	began, messages := time.Now(), int64(number("messages"))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -198,7 +206,7 @@ func create() {
 	for _, topic := range response.Topics {
 		check(kerr.ErrorForCode(topic.ErrorCode))
 	}
-	// Until every partition has a leader, clients would measure waiting.
+	// Waits until every partition has a leader, so that clients don't measure this.
 	for began := time.Now(); time.Since(began) < 30*time.Second; time.Sleep(20 * time.Millisecond) {
 		if ready() {
 			return
@@ -245,7 +253,7 @@ func (r *requests) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ ti
 	}
 }
 
-// A number that may be left out.
+// An optional number.
 func numberOr(name string, otherwise int) int {
 	if _, there := values[name]; there {
 		return number(name)

@@ -10,7 +10,7 @@ pub enum Status {
     Complete,
     /// A part; the entry says what is missing.
     Partial,
-    /// Nothing: it answers `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`.
+    /// Nothing: it results `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`.
     NotYet,
 }
 
@@ -39,7 +39,13 @@ impl Function {
         &self.prototype[start..end]
     }
 
-    /// The type it answers, without spaces at the ends.
+    /// Its documentation for readers of the Rust code: what the header says, with the prototype.
+    pub fn rust_doc(&self) -> String {
+        let doc = self.doc.replace('[', "\\[").replace(']', "\\]").replace('<', "\\<");
+        format!("{doc}\n\n```c\n{}\n```\n\n# Safety\n\nThe caller keeps to the header.\n", self.prototype)
+    }
+
+    /// The type it results, without spaces at the ends.
     pub fn return_type(&self) -> &str {
         let end = self.prototype.find(self.name()).unwrap_or(0);
         self.prototype[..end].trim_start_matches("RD_DEPRECATED").trim()
@@ -86,12 +92,12 @@ pub fn functions() -> Vec<Function> {
             };
             let (prototype, doc) = (next(), next());
             let missing = lines.next().and_then(|line| line.strip_prefix("! ")).map(str::to_owned);
-            let is_told = match status {
+            let is_reported = match status {
                 Status::Complete => missing.is_none(),
                 Status::Partial => missing.is_some(),
                 Status::NotYet => true,
             };
-            assert!(is_told, "{prototype} says what is missing if it is partial");
+            assert!(is_reported, "{prototype} says what is missing if it is partial");
             Function { status, header: header.to_owned(), prototype, doc, missing }
         })
         .collect()
@@ -141,10 +147,10 @@ pub fn not_yet() -> String {
         } else {
             String::new()
         };
-        let (answer, body) = match function.return_type() {
+        let (result, body) = match function.return_type() {
             "void" if is_call => ("", format!("not_yet_event(\"{name}\", rk, options, rkqu);")),
             "void" => ("", format!("let _ = \"{name}\";")),
-            "rd_kafka_resp_err_t" => (" -> i32", format!("{said}NOT_IMPLEMENTED")),
+            "rd_kafka_resp_err_t" => (" -> RespErr", format!("{said}NOT_IMPLEMENTED")),
             "rd_kafka_error_t *" => (" -> *mut c_void", format!("{said}not_yet_error(\"{name}\")")),
             "rd_kafka_conf_res_t" => (" -> i32", format!("{said}-1")),
             kind if kind.contains('*') => (" -> *mut c_void", format!("{said}std::ptr::null_mut()")),
@@ -157,8 +163,15 @@ pub fn not_yet() -> String {
             // Enumerations of the admin calls, whose zero is "unknown".
             _ => (" -> i32", "0".to_owned()),
         };
+        let default = match result {
+            "" => "()",
+            " -> *mut c_void" => "std::ptr::null_mut()",
+            " -> RespErr" => "NOT_IMPLEMENTED",
+            " -> i32" | " -> isize" | " -> i64" | " -> i16" => "-1",
+            _ => "0",
+        };
         code.push_str(&format!(
-            "/// Not there yet.\n#[unsafe(no_mangle)]\nextern \"C\" fn {name}({}){answer} {{\n    {body}\n}}\n\n",
+            "export!(\n    #[local({default})]\n    fn {name}({}){result} {{\n        {body}\n    }}\n);\n\n",
             parameters.join(", "),
         ));
     }
@@ -172,8 +185,8 @@ pub fn status_page() -> String {
     let mut page = format!(
         "# What is there of librdkafka's interface\n\n\
          Generated from [functions.txt](abi/functions.txt); a test compares it with the library's symbols.\n\n\
-         All {} symbols are exported: {} complete, {} partial, {} not yet. A function that is not there yet answers\n\
-         `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`, or NULL or -1 where it has no error to answer, and does nothing.\n\
+         All {} symbols are exported: {} complete, {} partial, {} not yet. A function that is not there yet results\n\
+         `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`, or NULL or -1 where it has no error to result, and does nothing.\n\
          What all of them do with mistakes and with panics is in [misuse.md](../../docs/misuse.md).\n\n\
          | function | status | missing |\n|---|---|---|\n",
         functions.len(),
@@ -206,7 +219,7 @@ pub fn header(name: &str) -> String {
         "/*\n * {name}: {head}\n *\n * Ottla, an Apache Kafka client. Licensed under MIT or Apache-2.0.\n * Generated from \
          crates/capi/abi; change it there.\n */\n#ifndef {guard}\n#define {guard}\n\n"
     );
-    text.push_str(if name == "rdkafka.h" { RDKAFKA_INCLUDES } else { "#include <librdkafka/rdkafka.h>\n" });
+    text.push_str(if name == "rdkafka.h" { RDKAFKA_INCLUDES } else { "#include \"rdkafka.h\"\n" });
     text.push_str("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     text.push_str(types);
     text.push('\n');
@@ -221,7 +234,7 @@ pub fn header(name: &str) -> String {
     text
 }
 
-const RDKAFKA_HEAD: &str = "the C interface of an Apache Kafka client, as librdkafka 2.15 has it.";
+const RDKAFKA_HEAD: &str = "the C interface of an Apache Kafka client, as librdkafka 2.16 has it.";
 const MOCK_HEAD: &str = "a cluster inside the process, for tests.";
 const MOCK_TYPES: &str = "\
 /** A cluster inside the process. */

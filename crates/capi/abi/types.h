@@ -4,9 +4,9 @@
 typedef struct rd_kafka_s rd_kafka_t;
 /** A topic of a client. */
 typedef struct rd_kafka_topic_s rd_kafka_topic_t;
-/** What a client is told before it starts. */
+/** The configuration of a client. */
 typedef struct rd_kafka_conf_s rd_kafka_conf_t;
-/** What a topic is told before it is used. */
+/** The configuration of a topic. */
 typedef struct rd_kafka_topic_conf_s rd_kafka_topic_conf_t;
 /** A queue towards the application. */
 typedef struct rd_kafka_queue_s rd_kafka_queue_t;
@@ -373,7 +373,7 @@ typedef enum {
         RD_KAFKA_MSG_STATUS_PERSISTED = 2
 } rd_kafka_msg_status_t;
 
-/** What setting a property answers. */
+/** The result of setting a property. */
 typedef enum {
         RD_KAFKA_CONF_UNKNOWN = -2,
         RD_KAFKA_CONF_INVALID = -1,
@@ -556,7 +556,7 @@ typedef enum rd_kafka_ElectionType_t {
 /* Constants. */
 
 /** The version of the interface; compare with rd_kafka_version(). */
-#define RD_KAFKA_VERSION 0x020f00ff
+#define RD_KAFKA_VERSION 0x021000ff
 /** The words that the property debug takes. */
 #define RD_KAFKA_DEBUG_CONTEXTS "all,generic,broker,topic,metadata,feature,queue,msg,protocol,cgrp,security,fetch,interceptor,plugin,consumer,admin,eos,mock,assignor,conf"
 /** The newer or older name of the same code. */
@@ -593,7 +593,7 @@ typedef enum rd_kafka_ElectionType_t {
 #define RD_KAFKA_MSG_F_PARTITION 8
 /** Messages that wait. */
 #define RD_KAFKA_PURGE_F_QUEUE 1
-/** Messages that were sent and have no answer yet. */
+/** Messages that were sent and have no response yet. */
 #define RD_KAFKA_PURGE_F_INFLIGHT 2
 /** Do not wait for the background work of the purge. */
 #define RD_KAFKA_PURGE_F_NON_BLOCKING 4
@@ -673,7 +673,7 @@ struct rd_kafka_err_desc {
         const char *desc;         /**< What it means. */
 };
 
-/** A topic and partition with what a call says or answers of it. */
+/** A topic and partition, with the arguments or results of a call. */
 typedef struct rd_kafka_topic_partition_s {
         char *topic;             /**< The topic. */
         int32_t partition;       /**< The partition. */

@@ -202,8 +202,6 @@ class MessageImpl : public Message {
             : type_(type), topic_(topic), message_(&nothing_), own_(false), key_(NULL), headers_(NULL) {
                 memset(&nothing_, 0, sizeof(nothing_));
                 nothing_.err = err;
-                nothing_.offset = RD_KAFKA_OFFSET_INVALID;
-                nothing_.partition = RD_KAFKA_PARTITION_UA;
         }
         ~MessageImpl() {
                 delete key_;
@@ -213,6 +211,8 @@ class MessageImpl : public Message {
         }
         std::string errstr() const {
                 const char *text = NULL;
+                if (type_ == RD_KAFKA_CONSUMER && !message_->err)
+                        return std::string();
                 if (message_ != &nothing_)
                         text = type_ == RD_KAFKA_PRODUCER ? rd_kafka_message_produce_errstr(message_)
                                                           : rd_kafka_message_errstr(message_);
@@ -442,7 +442,7 @@ class ConfImpl : public Conf {
         ConfResult set(const std::string &name, const Conf *topic_conf, std::string &errstr) {
                 const ConfImpl *other = dynamic_cast<const ConfImpl *>(topic_conf);
                 if (name != "default_topic_conf")
-                        return unknown(name, errstr);
+                        return other_name(name, errstr);
                 if (!global_ || !other || !other->topic_) {
                         errstr = "default_topic_conf is a topic's configuration, set on a client's";
                         return CONF_INVALID;
@@ -496,6 +496,8 @@ class ConfImpl : public Conf {
         }
 
         ConfResult get(const std::string &name, std::string &value) const {
+                if (name == "dr_cb" || name == "event_cb" || name == "partitioner_cb")
+                        return CONF_INVALID;
                 size_t size = 0;
                 rd_kafka_conf_res_t result = read(name, NULL, &size);
                 if (result != RD_KAFKA_CONF_OK)
@@ -556,9 +558,9 @@ class ConfImpl : public Conf {
         ConfImpl(const ConfImpl &);
         ConfImpl &operator=(const ConfImpl &);
 
-        static ConfResult unknown(const std::string &name, std::string &errstr) {
-                errstr = "there is no property `" + name + "` that takes such an object";
-                return CONF_UNKNOWN;
+        static ConfResult other_name(const std::string &name, std::string &errstr) {
+                errstr = "the property `" + name + "` takes no such object";
+                return CONF_INVALID;
         }
         static ConfResult wrong_kind(const std::string &name, std::string &errstr) {
                 errstr = name + " belongs to the configuration of the other kind";
@@ -572,7 +574,7 @@ class ConfImpl : public Conf {
                         Callback *callback,
                         std::string &errstr) {
                 if (name != expected)
-                        return unknown(name, errstr);
+                        return other_name(name, errstr);
                 if ((kind == CONF_GLOBAL) != (global_ != NULL))
                         return wrong_kind(name, errstr);
                 callbacks.*place = callback;
@@ -911,7 +913,7 @@ bool HandleImpl::start(rd_kafka_type_t type, const Conf *given, std::string &err
                 rd_kafka_conf_set_consume_cb(own, on_consume);
         if (callbacks.certificate &&
             rd_kafka_conf_set_ssl_cert_verify_cb(own, on_certificate) != RD_KAFKA_CONF_OK) {
-                errstr = "ssl_cert_verify_cb: the library has no TLS";
+                errstr = "ssl_cert_verify_cb: unimplemented";
                 rd_kafka_conf_destroy(own);
                 return false;
         }
@@ -1223,7 +1225,7 @@ class ConsumerImpl : public Consumer, public HandleImpl {
         static rd_kafka_topic_t *c(Topic *topic) { return static_cast<TopicImpl *>(topic)->topic_; }
         static Message *wrapped(Topic *topic, rd_kafka_message_t *message) {
                 if (!message)
-                        return new MessageImpl(RD_KAFKA_CONSUMER, topic, RD_KAFKA_RESP_ERR__TIMED_OUT);
+                        return new MessageImpl(RD_KAFKA_CONSUMER, topic, rd_kafka_last_error());
                 return new MessageImpl(RD_KAFKA_CONSUMER, topic, message, true);
         }
 };

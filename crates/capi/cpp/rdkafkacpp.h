@@ -21,7 +21,7 @@
 #endif
 
 /** The version of the interface: 0xMMmmrrff, as rd_kafka_version(). */
-#define RD_KAFKA_VERSION 0x020f00ff
+#define RD_KAFKA_VERSION 0x021000ff
 
 extern "C" {
 struct rd_kafka_s;
@@ -46,7 +46,7 @@ RD_EXPORT void *mem_malloc(size_t size);
 /** Gives memory of the library's allocator back. */
 RD_EXPORT void mem_free(void *ptr);
 
-/** What went wrong. Negative codes are the client's own, positive ones a broker's; rdkafka.h says what each means. */
+/** An error code: negative codes are the client's, positive ones a broker's; rdkafka.h describes each. */
 enum ErrorCode {
         ERR__BEGIN = -200,
         ERR__BAD_MSG = -199,
@@ -395,7 +395,7 @@ class RD_EXPORT OpenCb {
         virtual ~OpenCb() {}
 };
 
-/** What is said before a client starts. Clients copy it; the callbacks must outlive the client. */
+/** The configuration of a client. Clients copy it; the callbacks must outlive the client. */
 class RD_EXPORT Conf {
        public:
         enum ConfType { CONF_GLOBAL, CONF_TOPIC };
@@ -460,7 +460,7 @@ class RD_EXPORT Handle {
         /** The caller deletes *metadatap. */
         virtual ErrorCode
         metadata(bool all_topics, const Topic *only_rkt, Metadata **metadatap, int timeout_ms) = 0;
-        /** Each partition's err() says what became of it. */
+        /** The err() of each partition is its result. */
         virtual ErrorCode pause(std::vector<TopicPartition *> &partitions) = 0;
         virtual ErrorCode resume(std::vector<TopicPartition *> &partitions) = 0;
         /** Asks the broker. */
@@ -469,7 +469,7 @@ class RD_EXPORT Handle {
                                                   int64_t *low,
                                                   int64_t *high,
                                                   int timeout_ms) = 0;
-        /** What the last answer to a fetch said. */
+        /** The watermarks of the last Fetch response. */
         virtual ErrorCode
         get_watermark_offsets(const std::string &topic, int32_t partition, int64_t *low, int64_t *high) = 0;
         /** offset() is a timestamp before and an offset after the call. */
@@ -785,7 +785,7 @@ class RD_EXPORT Producer : public virtual Handle {
                                   void *msg_opaque) = 0;
         virtual ErrorCode flush(int timeout_ms) = 0;
         virtual ErrorCode purge(int purge_flags) = 0;
-        /** What purge() gives up, and whether it waits. */
+        /** The messages that purge() drops, and whether it waits. */
         enum { PURGE_QUEUE = 0x1, PURGE_INFLIGHT = 0x2, PURGE_NON_BLOCKING = 0x4 };
         /** NULL, or an error that the caller deletes; so are the following. */
         virtual Error *init_transactions(int timeout_ms) = 0;

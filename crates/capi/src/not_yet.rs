@@ -5,12 +5,16 @@ use std::ffi::{c_char, c_void};
 
 use crate::{
     admin,
-    boundary::put_text,
-    codes::code,
-    error::{ErrorObject, fail},
+    ffi::{
+        argument::{Argument, Ref},
+        boundary::put_text,
+        codes::{RespErr, code},
+        error::{ErrorObject, fail},
+        export,
+    },
 };
 
-const NOT_IMPLEMENTED: i32 = code::_NOT_IMPLEMENTED;
+const NOT_IMPLEMENTED: RespErr = code::_NOT_IMPLEMENTED;
 
 fn sentence(name: &str) -> String {
     format!("{name} is not implemented yet; STATUS.md lists what is")
@@ -29,10 +33,17 @@ fn not_yet_minus_one() -> i32 {
     fail(NOT_IMPLEMENTED)
 }
 
-/// A request whose answer would be an event gets an event that says so.
+/// A request whose result would be an event gets an event that says so.
 fn not_yet_event(name: &str, rk: *mut c_void, options: *mut c_void, queue: *mut c_void) {
     // SAFETY: the interface says that these are a client, options and a queue, or NULL.
-    unsafe { admin::not_yet(name, sentence(name), rk.cast(), options.cast(), queue.cast()) };
+    let (rk, options, queue) = unsafe {
+        (
+            Ref::from_c(rk.cast_const().cast()),
+            Ref::from_c(options.cast_const().cast()),
+            Ref::from_c(queue.cast_const().cast()),
+        )
+    };
+    admin::call::not_yet(name, sentence(name), rk, options, queue);
 }
 
 include!(concat!(env!("OUT_DIR"), "/not_yet.rs"));

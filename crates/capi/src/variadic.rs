@@ -3,7 +3,7 @@
 
 use std::arch::{global_asm, naked_asm};
 
-use crate::{error::ottla_error_new, mock::ottla_mock_push_errors, produce::ottla_producev};
+use crate::{ffi::error::ottla_error_new, mock::ottla_mock_push_errors, produce::ottla_producev};
 
 unsafe extern "C" {
     fn ottla_shim_error_new();

@@ -100,13 +100,30 @@ fn headers_and_the_status_page_are_what_the_table_says() {
     generated("STATUS.md", &table::status_page());
 }
 
+/// `cargo xtask abi --side-by-side` compares these programs with librdkafka.
+#[test]
+fn every_complete_function_is_called_side_by_side() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/abi/side_by_side");
+    let mut programs = String::new();
+    for folder in [folder.clone(), folder.join("plugin")] {
+        let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|path| path.is_file()).for_each(|path| programs += &fs::read_to_string(path).unwrap());
+    }
+    let called: BTreeSet<&str> = programs.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    let functions = table::functions();
+    let complete = functions.iter().filter(|function| function.status == table::Status::Complete);
+    let missing: Vec<_> = complete.map(table::Function::name).filter(|name| !called.contains(name)).collect();
+    // It runs the tests that are inside of a library.
+    assert_eq!(missing, ["rd_kafka_unittest"]);
+}
+
 #[test]
 fn exactly_the_functions_of_the_table_are_exported() {
     let symbols = text(Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(library()));
     let exported: BTreeSet<&str> = symbols.lines().filter_map(|line| line.split(' ').next()).collect();
     let functions = table::functions();
     let expected: BTreeSet<&str> = functions.iter().map(table::Function::name).collect();
-    assert_eq!(expected.len(), 552);
+    assert_eq!(expected.len(), 553);
     let missing: Vec<_> = expected.difference(&exported).collect();
     let surplus: Vec<_> = exported.difference(&expected).collect();
     assert!(missing.is_empty() && surplus.is_empty(), "missing: {missing:?}, surplus: {surplus:?}");
@@ -122,6 +139,8 @@ fn the_library_is_asked_for_by_the_original_name() {
 fn the_headers_compile_as_c89_c99_and_cxx() {
     let folder = folder("headers");
     let source = "#include <librdkafka/rdkafka.h>\n#include <librdkafka/rdkafka_mock.h>\nint main(void) { return 0; }\n";
+    // Some programs name the folder of the headers, as `pkg-config` users with `-I/usr/include/librdkafka` do.
+    let bare = source.replace("librdkafka/", "");
     for (language, standard, file) in [
         ("c", "gnu90", "c89.c"),
         ("c", "c99", "c99.c"),
@@ -129,13 +148,15 @@ fn the_headers_compile_as_c89_c99_and_cxx() {
         ("c++", "c++17", "cxx17.cpp"),
     ] {
         let path = folder.join(file);
-        fs::write(&path, source).unwrap();
-        // Strict C99 has no ssize_t of its own.
-        run(Command::new(if language == "c" { "cc" } else { "c++" })
-            .arg(format!("-std={standard}"))
-            .args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wno-long-long", "-fsyntax-only", "-I"])
-            .arg(here("include"))
-            .arg(&path));
+        for (source, include) in [(source, "include"), (&bare, "include/librdkafka")] {
+            fs::write(&path, source).unwrap();
+            // Strict C99 has no ssize_t of its own.
+            run(Command::new(if language == "c" { "cc" } else { "c++" })
+                .arg(format!("-std={standard}"))
+                .args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wno-long-long", "-fsyntax-only", "-I"])
+                .arg(here(include))
+                .arg(&path));
+        }
     }
 }
 
@@ -247,7 +268,7 @@ fn programs_in_c_pass() {
 }
 
 #[test]
-fn topics_with_configurations_of_their_own_share_the_connections_of_their_client() {
+fn topics_with_own_configuration_share_their_clients_connections() {
     let folder = folder("topics");
     let options = ClusterOptions { brokers: 2, partitions: 4, ..ClusterOptions::default() };
     let cluster = EmbeddedCluster::start(options).unwrap();
@@ -296,12 +317,12 @@ fn handle_of(parameter: &str) -> Option<usize> {
     HANDLES.iter().position(|(name, ..)| is_single && words.contains(name))
 }
 
-/// Functions that answer a code and have none for want of a client: no error was told, a handle of NULL is a default.
+/// Functions that return a code but accept NULL: no error is set, or NULL stands for a default.
 const NO_CODE: [&str; 4] =
     ["rd_kafka_fatal_error", "rd_kafka_error_code", "rd_kafka_event_error", "rd_kafka_test_fatal_error"];
 
 #[test]
-fn every_function_bears_null_handles_that_are_gone_and_handles_of_another_kind() {
+fn every_function_accepts_null_stale_and_foreign_handles() {
     let folder = folder("sweep");
     let mut calls = String::new();
     let mut count = 0;
@@ -451,4 +472,23 @@ fn kcat_produces_consumes_lists_and_queries() {
     assert!(list.contains("topic \"kcat\" with 1 partitions"), "{list}");
     let offset = text(kcat().args(["-b", &servers, "-Q", "-t", "kcat:0:-1"]));
     assert!(offset.contains("offset 3"), "{offset}");
+    let member = || {
+        let mut member = kcat();
+        member.args([
+            "-b",
+            &servers,
+            "-G",
+            "g",
+            "-e",
+            "-q",
+            "-X",
+            "auto.offset.reset=earliest",
+            "-f",
+            "%s\n",
+            "kcat",
+        ]);
+        member
+    };
+    assert_eq!(text(&mut member()), "one\ntwo\nthree\n");
+    assert_eq!(text(&mut member()), "", "the first member has committed everything");
 }

@@ -1,4 +1,4 @@
-//! The subcommands, and which of them is meant.
+//! The subcommands, and the choice of the one to run.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -6,14 +6,16 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::client_options::ClientOptions;
 use crate::commands::{
-    broker, consume, consumer_perf_test, metadata, offsets, produce, producer_perf_test, properties,
+    broker, consume, consumer_perf_test, groups, metadata, offsets, produce, producer_perf_test, properties,
     rdkafka_performance, topics,
 };
 
-/// Kafka from the command line: measure, produce, consume, look, and a cluster of its own
+/// Apache Kafka from the command line: produce, consume, measure, inspect, and run an embedded cluster
 ///
-/// Called as kafka-producer-perf-test, kafka-consumer-perf-test or rdkafka_performance it is that tool.
+/// If it is called kafka-producer-perf-test, kafka-consumer-perf-test or rdkafka_performance, it behaves like that
+/// tool.
 #[derive(Parser, Debug)]
 #[command(
     name = "ottla",
@@ -24,10 +26,17 @@ use crate::commands::{
         ottla broker --brokers 3 --port 9092\n  \
         echo hello | ottla produce -b localhost:9092 -t demo\n  \
         ottla consume -b localhost:9092 -t demo -o beginning -e\n  \
-        ottla -X list                                            # all properties\n\n\
-        Exit codes: 0 done, 1 failed, 2 wrongly called"
+        ottla groups lag -b localhost:9092 billing\n  \
+        ottla -X list                         # all properties\n  \
+        ottla properties linger.ms            # one property\n\n\
+        `ottla COMMAND --help` prints the options and examples of a command.\n\
+        -b, -X, -F and --timeout are accepted before and after the command.\n\n\
+        Exit codes: 0 done, 1 failed, 2 wrong options or properties, 130 interrupted (SIGINT), 143 terminated (SIGTERM)"
 )]
 struct Cli {
+    #[command(flatten)]
+    client: ClientOptions,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -41,6 +50,7 @@ enum Command {
     Consume(consume::ConsumeOptions),
     Topics(topics::TopicsOptions),
     Offsets(offsets::OffsetsOptions),
+    Groups(groups::GroupsOptions),
     Metadata(metadata::MetadataOptions),
     Broker(broker::BrokerOptions),
     Properties(properties::PropertiesOptions),
@@ -48,7 +58,7 @@ enum Command {
     RdkafkaPerformance(rdkafka_performance::RdkafkaPerformanceOptions),
 }
 
-/// Runs the command that the arguments name, the first being the program.
+/// Runs the command that the arguments name; the first argument is the name of the program.
 pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
     let program = arguments
         .first()
@@ -58,7 +68,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
     if let Some(command) = tool(&program) {
         arguments.insert(1, command.into());
     }
-    // Its flags are not ours to read: the C program takes them as they stand.
+    // The C program parses its own flags.
     if program == rdkafka_performance::NAME {
         return rdkafka_performance::run(arguments);
     }
@@ -68,17 +78,22 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
     if arguments.len() == 3 && arguments[1] == "-X" && arguments[2] == "list" {
         arguments.splice(1.., ["properties".into()]);
     }
-    let outcome = match Cli::parse_from(arguments).command {
-        Command::ProducerPerfTest(options) => producer_perf_test::run(&options),
-        Command::ConsumerPerfTest(options) => consumer_perf_test::run(&options),
-        Command::Produce(options) => produce::run(&options),
-        Command::Consume(options) => consume::run(&options),
-        Command::Topics(options) => topics::run(&options),
-        Command::Offsets(options) => offsets::run(&options),
-        Command::Metadata(options) => metadata::run(&options),
-        Command::Broker(options) => broker::run(&options),
-        Command::Properties(options) => properties::run(&options),
-        Command::RdkafkaPerformance(options) => return rdkafka_performance::run(options.flags),
+    let Cli { client, command } = Cli::parse_from(arguments);
+    let outcome = match command {
+        Command::ProducerPerfTest(options) => producer_perf_test::run(&options, &client),
+        Command::ConsumerPerfTest(options) => consumer_perf_test::run(&options, &client),
+        Command::Produce(options) => produce::run(&options, &client),
+        Command::Consume(options) => consume::run(&options, &client),
+        Command::Topics(options) => topics::run(&options, &client),
+        Command::Offsets(options) => offsets::run(&options, &client),
+        Command::Groups(options) => groups::run(&options, &client),
+        Command::Metadata(options) => metadata::run(&options, &client),
+        Command::Broker(options) => client.refuse("broker").and_then(|()| broker::run(&options)),
+        Command::Properties(options) => client.refuse("properties").and_then(|()| properties::run(&options)),
+        Command::RdkafkaPerformance(options) => match client.refuse(rdkafka_performance::NAME) {
+            Ok(()) => return rdkafka_performance::run(options.flags),
+            refused => refused,
+        },
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -86,7 +101,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// The subcommand that a program of this name is.
+/// The subcommand that a program of this name runs.
 fn tool(program: &str) -> Option<&'static str> {
     match program {
         "kafka-producer-perf-test" => Some("producer-perf-test"),
@@ -101,12 +116,12 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_options_contradict_each_other_nowhere() {
+    fn option_definitions_are_consistent() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn kafkas_names_are_tools() {
+    fn names_of_kafkas_tools_select_subcommands() {
         assert_eq!(tool("kafka-producer-perf-test"), Some("producer-perf-test"));
         assert_eq!(tool("ottla"), None);
     }

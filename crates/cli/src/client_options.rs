@@ -1,57 +1,111 @@
-//! The options that every command with a client has: servers, properties, files of properties.
+//! The options of every command with a client: servers, properties, property files, the timeout.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use ottla::Config;
 
 use crate::failure::{Failure, Outcome};
 
-/// `-b`, `-X`, `-F`.
-#[derive(Args, Clone, Debug, Default)]
+/// The properties that bound how long a connection may take until the broker has responded.
+const SETUP_TIMEOUTS: [&str; 2] = ["socket.connection.setup.timeout.ms", "api.version.request.timeout.ms"];
+/// `--timeout` without a value of its own.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// `-b`, `-X`, `-F`, `--timeout`: before or after the name of the command.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct ClientOptions {
-    /// Brokers to ask first: host:port,host:port
+    /// Brokers to connect to first, separated by commas
     #[arg(
         short = 'b',
         long = "bootstrap-server",
         visible_alias = "bootstrap-servers",
-        value_name = "SERVERS"
+        value_name = "HOST:PORT,..."
     )]
     pub bootstrap_server: Option<String>,
 
-    /// Set a property of the client; `-X list` prints all of them
+    /// Set a property of the client; can be repeated. `-X list` prints all properties
     #[arg(short = 'X', value_name = "NAME=VALUE")]
     pub property: Vec<String>,
 
-    /// Read properties from a file of name=value lines
+    /// Read properties from a file of name=value lines; -X and -b override them
     #[arg(short = 'F', value_name = "FILE")]
     pub file: Option<PathBuf>,
+
+    /// Give up if no broker responds within this time [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub timeout: Option<Duration>,
 }
 
 impl ClientOptions {
+    /// Returns these options, completed by those before the name of the command.
+    #[must_use]
+    pub fn after(&self, outer: &ClientOptions) -> ClientOptions {
+        ClientOptions {
+            bootstrap_server: self.bootstrap_server.clone().or_else(|| outer.bootstrap_server.clone()),
+            property: outer.property.iter().chain(&self.property).cloned().collect(),
+            file: self.file.clone().or_else(|| outer.file.clone()),
+            timeout: self.timeout.or(outer.timeout),
+        }
+    }
+
     /// The configuration: the file first, then -X, then -b.
     pub fn config(&self) -> Outcome<Config> {
         let mut config = Config::new();
-        self.add_to(&mut config)?;
-        Ok(config)
-    }
-
-    /// Whether only the list of properties is wanted.
-    pub fn wants_list(&self) -> bool {
-        self.property.iter().any(|property| property == "list")
-    }
-
-    fn add_to(&self, config: &mut Config) -> Outcome {
         if let Some(file) = &self.file {
-            load(config, file)?;
+            load(&mut config, file)?;
         }
         for property in &self.property {
-            set_pair(config, property)?;
+            set_pair(&mut config, property)?;
         }
         if let Some(servers) = &self.bootstrap_server {
             config.set("bootstrap.servers", servers)?;
         }
-        Ok(())
+        require_servers(&config)?;
+        bound_connection_setup(&mut config, self.timeout())?;
+        Ok(config)
+    }
+
+    /// How long to wait for the first broker.
+    pub fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(DEFAULT_TIMEOUT)
+    }
+
+    /// True if the options request the list of properties (`-X list`) instead of the command.
+    pub fn wants_list(&self) -> bool {
+        self.property.iter().any(|property| property == "list")
+    }
+
+    /// Refuses these options for a command that has no client.
+    pub fn refuse(&self, command: &str) -> Outcome {
+        match *self == ClientOptions::default() {
+            true => Ok(()),
+            false => Err(Failure::Usage(format!(
+                "-b, -X, -F and --timeout have no effect on `{command}`, which has no client: leave them out"
+            ))),
+        }
+    }
+}
+
+/// Limits the timeouts of connecting, so that an attempt to connect to an unresponsive peer fails, and its cause is
+/// known, before the command times out.
+pub fn bound_connection_setup(config: &mut Config, timeout: Duration) -> Outcome {
+    let ms = timeout.as_millis() * 4 / 5;
+    for name in SETUP_TIMEOUTS {
+        let default = config.get(name).and_then(|value| value.parse().ok()).unwrap_or(u128::MAX);
+        if !config.is_modified(name) && ms < default {
+            config.set(name, &ms.max(1000).to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// Parses the value of `--timeout`.
+pub fn parse_seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("it must be a number of seconds from 0.1 to 86400".into()),
     }
 }
 
@@ -59,7 +113,7 @@ impl ClientOptions {
 pub fn set_pair(config: &mut Config, pair: &str) -> Outcome {
     let (name, value) = pair
         .split_once('=')
-        .ok_or_else(|| Failure::Usage(format!("\"{pair}\" is no property; write name=value")))?;
+        .ok_or_else(|| Failure::Usage(format!("property \"{pair}\": \"=\" is missing; write NAME=VALUE")))?;
     config.set(name.trim(), value)?;
     Ok(())
 }
@@ -67,22 +121,70 @@ pub fn set_pair(config: &mut Config, pair: &str) -> Outcome {
 /// Sets the properties of a file.
 pub fn load(config: &mut Config, file: &Path) -> Outcome {
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
-    config.raw_mut().load(&name, &text)?;
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::Usage(format!("property file {name} can't be read: {error}")))?;
+    config.load(&name, &text)?;
     Ok(())
 }
 
-/// Without a server there is nobody to talk to.
+/// Error: `bootstrap.servers` is not set.
 pub fn require_servers(config: &Config) -> Outcome {
     match config.get("bootstrap.servers").is_none_or(|servers| servers.is_empty()) {
-        true => Err(Failure::Usage("no broker is named: give one with -b host:port".into())),
+        true => Err(Failure::Usage(
+            "no broker is named: add -b HOST:PORT (`ottla broker` starts a local one at 127.0.0.1:9092)"
+                .into(),
+        )),
         false => Ok(()),
     }
 }
 
-/// Prints what the configuration is odd about.
+/// Prints the warnings about a configuration.
 pub fn print_warnings(warnings: &[String]) {
     for warning in warnings {
         eprintln!("warning: {warning}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inner_options_override_and_properties_accumulate() {
+        let outer = ClientOptions {
+            bootstrap_server: Some("a:1".into()),
+            property: vec!["acks=1".into()],
+            timeout: Some(Duration::from_secs(3)),
+            ..ClientOptions::default()
+        };
+        let inner = ClientOptions {
+            bootstrap_server: Some("b:2".into()),
+            property: vec!["acks=0".into()],
+            ..ClientOptions::default()
+        };
+        let merged = inner.after(&outer);
+        assert_eq!(merged.bootstrap_server.as_deref(), Some("b:2"));
+        assert_eq!(merged.property, ["acks=1", "acks=0"]);
+        assert_eq!(merged.timeout(), Duration::from_secs(3));
+        assert_eq!(merged.config().unwrap().get("acks").as_deref(), Some("0"));
+    }
+
+    #[test]
+    fn connection_setup_ends_before_the_timeout_unless_it_is_set() {
+        let mut config = Config::new();
+        bound_connection_setup(&mut config, Duration::from_secs(10)).unwrap();
+        assert_eq!(SETUP_TIMEOUTS.map(|name| config.get(name).unwrap()), ["8000", "8000"]);
+        let mut config = Config::new();
+        config.set(SETUP_TIMEOUTS[0], "5000").unwrap();
+        bound_connection_setup(&mut config, Duration::from_secs(2)).unwrap();
+        assert_eq!(SETUP_TIMEOUTS.map(|name| config.get(name).unwrap()), ["5000", "1600"]);
+    }
+
+    #[test]
+    fn timeouts_are_seconds() {
+        assert_eq!(parse_seconds("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["", "0", "-1", "nan", "inf", "5s", "1e9"] {
+            assert!(parse_seconds(wrong).is_err(), "{wrong}");
+        }
     }
 }

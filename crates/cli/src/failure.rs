@@ -1,15 +1,21 @@
-//! How a command ends: 0 done, 1 failed, 2 wrongly called.
+//! The result of a command: exit code 0 for success, 1 for a failure, 2 for wrong arguments, 128 + the number for a
+//! signal.
 
 use std::process::ExitCode;
 
-/// Why a command didn't do what it was asked for.
+/// The sentence about exit codes that ends the help of every command.
+pub const EXIT_CODES: &str = "Exit codes: 0 success, 1 failure, 2 wrong options or properties, 130 interrupted (SIGINT), 143 terminated (SIGTERM)";
+
+/// The reason why a command failed.
 #[derive(Debug, PartialEq)]
 pub enum Failure {
     /// The command line or a property is wrong: exit code 2.
     Usage(String),
     /// The work itself failed: exit code 1.
     Failed(String),
-    /// Nobody reads the output any more, as behind `| head`: nothing to complain about.
+    /// A signal with this number ended the command early: exit code 128 + number. The command has printed its summary.
+    Interrupted(u8),
+    /// The reader closed the output, as `| head` does. This counts as success.
     OutputClosed,
 }
 
@@ -17,7 +23,7 @@ pub enum Failure {
 pub type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
-    /// Tells the user, and gives the exit code.
+    /// Prints the failure to standard error and returns the exit code.
     pub fn report(&self, program: &str) -> ExitCode {
         match self {
             Failure::Usage(message) => {
@@ -28,6 +34,7 @@ impl Failure {
                 eprintln!("{program}: {message}");
                 ExitCode::from(1)
             }
+            Failure::Interrupted(signal) => ExitCode::from(128 + signal),
             Failure::OutputClosed => ExitCode::SUCCESS,
         }
     }
@@ -52,7 +59,7 @@ impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Failure {
         match error.kind() {
             std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
-            _ => Failure::Failed(error.to_string()),
+            _ => Failure::Failed(format!("standard output can't be written: {error}")),
         }
     }
 }

@@ -1,20 +1,24 @@
 //! `ottla`: Kafka from the command line.
 //!
-//! `cli.rs` has the list of subcommands; each is a file in `commands/` with its options on top and what it does below.
-//! Options that all clients share are in `client_options.rs`, what the performance tools are made of in `perf/`, how
-//! `consume` prints in `message_format.rs`. A command ends in a [`failure::Failure`] or well; the exit codes follow
-//! from that: 0 done, 1 failed, 2 wrongly called.
+//! `cli.rs` lists the subcommands; each is a file in `commands/`. The options of all clients are in
+//! `client_options.rs`, the parts of the performance tools in `perf/`, the output formats of `consume` in
+//! `message_format.rs`. A command returns `Ok` or a [`failure::Failure`], which determines the exit code. `events.rs`
+//! prints the events of the client, `signals.rs` ends a command on SIGINT and SIGTERM.
 
 #![forbid(unsafe_code)]
 
 mod cli;
 mod client_options;
 mod commands;
+mod events;
 mod failure;
+mod input;
 mod message_format;
 mod metrics_port;
 mod perf;
 mod progress;
+mod sending;
+mod signals;
 
 use std::process::ExitCode;
 

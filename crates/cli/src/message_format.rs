@@ -23,7 +23,7 @@ pub struct MessageParts<'a> {
     pub headers: &'a [(&'a [u8], Option<&'a [u8]>)],
 }
 
-/// A pattern, taken apart once.
+/// A parsed pattern.
 #[derive(Debug, PartialEq)]
 pub struct MessageFormat {
     parts: Vec<Part>,
@@ -45,16 +45,17 @@ enum Part {
     Headers,
 }
 
-/// The letters after `%` and what they print, for `--help`.
+/// The letters after `%` and their meaning, for `--help`.
 pub const FORMAT_HELP: &str = "\
 Format of -f:
   %t topic      %p partition    %o offset     %T timestamp in ms
-  %k key        %K its length   %s value      %S its length      %R its length as 4 bytes, big-endian
+  %k key        %K its length   %s value      %S its length
+  %R the value's length as 4 bytes, big-endian
   %h headers (name=value,...)   %% a percent sign
   \\n \\r \\t \\0 \\xHH characters; the length of a null is -1";
 
 impl MessageFormat {
-    /// Reads a pattern. `null_text` says whether nulls print as NULL rather than as nothing.
+    /// Parses a pattern. `null_text`: print nulls as NULL instead of as nothing.
     pub fn parse(pattern: &str, null_text: bool) -> Result<MessageFormat, String> {
         let mut parts = Vec::new();
         let mut literal = String::new();
@@ -84,7 +85,7 @@ impl MessageFormat {
                 Some('S') => Part::ValueLength,
                 Some('R') => Part::ValueLengthBinary,
                 Some('h') => Part::Headers,
-                Some(other) => return Err(format!("-f: %{other} isn't known\n\n{FORMAT_HELP}")),
+                Some(other) => return Err(format!("-f: %{other} is unknown\n\n{FORMAT_HELP}")),
                 None => return Err(format!("-f: a letter is missing after the last %\n\n{FORMAT_HELP}")),
             };
             if !literal.is_empty() {
@@ -98,7 +99,7 @@ impl MessageFormat {
         Ok(MessageFormat { parts, null: if null_text { b"NULL" } else { b"" } })
     }
 
-    /// The usual format: the value, after the key if there is a delimiter for it.
+    /// Returns the default format: the value, preceded by the key if there is a key delimiter.
     pub fn usual(key_delimiter: Option<&str>, delimiter: &str, null_text: bool) -> MessageFormat {
         let mut parts = Vec::new();
         if let Some(key_delimiter) = key_delimiter {
@@ -137,8 +138,8 @@ impl MessageFormat {
     }
 }
 
-/// Prints a message as a line of JSON: kcat's fields. Bytes that are no UTF-8 text stand in hexadecimal digits, with
-/// a field `..._encoding` that says so.
+/// Prints a message as a line of JSON with kcat's fields. Bytes that are not valid UTF-8 are printed in hexadecimal,
+/// marked by a field `..._encoding`.
 pub fn write_json(message: &MessageParts<'_>, out: &mut impl Write) -> io::Result<()> {
     let mut object = serde_json::Map::new();
     object.insert("topic".into(), message.topic.into());
@@ -146,7 +147,7 @@ pub fn write_json(message: &MessageParts<'_>, out: &mut impl Write) -> io::Resul
     object.insert("offset".into(), message.offset.into());
     object.insert("ts".into(), message.timestamp.into());
     if !message.headers.is_empty() {
-        // A list and not an object: names may stand more than once, and their order counts.
+        // A list, not an object: header names may repeat, and their order matters.
         let mut headers = Vec::new();
         for (name, value) in message.headers {
             headers.push(text_or_hex(name).0);
@@ -201,28 +202,28 @@ mod tests {
     }
 
     #[test]
-    fn nulls_print_as_they_were_asked_to() {
+    fn nulls_print_as_requested() {
         let message = MessageParts { key: None, value: None, ..MESSAGE };
         assert_eq!(printed(&MessageFormat::parse("%k %s %K %S", true).unwrap(), &message), "NULL NULL -1 -1");
         assert_eq!(printed(&MessageFormat::parse("%k %s", false).unwrap(), &message), " ");
     }
 
     #[test]
-    fn the_usual_format_is_the_value_on_a_line() {
+    fn default_format_is_the_value_on_a_line() {
         assert_eq!(printed(&MessageFormat::usual(None, "\\n", false), &MESSAGE), "hello\n");
         assert_eq!(printed(&MessageFormat::usual(Some(":"), "\\n", false), &MESSAGE), "k:hello\n");
     }
 
     #[test]
-    fn an_unknown_letter_is_an_error_with_the_list_of_letters() {
+    fn unknown_letter_is_an_error_with_the_list_of_letters() {
         assert!(
-            MessageFormat::parse("%x", false).unwrap_err().starts_with("-f: %x isn't known\n\nFormat of -f")
+            MessageFormat::parse("%x", false).unwrap_err().starts_with("-f: %x is unknown\n\nFormat of -f")
         );
         assert!(MessageFormat::parse("%", false).unwrap_err().contains("missing"));
     }
 
     #[test]
-    fn json_has_kcats_fields_and_survives_bytes() {
+    fn json_has_kcats_fields_and_encodes_bytes() {
         let json = |message| {
             let mut out = Vec::new();
             write_json(message, &mut out).unwrap();

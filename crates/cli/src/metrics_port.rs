@@ -1,6 +1,7 @@
-//! `--metrics-port`: what a client counted, as text for Prometheus, over the little of HTTP/1.1 that this takes.
+//! `--metrics-port`: the statistics of a client in Prometheus format, over a minimal subset of HTTP/1.1.
 //!
-//! One request after the other, on a thread of its own; a request that is too long or too slow is answered with an error.
+//! A separate thread serves one request after the other, and responds with an error to a request that is too long or
+//! too slow.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -13,12 +14,12 @@ use ottla::Statistics;
 
 use crate::failure::{Failure, Outcome};
 
-/// The longest request that is read.
+/// The maximum size of a request.
 const MAX_REQUEST_BYTES: usize = 8192;
-/// Whoever asks has so long to do it, and to take the answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The timeout for reading a request and for sending its response.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Serves until it is dropped.
+/// A server that runs until it is dropped.
 #[derive(Debug)]
 pub struct MetricsServer {
     address: SocketAddr,
@@ -27,7 +28,8 @@ pub struct MetricsServer {
 }
 
 impl MetricsServer {
-    /// Serves on this port of this machine, or not at all without one; 0 takes any free port, which is printed.
+    /// Starts a server on this port of the loopback address, or none if `port` is `None`; 0 chooses a free port. Prints
+    /// the address.
     pub fn start(
         port: Option<u16>,
         read: impl Fn() -> ottla::Result<Statistics> + Send + 'static,
@@ -45,8 +47,8 @@ impl MetricsServer {
                     return;
                 }
                 if let Ok(stream) = stream {
-                    // Whoever hangs up does not need an answer.
-                    let _ = answer(stream, &read);
+                    // A scraper that hangs up does not need a response.
+                    let _ = respond(stream, &read);
                 }
             }
         };
@@ -59,7 +61,7 @@ impl Drop for MetricsServer {
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::SeqCst);
         // Wakes the thread that waits for a connection; if that fails, it ends with the process.
-        if TcpStream::connect_timeout(&self.address, PATIENCE).is_ok()
+        if TcpStream::connect_timeout(&self.address, TIMEOUT).is_ok()
             && let Some(thread) = self.thread.take()
         {
             let _ = thread.join();
@@ -67,8 +69,8 @@ impl Drop for MetricsServer {
     }
 }
 
-fn answer(mut stream: TcpStream, read: &impl Fn() -> ottla::Result<Statistics>) -> io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
+fn respond(mut stream: TcpStream, read: &impl Fn() -> ottla::Result<Statistics>) -> io::Result<()> {
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let (status, body) = match request_line(&mut stream)? {
         Err(status) => (status, String::new()),
         Ok(line) => {
@@ -99,9 +101,9 @@ fn answer(mut stream: TcpStream, read: &impl Fn() -> ottla::Result<Statistics>) 
     stream.shutdown(Shutdown::Write)
 }
 
-/// Reads up to the empty line; answers the first line, or what is wrong.
+/// Reads the request up to the empty line. Returns the first line, or the status of the error.
 fn request_line(stream: &mut TcpStream) -> io::Result<Result<String, &'static str>> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let mut request = Vec::new();
     let mut piece = [0; 1024];
     loop {
@@ -137,13 +139,13 @@ mod tests {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(request).unwrap();
         let _ = stream.shutdown(Shutdown::Write);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        String::from_utf8_lossy(&answer).into_owned()
+        let mut response = Vec::new();
+        let _ = stream.read_to_end(&mut response);
+        String::from_utf8_lossy(&response).into_owned()
     }
 
     #[test]
-    fn a_scrape_is_answered_and_nonsense_is_answered_with_what_is_wrong() {
+    fn scrape_returns_metrics_and_bad_request_returns_its_error() {
         let server = MetricsServer::start(Some(0), || Ok(Statistics::default())).unwrap().unwrap();
         let good = ask(server.address, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         assert!(good.starts_with("HTTP/1.1 200 OK\r\n"), "{good}");
@@ -155,9 +157,12 @@ mod tests {
             (b"GET /metrics", "400"),
             (&vec![b'a'; 9000], "431"),
         ] {
-            let answer = ask(server.address, request);
-            // A request that was not read to its end may cost its asker the answer; the next one is served all the same.
-            assert!(answer.is_empty() || answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+            let response = ask(server.address, request);
+            // Closing with unread bytes may lose this scraper's response; the next one is served regardless.
+            assert!(
+                response.is_empty() || response.starts_with(&format!("HTTP/1.1 {status} ")),
+                "{response}"
+            );
         }
         assert!(ask(server.address, b"GET / HTTP/1.0\n\n").starts_with("HTTP/1.1 200 OK\r\n"));
     }

@@ -1,13 +1,56 @@
-//! What is shown while a command works: Kafka's lines at their interval, and a bar where a terminal shows it.
+//! The progress of a command: Kafka's lines at an interval, and a progress bar if standard error is a terminal.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A thread that prints, so that the work doesn't have to look at the time.
+/// The progress bar that is currently on the terminal.
+static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Prints a line to standard error, above the bar if there is one.
+pub fn eprint_line(line: &str) {
+    let bar = BAR.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match bar {
+        Some(bar) => bar.suspend(|| eprintln!("{line}")),
+        None => eprintln!("{line}"),
+    }
+}
+
+/// A line at the bottom of the terminal, such as the number of messages so far. Hidden unless standard error is a terminal.
+#[derive(Debug)]
+pub struct StatusLine(ProgressBar);
+
+impl StatusLine {
+    /// Shows an empty line; `None` if standard error is no terminal.
+    pub fn start() -> Option<StatusLine> {
+        if !io::stderr().is_terminal() {
+            return None;
+        }
+        let bar = ProgressBar::new_spinner();
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+        *BAR.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
+        Some(StatusLine(bar))
+    }
+
+    /// Replaces the text.
+    pub fn set(&self, text: String) {
+        self.0.set_message(text);
+        self.0.tick();
+    }
+}
+
+impl Drop for StatusLine {
+    fn drop(&mut self) {
+        *BAR.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.0.finish_and_clear();
+    }
+}
+
+/// A thread that prints lines and moves the bar, so that the measured loop does not read the clock for them.
 #[derive(Debug)]
 pub struct Progress {
     stop: Option<Sender<()>>,
@@ -23,6 +66,7 @@ impl Progress {
         position: impl Fn() -> u64 + Send + 'static,
     ) -> Progress {
         let bar = bar(total);
+        *BAR.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
         let (stop, stopped) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             let mut due = Instant::now() + interval;
@@ -37,17 +81,21 @@ impl Progress {
                 bar.set_position(position());
                 if Instant::now() >= due {
                     if let Some(line) = line() {
-                        bar.suspend(|| println!("{line}"));
+                        // A reader that has closed the output ends the command when the summary is printed.
+                        bar.suspend(|| {
+                            let _ = writeln!(io::stdout(), "{line}");
+                        });
                     }
                     due += interval;
                 }
             }
+            *BAR.lock().unwrap_or_else(PoisonError::into_inner) = None;
             bar.finish_and_clear();
         });
         Progress { stop: Some(stop), thread: Some(thread) }
     }
 
-    /// Takes the bar away and ends the thread.
+    /// Removes the bar and ends the thread.
     pub fn stop(mut self) {
         self.end();
     }

@@ -1,4 +1,4 @@
-//! `rdkafka_performance` as its users know it: flags, result lines and errors, on an embedded cluster.
+//! The flags, result lines and errors of `rdkafka_performance`, on an embedded cluster.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
 const PATTERN: &str = "_____________Test1:TwoBrokers:500kmsgs:100bytes";
 
-/// A link to `ottla` under the other name.
+/// Creates a link to `ottla` with this name.
 fn program() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("performance-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -39,7 +39,7 @@ fn cluster() -> EmbeddedCluster {
     EmbeddedCluster::start(ClusterOptions { brokers: 1, partitions: 2, ..ClusterOptions::default() }).unwrap()
 }
 
-/// `text` is `pattern`, in which `#` is a number.
+/// True if `text` matches `pattern`, in which `#` stands for a number.
 fn is(text: &str, pattern: &str) -> bool {
     let mut rest = text;
     let parts: Vec<&str> = pattern.split('#').collect();
@@ -62,7 +62,7 @@ fn assert_is(text: &str, pattern: &str) {
 }
 
 #[test]
-fn the_published_commands_run_as_they_stand_with_an_embedded_cluster() {
+fn published_commands_run_unchanged_on_an_embedded_cluster() {
     for (flags, compression, warnings) in [
         (&["-S", "1", "-a", "2"][..], "no", 1),
         (&["-S", "1", "-a", "0", "-p", "1"], "no", 0),
@@ -83,7 +83,7 @@ fn the_published_commands_run_as_they_stand_with_an_embedded_cluster() {
 }
 
 #[test]
-fn what_was_sent_is_consumed_by_callback_and_in_batches() {
+fn sent_messages_are_consumed_by_callback_and_in_batches() {
     let cluster = cluster();
     let servers = cluster.bootstrap_servers();
     let send =
@@ -108,7 +108,37 @@ fn what_was_sent_is_consumed_by_callback_and_in_batches() {
 }
 
 #[test]
-fn payloads_are_the_pattern_with_a_number_at_the_beginning() {
+fn group_consumes_once_and_continues_after_its_commit() {
+    let cluster = cluster();
+    let servers = cluster.bootstrap_servers();
+    let sent = performance(&["-P", "-t", "shared", "-s", "100", "-c", "2000", "-b", &servers]);
+    assert_eq!(sent.code, Some(0), "{}", sent.err);
+    let consume = |count: &str| {
+        performance(&[
+            "-G",
+            "g",
+            "-t",
+            "shared",
+            "-c",
+            count,
+            "-b",
+            &servers,
+            "-X",
+            "auto.offset.reset=earliest",
+        ])
+    };
+    let first = consume("1500");
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    assert!(first.out.contains("1500 messages"), "{}", first.out);
+    let more = performance(&["-P", "-t", "shared", "-s", "100", "-c", "1500", "-b", &servers]);
+    assert_eq!(more.code, Some(0), "{}", more.err);
+    let second = consume("1500");
+    assert_eq!(second.code, Some(0), "{}", second.err);
+    assert!(second.out.contains("1500 messages"), "{}", second.out);
+}
+
+#[test]
+fn payloads_are_the_pattern_after_a_number() {
     let cluster = cluster();
     let servers = cluster.bootstrap_servers();
     let flags = [
@@ -121,7 +151,7 @@ fn payloads_are_the_pattern_with_a_number_at_the_beginning() {
 }
 
 #[test]
-fn without_a_size_a_message_is_as_long_as_its_pattern() {
+fn message_without_a_size_is_as_long_as_its_pattern() {
     let said = performance(&["-P", "-t", "short", "-c", "3", "-m", "pattern", "-q"]);
     assert_is(
         said.out.lines().last().unwrap(),
@@ -129,16 +159,16 @@ fn without_a_size_a_message_is_as_long_as_its_pattern() {
     );
 }
 
-/// -x ends it abruptly, as a test of what becomes of the messages.
+/// -x ends the program abruptly, to test the fate of its messages.
 #[test]
-fn a_hard_exit_comes_when_so_many_messages_were_delivered_and_is_said() {
+fn hard_exit_happens_after_the_requested_deliveries() {
     let said = performance(&["-P", "-t", "hard", "-c", "30", "-x", "20"]);
     assert_eq!(said.out.lines().last(), Some("% Hard exit after 20 messages, as requested"));
     assert_eq!(said.code, Some(0));
 }
 
 #[test]
-fn latency_is_measured_at_both_ends_and_written_to_a_file() {
+fn latency_is_measured_by_both_sides_and_written_to_a_file() {
     let cluster = cluster();
     let servers = cluster.bootstrap_servers();
     let file = program().with_file_name("latencies");
@@ -184,25 +214,25 @@ fn properties_come_from_flags_and_files_and_are_listed() {
 }
 
 #[test]
-fn wrong_calls_are_told_in_a_sentence_and_end_with_1() {
+fn wrong_flags_exit_with_code_1_and_a_reason() {
     for (arguments, expected) in [
         (&["-P"][..], "Usage: "),
         (&["-t", "x"], "Usage: "),
-        (&["-Q"], "% -Q: there is no such flag"),
-        (&["-P", "-t"], "% -t: its value is missing"),
+        (&["-Q"], "% -Q: unknown flag"),
+        (&["-P", "-t"], "% -t: the value is missing"),
         (&["-P", "-t", "x", "-s", "-1"], "% -s -1: expected a number from 0 to 1000000000"),
         (&["-P", "-t", "x", "-p", "99999999999"], "% -p 99999999999: expected a number"),
         (&["-P", "-t", "x", "-c", "5k"], "% -c 5k: expected a number"),
         (&["-P", "-t", "x", "-a", "-2"], "% -a -2: expected a number from -1 to 1000"),
         (&["-P", "-t", "x", "-z", "rar"], "compression"),
         (&["-P", "-t", "x", "-X", "linger.mss=1"], "did you mean `linger.ms`?"),
-        (&["-P", "-t", "x", "-X", "linger.ms"], "% Expected -X property=value, not: linger.ms"),
+        (&["-P", "-t", "x", "-X", "linger.ms"], "% expected -X property=value instead of: linger.ms"),
         (&["-P", "-t", "x", "-X", "file=/nowhere"], "% /nowhere: "),
-        (&["-P", "-t", "x", "-A", "/tmp/x"], "% -A: it needs -l"),
-        (&["-P", "-t", "x", "-l", "-N"], "% -l: latency comes with delivery reports"),
+        (&["-P", "-t", "x", "-A", "/tmp/x"], "% -A: requires -l"),
+        (&["-P", "-t", "x", "-l", "-N"], "% -l: latency is measured with delivery reports"),
         (&["-C", "-t", "x", "-o", "middle"], "% -o middle: expected a number"),
-        (&["-C", "-t", "x", "-S", "group"], "% -S: share groups are not there yet"),
-        (&["-P", "-t", "x", "more"], "% What is meant by this: more"),
+        (&["-C", "-t", "x", "-S", "group"], "% -S: share groups are unimplemented"),
+        (&["-P", "-t", "x", "more"], "% unexpected argument: more"),
     ] {
         let said = performance(arguments);
         assert_eq!(said.code, Some(1), "{arguments:?}: {} {}", said.out, said.err);
@@ -211,7 +241,7 @@ fn wrong_calls_are_told_in_a_sentence_and_end_with_1() {
 }
 
 #[test]
-fn a_partition_that_is_not_there_is_an_error_and_not_a_wait() {
+fn missing_partition_is_an_error_instead_of_a_wait() {
     let cluster = cluster();
     let servers = cluster.bootstrap_servers();
     let said = performance(&["-C", "-b", &servers, "-t", "few", "-p", "9"]);
@@ -222,7 +252,7 @@ fn a_partition_that_is_not_there_is_an_error_and_not_a_wait() {
 }
 
 #[test]
-fn it_is_a_subcommand_too() {
+fn rdkafka_performance_is_also_a_subcommand() {
     let output = Command::new(env!("CARGO_BIN_EXE_ottla"))
         .args(["rdkafka_performance", "-P", "-t", "x", "-c", "10", "-x", "5"])
         .output()

@@ -7,7 +7,7 @@ use std::{hint::black_box, time::Duration};
 use ottla::{Config, Producer, Record};
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -19,12 +19,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     config.set("bootstrap.servers", &cluster.bootstrap_servers())?;
     let producer = Producer::new(&config)?;
     let topic = producer.topic("measured");
-    producer.partition_count("measured", PATIENCE)?;
+    producer.partition_count("measured", TIMEOUT)?;
     for round in 0..20 {
         for partition in 0..partitions {
-            topic.send_blocking(Record::new().value(&[round; 100]).partition(partition), PATIENCE)?;
+            topic.send_blocking(Record::new().value(&[round; 100]).partition(partition), TIMEOUT)?;
         }
-        producer.flush(PATIENCE)?;
+        producer.flush(TIMEOUT)?;
     }
     let mut walked = vec![1u8; 64 << 20];
     let mut spent = |snapshot: &dyn Fn() -> Result<usize, ottla::Error>| {
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         each(gathered),
         each(written)
     );
-    producer.close(PATIENCE)?;
+    producer.close(TIMEOUT)?;
     Ok(())
 }
 

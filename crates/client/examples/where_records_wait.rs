@@ -1,5 +1,5 @@
-//! What keeps records waiting while brokers die: writes a few records a second to each partition, and prints, in
-//! milliseconds since it started, when leaders and replicas in sync changed, what the client was told, and from when to when
+//! Shows why records wait while brokers fail: writes a few records per second to each partition, and prints, in
+//! milliseconds since the start, the changes of leaders and in-sync replicas, the client's events, and the periods in which
 //! a partition acknowledged nothing.
 //!
 //!     cargo run --example where_records_wait -- BOOTSTRAP TOPIC SECONDS [NAME=VALUE]...

@@ -1,39 +1,228 @@
 //! An Apache Kafka client: producer, consumer and admin, blocking and async, without a runtime.
 //!
-//! ```no_run
+//! It keeps librdkafka's property names and behaviour, with safe defaults. This page is a guide; the folder `examples` has a
+//! program for each section.
+//!
+//! # Producing
+//!
+//! A [`Producer`] has a queue. [`Topic::send`] copies a record into a batch of its partition and returns at once; I/O threads
+//! send the batches. [`Topic`] lists the calls: they differ in what they do when the queue is full, and in what they wait
+//! for.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::time::Duration;
 //!
 //! use ottla::{Config, Producer, Record};
+//! use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 //!
-//! let mut config = Config::new();
-//! config.set("bootstrap.servers", "127.0.0.1:9092")?;
+//! let cluster = EmbeddedCluster::start(ClusterOptions::default())?; // brokers in this process, for the example
+//! let config = Config::from_properties([("bootstrap.servers", cluster.bootstrap_servers())])?;
+//! let seconds = Duration::from_secs(10);
+//!
 //! let producer = Producer::new(&config)?;
 //! let topic = producer.topic("greetings");
-//! topic.send(Record::new().key("en").value("hello"))?;
-//! let written = topic.send_tracked(Record::new().key("de").value("hallo"))?.wait(Duration::from_secs(10))?;
+//! topic.send(Record::new().key("en").value("hello").header("tone", "formal"))?; // is sent in the background
+//! let written = topic.deliver(Record::new().key("de").value("hallo"), seconds)?; // waits for the broker
 //! println!("partition {}, offset {:?}", written.partition, written.offset);
+//! producer.close(seconds)?; // waits for records that are left
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! In async code, [`Topic::deliver_async`] waits for room and for the delivery; [`Topic::send_tracked`] returns the
+//! [`Delivery`] as a future, so that many records are in flight at the same time.
+//!
+//! # Consuming
+//!
+//! A [`Consumer`] reads the partitions that it is assigned, or subscribes to topics as a member of a group
+//! ([`Consumer::subscribe`]), which divides the partitions among its members. [`Consumer::poll`] returns many records as views into the bytes
+//! from the socket; [`Consumer::next`], [`Consumer::next_async`] and [`Consumer::stream`] return one record at a time.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # use std::time::Duration;
+//! # use ottla::{Config, Producer, Record};
+//! # use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+//! # let cluster = EmbeddedCluster::start(ClusterOptions::default())?;
+//! # let mut config = Config::from_properties([("bootstrap.servers", cluster.bootstrap_servers())])?;
+//! # let seconds = Duration::from_secs(10);
+//! # let record = Record::new().value("hello").partition(0);
+//! # Producer::new(&config)?.deliver("greetings", record, seconds)?;
+//! use ottla::{Consumer, GroupOffset, Offset};
+//!
+//! config.set("group.id", "greeters")?; // for committed offsets and subscriptions
+//! let consumer = Consumer::new(&config)?;
+//! consumer.assign(&[("greetings", 0, Offset::Beginning)])?;
+//! for message in &consumer.poll(seconds)? {
+//!     println!("{}: {:?}", message.offset(), message.value());
+//! }
+//! let position = consumer.position("greetings", 0).ok_or("no record")?;
+//! for committed in consumer.commit(&[GroupOffset::new("greetings", 0, position)], seconds)? {
+//!     committed?;
+//! }
+//! consumer.close(seconds)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A member of a group commits what it processed: [`Consumer::commit_message`] and [`Consumer::commit_records`], or
+//! [`Consumer::track_messages`] for workers that finish messages in any order. [`Consumer::rebalances`] and
+//! [`RebalanceListener`] report which partitions come and go, [`Consumer::partition_stream`] reads one of them, and a
+//! [`PartitionAssignor`] decides who gets which.
+//!
+//! # Delivery guarantees
+//!
+//! With the defaults (`acks=all`, `enable.idempotence=true`) a record is acknowledged when all in-sync replicas have it. It is
+//! written once and in the order of the calls, whatever fails in between. Every record gets exactly one report:
+//!
+//! | report | [`PersistenceStatus`] | the record |
+//! |---|---|---|
+//! | delivered | `Persisted` | is in the log, at the reported offset |
+//! | delivered with `acks=0` | `PossiblyPersisted` | was sent; nothing is known of it |
+//! | failed before it was sent | `NotPersisted` | is not in the log and may be sent again |
+//! | failed after it was sent | `PossiblyPersisted` | may be in the log; sending it again may duplicate it |
+//!
+//! A record fails when `message.timeout.ms` is over, when a broker refuses it, or when it is purged. A consumer delivers *at
+//! least once* if it commits after processing, *at most once* if it commits before.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # use std::time::Duration;
+//! use ottla::{Config, ErrorKind, PersistenceStatus, Producer, Record};
+//!
+//! let config = Config::from_properties([
+//!     ("bootstrap.servers", "127.0.0.1:1"), // no broker listens there
+//!     ("message.timeout.ms", "50"),
+//!     ("linger.ms", "1"),
+//! ])?;
+//! let producer = Producer::builder(&config)
+//!     .on_delivery(|batch| assert_eq!(batch.status(), PersistenceStatus::NotPersisted))
+//!     .build()?;
+//! let delivery = producer.topic("greetings").send_tracked(Record::new().value("hello"))?;
+//! let error = delivery.wait(Duration::from_secs(10)).unwrap_err();
+//! assert_eq!(error.kind(), ErrorKind::MessageTimedOutInQueue);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Threads
+//!
+//! All clients of a process share a few I/O threads. Clients and topics are [`Send`] and [`Sync`] and cheap to clone: one
+//! producer serves all threads of a program. Callbacks run on the I/O threads and must not block; a call that would wait
+//! there fails at once. Futures need no particular runtime.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # use std::time::Duration;
+//! # use ottla::{Config, Producer, Record};
+//! # use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+//! # let cluster = EmbeddedCluster::start(ClusterOptions::default())?;
+//! # let config = Config::from_properties([("bootstrap.servers", cluster.bootstrap_servers())])?;
+//! let producer = Producer::new(&config)?;
+//! std::thread::scope(|threads| {
+//!     for number in 0..4 {
+//!         let topic = producer.topic("greetings");
+//!         threads.spawn(move || topic.send(Record::new().value(&format!("hello from thread {number}"))));
+//!     }
+//! });
 //! producer.close(Duration::from_secs(10))?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Errors
+//!
+//! An [`Error`] has a [kind](ErrorKind), the [party at fault](Culprit), and a [context](ErrorContext): broker, API, topic and
+//! partition. Its text says what failed, why, and what to do. Errors that belong to no call, such as a lost connection, are
+//! events ([`Producer::poll_event`]); the client recovers from them by itself.
+//!
+//! ```
+//! # fn main() -> ottla::Result<()> {
+//! use ottla::{Admin, Config, Culprit, ErrorKind, NewTopic};
+//!
+//! let admin = Admin::new(&Config::from_properties([("bootstrap.servers", "127.0.0.1:1")])?)?;
+//! let topics = [NewTopic::new("not a name", 1, 1)];
+//! let error = admin.create_topics(&topics, std::time::Duration::from_secs(10)).unwrap_err();
+//! assert_eq!((error.kind(), error.culprit()), (ErrorKind::InvalidArgument, Culprit::Application));
+//! assert!(!error.is_retriable());
+//! println!("{error}");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Configuration
+//!
+//! [`Config`] takes the property names of librdkafka and of the Java client as text. A wrong name or value is an error that
+//! names similar properties or the valid range. Clients list contradictions that are no errors in
+//! [`warnings`](Producer::warnings). [`Producer::topic_builder`] gives a topic properties of its own.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use ottla::Config;
+//!
+//! let mut config = Config::new();
+//! config.set("bootstrap.servers", "127.0.0.1:9092")?.set("compression.type", "zstd")?;
+//! let error = config.set("compresion.type", "zstd").unwrap_err();
+//! assert!(error.to_string().contains("compression.type"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The feature `log` (on by default) writes errors and events through the [`log`](https://docs.rs/log) facade, with client,
+//! broker, topic and partition as fields. `debug=all`, or single contexts as in `debug=broker,fetch`, adds lines of level
+//! debug with the targets `ottla::broker`, `ottla::fetch` and so on.
+//!
+//! # Testing with the embedded broker
+//!
+//! The crate `ottla-embedded-broker` is a Kafka cluster inside the process of a test: several brokers on local ports, which
+//! start within milliseconds, and which a test can disturb.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # use std::time::Duration;
+//! use ottla::{Config, Producer, Record};
+//! use ottla_embedded_broker::{ApiKey, ClusterOptions, EmbeddedCluster, ErrorCode, Fault, FaultAction};
+//!
+//! let cluster = EmbeddedCluster::start(ClusterOptions { brokers: 2, ..ClusterOptions::default() })?;
+//! let refuse = FaultAction::Error(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+//! cluster.control(|control| control.inject(Fault::new(refuse).api(ApiKey::Produce).times(2)));
+//! let config = Config::from_properties([("bootstrap.servers", cluster.bootstrap_servers())])?;
+//! let written = Producer::new(&config)?.deliver("orders", Record::new().value("1"), Duration::from_secs(10))?;
+//! assert_eq!(written.offset, Some(0)); // retried, and written once
+//! # Ok(())
+//! # }
 //! ```
 #![forbid(unsafe_code)]
 
 mod admin;
 mod config;
 mod consumer;
-mod moment;
+mod logging;
 mod producer;
-mod self_test;
 mod start;
-mod topic_builder;
+mod topic_name;
 mod wait;
 
-pub use admin::{Admin, AdminOptions};
+pub use admin::{Admin, AdminFuture, AdminOptions, AlterConfigsResults, GroupResults, RecordsToDelete};
 /// Shared bytes, for [`Record::shared_value`].
 pub use bytes::Bytes;
-pub use config::{Config, check_config};
-pub use consumer::{Consumer, ConsumerBuilder, MessageStream, Seek};
-pub use moment::Moment;
+pub use config::Config;
+#[cfg(feature = "capi")]
+#[doc(hidden)]
+pub use consumer::Seek;
+pub use consumer::{
+    Consumer, ConsumerBuilder, GroupEvent, MessageStream, PartitionCommits, PartitionStream, Rebalance,
+    RebalanceListener, Rebalances, TrackedMessage, TrackedMessages, TrackedStream,
+};
 pub use ottla_core::config::table as properties;
+pub use ottla_core::group::{
+    assignor::{
+        GroupMember, GroupTable, TopicTable,
+        custom::{GroupAssignment, MemberAssignment, PartitionAssignor},
+    },
+    shared::{RebalanceKind, RebalanceProtocol},
+};
 pub use ottla_core::produce::partitioner as partitioners;
 pub use ottla_core::{
     admin::{
@@ -45,41 +234,49 @@ pub use ottla_core::{
             AuthorizedOperations, BrokerDescription, ClusterDescription, PartitionDescription,
             TopicDescription,
         },
+        groups::{
+            GroupState, GroupType,
+            delete::{MemberToRemove, RemovedMembers},
+            describe::{GroupDescription, MemberDescription},
+            list::{GroupFilter, GroupListing, GroupListings},
+            offsets::PartitionResults,
+        },
         topics::{NewPartitions, NewTopic, TopicResults},
     },
     cluster::metadata::RecreatedTopic,
-    config::{ConfigError, ConfigErrorKind, Entry as ConfigValue, OffsetReset, Profile, RawConfig},
+    config::{ConfigError, ConfigErrorKind, OffsetReset},
     error::{Culprit, Error, ErrorContext, ErrorKind, Result},
-    event::{Event, Throttle},
+    event::{ClusterChange, CredentialsEvent, Event, PollOverdue, Throttle},
     fetch::{
-        deliver::{ConsumerEvent, FetchedRecords, Message, MessageRef, PieceWalk, Records},
+        committed::{CommitResult, CommittedResult, GroupOffset},
+        deliver::{ConsumerEvent, Message, MessageRef, Records},
         offsets::{ListedOffset, OffsetSpec},
         position::Offset,
-        stored::{CommitAnswer, CommittedAnswer, GroupOffset},
     },
     observer::{Exchange, Observer, Peer},
     produce::{
         order::{Comparison, QueueOrder, QueuedRecord},
         partitioner::{PartitionChoice, Partitioner},
+        purge::Purge,
         record::{Record, SendError},
         report::{DeliveryBatch, DeliveryReport, DeliverySink, PersistenceStatus},
-        sender::Purge,
     },
     stats::{
         BrokerStatistics, CollectorStatistics, EosStatistics, GroupStatistics, PartitionStatistics,
         Statistics, TopicStatistics, Window, table as statistics_table,
     },
 };
-pub use ottla_net::{SystemTransport, Transport};
+pub use ottla_net::{CertificateCallback, PassedCredentials, Secret, SystemTransport, Transport};
 pub use ottla_protocol::{
     api::ApiKey,
     batch::{HeaderRef, Headers},
     error_code::ErrorCode,
+    vocabulary::{LeaderEpoch, TopicPartition},
 };
-pub use producer::{Delivery, Producer, ProducerBuilder, RecordMetadata, SendBatchError, Topic};
-pub use self_test::self_test;
-pub use start::running_threads;
-pub use topic_builder::{TopicBuilder, check_topic_config};
+pub use producer::{
+    DeliverFuture, Delivery, Producer, ProducerBuilder, RecordMetadata, SendBatchError, Topic, TopicBuilder,
+    TrySendError,
+};
 
 /// The README's examples are compiled with the documentation's.
 #[cfg(doctest)]

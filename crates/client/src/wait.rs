@@ -1,4 +1,4 @@
-//! Waiting for a future on a thread without a runtime.
+//! Blocking on a future, without a runtime.
 
 use std::{
     cell::Cell,
@@ -16,7 +16,7 @@ thread_local! {
     static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs an application's callback: while it runs, calls that would wait are refused by [`check_may_wait`].
+/// Runs a callback of the application. Meanwhile [`check_may_wait`] refuses calls that would block.
 pub fn in_callback<R>(call: impl FnOnce() -> R) -> R {
     struct Restore(bool);
     impl Drop for Restore {
@@ -28,24 +28,24 @@ pub fn in_callback<R>(call: impl FnOnce() -> R) -> R {
     call()
 }
 
-/// An error on a thread that runs a delivery callback: it is the thread that the caller would wait for.
+/// Returns an error on a thread that runs a delivery callback, because the call would wait for this thread.
 pub fn check_may_wait(call: &str) -> Result<(), Error> {
     if !IN_CALLBACK.get() {
         return Ok(());
     }
     let detail = format!(
-        "{call} would wait for ever in a delivery callback, whose thread is the one that sends and reports; use a call \
-         that does not wait, or another thread"
+        "{call} would deadlock in a delivery callback, whose thread sends and reports; use a call that does not block, or \
+         another thread"
     );
     Err(Error::new(ErrorKind::State, detail))
 }
 
-/// Runs a future to its end on this thread, or gives up after `timeout`.
+/// Runs a future on this thread. Returns `None` after `timeout`.
 pub fn wait_for<F: Future>(future: F, timeout: Duration) -> Option<F::Output> {
     let waker = thread_waker();
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
-    // A timeout beyond what the clock can hold is none.
+    // A timeout that the clock can't represent never ends.
     let deadline = Instant::now().checked_add(timeout);
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
@@ -64,7 +64,7 @@ pub fn wait_for<F: Future>(future: F, timeout: Duration) -> Option<F::Output> {
     }
 }
 
-/// A waker that unparks this thread.
+/// Returns a waker that unparks this thread.
 pub fn thread_waker() -> Waker {
     Waker::from(Arc::new(Unpark(thread::current())))
 }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_future_that_never_ends_is_given_up_on() {
+    fn wait_for_returns_none_when_the_timeout_is_over() {
         let start = Instant::now();
         assert_eq!(wait_for(std::future::pending::<()>(), Duration::from_millis(20)), None);
         assert!(start.elapsed() >= Duration::from_millis(20));

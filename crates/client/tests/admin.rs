@@ -1,10 +1,15 @@
 //! The admin client against the embedded broker over TCP.
 
-use std::time::Duration;
+use std::{
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use ottla::{
-    Admin, Config, ConfigChange, ConfigOperation, ConfigResource, ErrorCode, ErrorKind, NewTopic, OffsetSpec,
-    Producer, Record, ResourceKind,
+    Admin, AdminOptions, Config, ConfigChange, ConfigResource, ErrorCode, ErrorKind, NewPartitions, NewTopic,
+    OffsetSpec, Producer, Record, RecordsToDelete,
 };
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
@@ -19,7 +24,7 @@ fn start() -> (EmbeddedCluster, Config, Admin) {
 }
 
 #[test]
-fn topics_come_and_go_with_a_result_each() {
+fn topics_have_a_result_each_when_created_or_deleted() {
     let (_cluster, _, admin) = start();
     let created =
         admin.create_topics(&[NewTopic::new("a", 3, 2), NewTopic::new("b", 1, 9)], SECONDS).unwrap();
@@ -29,13 +34,13 @@ fn topics_come_and_go_with_a_result_each() {
     let again = admin.create_topics(&[NewTopic::new("a", 3, 2)], SECONDS).unwrap();
     assert_eq!(again[0].1.as_ref().unwrap_err().kind(), ErrorKind::Broker(ErrorCode::TOPIC_ALREADY_EXISTS));
 
-    assert_eq!(admin.create_partitions(&[("a", 5)], SECONDS).unwrap()[0].1, Ok(()));
+    assert_eq!(admin.create_partitions(&[NewPartitions::new("a", 5)], SECONDS).unwrap()[0].1, Ok(()));
     let described = admin.metadata(Some(&["a", "nowhere"]), SECONDS).unwrap();
     assert_eq!(described.brokers.len(), 3);
     assert_eq!(described.topics[0].partitions.len(), 5);
     assert_eq!(described.topics[0].partitions[0].replicas.len(), 2);
     assert_eq!(described.topics[1].error.as_ref().map(|error| error.kind()), Some(ErrorKind::UnknownTopic));
-    assert_eq!(admin.list_topics(SECONDS).unwrap(), ["a"], "asking about a topic creates none");
+    assert_eq!(admin.list_topics(SECONDS).unwrap(), ["a"], "describing a topic creates none");
 
     let deleted = admin.delete_topics(&["a", "nowhere"], SECONDS).unwrap();
     assert_eq!(deleted[0], ("a".to_owned(), Ok(())));
@@ -46,7 +51,7 @@ fn topics_come_and_go_with_a_result_each() {
 }
 
 #[test]
-fn offsets_are_asked_from_every_leader_and_merged() {
+fn list_offsets_queries_every_leader_and_merges() {
     let (_cluster, config, admin) = start();
     admin.create_topics(&[NewTopic::new("t", 6, 1)], SECONDS).unwrap();
     let producer = Producer::new(&config).unwrap();
@@ -64,15 +69,15 @@ fn offsets_are_asked_from_every_leader_and_merged() {
             ("nowhere", 0, OffsetSpec::Latest),
         ])
         .collect();
-    let mut answers = admin.list_offsets(&questions, SECONDS).unwrap();
-    let unknown = answers.pop().unwrap().unwrap_err();
+    let mut results = admin.list_offsets(&questions, SECONDS).unwrap();
+    let unknown = results.pop().unwrap().unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::UnknownTopic, "{unknown}");
-    let offsets: Vec<i64> = answers.into_iter().map(|answer| answer.unwrap().offset).collect();
+    let offsets: Vec<i64> = results.into_iter().map(|result| result.unwrap().offset).collect();
     assert_eq!(offsets, [1, 2, 3, 4, 5, 6, 0, -1]);
 }
 
 #[test]
-fn bad_input_is_an_error_at_once() {
+fn calls_fail_at_once_when_arguments_are_invalid() {
     let (_cluster, _, admin) = start();
     let long = "x".repeat(300);
     for topic in [
@@ -86,11 +91,11 @@ fn bad_input_is_an_error_at_once() {
     }
     assert!(admin.create_topics(&[NewTopic::new("t", 1, 1), NewTopic::new("t", 1, 1)], SECONDS).is_err());
     assert!(admin.list_offsets(&[("t", -1, OffsetSpec::Latest)], SECONDS).is_err());
-    assert!(admin.create_partitions(&[("t", 0)], SECONDS).is_err());
+    assert!(admin.create_partitions(&[NewPartitions::new("t", 0)], SECONDS).is_err());
 }
 
 #[test]
-fn a_call_to_nobody_ends_in_time_and_says_why() {
+fn calls_end_in_time_when_no_broker_is_reachable() {
     let mut config = Config::new();
     config.set("bootstrap.servers", "127.0.0.1:1").unwrap();
     let admin = Admin::new(&config).unwrap();
@@ -101,7 +106,7 @@ fn a_call_to_nobody_ends_in_time_and_says_why() {
 }
 
 #[test]
-fn asking_about_a_topic_through_a_producer_does_not_create_it() {
+fn describing_a_topic_through_a_producer_creates_none() {
     let (_cluster, config, admin) = start();
     let producer = Producer::new(&config).unwrap();
     producer.send("sent", Record::new().value("v")).unwrap();
@@ -109,18 +114,19 @@ fn asking_about_a_topic_through_a_producer_does_not_create_it() {
     let through = producer.admin();
     let offsets = through.list_offsets(&[("asked", 0, OffsetSpec::Latest)], SECONDS).unwrap();
     assert_eq!(offsets[0].as_ref().unwrap_err().kind(), ErrorKind::UnknownTopic);
-    let left = through.delete_records(&[("asked", 0, 1)], SECONDS).unwrap();
+    let left = through.delete_records(&[("asked", 0, RecordsToDelete::Before(1))], SECONDS).unwrap();
     assert_eq!(left[0].as_ref().unwrap_err().kind(), ErrorKind::UnknownTopic);
     assert_eq!(admin.list_topics(SECONDS).unwrap(), ["sent"]);
 }
 
 #[test]
-fn configurations_are_described_and_changed_property_by_property() {
+fn configs_are_described_and_altered_incrementally() {
     let (_cluster, _, admin) = start();
     admin.create_topics(&[NewTopic::new("t", 1, 1).config("retention.ms", "1000")], SECONDS).unwrap();
-    let topic = |name: &str| ConfigResource { kind: ResourceKind::TOPIC, name: name.to_owned() };
     let value = |property: &str| {
-        let described = admin.describe_configs(&[topic("t"), topic("nowhere")], SECONDS).unwrap();
+        let described = admin
+            .describe_configs(&[ConfigResource::topic("t"), ConfigResource::topic("nowhere")], SECONDS)
+            .unwrap();
         let unknown = described[1].1.as_ref().unwrap_err();
         assert_eq!(unknown.kind(), ErrorKind::Broker(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION), "{unknown}");
         let entries = described[0].1.as_ref().unwrap();
@@ -128,17 +134,66 @@ fn configurations_are_described_and_changed_property_by_property() {
         (entry.value.clone().unwrap(), entry.is_default)
     };
     assert_eq!(value("retention.ms"), ("1000".to_owned(), false));
-    let change = |name: &str, operation, value: Option<&str>| ConfigChange {
-        name: name.to_owned(),
-        operation,
-        value: value.map(str::to_owned),
-    };
-    let changes = vec![
-        change("retention.ms", ConfigOperation::Delete, None),
-        change("max.message.bytes", ConfigOperation::Set, Some("2000")),
-    ];
-    let changed = admin.change_configs(&vec![(topic("t"), changes)], SECONDS).unwrap();
-    assert_eq!(changed[0].1, Ok(Vec::new()));
+    let changes = vec![ConfigChange::delete("retention.ms"), ConfigChange::set("max.message.bytes", "2000")];
+    let changes = vec![(ConfigResource::topic("t"), changes)];
+    let validated =
+        admin.incremental_alter_configs(&changes, AdminOptions::new(SECONDS).validate_only(true)).unwrap();
+    assert_eq!(validated, [(ConfigResource::topic("t"), Ok(()))]);
+    assert_eq!(value("retention.ms"), ("1000".to_owned(), false));
+    let changed = admin.incremental_alter_configs(&changes, SECONDS).unwrap();
+    assert_eq!(changed, [(ConfigResource::topic("t"), Ok(()))]);
     assert!(value("retention.ms").1);
     assert_eq!(value("max.message.bytes"), ("2000".to_owned(), false));
+}
+
+/// Runs on the test's thread what an application would run on its executor.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn async_calls_resolve_to_one_result_each() {
+    let (_cluster, _, admin) = start();
+    let result: ottla::Result<()> = block_on(async {
+        let created = admin.create_topics_async(&[NewTopic::new("t", 2, 1)], SECONDS).await?;
+        assert_eq!(created, [("t".to_owned(), Ok(()))]);
+        assert_eq!(admin.list_topics_async(SECONDS).await?, ["t"]);
+        assert_eq!(admin.describe_topics_async(&["t"], SECONDS).await?[0].partitions.len(), 2);
+        assert_eq!(admin.describe_cluster_async(SECONDS).await?.brokers.len(), 3);
+        assert_eq!(admin.metadata_async(None, SECONDS).await?.topics.len(), 1);
+        let found = admin.list_offsets_async(&[("t", 0, OffsetSpec::Latest)], SECONDS).await?;
+        assert_eq!(found[0].as_ref().map(|found| found.offset), Ok(0));
+        let lowest = admin.delete_records_async(&[("t", 0, RecordsToDelete::All)], SECONDS).await?;
+        assert_eq!(lowest, [Ok(0)]);
+        let refused = admin.delete_records_async(&[("t", 0, RecordsToDelete::Before(-2))], SECONDS).await;
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidArgument);
+        let twice = admin.delete_topics_async(&["t", "t"], SECONDS).await;
+        assert_eq!(twice.unwrap_err().kind(), ErrorKind::InvalidArgument);
+        assert_eq!(admin.delete_topics_async(&["t"], SECONDS).await?, [("t".to_owned(), Ok(()))]);
+        Ok(())
+    });
+    result.unwrap();
+}
+
+#[test]
+fn async_call_is_carried_out_when_its_future_is_dropped() {
+    let (_cluster, _, admin) = start();
+    drop(admin.create_topics_async(&[NewTopic::new("t", 1, 1)], SECONDS));
+    let deadline = std::time::Instant::now() + SECONDS;
+    while admin.list_topics(SECONDS).unwrap() != ["t"] {
+        assert!(std::time::Instant::now() < deadline, "the topic was not created");
+    }
 }

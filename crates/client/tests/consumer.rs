@@ -64,7 +64,7 @@ impl World {
     }
 }
 
-/// Reads until `count` records came; `(partition, offset, number)` each, in the order in which they came.
+/// Reads `count` records and returns the partition, offset and number of each, in the order of arrival.
 fn read(consumer: &Consumer, count: usize) -> Vec<(i32, i64, u64)> {
     let mut seen = Vec::new();
     let deadline = Instant::now() + SECONDS;
@@ -89,7 +89,7 @@ fn nothing_comes(consumer: &Consumer, wait: Duration) {
 }
 
 #[test]
-fn every_record_comes_once_and_in_order_per_partition() {
+fn consumer_returns_every_record_once_and_in_order() {
     let world = World::start("t", 4);
     world.produce("t", 4, 0, 100_000);
     let consumer = world.consumer();
@@ -107,13 +107,13 @@ fn every_record_comes_once_and_in_order_per_partition() {
         assert_eq!(consumer.position("t", partition), Some(25_000));
     }
     world.produce("t", 4, 100_000, 4);
-    assert_eq!(read(&consumer, 4).len(), 4, "what is written later comes, too");
+    assert_eq!(read(&consumer, 4).len(), 4, "later records arrive, too");
     consumer.close(SECONDS).unwrap();
     assert_eq!(consumer.poll(SECONDS).unwrap_err().kind(), ErrorKind::Closed);
 }
 
 #[test]
-fn it_starts_where_it_is_told_to() {
+fn consumer_starts_at_the_assigned_offset() {
     let world = World::start("t", 1).set("auto.offset.reset", "earliest").set("group.id", "g");
     world.produce("t", 1, 0, 1000);
     let consumer = world.consumer();
@@ -123,7 +123,7 @@ fn it_starts_where_it_is_told_to() {
         (Offset::Timestamp(1500), 500),
         (Offset::Tail(10), 990),
         (Offset::Tail(5000), 0),
-        (Offset::Stored, 0),
+        (Offset::Committed, 0),
     ] {
         consumer.assign(&[("t", 0, from)]).unwrap();
         assert_eq!(read(&consumer, 1)[0].1, expected, "{from:?}");
@@ -138,17 +138,17 @@ fn it_starts_where_it_is_told_to() {
 }
 
 #[test]
-fn a_committed_offset_needs_a_group() {
+fn assign_fails_when_a_committed_offset_has_no_group() {
     let world = World::start("t", 1);
     let consumer = world.consumer();
-    let error = consumer.assign(&[("t", 0, Offset::Stored)]).unwrap_err();
+    let error = consumer.assign(&[("t", 0, Offset::Committed)]).unwrap_err();
     assert_eq!((error.kind(), error.culprit()), (ErrorKind::InvalidArgument, Culprit::Application));
     assert!(error.to_string().contains("set group.id"), "{error}");
     assert_eq!(consumer.assignment(), []);
 }
 
 #[test]
-fn committed_offsets_are_told_and_gone_on_from_also_when_the_coordinator_refuses_at_first() {
+fn committed_offsets_are_used_when_the_coordinator_refuses_at_first() {
     let world = World::start("t", 2).set("group.id", "readers");
     world.produce("t", 2, 0, 100);
     let refused = FaultAction::Error(ErrorCode::NOT_COORDINATOR);
@@ -158,7 +158,7 @@ fn committed_offsets_are_told_and_gone_on_from_also_when_the_coordinator_refuses
         topic: "t".into(),
         partition,
         offset,
-        leader_epoch: -1,
+        leader_epoch: None,
         metadata: "so far".to_owned(),
     };
     let results = consumer.commit(&[offset(0, 7), offset(9, 1)], SECONDS).unwrap();
@@ -169,7 +169,7 @@ fn committed_offsets_are_told_and_gone_on_from_also_when_the_coordinator_refuses
     );
     let committed = consumer.committed(&[("t", 0), ("t", 1)], SECONDS).unwrap();
     assert_eq!(committed, [Ok(Some(offset(0, 7))), Ok(None)]);
-    consumer.assign(&[("t", 0, Offset::Stored)]).unwrap();
+    consumer.assign(&[("t", 0, Offset::Committed)]).unwrap();
     assert_eq!(consumer.next(SECONDS).unwrap().unwrap().offset(), 7);
     let nobodys = World::start("t", 1);
     let error = nobodys.consumer().commit(&[offset(0, 1)], SECONDS).unwrap_err();
@@ -177,7 +177,7 @@ fn committed_offsets_are_told_and_gone_on_from_also_when_the_coordinator_refuses
 }
 
 #[test]
-fn a_commit_that_is_tried_again_does_not_overtake_a_later_one() {
+fn retried_commit_does_not_overtake_a_later_one() {
     let world = World::start("t", 1).set("group.id", "readers");
     let refused = FaultAction::Error(ErrorCode::NOT_COORDINATOR);
     world.cluster.control(|control| control.inject(Fault::new(refused).api(ApiKey::OffsetCommit).times(1)));
@@ -187,7 +187,7 @@ fn a_commit_that_is_tried_again_does_not_overtake_a_later_one() {
             topic: "t".into(),
             partition: 0,
             offset,
-            leader_epoch: -1,
+            leader_epoch: None,
             metadata: String::new(),
         };
         consumer.commit_async(&[place], SECONDS)
@@ -200,7 +200,7 @@ fn a_commit_that_is_tried_again_does_not_overtake_a_later_one() {
 }
 
 #[test]
-fn a_stream_gives_one_record_after_the_other_until_the_consumer_is_closed() {
+fn stream_returns_records_until_the_consumer_is_closed() {
     let world = World::start("t", 1);
     world.produce("t", 1, 0, 1000);
     let consumer = world.consumer();
@@ -239,28 +239,28 @@ fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 #[test]
-fn after_a_seek_nothing_from_before_comes() {
+fn seek_drops_the_records_that_were_fetched_before() {
     let world = World::start("t", 1);
     world.produce("t", 1, 0, 50_000);
     let consumer = world.consumer();
     consumer.assign(&[("t", 0, Offset::Beginning)]).unwrap();
     read(&consumer, 1);
     for target in [40_000, 3, 49_999, 20_000] {
-        assert_eq!(consumer.seek("t", 0, Offset::At(target), SECONDS).unwrap(), Some(target));
+        assert_eq!(consumer.seek("t", 0, Offset::At(target), SECONDS).unwrap(), target);
         assert_eq!(consumer.position("t", 0), Some(target));
-        let message = consumer.next(SECONDS).unwrap().expect("a record comes");
+        let message = consumer.next(SECONDS).unwrap().expect("a record arrives");
         assert_eq!(message.offset(), target);
         assert_eq!(message.value(), Some(target.to_string().as_bytes()));
         assert_eq!(consumer.position("t", 0), Some(target + 1));
     }
-    assert_eq!(consumer.seek("t", 0, Offset::Timestamp(1777), SECONDS).unwrap(), Some(777));
+    assert_eq!(consumer.seek("t", 0, Offset::Timestamp(1777), SECONDS).unwrap(), 777);
     assert_eq!(read(&consumer, 1)[0].1, 777);
     let error = consumer.seek("t", 1, Offset::At(0), SECONDS).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::State, "{error}");
 }
 
 #[test]
-fn a_paused_partition_keeps_what_was_fetched_and_goes_on_without_a_gap() {
+fn paused_partition_keeps_fetched_records_and_continues_without_a_gap() {
     let world = World::start("t", 2);
     world.produce("t", 2, 0, 20_000);
     let consumer = world.consumer();
@@ -272,7 +272,7 @@ fn a_paused_partition_keeps_what_was_fetched_and_goes_on_without_a_gap() {
     }
     consumer.pause(&[("t", 0)]).unwrap();
     let rest: Vec<(i32, i64)> = (0..10_000 - seen.iter().filter(|(p, _)| *p == 1).count())
-        .map(|_| consumer.next(SECONDS).unwrap().expect("the other partition goes on"))
+        .map(|_| consumer.next(SECONDS).unwrap().expect("the other partition continues"))
         .map(|message| (message.partition(), message.offset()))
         .collect();
     assert!(rest.iter().all(|(partition, _)| *partition == 1));
@@ -292,7 +292,7 @@ fn a_paused_partition_keeps_what_was_fetched_and_goes_on_without_a_gap() {
 }
 
 #[test]
-fn the_end_of_a_partition_is_told_once_each_time_it_is_reached() {
+fn end_of_partition_is_reported_each_time_it_is_reached() {
     let world = World::start("t", 1).set("enable.partition.eof", "true");
     world.produce("t", 1, 0, 10);
     let consumer = world.consumer();
@@ -317,21 +317,21 @@ fn the_end_of_a_partition_is_told_once_each_time_it_is_reached() {
 }
 
 #[test]
-fn watermarks_and_offsets_of_times_come_from_the_leaders() {
+fn watermarks_and_timestamp_lookups_come_from_the_leaders() {
     let world = World::start("t", 3);
     world.produce("t", 3, 0, 300);
     let consumer = world.consumer();
     assert_eq!(consumer.watermarks("t", 1, SECONDS).unwrap(), (0, 100));
     let questions =
         [("t", 0, OffsetSpec::Timestamp(1030)), ("t", 2, OffsetSpec::Latest), ("t", 9, OffsetSpec::Earliest)];
-    let answers = consumer.list_offsets(&questions, SECONDS).unwrap();
-    assert_eq!(answers[0].as_ref().unwrap().offset, 10);
-    assert_eq!(answers[1].as_ref().unwrap().offset, 100);
-    assert_eq!(answers[2].as_ref().unwrap_err().kind(), ErrorKind::UnknownPartition);
+    let results = consumer.list_offsets(&questions, SECONDS).unwrap();
+    assert_eq!(results[0].as_ref().unwrap().offset, 10);
+    assert_eq!(results[1].as_ref().unwrap().offset, 100);
+    assert_eq!(results[2].as_ref().unwrap_err().kind(), ErrorKind::UnknownPartition);
 }
 
 #[test]
-fn an_offset_out_of_range_is_reset_or_told() {
+fn offset_out_of_range_is_reset_or_reported() {
     let world = World::start("t", 1).set("auto.offset.reset", "earliest");
     world.produce("t", 1, 0, 10);
     let consumer = world.consumer();
@@ -346,7 +346,7 @@ fn an_offset_out_of_range_is_reset_or_told() {
 }
 
 #[test]
-fn bad_input_is_an_error_at_once_and_an_unknown_topic_an_event() {
+fn assign_fails_at_once_when_invalid_and_later_when_topic_is_unknown() {
     let world = World::start("t", 1);
     let consumer = world.consumer();
     let long = "x".repeat(300);
@@ -366,7 +366,7 @@ fn bad_input_is_an_error_at_once_and_an_unknown_topic_an_event() {
 }
 
 #[test]
-fn reading_goes_on_while_leaders_move_and_connections_break() {
+fn consumer_continues_while_leaders_move_and_connections_break() {
     let world = World::start("t", 3);
     world.produce("t", 3, 0, 30_000);
     let consumer = world.consumer();
@@ -394,7 +394,7 @@ fn reading_goes_on_while_leaders_move_and_connections_break() {
 }
 
 #[test]
-fn a_consumer_in_a_rack_reads_from_the_replica_there() {
+fn consumer_in_a_rack_reads_from_the_replica_there() {
     let options = ClusterOptions {
         racks: vec!["r1".to_owned(), "r2".to_owned(), "r3".to_owned()],
         rack_aware_fetch: true,
@@ -408,4 +408,31 @@ fn a_consumer_in_a_rack_reads_from_the_replica_there() {
     assert_eq!(read(&consumer, 9000).len(), 9000);
     world.produce("t", 3, 9000, 3);
     assert_eq!(read(&consumer, 3).len(), 3);
+}
+
+#[test]
+fn consumer_starts_over_when_the_cluster_is_restarted_empty() {
+    let port = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let options = || ClusterOptions { brokers: 1, port, ..ClusterOptions::default() };
+    let start = || {
+        let cluster = EmbeddedCluster::start(options()).unwrap();
+        cluster.control(|control| control.create_topic("restart", 1, 1)).unwrap();
+        cluster
+    };
+    let mut config = Config::new();
+    config.set("bootstrap.servers", &format!("127.0.0.1:{port}")).unwrap();
+    config.set("auto.offset.reset", "earliest").unwrap();
+    config.set("topic.recreate.policy", "reset").unwrap();
+    let mut world = World { cluster: start(), config };
+    world.produce("restart", 1, 0, 5);
+    let consumer = world.consumer();
+    consumer.assign(&[("restart", 0, Offset::Beginning)]).unwrap();
+    assert_eq!(read(&consumer, 5).len(), 5);
+
+    drop(std::mem::replace(&mut world.cluster, EmbeddedCluster::start(ClusterOptions::default()).unwrap()));
+    world.cluster = start();
+    world.produce("restart", 1, 100, 8);
+    let expected: Vec<_> = (0..8).map(|offset| (0, offset, 100 + offset as u64)).collect();
+    assert_eq!(read(&consumer, 8), expected, "no record of the new cluster is skipped");
+    consumer.close(SECONDS).unwrap();
 }

@@ -1,12 +1,16 @@
-//! A client can be dropped at any moment of its start: its threads end.
+//! Dropping clients: threads end, and queued records are delivered or reported.
 
-use std::{sync::mpsc, thread, time::Duration};
+use std::{
+    sync::{Arc, Mutex, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
 
-use ottla::{Config, Producer, Record};
+use ottla::{Config, ErrorKind, Producer, Record};
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
 #[test]
-fn a_producer_may_be_dropped_at_any_moment_of_its_start() {
+fn producer_can_be_dropped_at_any_time_of_its_start() {
     let cluster = EmbeddedCluster::start(ClusterOptions::default()).unwrap();
     let servers = cluster.bootstrap_servers();
     let (done, dropped) = mpsc::channel();
@@ -28,4 +32,126 @@ fn a_producer_may_be_dropped_at_any_moment_of_its_start() {
             "the producer of round {round} hangs"
         );
     }
+}
+
+#[test]
+fn refused_record_can_be_sent_again_and_drop_reports_what_is_queued() {
+    let mut config = ottla::Config::new();
+    config.set("bootstrap.servers", "127.0.0.1:1").unwrap();
+    config.set("queue.buffering.max.messages", "1").unwrap();
+    config.set("drop.timeout.ms", "0").unwrap();
+    let (sender, reports) = std::sync::mpsc::channel();
+    let producer = ottla::Producer::builder(&config)
+        .on_delivery(move |batch| {
+            for report in batch.iter() {
+                let _ = sender.send((report.opaque, report.error.map(|error| error.kind())));
+            }
+        })
+        .build()
+        .unwrap();
+    let topic = producer.topic("t");
+    topic.send(ottla::Record::new().value("first").opaque(1)).unwrap();
+    let record = ottla::Record::new().value("second").header("h", "v").opaque(2);
+    let refused = topic.try_send(record).unwrap_err();
+    assert_eq!(refused.error, ottla::SendError::QueueFull);
+    producer.purge(ottla::Purge::ALL);
+    let wait = std::time::Duration::from_secs(60);
+    assert_eq!(reports.recv_timeout(wait), Ok((1, Some(ottla::ErrorKind::PurgedFromQueue))));
+    producer.flush(wait).unwrap();
+    topic.try_send(refused.record).unwrap();
+    drop((topic, producer));
+    assert_eq!(reports.recv_timeout(wait), Ok((2, Some(ottla::ErrorKind::Closed))));
+}
+
+/// Starts a producer whose broker does not exist, with one record in the queue.
+fn producer_with_a_record_that_cannot_be_sent(timeout_ms: &str) -> (Producer, mpsc::Receiver<ErrorKind>) {
+    let mut config = Config::new();
+    config.set("bootstrap.servers", "127.0.0.1:1").unwrap();
+    config.set("drop.timeout.ms", timeout_ms).unwrap();
+    let (sender, reports) = mpsc::channel();
+    let producer = Producer::builder(&config)
+        .on_delivery(move |batch| {
+            for error in batch.iter().filter_map(|report| report.error) {
+                let _ = sender.send(error.kind());
+            }
+        })
+        .build()
+        .unwrap();
+    producer.send("t", Record::new().value("v")).unwrap();
+    (producer, reports)
+}
+
+#[test]
+fn drop_delivers_what_is_queued() {
+    let cluster = EmbeddedCluster::start(ClusterOptions::default()).unwrap();
+    let mut config = Config::new();
+    config.set("bootstrap.servers", &cluster.bootstrap_servers()).unwrap();
+    config.set("linger.ms", "60000").unwrap();
+    config.set("drop.timeout.ms", "60000").unwrap();
+    let (sender, reports) = mpsc::channel();
+    let producer = Producer::builder(&config)
+        .on_delivery(move |batch| {
+            for report in batch.iter() {
+                let _ = sender.send(report.error.map(|error| error.kind()));
+            }
+        })
+        .build()
+        .unwrap();
+    let topic = producer.topic("dropped");
+    for _ in 0..100 {
+        topic.send(Record::new().value("v")).unwrap();
+    }
+    drop(producer);
+    assert!(reports.try_recv().is_err(), "the topic keeps the producer");
+    drop(topic);
+    assert_eq!(reports.try_iter().collect::<Vec<_>>(), vec![None; 100]);
+}
+
+#[test]
+fn drop_waits_for_its_timeout_and_reports_the_rest() {
+    let (producer, reports) = producer_with_a_record_that_cannot_be_sent("300");
+    let start = Instant::now();
+    drop(producer);
+    assert!(start.elapsed() >= Duration::from_millis(300), "{:?}", start.elapsed());
+    assert_eq!(reports.recv_timeout(Duration::from_secs(60)), Ok(ErrorKind::Closed));
+}
+
+#[test]
+fn drop_does_not_wait_during_a_panic() {
+    let (producer, reports) = producer_with_a_record_that_cannot_be_sent("900000");
+    let panicked = thread::spawn(move || {
+        let _producer = producer;
+        panic!("the application's own");
+    });
+    assert_eq!(reports.recv_timeout(Duration::from_secs(60)), Ok(ErrorKind::Closed));
+    assert!(panicked.join().is_err());
+}
+
+#[test]
+fn drop_does_not_wait_in_a_callback() {
+    let mut config = Config::new();
+    config.set("bootstrap.servers", "127.0.0.1:1").unwrap();
+    config.set("drop.timeout.ms", "900000").unwrap();
+    let kept: Arc<Mutex<Option<Producer>>> = Arc::default();
+    let (sender, dropped) = mpsc::channel();
+    // The callback must drop the last handle, so it waits until this thread has dropped its own.
+    let (is_alone, alone) = mpsc::channel::<()>();
+    let alone = Mutex::new(alone);
+    let in_callback = Arc::clone(&kept);
+    let producer = Producer::builder(&config)
+        .on_delivery(move |_| {
+            let _ = alone.lock().unwrap().recv();
+            drop(in_callback.lock().unwrap().take());
+            let _ = sender.send(());
+        })
+        .build()
+        .unwrap();
+    producer.send("t", Record::new().value("purged")).unwrap();
+    let handle = producer.clone();
+    *kept.lock().unwrap() = Some(producer);
+    handle.purge(ottla::Purge::ALL);
+    handle.send("t", Record::new().value("left")).unwrap();
+    drop(handle);
+    is_alone.send(()).unwrap();
+    assert_eq!(dropped.recv_timeout(Duration::from_secs(60)), Ok(()));
 }

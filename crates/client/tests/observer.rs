@@ -1,4 +1,4 @@
-//! What an observer is shown of a client's connections.
+//! The calls of an observer of a client's connections.
 
 use std::{
     sync::{Arc, Mutex},
@@ -10,14 +10,14 @@ use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster, Fault, FaultAction}
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Writes down what it is shown.
+/// Records the calls.
 #[derive(Debug, Default)]
 struct Diary {
     sent: Mutex<Vec<(String, Exchange)>>,
     received: Mutex<Vec<(String, Exchange, Duration)>>,
     lost: Mutex<Vec<(Exchange, ErrorKind)>>,
     states: Mutex<Vec<(String, &'static str)>>,
-    /// Threads that serve the client, and how many began to.
+    /// The threads that serve the client, and the number of those that started.
     threads: Mutex<(Vec<String>, usize)>,
 }
 
@@ -61,38 +61,38 @@ fn start() -> (EmbeddedCluster, Config, Arc<Diary>) {
 }
 
 #[test]
-fn every_request_is_shown_when_it_is_written_and_again_with_its_answer() {
+fn observer_sees_each_request_and_its_response() {
     let (_cluster, config, diary) = start();
     let producer = Producer::builder(&config).observer(Arc::clone(&diary) as _).build().unwrap();
     let value = vec![b'v'; 5000];
     producer.topic("t").send_tracked(Record::new().value(&value)).unwrap().wait(SOON).unwrap();
     producer.close(SOON).unwrap();
     let (sent, received) = (diary.sent.lock().unwrap(), diary.received.lock().unwrap());
-    for (peer, answer, round_trip) in &*received {
+    for (peer, response, round_trip) in &*received {
         // A bootstrap server's node may have become known in between.
         let host = peer.rsplit_once('/').unwrap().0;
         let mut asked = sent.iter().filter(|(to, request)| {
             to.starts_with(host)
                 && (request.api, request.version, request.correlation_id)
-                    == (answer.api, answer.version, answer.correlation_id)
+                    == (response.api, response.version, response.correlation_id)
         });
-        assert!(asked.next().is_some(), "{answer:?} was never asked for");
-        assert!(answer.size > 8 && *round_trip < SOON, "{answer:?}, {round_trip:?}");
+        assert!(asked.next().is_some(), "{response:?} has no request");
+        assert!(response.size > 8 && *round_trip < SOON, "{response:?}, {round_trip:?}");
     }
     let produced: Vec<_> = sent.iter().filter(|(_, request)| request.api == ApiKey::Produce).collect();
     assert_eq!(produced.len(), 1);
     assert!((5000..6000).contains(&produced[0].1.size), "{produced:?}");
-    assert_eq!(received.iter().filter(|(_, answer, _)| answer.api == ApiKey::Produce).count(), 1);
+    assert_eq!(received.iter().filter(|(_, response, _)| response.api == ApiKey::Produce).count(), 1);
     for api in [ApiKey::ApiVersions, ApiKey::Metadata, ApiKey::InitProducerId] {
         assert!(sent.iter().any(|(_, request)| request.api == api), "{api:?}");
     }
 }
 
 #[test]
-fn a_request_whose_answer_never_comes_is_shown_as_lost_with_the_reason_and_each_request_is_over_once() {
+fn observer_sees_a_lost_response_once_with_the_reason() {
     for (action, expected) in [
-        (FaultAction::NeverAnswer, ErrorKind::RequestTimedOut),
-        (FaultAction::LoseAnswer, ErrorKind::Disconnected),
+        (FaultAction::NeverRespond, ErrorKind::RequestTimedOut),
+        (FaultAction::LoseResponse, ErrorKind::Disconnected),
     ] {
         let (cluster, mut config, diary) = start();
         config.set("socket.timeout.ms", "500").unwrap();
@@ -111,7 +111,7 @@ fn a_request_whose_answer_never_comes_is_shown_as_lost_with_the_reason_and_each_
 }
 
 #[test]
-fn the_states_of_a_connection_are_shown_in_order_down_to_its_end() {
+fn observer_sees_the_states_of_a_connection_in_order() {
     let (cluster, config, diary) = start();
     let consumer = Consumer::builder(&config).observer(Arc::clone(&diary) as _).build().unwrap();
     cluster.control(|control| control.create_topic("t", 1, 1)).unwrap();
@@ -129,7 +129,7 @@ fn the_states_of_a_connection_are_shown_in_order_down_to_its_end() {
 }
 
 #[test]
-fn a_thread_that_began_to_serve_a_client_has_ceased_to_when_the_client_is_closed() {
+fn observer_sees_each_thread_end_when_the_client_is_closed() {
     let (_cluster, config, diary) = start();
     let producer = Producer::builder(&config).observer(Arc::clone(&diary) as _).build().unwrap();
     producer.topic("t").send_tracked(Record::new().value("v")).unwrap().wait(SOON).unwrap();

@@ -1,16 +1,16 @@
-//! Brokers from before 0.11, which take and send message sets, emulated by the embedded broker over TCP.
+//! Brokers before 0.11, whose records are message sets, emulated by the embedded broker over TCP.
 
 use std::time::{Duration, Instant};
 
 use ottla::{Config, Consumer, ErrorKind, Offset, Producer, Record};
 use ottla_embedded_broker::{BrokerRelease, ClusterOptions, EmbeddedCluster};
 
-/// A codec, and the timestamp, key and value of each record that came back.
+/// A codec, and the timestamp, key and value of each consumed record.
 type Set = (String, Vec<(i64, Vec<u8>, Vec<u8>)>);
 
 const SECONDS: Duration = Duration::from_secs(20);
 
-/// Sends records to such brokers, and answers what comes back in each codec.
+/// Sends records to such brokers in each codec, and returns the consumed records.
 fn round_trip(release: BrokerRelease, name: &str, codecs: &[&str]) -> Vec<Set> {
     let cluster =
         EmbeddedCluster::start(ClusterOptions::default().emulate(release)).expect("a local port is free");
@@ -64,7 +64,7 @@ fn brokers_of_0_10_keep_timestamps() {
 }
 
 #[test]
-fn brokers_of_0_9_tell_no_versions_and_are_served_by_the_fallback() {
+fn brokers_of_0_9_without_api_versions_are_served_by_the_fallback() {
     check_without_timestamps(round_trip(BrokerRelease::V0_9_0, "0.9.0", &["lz4"]));
 }
 
@@ -89,7 +89,7 @@ fn check_without_timestamps(sets: Vec<Set>) {
 }
 
 #[test]
-fn a_record_with_headers_is_refused_where_a_broker_cannot_keep_them_and_others_go_on() {
+fn record_with_headers_fails_alone_when_the_broker_has_no_headers() {
     let options = ClusterOptions::default().emulate(BrokerRelease::V0_10_0);
     let cluster = EmbeddedCluster::start(options).expect("a local port is free");
     cluster.control(|control| control.create_topic("t", 1, 1)).expect("the topic is new");
@@ -104,7 +104,7 @@ fn a_record_with_headers_is_refused_where_a_broker_cannot_keep_them_and_others_g
         .map(|number| {
             let value = number.to_string();
             let record = Record::new().value(&value);
-            topic.send_tracked(if number % 7 == 3 { record.header("h", None) } else { record }).unwrap()
+            topic.send_tracked(if number % 7 == 3 { record.null_header("h") } else { record }).unwrap()
         })
         .collect();
     let mut offset = 0;

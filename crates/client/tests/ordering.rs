@@ -1,4 +1,4 @@
-//! Topics whose records are sent in another order than the one in which they came.
+//! Topics that send records in another order than that of the calls.
 
 use std::time::Duration;
 
@@ -24,12 +24,12 @@ fn producer(cluster: &EmbeddedCluster, properties: &[(&str, &str)]) -> Producer 
     Producer::new(&config).unwrap()
 }
 
-/// Where the records `0..values` are written, behind a first one, that were sent one after the other while the partition was
-/// held back.
+/// Returns the offsets of the records `0..values`, in the order of the calls. The partition is paused while they are sent,
+/// after a first record.
 fn offsets(producer: &Producer, topic: &Topic, values: usize) -> Vec<Option<i64>> {
     topic.send_tracked(Record::new().value("0").partition(0)).unwrap().wait(SECONDS).unwrap();
     producer.pause(&[("t", 0)]);
-    // Who answers a question that came behind the pause has paused.
+    // The broker actor responds to this after it has paused the partition.
     producer.statistics().unwrap();
     let send = |number: usize| {
         let value = (number * 7 % values).to_string();
@@ -41,8 +41,8 @@ fn offsets(producer: &Producer, topic: &Topic, values: usize) -> Vec<Option<i64>
 }
 
 #[test]
-fn each_record_is_told_where_it_was_written_in_the_applications_order() {
-    // The order is made before records are numbered: idempotence does not mind.
+fn reports_have_the_right_offsets_in_the_applications_order() {
+    // Records are ordered before they get sequence numbers, so that idempotence works.
     for idempotence in ["true", "false"] {
         let cluster = cluster();
         let producer = producer(&cluster, &[("enable.idempotence", idempotence)]);
@@ -55,7 +55,7 @@ fn each_record_is_told_where_it_was_written_in_the_applications_order() {
 }
 
 #[test]
-fn with_lifo_the_last_record_is_written_first() {
+fn lifo_writes_the_last_record_first() {
     let cluster = cluster();
     let producer = producer(&cluster, &[("queuing.strategy", "lifo"), ("enable.idempotence", "false")]);
     let expected: Vec<_> = (0..30).map(|sent| Some(30 - sent)).collect();
@@ -63,7 +63,7 @@ fn with_lifo_the_last_record_is_written_first() {
 }
 
 #[test]
-fn an_order_that_panics_ends_its_producer_fails_each_record_and_leaves_others_alone() {
+fn panicking_queue_order_ends_its_producer_alone() {
     let cluster = cluster();
     let (broken, other) = (producer(&cluster, &[]), producer(&cluster, &[]));
     let order = QueueOrder::By(Box::new(|_, _| panic!("on purpose")));

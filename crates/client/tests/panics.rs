@@ -1,4 +1,4 @@
-//! A panic inside ends its client and no other, on whatever step of an I/O thread it comes.
+//! A panic at any step of an I/O thread ends its client, and no other.
 
 use std::{
     sync::{
@@ -11,7 +11,7 @@ use std::{
 
 use ottla::{Config, Consumer, ErrorKind, Event, Offset, PersistenceStatus, Producer, Record, SendError};
 use ottla_embedded_broker::{BrokerId, ClusterOptions, EmbeddedCluster, Fault, FaultAction};
-use ottla_net::injection::{Place, is_armed, panic_at};
+use ottla_net::injection::{InjectionPoint, is_armed, panic_at};
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 
 const SOON: Duration = Duration::from_secs(20);
@@ -62,11 +62,11 @@ fn fatal_of(producer: &Producer) -> ottla::Error {
     found.unwrap()
 }
 
-/// Sends until the panic has come, and answers how many messages were taken.
-fn send_until_broken(producer: &Producer, client_id: &str, place: Place) -> usize {
+/// Sends until the panic, and returns the number of messages that were queued.
+fn send_until_broken(producer: &Producer, client_id: &str, place: InjectionPoint) -> usize {
     let (mut taken, mut rounds) = (0, 0);
     until("the panic comes", || {
-        // A topic that is new makes the cluster's owner ask about it.
+        // A new topic makes the cluster actor request its metadata.
         rounds += 1;
         producer.topic(&format!("asked-for-{rounds}"));
         for partition in 0..4 {
@@ -81,7 +81,7 @@ fn send_until_broken(producer: &Producer, client_id: &str, place: Place) -> usiz
     taken
 }
 
-fn check(place: Place, warm: bool, also: Option<Place>) {
+fn check(place: InjectionPoint, warm: bool, also: Option<InjectionPoint>) {
     let cluster = cluster();
     let (healthy, delivered, _) = counting(&config(&cluster, "healthy"));
     let client_id = format!("broken-{place:?}-{warm}-{}", also.is_some());
@@ -106,7 +106,7 @@ fn check(place: Place, warm: bool, also: Option<Place>) {
     let error = fatal_of(&producer);
     assert_eq!(error.kind(), ErrorKind::Bug);
     assert!(error.to_string().contains(&format!("injected at {place:?}")), "{error}");
-    // Each message has its report, as one that failed or one that was delivered before.
+    // Each message is reported: as failed, or as delivered before the panic.
     producer.flush(SOON).unwrap();
     assert_eq!(producer.in_queue(), 0);
     assert_eq!(good.load(Ordering::SeqCst) + bad.load(Ordering::SeqCst), taken, "{place:?} {warm} {also:?}");
@@ -114,7 +114,7 @@ fn check(place: Place, warm: bool, also: Option<Place>) {
         Err(SendError::Fatal(error)) => assert!(error.to_string().contains("injected"), "{error}"),
         other => panic!("{other:?}"),
     }
-    // Who asks something of it is told that nobody answers, and does not wait.
+    // Further calls fail at once.
     let start = Instant::now();
     let asked = producer.admin().describe_cluster(SOON);
     assert!(asked.is_err() && start.elapsed() < SOON / 2, "{asked:?}");
@@ -123,35 +123,35 @@ fn check(place: Place, warm: bool, also: Option<Place>) {
         healthy.send("panics", Record::new().value(b"value").partition(partition)).unwrap();
     }
     healthy.flush(SOON).unwrap();
-    assert_eq!(delivered.load(Ordering::SeqCst), 4, "the other client goes on");
+    assert_eq!(delivered.load(Ordering::SeqCst), 4, "the other client continues");
     let start = Instant::now();
     let _ = producer.close(Duration::from_millis(500));
     assert!(start.elapsed() < SOON / 2, "closing ends");
 }
 
 #[test]
-fn a_panic_at_any_step_from_the_start_ends_its_client_and_no_other() {
-    for place in Place::ALL {
+fn panic_at_any_step_of_the_start_ends_its_client_alone() {
+    for place in InjectionPoint::ALL {
         check(place, false, None);
     }
 }
 
 #[test]
-fn a_panic_at_any_step_of_a_client_that_was_at_work_ends_its_client_and_no_other() {
-    for place in Place::ALL.into_iter().filter(|place| *place != Place::BrokerStart) {
+fn panic_at_any_step_of_a_running_client_ends_it_alone() {
+    for place in InjectionPoint::ALL.into_iter().filter(|place| *place != InjectionPoint::BrokerStart) {
         check(place, true, None);
     }
 }
 
 #[test]
-fn a_second_panic_while_the_first_is_cleared_away_changes_nothing_for_others() {
-    for place in [Place::ClusterMail, Place::Socket, Place::Output] {
-        check(place, true, Some(Place::Abandon));
+fn second_panic_during_cleanup_ends_its_client_alone() {
+    for place in [InjectionPoint::ClusterMessage, InjectionPoint::Socket, InjectionPoint::Output] {
+        check(place, true, Some(InjectionPoint::Abandon));
     }
 }
 
-/// A producer whose one message is refused until its partition moves to the other broker; there it panics.
-fn check_moving(place: Place) {
+/// Runs a producer whose only message is refused until its partition moves to the other broker, where it panics.
+fn check_moving(place: InjectionPoint) {
     let cluster = cluster();
     cluster.control(|control| {
         control.create_topic("moves", 1, 2).unwrap();
@@ -177,39 +177,38 @@ fn check_moving(place: Place) {
 }
 
 #[test]
-fn messages_that_wait_for_a_retry_are_reported_when_their_partition_is_given_back_in_the_moment_of_a_panic() {
-    check_moving(Place::Released);
+fn waiting_retries_are_reported_when_a_panic_hits_a_partition_given_back() {
+    check_moving(InjectionPoint::Released);
 }
 
 #[test]
-fn messages_that_wait_for_a_retry_are_reported_when_their_partition_is_adopted_in_the_moment_of_a_panic() {
-    check_moving(Place::Adopted);
+fn waiting_retries_are_reported_when_a_panic_hits_an_adopted_partition() {
+    check_moving(InjectionPoint::Adopted);
 }
 
 #[test]
-fn messages_in_flight_are_reported_as_possibly_written_when_their_broker_panics_again_while_it_is_cleared_away()
- {
+fn messages_in_flight_are_possibly_written_when_cleanup_panics() {
     let cluster = cluster();
     cluster.control(|control| {
-        control.inject(Fault::new(FaultAction::NeverAnswer).api(ApiKey::Produce));
+        control.inject(Fault::new(FaultAction::NeverRespond).api(ApiKey::Produce));
         control.record_requests();
     });
     let client_id = "in-flight";
     let statuses = Arc::<Mutex<Vec<PersistenceStatus>>>::default();
-    let told = Arc::clone(&statuses);
+    let reported = Arc::clone(&statuses);
     let producer = Producer::builder(&config(&cluster, client_id))
-        .on_delivery(move |batch| told.lock().unwrap().extend(batch.iter().map(|report| report.status)))
+        .on_delivery(move |batch| reported.lock().unwrap().extend(batch.iter().map(|report| report.status)))
         .build()
         .unwrap();
     producer.send("stays", Record::new().value(b"in flight").partition(0)).unwrap();
     until("the message is in flight", || {
         cluster.control(|control| control.requests().iter().any(|request| request.api == ApiKey::Produce))
     });
-    panic_at(client_id, Place::Abandon);
-    panic_at(client_id, Place::BrokerWake);
+    panic_at(client_id, InjectionPoint::Abandon);
+    panic_at(client_id, InjectionPoint::BrokerWake);
     until("the panics come", || {
         let _ = producer.send("stays", Record::new().value(b"wakes").partition(0));
-        [Place::BrokerWake, Place::Abandon].iter().all(|place| !is_armed(client_id, *place))
+        [InjectionPoint::BrokerWake, InjectionPoint::Abandon].iter().all(|place| !is_armed(client_id, *place))
     });
     producer.flush(SOON).unwrap();
     assert_eq!(producer.in_queue(), 0);
@@ -217,7 +216,7 @@ fn messages_in_flight_are_reported_as_possibly_written_when_their_broker_panics_
 }
 
 #[test]
-fn a_panic_while_a_hosts_name_is_resolved_ends_its_client_and_no_other() {
+fn panic_while_a_host_is_resolved_ends_its_client_alone() {
     let cluster = cluster();
     let by_name = cluster.bootstrap_servers().replace("127.0.0.1", "localhost");
     let named = |client_id: &str| {
@@ -227,7 +226,7 @@ fn a_panic_while_a_hosts_name_is_resolved_ends_its_client_and_no_other() {
         counting(&config)
     };
     let client_id = "resolves";
-    panic_at(client_id, Place::Resolve);
+    panic_at(client_id, InjectionPoint::Resolve);
     let (producer, good, bad) = named(client_id);
     let sent = producer.send("names", Record::new().value(b"waits for the topic"));
     let error = fatal_of(&producer);
@@ -240,14 +239,14 @@ fn a_panic_while_a_hosts_name_is_resolved_ends_its_client_and_no_other() {
     let (healthy, delivered, _) = named("resolves-too");
     healthy.send("names", Record::new().value(b"value")).unwrap();
     healthy.flush(SOON).unwrap();
-    assert_eq!(delivered.load(Ordering::SeqCst), 1, "the resolver goes on for others");
+    assert_eq!(delivered.load(Ordering::SeqCst), 1, "the resolver still serves other clients");
 }
 
 #[test]
-fn a_consumer_that_panics_waits_for_nothing_and_another_one_goes_on() {
+fn consumer_calls_end_when_it_panics_and_other_clients_continue() {
     let cluster = cluster();
     let producer = Producer::new(&config(&cluster, "writer")).unwrap();
-    for place in [Place::BrokerMail, Place::Socket, Place::ClusterWake] {
+    for place in [InjectionPoint::BrokerMessage, InjectionPoint::Socket, InjectionPoint::ClusterWake] {
         let client_id = format!("reader-{place:?}");
         let broken = Consumer::new(&config(&cluster, &client_id)).unwrap();
         let healthy = Consumer::new(&config(&cluster, "healthy-reader")).unwrap();
@@ -263,7 +262,7 @@ fn a_consumer_that_panics_waits_for_nothing_and_another_one_goes_on() {
             received
         };
         panic_at(&client_id, place);
-        if place == Place::ClusterWake {
+        if place == InjectionPoint::ClusterWake {
             broken.assign(&[("read", 1, Offset::End)]).unwrap();
         }
         until("the panic comes", || {

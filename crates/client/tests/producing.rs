@@ -15,16 +15,16 @@ use ottla_protocol::api::ApiKey;
 
 const SECONDS: Duration = Duration::from_secs(20);
 
-/// A broker that is given two batches of a partition in one request takes the last one and answers once: what was in the
-/// first one was reported as written, and was not; an idempotent producer was told that its sequence is broken.
+/// A broker that gets two batches of a partition in one request writes the last one and responds once. The first batch was
+/// reported as written and was lost; an idempotent producer got OUT_OF_ORDER_SEQUENCE_NUMBER.
 #[test]
-fn several_batches_of_a_partition_go_in_several_requests() {
+fn batches_of_one_partition_go_in_separate_requests() {
     for idempotence in ["true", "false"] {
         let options = ClusterOptions { brokers: 1, ..ClusterOptions::default() };
         let cluster = EmbeddedCluster::start(options).expect("a local port is free");
         cluster.control(|control| {
             control.create_topic("t", 3, 1).expect("the topic is new");
-            // Batches pile up while requests are under way.
+            // Batches pile up while requests are in flight.
             control.set_latency(BrokerId(1), Duration::from_millis(5));
         });
         let mut config = Config::new();
@@ -54,10 +54,10 @@ fn several_batches_of_a_partition_go_in_several_requests() {
     }
 }
 
-/// With one request refused and another one under way, a partition used to wait for that one's answer, too. On a busy
-/// broker that was most of the time that a change of leaders cost.
+/// A partition whose request was refused used to wait for the responses to its other requests in flight, too. With a busy
+/// broker that was most of the latency of a leader change.
 #[test]
-fn a_partition_moves_to_its_new_leader_without_waiting_for_further_answers_of_the_old_one() {
+fn partition_moves_to_its_new_leader_before_the_old_one_responds() {
     let cluster = EmbeddedCluster::start(ClusterOptions { brokers: 2, ..ClusterOptions::default() })
         .expect("a local port is free");
     let mut config = Config::new();
@@ -76,7 +76,7 @@ fn a_partition_moves_to_its_new_leader_without_waiting_for_further_answers_of_th
         control.inject(Fault::new(late).api(ApiKey::Produce).broker(old).skip(1));
     });
     let began = Instant::now();
-    let deliveries = ["refused soon", "answered late", "sent to the new leader"].map(|value| {
+    let deliveries = ["refused soon", "refused late", "sent to the new leader"].map(|value| {
         let delivery = topic.send_tracked(Record::new().value(value)).unwrap();
         thread::sleep(Duration::from_millis(20));
         delivery
@@ -86,10 +86,10 @@ fn a_partition_moves_to_its_new_leader_without_waiting_for_further_answers_of_th
     assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
 }
 
-/// A broker dies, and the cluster takes seconds to notice: all that time the client looks for a new leader, with a back-off
-/// that ends at a second. What is written then, if anybody is slow, is not the client's doing.
+/// A broker fails, and the cluster elects a new leader seconds later. Until then the client requests metadata with a backoff
+/// of at most a second, so that records are written within a second after the election.
 #[test]
-fn records_of_a_partition_that_was_long_without_a_leader_are_written_soon_after_it_has_one() {
+fn records_are_written_soon_after_a_leader_is_elected() {
     let options = ClusterOptions { brokers: 3, ..ClusterOptions::default() };
     let cluster = EmbeddedCluster::start(options).expect("a local port is free");
     cluster.control(|control| {
@@ -109,7 +109,7 @@ fn records_of_a_partition_that_was_long_without_a_leader_are_written_soon_after_
     let waiting: Vec<_> = (0..100)
         .map(|_| producer.topic("t").send_tracked(Record::new().value("meanwhile").partition(0)).unwrap())
         .collect();
-    // By then the back-off has come to its end.
+    // By then the backoff has reached its maximum.
     thread::sleep(Duration::from_secs(5));
     assert!(cluster.control(|control| control.move_leader("t", 0, Some(BrokerId(2)))));
     let elected = Instant::now();

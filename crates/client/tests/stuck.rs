@@ -1,5 +1,5 @@
-//! Functions of the application's that do not return: nobody waits for ever, and what their threads use is there when they
-//! do return. In a file of its own, because all clients of a process share the I/O threads.
+//! Functions of the application that do not return: calls end in time, and the memory of the blocked thread is freed once the
+//! function returns. In a process of its own, because all clients of a process share the I/O threads.
 
 use std::{
     io,
@@ -50,7 +50,7 @@ impl Stuck {
     }
 }
 
-/// A transport that is stuck in connecting, or in finding addresses.
+/// A transport that blocks in `connect`, or in `resolve`.
 #[derive(Debug, Default)]
 struct StuckTransport {
     connects: Stuck,
@@ -86,7 +86,7 @@ fn stuck_producer(cluster: &EmbeddedCluster, transport: &Arc<StuckTransport>) ->
     producer
 }
 
-/// All that the stuck thread used is given back.
+/// Waits until the blocked thread has freed its transport.
 fn wait_until_let_go(transport: &Arc<StuckTransport>) {
     let start = Instant::now();
     while Arc::strong_count(transport) > 1 {
@@ -102,12 +102,12 @@ fn works(cluster: &EmbeddedCluster) {
     producer.close(SOON).unwrap();
 }
 
-/// One test, because a stuck thread holds up the clients of the others.
+/// One test, because a blocked thread delays the clients of other tests.
 #[test]
-fn nobody_waits_for_ever_for_a_function_of_the_applications_that_does_not_return() {
+fn calls_end_in_time_when_a_callback_does_not_return() {
     let cluster = EmbeddedCluster::start(ClusterOptions::default()).unwrap();
 
-    // Closing gives up, with an error, and new clients work.
+    // `close` returns an error in time, and new clients work.
     let transport = Arc::<StuckTransport>::default();
     let producer = stuck_producer(&cluster, &transport);
     transport.connects.wait_until_inside();
@@ -118,11 +118,11 @@ fn nobody_waits_for_ever_for_a_function_of_the_applications_that_does_not_return
     works(&cluster);
     let start = Instant::now();
     drop(producer);
-    assert!(start.elapsed() < Duration::from_secs(5), "nobody waits twice: {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(5), "the second wait is short: {:?}", start.elapsed());
     transport.connects.release();
     wait_until_let_go(&transport);
 
-    // So does who drops the last client without closing it.
+    // Dropping the last client without closing it ends in time, too.
     let transport = Arc::<StuckTransport>::default();
     let producer = stuck_producer(&cluster, &transport);
     transport.connects.wait_until_inside();
@@ -133,7 +133,7 @@ fn nobody_waits_for_ever_for_a_function_of_the_applications_that_does_not_return
     transport.connects.release();
     wait_until_let_go(&transport);
 
-    // The resolver's thread holds nobody up: neither who closes, nor others, who share it as long as one of them lives.
+    // A blocked resolver delays neither `close` nor the other clients, which share its thread.
     let keeper = Producer::new(&config(&cluster)).unwrap();
     let transport = StuckTransport { resolves: Some(Stuck::default()), ..StuckTransport::default() };
     transport.connects.release();

@@ -1,4 +1,4 @@
-//! Sockets and addresses in the application's hands.
+//! A transport of the application: its sockets and its resolver.
 
 use std::{
     io,
@@ -15,20 +15,20 @@ use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Counts, and does what the system does or fails.
+/// Counts calls, and passes them to the system or fails.
 #[derive(Debug, Default)]
 struct Counting {
     opened: AtomicUsize,
     connected: AtomicUsize,
     closed: AtomicUsize,
     resolved: AtomicUsize,
-    /// Of each socket, whether it was for IPv4.
+    /// For each socket, whether it is for IPv4.
     families: Mutex<Vec<bool>>,
-    /// Says that it connects, and does not.
+    /// Whether `connect` succeeds without connecting.
     forgets_to_connect: bool,
-    /// Leaves sockets blocking.
+    /// Whether sockets stay blocking.
     makes_blocking: bool,
-    /// What resolving answers instead of addresses.
+    /// The error of `resolve`.
     refusal: Option<&'static str>,
 }
 
@@ -83,7 +83,7 @@ fn cluster() -> EmbeddedCluster {
     EmbeddedCluster::start(ClusterOptions { brokers: 1, ..ClusterOptions::default() }).unwrap()
 }
 
-/// What the client says when no broker can be reached.
+/// Returns the text of the error when no broker is reachable.
 fn complaint(producer: &Producer) -> String {
     producer.topic("t");
     let until = Instant::now() + SOON;
@@ -93,11 +93,11 @@ fn complaint(producer: &Producer) -> String {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    panic!("nothing was said");
+    panic!("no event");
 }
 
 #[test]
-fn every_socket_and_every_address_goes_through_the_applications_hands_and_every_socket_is_closed() {
+fn transport_opens_and_closes_every_socket_and_resolves_every_host() {
     let (cluster, transport) =
         (cluster(), Arc::new(Counting { makes_blocking: true, ..Counting::default() }));
     let producer = producer(&transport, "somewhere.example", &cluster);
@@ -105,13 +105,13 @@ fn every_socket_and_every_address_goes_through_the_applications_hands_and_every_
     assert_eq!(sent.offset, Some(0));
     producer.close(SOON).unwrap();
     let count = |counter: &AtomicUsize| counter.load(Ordering::SeqCst);
-    // The bootstrap server, and the node that it names.
+    // The bootstrap server, and the broker of its metadata.
     assert_eq!((count(&transport.opened), count(&transport.connected)), (2, 2));
     assert_eq!((count(&transport.closed), count(&transport.resolved)), (2, 2));
 }
 
 #[test]
-fn only_addresses_of_the_family_that_was_asked_for_are_connected_to() {
+fn client_connects_only_to_addresses_of_the_configured_family() {
     let (cluster, transport) = (cluster(), Arc::new(Counting::default()));
     let with = |host: &str, family: &str| {
         let servers = cluster.bootstrap_servers();
@@ -134,18 +134,18 @@ fn only_addresses_of_the_family_that_was_asked_for_are_connected_to() {
 }
 
 #[test]
-fn a_socket_that_nobody_connects_is_given_up_at_once_and_closed() {
+fn socket_is_closed_at_once_when_the_transport_does_not_connect_it() {
     let (cluster, transport) =
         (cluster(), Arc::new(Counting { forgets_to_connect: true, ..Counting::default() }));
     let producer = producer(&transport, "127.0.0.1", &cluster);
     let said = complaint(&producer);
-    assert!(said.contains("nobody connects the socket"), "{said}");
+    assert!(said.contains("the transport did not connect the socket"), "{said}");
     producer.close(Duration::ZERO).unwrap();
     assert_eq!(transport.opened.load(Ordering::SeqCst), transport.closed.load(Ordering::SeqCst));
 }
 
 #[test]
-fn what_a_resolver_of_the_applications_says_is_what_the_error_says() {
+fn error_has_the_text_of_the_applications_resolver() {
     let (cluster, transport) =
         (cluster(), Arc::new(Counting { refusal: Some("not today"), ..Counting::default() }));
     let producer = producer(&transport, "127.0.0.1", &cluster);

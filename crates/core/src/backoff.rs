@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::rng::Rng;
 
-/// Exponential back-off with jitter of 20 % (KIP-580): the first wait is `initial`, each further one twice as long, up
-/// to `max`.
+/// Exponential backoff with 20 % jitter (KIP-580): the first wait is `initial`, each further one twice as long, up to
+/// `max`.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     initial: Duration,
@@ -14,24 +14,24 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// A back-off that has not failed yet.
+    /// Creates a backoff that counts no failure yet.
     pub const fn new(initial: Duration, max: Duration) -> Self {
         Self { initial, max, failures: 0 }
     }
 
-    /// Counts a failure and answers how long to wait before the next attempt.
+    /// Counts a failure and returns the time to wait before the next attempt.
     pub fn next(&mut self, rng: &mut Rng) -> Duration {
         let wait = self.initial.saturating_mul(1 << self.failures.min(20)).min(self.max.max(self.initial));
         self.failures = self.failures.saturating_add(1);
         rng.jitter(wait, 20)
     }
 
-    /// An attempt succeeded: start again from `initial`.
+    /// Resets the backoff after a successful attempt: the next wait is `initial` again.
     pub fn reset(&mut self) {
         self.failures = 0;
     }
 
-    /// Failures since the last success.
+    /// Returns the number of failures since the last success.
     pub const fn failures(&self) -> u32 {
         self.failures
     }

@@ -1,4 +1,4 @@
-//! One answer, handed from a machine to whoever waits for it: a future, or a thread.
+//! A one-shot channel that hands one result from a machine to a waiting future or thread.
 
 use std::{
     fmt,
@@ -10,32 +10,32 @@ use std::{
 
 use crate::sync::Mutex;
 
-/// The answering end. Dropping it without an answer wakes the waiter, who then gets `None`.
+/// The sending end. Dropping it without a result wakes the receiver, which then gets `None`.
 pub struct Completion<T> {
     slot: Arc<Mutex<Slot<T>>>,
 }
 
-/// The waiting end: a future that resolves to the answer, or to `None` if none will come.
+/// The receiving end: a future that resolves to the result, or to `None` if the sending end was dropped.
 pub struct Waiting<T> {
     slot: Arc<Mutex<Slot<T>>>,
 }
 
 struct Slot<T> {
-    answer: Option<T>,
+    result: Option<T>,
     over: bool,
     waker: Option<Waker>,
 }
 
-/// A completion and the future that waits for it.
+/// Creates a completion and the future that waits for it.
 pub fn completion<T>() -> (Completion<T>, Waiting<T>) {
-    let slot = Arc::new(Mutex::new(Slot { answer: None, over: false, waker: None }));
+    let slot = Arc::new(Mutex::new(Slot { result: None, over: false, waker: None }));
     (Completion { slot: Arc::clone(&slot) }, Waiting { slot })
 }
 
 impl<T> Completion<T> {
-    /// Gives the answer and wakes the waiter.
-    pub fn complete(self, answer: T) {
-        self.slot.lock().answer = Some(answer);
+    /// Delivers the result and wakes the receiver.
+    pub fn complete(self, result: T) {
+        self.slot.lock().result = Some(result);
     }
 }
 
@@ -53,9 +53,9 @@ impl<T> Drop for Completion<T> {
 }
 
 impl<T> Waiting<T> {
-    /// The answer, if it is there already.
+    /// Takes the result without waiting; `None` if it has not arrived.
     pub fn try_take(&self) -> Option<T> {
-        self.slot.lock().answer.take()
+        self.slot.lock().result.take()
     }
 }
 
@@ -64,8 +64,8 @@ impl<T> Future for Waiting<T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
         let mut slot = self.slot.lock();
-        if let Some(answer) = slot.answer.take() {
-            return Poll::Ready(Some(answer));
+        if let Some(result) = slot.result.take() {
+            return Poll::Ready(Some(result));
         }
         if slot.over {
             return Poll::Ready(None);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_reaches_the_waiter_once() {
+    fn result_reaches_the_waiter_once() {
         let (completion, mut waiting) = completion();
         assert_eq!(poll(&mut waiting), Poll::Pending);
         completion.complete(5);

@@ -1,21 +1,21 @@
-//! What can go wrong, named by who is at fault.
+//! The errors of the client, grouped by the party at fault.
 
 use std::{fmt, time::Duration};
 
 use ottla_protocol::error_code::ErrorCode;
 
-/// An error with its culprit, what was tried, and where.
+/// An error: its kind, what was tried, and where it happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
     context: Box<ErrorContext>,
 }
 
-/// What went wrong. The variants' grouping is [`ErrorKind::culprit`].
+/// The kind of an error. [`ErrorKind::culprit`] groups the variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A broker answered with this error code.
+    /// A broker responded with this error code.
     Broker(ErrorCode),
     /// A host name could not be resolved.
     Resolve,
@@ -23,19 +23,21 @@ pub enum ErrorKind {
     Connect,
     /// A connection was lost.
     Disconnected,
-    /// A broker did not answer a request in time.
+    /// The TLS handshake failed, or the TLS connection broke: a certificate is refused, or the peers share no protocol.
+    Tls,
+    /// A broker did not respond to a request in time.
     RequestTimedOut,
     /// No broker could be reached.
     AllBrokersDown,
-    /// The peer does not speak Kafka, or not as this client does: TLS or HTTP on a plain port, garbage.
+    /// The peer does not speak Kafka, or not as this client does: for example TLS or HTTP on a plaintext port.
     NotKafka,
-    /// The peer's answer can't be decoded or breaks the protocol.
+    /// The peer's response can't be decoded or violates the protocol.
     BadResponse,
-    /// A fetched batch is damaged: wrong checksum, lying lengths.
+    /// A fetched batch is corrupt: its checksum or its lengths are wrong.
     BadBatch,
-    /// The broker offers no version of an API that this client can use.
+    /// The broker supports no version of an API that this client can use.
     UnsupportedVersion,
-    /// A message waited in the queue longer than `message.timeout.ms`: it was certainly not written.
+    /// A message waited in the queue longer than `message.timeout.ms`. It was not written.
     MessageTimedOutInQueue,
     /// A message was sent and not acknowledged within `message.timeout.ms`: it may have been written.
     MessageTimedOutInFlight,
@@ -47,13 +49,13 @@ pub enum ErrorKind {
     QueueFull,
     /// A message is larger than `message.max.bytes`.
     MessageTooLarge,
-    /// A message failed for good, which leaves a gap, and `enable.gapless.guarantee` is set.
+    /// A message failed permanently, which leaves a gap in the sequence, and `enable.gapless.guarantee` is set.
     Gapless,
     /// The topic does not exist and was not created.
     UnknownTopic,
     /// The topic has no such partition.
     UnknownPartition,
-    /// An argument or a property makes no sense.
+    /// An argument or a property is invalid.
     InvalidArgument,
     /// The call is not allowed in this state.
     State,
@@ -61,22 +63,29 @@ pub enum ErrorKind {
     Closed,
     /// An offset is out of range and `auto.offset.reset` is `error`.
     OffsetReset,
-    /// The partition's log was cut off behind what was read, and `auto.offset.reset` is `error`.
+    /// The partition's log was truncated below the consumer's position, and `auto.offset.reset` is `error`.
     LogTruncated,
-    /// The topic was deleted and made anew under its old name.
+    /// The topic was deleted and recreated under its old name.
     TopicRecreated,
-    /// The call's own deadline passed.
+    /// The record is valid, but the broker rejected other records of its batch (KIP-467).
+    InvalidDifferentRecord,
+    /// The deadline of the call passed.
     TimedOut,
-    /// The client contradicts itself. Please report it.
+    /// The application did not poll within `max.poll.interval.ms`, and the consumer left its group.
+    MaxPollExceeded,
+    /// An assignor of the application panicked, or returned an assignment that breaks the rules.
+    AssignorFailed,
+    /// An internal invariant of the client is violated. Please report it.
     Bug,
 }
 
-/// Who is at fault.
+/// The party at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Culprit {
-    /// The broker said so.
+    /// The broker reported the error.
     Broker,
-    /// The network, or what listens at the other end.
+    /// The network, or the server at the other end.
     Network,
     /// The application or its configuration.
     Application,
@@ -86,6 +95,7 @@ pub enum Culprit {
 
 /// Where an error happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ErrorContext {
     /// The peer, as `host:port` or `host:port/node`.
     pub peer: Option<String>,
@@ -95,9 +105,9 @@ pub struct ErrorContext {
     pub topic: Option<String>,
     /// The partition concerned.
     pub partition: Option<i32>,
-    /// What was tried, or what the peer said, in words.
+    /// The attempted operation, or the peer's message.
     pub detail: String,
-    /// When it will be tried again by itself.
+    /// The time until the client retries by itself.
     pub next_attempt: Option<Duration>,
 }
 
@@ -105,45 +115,47 @@ pub struct ErrorContext {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of this kind; say more with the `with_*` methods.
+    /// Creates an error of this kind; the `with_*` methods add details.
     pub fn new(kind: ErrorKind, detail: impl Into<String>) -> Self {
         Self { kind, context: Box::new(ErrorContext { detail: detail.into(), ..ErrorContext::default() }) }
     }
 
-    /// A broker's error code.
+    /// Creates an error from a broker's error code and message.
     pub fn broker(code: ErrorCode, message: Option<&str>) -> Self {
         Self::new(ErrorKind::Broker(code), message.unwrap_or_default())
     }
 
-    /// The error without the time of the next attempt: the same each time that it fails in the same way.
+    /// Returns the error without the time of the next attempt, so that repeated failures of the same kind compare
+    /// equal.
     #[must_use]
     pub fn without_next_attempt(mut self) -> Self {
         self.context.next_attempt = None;
         self
     }
 
-    /// What went wrong.
+    /// Returns the kind of the error.
     pub const fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// Who is at fault.
+    /// Returns the party at fault.
     pub const fn culprit(&self) -> Culprit {
         self.kind.culprit()
     }
 
-    /// Where it happened.
+    /// Returns where the error happened.
     pub fn context(&self) -> &ErrorContext {
         &self.context
     }
 
-    /// True if the same attempt may succeed later.
+    /// Returns true if the same attempt may succeed later.
     pub fn is_retriable(&self) -> bool {
         match self.kind {
             ErrorKind::Broker(code) => code.is_retriable(),
             ErrorKind::Resolve
             | ErrorKind::Connect
             | ErrorKind::Disconnected
+            | ErrorKind::Tls
             | ErrorKind::RequestTimedOut
             | ErrorKind::AllBrokersDown
             | ErrorKind::QueueFull
@@ -152,42 +164,49 @@ impl Error {
         }
     }
 
-    /// The same of another kind.
+    /// Changes the kind and keeps the context.
     #[must_use]
     pub fn with_kind(mut self, kind: ErrorKind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// The sentence as the cause of another error, which has the partition and what happens next itself.
+    /// Formats this error as the cause of another one that already names the partition and the next step.
     pub(crate) fn as_cause(&self) -> String {
         let mut cause = self.clone();
         (cause.context.topic, cause.context.partition, cause.context.next_attempt) = (None, None, None);
         format!("last cause: {cause}")
     }
 
-    /// Names the peer.
+    /// Replaces the detail: what was tried, or what the peer reported.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.context.detail = detail.into();
+        self
+    }
+
+    /// Adds the peer.
     #[must_use]
     pub fn with_peer(mut self, peer: impl Into<String>) -> Self {
         self.context.peer = Some(peer.into());
         self
     }
 
-    /// Names the API.
+    /// Adds the API.
     #[must_use]
     pub fn with_api(mut self, api: &'static str) -> Self {
         self.context.api = Some(api);
         self
     }
 
-    /// Names the topic.
+    /// Adds the topic.
     #[must_use]
     pub fn with_topic(mut self, topic: impl Into<String>) -> Self {
         self.context.topic = Some(topic.into());
         self
     }
 
-    /// Names the topic and the partition.
+    /// Adds the topic and the partition.
     #[must_use]
     pub fn with_partition(mut self, topic: impl Into<String>, partition: i32) -> Self {
         self.context.topic = Some(topic.into());
@@ -195,7 +214,7 @@ impl Error {
         self
     }
 
-    /// Says when it will be tried again.
+    /// Adds the time until the next attempt.
     #[must_use]
     pub fn with_next_attempt(mut self, after: Duration) -> Self {
         self.context.next_attempt = Some(after);
@@ -204,17 +223,19 @@ impl Error {
 }
 
 impl ErrorKind {
-    /// Who is at fault.
+    /// Returns the party at fault.
     pub const fn culprit(self) -> Culprit {
         match self {
             Self::Broker(_)
             | Self::UnsupportedVersion
             | Self::UnknownTopic
             | Self::LogTruncated
-            | Self::TopicRecreated => Culprit::Broker,
+            | Self::TopicRecreated
+            | Self::InvalidDifferentRecord => Culprit::Broker,
             Self::Resolve
             | Self::Connect
             | Self::Disconnected
+            | Self::Tls
             | Self::RequestTimedOut
             | Self::AllBrokersDown
             | Self::NotKafka
@@ -232,6 +253,8 @@ impl ErrorKind {
             | Self::State
             | Self::Gapless
             | Self::Closed
+            | Self::MaxPollExceeded
+            | Self::AssignorFailed
             | Self::OffsetReset => Culprit::Application,
             Self::Bug => Culprit::Ottla,
         }
@@ -242,17 +265,18 @@ impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::Broker(code) => {
-                return write!(f, "broker answered {}: {}", code.name(), code.description());
+                return write!(f, "broker returned {}: {}", code.name(), code.description());
             }
             Self::Resolve => "host name not resolved",
             Self::Connect => "connection failed",
             Self::Disconnected => "connection lost",
-            Self::RequestTimedOut => "broker did not answer in time",
+            Self::Tls => "TLS failed",
+            Self::RequestTimedOut => "broker did not respond in time",
             Self::AllBrokersDown => "no broker could be reached; check bootstrap.servers and the network",
             Self::NotKafka => {
                 "the peer does not speak Kafka's protocol; check host, port and security.protocol"
             }
-            Self::BadResponse => "the peer's answer breaks Kafka's protocol",
+            Self::BadResponse => "the peer's response violates Kafka's protocol",
             Self::BadBatch => "a fetched batch is damaged",
             Self::UnsupportedVersion => "the broker offers no usable version of this API",
             Self::MessageTimedOutInQueue => {
@@ -276,8 +300,13 @@ impl fmt::Display for ErrorKind {
             Self::Closed => "the client is closed",
             Self::OffsetReset => "no valid offset and auto.offset.reset is error",
             Self::LogTruncated => "the partition's log was cut off behind what was read of it",
-            Self::TopicRecreated => "the topic was deleted and made anew under its old name",
+            Self::TopicRecreated => "the topic was deleted and recreated with the same name",
+            Self::InvalidDifferentRecord => {
+                "not written because the broker refused another record of the same batch; send it again"
+            }
             Self::TimedOut => "timed out",
+            Self::MaxPollExceeded => "the application did not poll within max.poll.interval.ms",
+            Self::AssignorFailed => "the application's assignor failed",
             Self::Bug => "a bug in this library; please report it",
         };
         f.write_str(text)

@@ -1,6 +1,8 @@
-//! What a client tells the application besides answers and records: errors that belong to no call.
+//! Events: errors and other notifications that belong to no call of the application.
 
-use std::{collections::VecDeque, task::Waker};
+use std::{collections::VecDeque, fmt, sync::OnceLock, task::Waker, time::Duration};
+
+use ottla_protocol::vocabulary::NodeId;
 
 use crate::{
     cluster::metadata::RecreatedTopic,
@@ -11,44 +13,156 @@ use crate::{
     },
 };
 
-/// Something that the application may want to know.
+/// A notification for the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A connection failed, or a broker misbehaves. The client goes on by itself.
+    /// A connection failed, or a broker violates the protocol. The client recovers by itself.
     Error(Error),
-    /// The producer can't go on; every further `send` answers this error.
+    /// A fatal producer error; every further `send` returns it.
     Fatal(Error),
-    /// No broker can be reached at the moment. The client goes on trying.
+    /// No broker can be reached at the moment. The client keeps trying.
     AllBrokersDown(Error),
-    /// A topic was deleted and made anew under its old name. Offsets and sequence numbers of the old one mean nothing.
+    /// A topic was deleted and recreated under its old name. Offsets and sequence numbers of the old topic are invalid.
     TopicRecreated(RecreatedTopic),
-    /// A broker asked the client to hold back, or no longer does.
+    /// A broker throttles the client, or stops throttling it.
     Throttled(Throttle),
+    /// The application has not polled for most of `max.poll.interval.ms`: after the rest of it the consumer leaves its group.
+    PollOverdue(PollOverdue),
+    /// A broker reported a cluster ID that differs from the known one. The client adopts the new ID.
+    ClusterChanged(ClusterChange),
+    /// Files of certificates or keys have changed, or the client's certificate expires soon.
+    Credentials(CredentialsEvent),
 }
 
-/// How long a broker asked the client to hold back.
+/// News of a client's certificates and keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CredentialsEvent {
+    /// The files have changed and were read; new connections use them.
+    Reloaded,
+    /// The files have changed and can't be used, for this reason; new connections use what was read before.
+    Refused(Error),
+    /// The client's certificate expires soon, or has expired.
+    Expiring {
+        /// The certificate in words.
+        certificate: String,
+        /// At most this many days are left: 30, 7 or 1.
+        days: i64,
+        /// The end of its validity in UTC.
+        at: String,
+    },
+}
+
+impl fmt::Display for CredentialsEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reloaded => f.write_str("certificates and keys have changed; new connections use them"),
+            Self::Refused(error) => write!(
+                f,
+                "certificates and keys have changed and can't be used, so that new connections use the old ones: {error}"
+            ),
+            Self::Expiring { certificate, days, at } => write!(
+                f,
+                "the client's certificate {certificate} expires at {at}, which is within {days} days: renew it"
+            ),
+        }
+    }
+}
+
+/// A change of the cluster ID: `bootstrap.servers` or the advertised listeners mix clusters, or another cluster took
+/// over an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClusterChange {
+    /// The reporting broker's host and port.
+    pub broker: String,
+    /// The cluster ID that brokers reported before.
+    pub known: String,
+    /// The cluster ID that this broker reports.
+    pub reported: String,
+}
+
+impl fmt::Display for ClusterChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { broker, known, reported } = self;
+        write!(
+            f,
+            "{broker}: the broker belongs to cluster \"{reported}\", but earlier responses came from cluster \"{known}\"; \
+             connect a client to the brokers of one cluster only (check bootstrap.servers and advertised.listeners)"
+        )
+    }
+}
+
+/// The application has not polled for most of `max.poll.interval.ms`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PollOverdue {
+    /// The time since the last poll.
+    pub since: Duration,
+    /// `max.poll.interval.ms`: the consumer leaves its group this long after the last poll.
+    pub limit: Duration,
+}
+
+impl PollOverdue {
+    /// Creates the warning.
+    pub const fn new(since: Duration, limit: Duration) -> Self {
+        Self { since, limit }
+    }
+
+    /// Returns the time that is left for a poll.
+    pub const fn time_left(&self) -> Duration {
+        self.limit.saturating_sub(self.since)
+    }
+}
+
+impl fmt::Display for PollOverdue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the application has not polled for {} ms; {} ms after its last poll (max.poll.interval.ms) the consumer leaves \
+             its group",
+            self.since.as_millis(),
+            self.limit.as_millis()
+        )
+    }
+}
+
+/// A change of a broker's throttle time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Throttle {
     /// The broker's host and port.
     pub broker: String,
-    /// Its id, if it has told.
+    /// The broker's node ID, if known.
     pub node_id: Option<i32>,
-    /// How long; zero when it is over.
+    /// The throttle time in milliseconds; zero when throttling ends.
     pub millis: u32,
 }
 
-/// Events on their way to the application. At most [`EventQueue::LIMIT`]: when nobody reads, the oldest are dropped.
-/// And what the cluster said last of itself and its controller, for those who don't want to ask.
-#[derive(Debug)]
+/// The queue of a client's events for the application. It holds at most [`EventQueue::LIMIT`] events and drops the
+/// oldest one beyond that. It also holds the cluster ID and the controller ID of the last metadata.
 pub struct EventQueue {
     state: Mutex<State>,
     controller_id: AtomicI32,
+    listener: OnceLock<Box<Listener>>,
 }
+
+/// A function that sees each event before it is queued, on the thread that reports it; it must not block.
+pub type Listener = dyn Fn(&Event) + Send + Sync;
 
 impl Default for EventQueue {
     fn default() -> Self {
-        Self { state: Mutex::default(), controller_id: AtomicI32::new(-1) }
+        Self { state: Mutex::default(), controller_id: AtomicI32::new(-1), listener: OnceLock::new() }
+    }
+}
+
+impl fmt::Debug for EventQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventQueue")
+            .field("len", &self.len())
+            .field("controller_id", &self.controller_id())
+            .finish_non_exhaustive()
     }
 }
 
@@ -60,11 +174,19 @@ struct State {
 }
 
 impl EventQueue {
-    /// How many events are kept.
+    /// The highest number of queued events.
     pub const LIMIT: usize = 1000;
+
+    /// Sets the function that sees each event, for logs. Later calls have no effect.
+    pub fn listen(&self, listener: Box<Listener>) {
+        let _ = self.listener.set(listener);
+    }
 
     /// Appends an event.
     pub fn push(&self, event: Event) {
+        if let Some(listener) = self.listener.get() {
+            listener(&event);
+        }
         let wakers = {
             let mut state = self.state.lock();
             if state.events.len() == Self::LIMIT {
@@ -81,22 +203,22 @@ impl EventQueue {
         self.state.lock().events.pop_front()
     }
 
-    /// The controller, as the last metadata named it; `None` while there was none.
+    /// Returns the controller's node ID according to the last metadata; `None` if it named no controller.
     pub fn controller_id(&self) -> Option<i32> {
-        Some(self.controller_id.load(Ordering::Relaxed)).filter(|id| *id >= 0)
+        NodeId::from_wire(self.controller_id.load(Ordering::Relaxed)).map(NodeId::get)
     }
 
-    /// Somebody was told who the controller is, or that it is not known: -1.
-    pub fn set_controller_id(&self, id: i32) {
-        self.controller_id.store(id, Ordering::Relaxed);
+    /// Stores the controller that the newest metadata names.
+    pub fn set_controller_id(&self, id: Option<NodeId>) {
+        self.controller_id.store(NodeId::to_wire(id), Ordering::Relaxed);
     }
 
-    /// The cluster's id, as metadata named it; `None` while none did.
+    /// Returns the cluster ID; `None` until metadata reports one.
     pub fn cluster_id(&self) -> Option<String> {
         self.state.lock().cluster_id.clone()
     }
 
-    /// Somebody was told the cluster's id.
+    /// Stores the cluster ID that a broker reported.
     pub fn set_cluster_id(&self, id: Option<&str>) {
         let mut state = self.state.lock();
         if id.is_some() && state.cluster_id.as_deref() != id {
@@ -104,18 +226,17 @@ impl EventQueue {
         }
     }
 
-    /// How many events wait.
+    /// Returns the number of queued events.
     pub fn len(&self) -> usize {
         self.state.lock().events.len()
     }
 
-    /// True if no event waits.
+    /// Returns true if no event is queued.
     pub fn is_empty(&self) -> bool {
         self.state.lock().events.is_empty()
     }
 
-    /// Asks to be woken by the next event.
-    /// True if none waits already.
+    /// Registers a waker for the next event. Returns true if the queue is empty.
     pub fn register(&self, waker: &Waker) -> bool {
         let mut state = self.state.lock();
         if !state.wakers.iter().any(|known| known.will_wake(waker)) {

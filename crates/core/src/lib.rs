@@ -1,14 +1,15 @@
-//! The behaviour of the Ottla Kafka client, as machines without sockets, threads, clocks or randomness of their own.
+//! The behaviour of the Ottla Kafka client, as state machines without sockets, threads, clocks or operating system
+//! randomness.
 //!
-//! Read [`machine`] first: it is the contract that everything here keeps. Then follow a record:
+//! Read [`machine`] first: it describes the contract that every machine here follows. Then follow a record:
 //!
 //! ```text
-//!  app thread ──► produce::shared ──► produce::accumulator ══ready══► produce::sender ──► broker::connection ──► socket
+//!  app thread ──► produce::send ───► produce::accumulator ══ready══► produce::sender ──► broker::connection ──► socket
 //!  app ◄── produce::report ◄── produce::ack ◄─────────────────────────────────────────────────────────────── socket
 //!  app ◄── fetch::deliver ◄── fetch::queue ◄── fetch::fetcher ◄─────────────── broker::connection ◄────────── socket
 //! ```
 //!
-//! There are two kinds of owner, [`cluster::ClusterCore`] and [`broker::BrokerCore`]; they talk by [`mail`] and are
+//! There are two kinds of actor, [`cluster::ClusterCore`] and [`broker::BrokerCore`]; they exchange [`message`]s and are
 //! driven by `ottla-net` or by a simulator.
 #![forbid(unsafe_code)]
 
@@ -21,12 +22,15 @@ pub mod config;
 pub mod error;
 pub mod event;
 pub mod fetch;
+pub mod group;
+pub mod lock;
 pub mod machine;
-pub mod mail;
-pub mod mutation;
+pub mod message;
 pub mod observer;
 pub mod produce;
+mod repeats;
 pub mod rng;
+mod shown;
 pub mod stats;
 pub mod sync;
 pub mod wake;

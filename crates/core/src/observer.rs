@@ -1,4 +1,4 @@
-//! Who wants to see what passes on a client's connections. A client that nobody observes pays a branch per request.
+//! Observers of a client's connections, for logs and traces. Without an observer a request costs one branch.
 
 use std::{fmt, time::Duration};
 
@@ -6,65 +6,72 @@ use ottla_protocol::api::ApiKey;
 
 use crate::error::ErrorKind;
 
-/// Sees requests, answers and states of connections, and the threads that serve the client. It is called by the brokers'
-/// owners, on I/O threads that other clients share: it must not block.
+/// Observes requests, responses and states of connections, and the threads that serve the client. Broker actors call it
+/// on I/O threads that other clients share: it must not block.
 pub trait Observer: fmt::Debug + Send + Sync {
-    /// A request was wholly written to the socket.
+    /// Called when the last byte of a request was written to the socket.
     fn request_sent(&self, peer: &Peer<'_>, request: &Exchange) {
         let _ = (peer, request);
     }
 
-    /// An answer was wholly read and belongs to a request; nobody has looked into it yet. `round_trip` counts from the
-    /// request's last byte.
+    /// Called when a response was read completely and matched to its request, before it is decoded. `round_trip` counts
+    /// from the last byte of the request.
     fn response_received(&self, peer: &Peer<'_>, response: &Exchange, round_trip: Duration) {
         let _ = (peer, response, round_trip);
     }
 
-    /// The answer to a request that was wholly written won't come, because the connection is given up: this very request
-    /// took too long, or what else `why` says. Each request that expects an answer is received or lost, once.
+    /// Called when the response to a completely written request will not arrive because the connection was closed: this
+    /// request timed out, or `why` names another reason. Each request that expects a response is reported exactly once,
+    /// as received or as lost.
     fn response_lost(&self, peer: &Peer<'_>, request: &Exchange, why: ErrorKind) {
         let _ = (peer, request, why);
     }
 
-    /// A connection is in another state: `CONNECT`, `APIVERSION_QUERY`, `UP` or `DOWN`, as in the statistics.
+    /// Called when a connection changes its state to `CONNECT`, `APIVERSION_QUERY`, `UP` or `DOWN`, as in the
+    /// statistics.
     fn state_changed(&self, peer: &Peer<'_>, state: &'static str) {
         let _ = (peer, state);
     }
 
-    /// This thread, of that name, serves the client from now on.
+    /// Called when a connection failed, could not be established, or was closed because it was idle, with the cause.
+    fn connection_ended(&self, peer: &Peer<'_>, cause: &dyn fmt::Display) {
+        let _ = (peer, cause);
+    }
+
+    /// Called when this thread, with that name, starts to serve the client.
     fn thread_starts(&self, name: &str) {
         let _ = name;
     }
 
-    /// This thread serves the client no more.
+    /// Called when this thread stops serving the client.
     fn thread_ends(&self, name: &str) {
         let _ = name;
     }
 }
 
-/// The other end of a connection. It is displayed as errors and logs name it.
+/// The other end of a connection. It is displayed as in errors and logs.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer<'a> {
     /// The host's name or address.
     pub host: &'a str,
     /// The port.
     pub port: u16,
-    /// The node's id, where it is known: not of a bootstrap server at first.
+    /// The node ID, if known; a bootstrap server has none at first.
     pub node_id: Option<i32>,
-    /// The socket's number for the system, as the driver told it.
+    /// The socket's file descriptor, as the driver reported it.
     pub socket: Option<i32>,
 }
 
-/// A request or the answer to it.
+/// A request or its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// The API.
     pub api: ApiKey,
     /// The version.
     pub version: i16,
-    /// What the answer has in common with the request.
+    /// The correlation ID that request and response share.
     pub correlation_id: i32,
-    /// Bytes on the wire, those of the length included.
+    /// The number of bytes on the wire, including the length prefix.
     pub size: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Seeded random numbers, so that a run can be repeated from one number.
+//! Seeded random numbers: the same seed repeats a run.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// A generator whose whole sequence follows from `seed`.
+    /// Creates a generator; `seed` determines its whole sequence.
     pub const fn from_seed(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// A generator of its own for a part, decided by this one.
+    /// Derives an independent generator for a component.
     pub fn fork(&mut self) -> Self {
         Self::from_seed(self.next_u64())
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -28,17 +28,17 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`; 0 where `bound` is 0.
+    /// Returns a number below `bound`, or 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// True in `numerator` of `denominator` cases.
+    /// Returns true with the probability `numerator` / `denominator`.
     pub fn chance(&mut self, numerator: u64, denominator: u64) -> bool {
         self.below(denominator) < numerator
     }
 
-    /// `duration` scaled by a random factor between 1 - `percent`/100 and 1 + `percent`/100.
+    /// Returns `duration` scaled by a random factor between 1 - `percent`/100 and 1 + `percent`/100.
     pub fn jitter(&mut self, duration: Duration, percent: u32) -> Duration {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let spread = (u128::from(nanos) * u128::from(percent) / 100) as u64;

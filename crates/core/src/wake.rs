@@ -1,10 +1,10 @@
-//! How shared state asks its owner to look at it.
+//! Notifications from shared state to the actor that owns it.
 
 use std::{fmt, sync::Arc};
 
-/// Asks the thread that drives a machine to look at it. A wake-up is a hint: the machine looks at its whole state.
+/// Schedules the thread that drives a machine. A wake-up carries no information: the machine checks its whole state.
 pub trait Wake: Send + Sync {
-    /// Makes the owner run soon. Cheap when it is already going to.
+    /// Makes the actor run soon. Cheap if it is already scheduled.
     fn wake(&self);
 }
 
@@ -18,7 +18,7 @@ impl WakeHandle {
         Self(wake)
     }
 
-    /// A handle that does nothing, for drivers that look at every machine anyway.
+    /// Creates a handle that does nothing, for drivers that poll every machine anyway.
     pub fn noop() -> Self {
         struct Noop;
         impl Wake for Noop {
@@ -27,7 +27,7 @@ impl WakeHandle {
         Self(Arc::new(Noop))
     }
 
-    /// Makes the owner run soon.
+    /// Makes the actor run soon.
     pub fn wake(&self) {
         self.0.wake();
     }

@@ -1,4 +1,4 @@
-//! `broker.linger.ms=auto` against every fixed linger, over loads of five orders of magnitude and brokers with round trips of
+//! Compares `broker.linger.ms=auto` with every fixed linger, over loads of five orders of magnitude and round trips of
 //! 0.2 to 200 ms, in virtual time: the real collector, and a broker that serves one request after the other.
 //!
 //! `OTTLA_WRITE_DOCS=1 cargo test -p ottla-core --test adaptive_linger` writes docs/adaptive-linger.md.
@@ -17,7 +17,7 @@ use ottla_core::{
 const PARTITIONS: usize = 24;
 const MAX_IN_FLIGHT: usize = 5;
 const MESSAGE_BYTES: usize = 110;
-/// A broker's work for a request, and for a message.
+/// The time that a broker takes for a request, and for a message.
 const PER_REQUEST: Duration = Duration::from_micros(50);
 const PER_MESSAGE: Duration = Duration::from_nanos(200);
 const LARGEST_REQUEST: usize = 1_000_000 / MESSAGE_BYTES;
@@ -30,7 +30,7 @@ const ROUND_TRIPS: [Duration; 4] = [
 ];
 const FIXED_MS: [u64; 6] = [0, 1, 5, 20, 100, 500];
 
-/// Part of a run: so many messages at such a rate, with such a broker.
+/// A part of a run: a number of messages, their rate, and the round trip of the broker.
 #[derive(Clone, Copy)]
 struct Phase {
     per_second: u64,
@@ -39,13 +39,13 @@ struct Phase {
 }
 
 impl Phase {
-    /// At high loads one event stands for so many messages.
+    /// The number of messages that one event represents; more than one at high loads.
     const fn weight(self) -> usize {
         if self.per_second > MOST_EVENTS { (self.per_second / MOST_EVENTS) as usize } else { 1 }
     }
 }
 
-/// Events in a second.
+/// The maximum number of events per second.
 const MOST_EVENTS: u64 = 20_000;
 
 #[derive(Clone, Copy, Debug)]
@@ -62,8 +62,8 @@ struct Model {
     collector: Collector,
     waiting: Vec<Vec<Instant>>,
     in_flight: usize,
-    /// When answers come, when their requests left, and the arrivals of their messages.
-    answers: BinaryHeap<Reverse<(Instant, Instant, Vec<Instant>)>>,
+    /// The time of each response, the time at which its request was sent, and the arrival times of its messages.
+    responses: BinaryHeap<Reverse<(Instant, Instant, Vec<Instant>)>>,
     broker_free_at: Instant,
     waits: Vec<Duration>,
     requests: u64,
@@ -76,28 +76,28 @@ impl Model {
             collector: Collector::new(linger, None, MAX_IN_FLIGHT),
             waiting: vec![Vec::new(); PARTITIONS],
             in_flight: 0,
-            answers: BinaryHeap::new(),
+            responses: BinaryHeap::new(),
             broker_free_at: Instant::ZERO,
             waits: Vec::new(),
             requests: 0,
         }
     }
 
-    /// Messages arrive at random; answers after the last one are waited for.
+    /// Runs a phase with random arrivals, and waits for the responses to all messages.
     fn run(&mut self, phase: Phase, rng: &mut Rng) -> Measured {
         self.waits.clear();
         self.requests = 0;
         let began = self.now;
         let mut left = phase.messages;
         let mut next = Some(self.now);
-        while let Some(at) = earliest(earliest(next, self.answer_at()), self.deadline()) {
+        while let Some(at) = earliest(earliest(next, self.response_at()), self.deadline()) {
             self.now = self.now.max(at);
-            while let Some(Reverse((at, ..))) = self.answers.peek()
+            while let Some(Reverse((at, ..))) = self.responses.peek()
                 && *at <= self.now
-                && let Some(Reverse((_, sent, messages))) = self.answers.pop()
+                && let Some(Reverse((_, sent, messages))) = self.responses.pop()
             {
                 let bytes = messages.len() * phase.weight() * MESSAGE_BYTES;
-                self.collector.pace().answered(
+                self.collector.pace().record_response(
                     self.now,
                     self.in_flight,
                     self.now - sent,
@@ -133,8 +133,8 @@ impl Model {
         }
     }
 
-    fn answer_at(&self) -> Option<Instant> {
-        self.answers.peek().map(|Reverse((at, ..))| *at)
+    fn response_at(&self) -> Option<Instant> {
+        self.responses.peek().map(|Reverse((at, ..))| *at)
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -158,7 +158,7 @@ impl Model {
             let arrives = (self.now + phase.round_trip / 2).max(self.broker_free_at);
             self.broker_free_at =
                 arrives + PER_REQUEST + PER_MESSAGE * (messages.len() * phase.weight()) as u32;
-            self.answers.push(Reverse((self.broker_free_at + phase.round_trip / 2, self.now, messages)));
+            self.responses.push(Reverse((self.broker_free_at + phase.round_trip / 2, self.now, messages)));
             self.in_flight += 1;
             self.requests += 1;
             self.collector.pace().sent(self.now);
@@ -167,12 +167,12 @@ impl Model {
 }
 
 fn measure(linger: Linger, per_second: u64, round_trip: Duration) -> Measured {
-    // Long enough for a hundred round trips, and for percentiles.
+    // Enough messages for a hundred round trips and for percentiles.
     let messages = (per_second.min(MOST_EVENTS) * 5).clamp(5_000, 60_000);
     Model::new(linger).run(Phase { per_second, round_trip, messages }, &mut Rng::from_seed(7))
 }
 
-/// The fixed linger with the shortest p99 among those that reach the rate.
+/// Returns the fixed linger with the shortest p99 among those that reach the rate.
 fn best_fixed(per_second: u64, round_trip: Duration) -> (u64, Measured) {
     let all = FIXED_MS.map(|millis| {
         (millis, measure(Linger::Broker(Duration::from_millis(millis)), per_second, round_trip))
@@ -183,7 +183,7 @@ fn best_fixed(per_second: u64, round_trip: Duration) -> (u64, Measured) {
 }
 
 #[test]
-fn it_reaches_the_rate_and_nearly_the_latency_of_the_best_fixed_linger_everywhere() {
+fn adaptive_linger_matches_the_best_fixed_linger() {
     let mut table = String::from(HEAD);
     for round_trip in ROUND_TRIPS {
         for per_second in LOADS {
@@ -191,7 +191,7 @@ fn it_reaches_the_rate_and_nearly_the_latency_of_the_best_fixed_linger_everywher
             let auto = measure(Linger::Auto, per_second, round_trip);
             let what = format!("{per_second}/s, {round_trip:?}: {auto:?} against {fixed_ms} ms: {fixed:?}");
             assert!(auto.throughput >= 0.97 * fixed.throughput, "{what}");
-            // Below a millisecond the pace is what a request costs both sides, not what is quickest.
+            // Below a millisecond the cost of a request on both sides sets the pace, not the lowest latency.
             let allowed = if round_trip < Duration::from_millis(1) {
                 Duration::from_millis(1)
             } else {
@@ -239,10 +239,10 @@ fn it_follows_a_load_and_a_broker_that_change() {
     for (per_second, round_trip) in steps {
         let messages = per_second.min(MOST_EVENTS);
         let phase = Phase { per_second, round_trip, messages };
-        // A second to notice.
+        // The linger gets a second to adapt.
         model.run(phase, &mut rng);
         let measured = model.run(Phase { messages: 5 * messages, ..phase }, &mut rng);
-        // The last message's round trip is part of the time.
+        // The duration includes the last message's round trip.
         let offered = per_second as f64 * 5.0 / (5.0 + round_trip.as_secs_f64());
         let what = format!("{per_second}/s, {round_trip:?}: {measured:?}");
         assert!(measured.throughput >= 0.97 * offered, "{what}");
@@ -255,11 +255,11 @@ const HEAD: &str = "\
 
 <!-- Written by crates/core/tests/adaptive_linger.rs. -->
 
-`broker.linger.ms=auto` beside the best fixed `broker.linger.ms` of 0, 1, 5, 20, 100 and 500 ms, which is another one for every
-load and every broker. The real collector, 24 partitions, one broker that takes 50 microseconds for a request and 0.2 for a
-message, at most five requests in flight, virtual time. The client's CPU costs nothing here, which is why a round trip of 0.2 ms
-shows no linger as the best: on a real machine it is the client that can't send 5,000 requests a second and do other things too,
-so `auto` never plans more than 2,000.
+A comparison of `broker.linger.ms=auto` with the best fixed `broker.linger.ms` of 0, 1, 5, 20, 100 and 500 ms, which differs by
+load and broker. The simulation runs the real collector in virtual time, with 24 partitions, at most five requests in flight, and
+one broker that takes 50 microseconds for a request and 0.2 for a message. The client's CPU costs nothing here, so no linger is
+best at a round trip of 0.2 ms. A real client can't send 5,000 requests a second and do its other work, so `auto` never plans
+more than 2,000.
 
 | round trip | messages/s | auto: messages/s | per request | p50 ms | p99 ms | best fixed | messages/s | per request | p50 ms | p99 ms |
 |---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|

@@ -1,9 +1,12 @@
-//! What is said about lingering: which property wins, what is warned of, and what is refused. A message names both
-//! properties where two contradict each other, in the application's words.
+//! Tests of the linger properties: precedence, warnings and errors. If two properties contradict each other, the
+//! message names both with the spelling that the application used.
 
 use std::time::Duration;
 
-use ottla_core::config::{Linger, ProducerView, Profile, RawConfig, TopicView};
+use ottla_core::{
+    config::{EffectiveConfig, Profile, RawConfig},
+    produce::{collector::Linger, settings::ProducerSettings},
+};
 
 fn config(pairs: &[(&str, &str)]) -> RawConfig {
     let mut raw = RawConfig::new(Profile::Rust);
@@ -11,15 +14,19 @@ fn config(pairs: &[(&str, &str)]) -> RawConfig {
     raw
 }
 
-fn view(pairs: &[(&str, &str)]) -> ProducerView {
-    ProducerView::new(&config(pairs)).unwrap_or_else(|error| panic!("{error}"))
+fn settings(pairs: &[(&str, &str)]) -> ProducerSettings {
+    let raw = config(pairs);
+    let config = EffectiveConfig::producer(&raw).unwrap_or_else(|error| panic!("{error}"));
+    ProducerSettings::new(&config)
 }
 
 fn warnings(pairs: &[(&str, &str)]) -> Vec<String> {
-    view(pairs).client.warnings
+    let raw = config(pairs);
+    let config = EffectiveConfig::producer(&raw).unwrap_or_else(|error| panic!("{error}"));
+    config.warnings().to_vec()
 }
 
-/// What is said against these properties, when they are set or when a producer is made of them.
+/// Returns the error of these properties, either when they are set or when the producer's configuration is created.
 fn refusal(pairs: &[(&str, &str)]) -> String {
     let mut raw = RawConfig::new(Profile::Rust);
     for (name, value) in pairs {
@@ -27,15 +34,18 @@ fn refusal(pairs: &[(&str, &str)]) -> String {
             return error.to_string();
         }
     }
-    ProducerView::new(&raw).expect_err("it is refused").to_string()
+    EffectiveConfig::producer(&raw).expect_err("it is refused").to_string()
 }
 
-fn topic(client: &[(&str, &str)], own: &[(&str, &str)]) -> Result<TopicView, String> {
+/// Returns the linger of a topic; `None` if it is the client's.
+fn topic(client: &[(&str, &str)], own: &[(&str, &str)]) -> Result<Option<Duration>, String> {
     let mut raw = RawConfig::topic(Profile::Rust);
     for (name, value) in own {
         raw.set(name, value).map_err(|error| error.to_string())?;
     }
-    TopicView::new(&config(client), &raw).map_err(|error| error.to_string())
+    let client = config(client);
+    let config = EffectiveConfig::topic(&client, &raw).map_err(|error| error.to_string())?;
+    Ok(Linger::of_topic(&config))
 }
 
 const fn ms(millis: u64) -> Duration {
@@ -43,9 +53,9 @@ const fn ms(millis: u64) -> Duration {
 }
 
 #[test]
-fn each_name_of_the_old_linger_alone_is_a_timer_per_partition_with_one_warning() {
+fn old_linger_name_alone_sets_a_partition_timer_and_warns_once() {
     for name in ["linger.ms", "queue.buffering.max.ms"] {
-        assert_eq!(view(&[(name, "20")]).linger, Linger::PerPartition(ms(20)));
+        assert_eq!(settings(&[(name, "20")]).linger, Linger::Partition(ms(20)));
         let said = warnings(&[(name, "20")]);
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(
@@ -57,9 +67,9 @@ fn each_name_of_the_old_linger_alone_is_a_timer_per_partition_with_one_warning()
 #[test]
 fn beside_the_brokers_linger_the_old_one_has_no_effect_and_one_warning() {
     for name in ["linger.ms", "queue.buffering.max.ms"] {
-        for (value, linger) in [("7", Linger::PerBroker(ms(7))), ("auto", Linger::Auto)] {
+        for (value, linger) in [("7", Linger::Broker(ms(7))), ("auto", Linger::Auto)] {
             let properties = [(name, "20"), ("broker.linger.ms", value)];
-            assert_eq!(view(&properties).linger, linger);
+            assert_eq!(settings(&properties).linger, linger);
             let expected = format!("`{name}` has no effect, because `broker.linger.ms` is set too");
             assert_eq!(warnings(&properties), [expected]);
         }
@@ -69,25 +79,25 @@ fn beside_the_brokers_linger_the_old_one_has_no_effect_and_one_warning() {
 #[test]
 fn of_two_names_for_the_same_the_last_one_counts_with_one_warning() {
     let properties = [("queue.buffering.max.ms", "20"), ("linger.ms", "30")];
-    assert_eq!(view(&properties).linger, Linger::PerPartition(ms(30)));
+    assert_eq!(settings(&properties).linger, Linger::Partition(ms(30)));
     assert_eq!(warnings(&properties).len(), 1);
     assert!(warnings(&properties)[0].starts_with("`linger.ms` is deprecated"));
     let properties = [("broker.batch.max.partitions", "5"), ("produce.request.max.partitions", "9")];
-    assert_eq!(view(&properties).broker_batch_max_partitions, Some(9));
+    assert_eq!(settings(&properties).max_partitions, Some(9));
     assert!(warnings(&properties).is_empty());
 }
 
 #[test]
 fn an_old_linger_that_says_the_default_is_said_all_the_same() {
-    assert_eq!(view(&[("linger.ms", "5")]).linger, Linger::PerPartition(ms(5)));
-    assert_eq!(view(&[("linger.ms", "5"), ("broker.linger.ms", "5")]).linger, Linger::PerBroker(ms(5)));
+    assert_eq!(settings(&[("linger.ms", "5")]).linger, Linger::Partition(ms(5)));
+    assert_eq!(settings(&[("linger.ms", "5"), ("broker.linger.ms", "5")]).linger, Linger::Broker(ms(5)));
 }
 
 #[test]
-fn fractions_of_a_millisecond_are_a_linger_and_half_a_partition_is_no_limit() {
-    assert_eq!(view(&[("broker.linger.ms", "0.25")]).linger, Linger::PerBroker(Duration::from_micros(250)));
-    assert_eq!(view(&[("broker.linger.ms", "0")]).linger, Linger::PerBroker(Duration::ZERO));
-    assert_eq!(view(&[("broker.linger.ms", "0.0000001")]).linger, Linger::PerBroker(Duration::ZERO));
+fn linger_accepts_fractions_and_partition_limits_do_not() {
+    assert_eq!(settings(&[("broker.linger.ms", "0.25")]).linger, Linger::Broker(Duration::from_micros(250)));
+    assert_eq!(settings(&[("broker.linger.ms", "0")]).linger, Linger::Broker(Duration::ZERO));
+    assert_eq!(settings(&[("broker.linger.ms", "0.0000001")]).linger, Linger::Broker(Duration::ZERO));
     for name in ["broker.batch.max.partitions", "produce.request.max.partitions", "broker.batch.max.bytes"] {
         let said = refusal(&[(name, "1.5")]);
         assert!(said.starts_with(&format!("`{name}` is \"1.5\", but must be")), "{said}");
@@ -95,7 +105,7 @@ fn fractions_of_a_millisecond_are_a_linger_and_half_a_partition_is_no_limit() {
 }
 
 #[test]
-fn negative_enormous_and_meaningless_values_are_refused_with_what_is_allowed() {
+fn invalid_linger_values_are_refused_with_the_valid_range() {
     for name in ["broker.linger.ms", "linger.ms", "queue.buffering.max.ms"] {
         for value in
             ["-1", "-0.001", "900000.5", "1e300", "1e999", "99999999999999999999", "inf", "NaN", "-inf"]
@@ -106,7 +116,7 @@ fn negative_enormous_and_meaningless_values_are_refused_with_what_is_allowed() {
                 "{value}: {said}"
             );
         }
-        for value in ["", "5ms", "5,5", "0x5", "five", "1 2"] {
+        for value in ["", "5ms", "5,5", "five", "1 2"] {
             let said = refusal(&[(name, value)]);
             assert!(
                 said.starts_with(&format!("`{name}` is ")) && said.contains("must be"),
@@ -123,9 +133,7 @@ fn negative_enormous_and_meaningless_values_are_refused_with_what_is_allowed() {
             );
         }
         let none = [(name, "0")];
-        assert!(
-            view(&none).broker_batch_max_partitions.is_none() && view(&none).broker_batch_max_bytes.is_none()
-        );
+        assert!(settings(&none).max_partitions.is_none() && settings(&none).max_bytes.is_none());
     }
     assert!(
         refusal(&[("linger.ms", "auto")]).contains("`linger.ms`"),
@@ -142,11 +150,11 @@ fn a_linger_that_outlives_its_messages_is_refused_with_both_names() {
                 said.contains(&format!("`{name}` (2000)")) && said.contains(&format!("`{timeout}` (2000)")),
                 "{said}"
             );
-            view(&[(name, "1999.5"), (timeout, "2000")]);
+            settings(&[(name, "1999.5"), (timeout, "2000")]);
         }
     }
-    assert_eq!(view(&[("broker.linger.ms", "auto"), ("message.timeout.ms", "1")]).linger, Linger::Auto);
-    assert_eq!(view(&[("message.timeout.ms", "1")]).linger, Linger::PerBroker(Duration::from_micros(500)));
+    assert_eq!(settings(&[("broker.linger.ms", "auto"), ("message.timeout.ms", "1")]).linger, Linger::Auto);
+    assert_eq!(settings(&[("message.timeout.ms", "1")]).linger, Linger::Broker(Duration::from_micros(500)));
 }
 
 #[test]
@@ -159,7 +167,7 @@ fn a_cap_beside_auto_is_kept_and_said_with_both_names() {
 }
 
 #[test]
-fn a_cap_that_no_record_fits_into_or_that_is_never_reached_is_said_with_both_names() {
+fn useless_cap_warns_with_both_property_names() {
     let said = warnings(&[("broker.batch.max.bytes", "10")]);
     assert!(
         said[0].contains("`broker.batch.max.bytes` (10)") && said[0].contains("`batch.size`"),
@@ -176,9 +184,9 @@ fn a_cap_that_no_record_fits_into_or_that_is_never_reached_is_said_with_both_nam
 
 #[test]
 fn a_topic_may_have_a_linger_of_its_own_within_its_messages_time() {
-    assert_eq!(topic(&[], &[]).unwrap().linger, None);
-    assert_eq!(topic(&[], &[("broker.linger.ms", "0.5")]).unwrap().linger, Some(Duration::from_micros(500)));
-    assert_eq!(topic(&[("linger.ms", "20")], &[("broker.linger.ms", "5")]).unwrap().linger, Some(ms(5)));
+    assert_eq!(topic(&[], &[]).unwrap(), None);
+    assert_eq!(topic(&[], &[("broker.linger.ms", "0.5")]).unwrap(), Some(Duration::from_micros(500)));
+    assert_eq!(topic(&[("linger.ms", "20")], &[("broker.linger.ms", "5")]).unwrap(), Some(ms(5)));
     let said = topic(&[("delivery.timeout.ms", "1000")], &[("broker.linger.ms", "1000")]).unwrap_err();
     assert!(
         said.contains("`broker.linger.ms` (1000)") && said.contains("`delivery.timeout.ms` (1000)"),
@@ -193,7 +201,7 @@ fn a_topic_may_have_a_linger_of_its_own_within_its_messages_time() {
 }
 
 #[test]
-fn what_is_only_warned_of_is_refused_where_the_application_wants_it_strict() {
+fn strict_configuration_turns_warnings_into_errors() {
     let said = refusal(&[("linger.ms", "5"), ("config.strict", "true")]);
     assert!(said.contains("`linger.ms`") && said.contains("`config.strict`"), "{said}");
 }

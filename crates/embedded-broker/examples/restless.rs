@@ -1,5 +1,5 @@
-//! Serves a cluster whose leaders move all the time and whose brokers are killed and restarted in turn, until its standard
-//! input ends: `restless [first port]`. A client that can be trusted loses nothing on it. Prints the bootstrap servers.
+//! Serves a cluster whose leaders move continuously and whose brokers are killed and restarted in turn, until its
+//! standard input ends: `restless [first port]`. A correct client loses no records on it. Prints the bootstrap servers.
 
 use std::{
     io::Read,

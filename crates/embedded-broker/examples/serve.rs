@@ -1,8 +1,8 @@
 //! Serves a cluster until its standard input ends: `serve [brokers [first port [discard]]]`. Prints the bootstrap servers.
 //!
-//! A line on its standard input `rotate MILLISECONDS` moves every partition's leadership to its next replica, and Metadata
-//! answers go on naming the old leaders for so long, as where metadata spread slowly. `slow BROKER MILLISECONDS` has one broker take so long for every
-//! answer.
+//! A line `rotate MILLISECONDS` on standard input moves the leadership of every partition to its next replica. Metadata
+//! responses name the old leaders for this duration, as in a cluster where metadata spreads slowly. A line `slow BROKER
+//! MILLISECONDS` delays every response of one broker.
 
 use std::{io, thread, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What happens when records come into a log, become visible, or leave it.
+//! Appends records to a log, makes them visible, and removes them.
 
 use bytes::Bytes;
 use ottla_protocol::{batch::reader::BatchHeader, time::Instant};
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Cluster {
-    /// Appends a batch that was checked and whose base offset and leader epoch are filled in.
+    /// Appends a validated batch whose base offset and leader epoch are filled in.
     pub(crate) fn append(
         &mut self,
         topic: TopicIndex,
@@ -37,12 +37,13 @@ impl Cluster {
                 self.timers.set(due, Timer::Replicate(topic, partition));
             }
         }
+        self.enforce_retention(topic, partition);
         if self.stored_bytes > self.options.retention_bytes {
             self.retain();
         }
     }
 
-    /// Followers of a partition have caught up with what was due.
+    /// Advances the high watermark to the offset that the followers have reached by now.
     pub(crate) fn replicate(&mut self, topic: TopicIndex, partition: i32) {
         let now = self.now;
         let Some(state) = self.topics.partition_mut(topic, partition) else { return };
@@ -52,10 +53,11 @@ impl Cluster {
         }
         if let Some(end) = reached {
             self.advance_high_watermark(topic, partition, end);
+            self.enforce_retention(topic, partition);
         }
     }
 
-    /// Makes records up to `offset` visible, and satisfies who waited for them.
+    /// Makes records up to `offset` visible, and completes the requests that waited for them.
     pub(crate) fn advance_high_watermark(&mut self, topic: TopicIndex, partition: i32, offset: i64) {
         let Some(state) = self.topics.partition_mut(topic, partition) else { return };
         let before = state.log.high_watermark();
@@ -75,7 +77,7 @@ impl Cluster {
         self.wake_producers(topic, partition);
     }
 
-    /// Lets everything that waits at a partition look at it again: its leader or its records changed.
+    /// Wakes every request that waits at a partition: its leader or its records changed.
     pub(crate) fn wake_partition(&mut self, topic: TopicIndex, partition: i32) {
         let Some(state) = self.topics.partition_mut(topic, partition) else { return };
         let waiters = std::mem::take(&mut state.fetch_waiters);
@@ -93,7 +95,7 @@ impl Cluster {
         }
     }
 
-    /// Answers the requests that got what they waited for.
+    /// Responds to one request whose wait is over; returns false if no request is ready.
     pub(crate) fn finish_satisfied(&mut self) -> bool {
         let Some(waiter) = self.satisfied.pop_front() else { return false };
         match self.take_pending(waiter) {
@@ -105,7 +107,7 @@ impl Cluster {
         true
     }
 
-    /// True if the waiter goes on waiting.
+    /// Adds new bytes to a waiting Fetch; returns true if it must continue to wait.
     fn count_for_fetch(&mut self, waiter: Waiter, bytes: usize) -> bool {
         let Some(Pending::Fetch(pending)) = self.pending_mut(waiter) else { return false };
         pending.bytes += bytes;
@@ -143,14 +145,14 @@ impl Cluster {
         }
     }
 
-    /// Drops the oldest batches of the longest logs until a twentieth of the room is free again.
+    /// Drops the oldest batches of the longest logs until a twentieth of the limit is free.
     fn retain(&mut self) {
         let target = self.options.retention_bytes - self.options.retention_bytes / 20;
         while self.stored_bytes > target {
             let partitions = self.topics.iter_mut().flat_map(|(_, topic)| topic.partitions.iter_mut());
             let Some(longest) = partitions.max_by_key(|partition| partition.log.bytes()) else { return };
             let before = longest.log.bytes();
-            // A chunk at a time, so that logs of the same length shrink together.
+            // Drops one chunk at a time, so that logs of the same length shrink together.
             let chunk = (before / 16).max(1);
             while before - longest.log.bytes() < chunk && longest.log.drop_oldest() {}
             let dropped = before - longest.log.bytes();

@@ -1,4 +1,5 @@
-//! What a broker looks at in a record batch: its header, and the records only to find a timestamp.
+//! Parts of a record batch that a broker reads or writes: the header, and the records only to find a timestamp or a
+//! missing key.
 
 use ottla_protocol::{
     batch::{
@@ -9,10 +10,10 @@ use ottla_protocol::{
     error_code::ErrorCode,
 };
 
-/// Records that are uncompressed to find a timestamp may have so many bytes.
+/// The maximum size of decompressed records, in bytes.
 const UNCOMPRESSED_LIMIT: usize = 256 << 20;
 
-/// Reads the header of the batch at the start of `bytes`; an error if there isn't a whole batch of magic 2.
+/// Reads the header of the batch at the start of `bytes`. Error: there isn't a whole batch of magic 2.
 pub(crate) fn read_header(bytes: &[u8]) -> Result<BatchHeader, ErrorCode> {
     let header = BatchHeader::parse(bytes).map_err(|error| match error.kind {
         BatchErrorKind::Magic(_) | BatchErrorKind::RecordCount(_) => ErrorCode::INVALID_RECORD,
@@ -21,7 +22,7 @@ pub(crate) fn read_header(bytes: &[u8]) -> Result<BatchHeader, ErrorCode> {
     if header.size > bytes.len() { Err(ErrorCode::CORRUPT_MESSAGE) } else { Ok(header) }
 }
 
-/// Refuses what Kafka refuses from a producer in a batch that is intact.
+/// Rejects an intact batch that Kafka does not accept from a producer.
 pub(crate) fn check_content(header: &BatchHeader) -> Result<(), &'static str> {
     if header.is_control() {
         return Err("Clients are not allowed to write control records");
@@ -41,7 +42,7 @@ pub(crate) fn check_content(header: &BatchHeader) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The batch is an idempotent producer's.
+/// Returns true if an idempotent producer wrote the batch.
 pub(crate) fn has_producer_id(header: &BatchHeader) -> bool {
     header.producer_id >= 0
 }
@@ -50,29 +51,29 @@ pub(crate) fn is_zstd(header: &BatchHeader) -> bool {
     header.compression() == Ok(Compression::Zstd)
 }
 
-/// The sequence number of the last record.
+/// Returns the sequence number of the last record.
 pub(crate) fn last_sequence(header: &BatchHeader) -> i32 {
     add_to_sequence(header.base_sequence, header.last_offset_delta)
 }
 
-/// `sequence + n`, wrapping from the largest one to 0.
+/// Returns `sequence + n`, wrapping from the largest sequence number to 0.
 pub(crate) fn add_to_sequence(sequence: i32, n: i32) -> i32 {
     let sum = i64::from(sequence) + i64::from(n);
     i32::try_from(sum % (i64::from(i32::MAX) + 1)).unwrap_or(0)
 }
 
-/// The checksum in the header is that of the bytes behind it.
+/// Returns true if the checksum in the header matches the batch.
 pub(crate) fn checksum_fits(header: BatchHeader, batch: &[u8]) -> bool {
     RecordBatch::new(header, batch).verify_crc().is_ok()
 }
 
-/// Writes what the leader decides into the header. The checksum doesn't cover it.
+/// Writes base offset and leader epoch into the header. The checksum doesn't cover them.
 pub(crate) fn assign(batch: &mut [u8], base_offset: i64, leader_epoch: i32) {
     batch[layout::BASE_OFFSET..][..8].copy_from_slice(&base_offset.to_be_bytes());
     batch[layout::PARTITION_LEADER_EPOCH..][..4].copy_from_slice(&leader_epoch.to_be_bytes());
 }
 
-/// Makes the whole batch's timestamp the time of its appending.
+/// Sets the timestamp of the whole batch to its append time.
 pub(crate) fn assign_append_time(header: BatchHeader, batch: &mut [u8], timestamp: i64) {
     let attributes = header.attributes | layout::LOG_APPEND_TIME;
     batch[layout::ATTRIBUTES..][..2].copy_from_slice(&attributes.to_be_bytes());
@@ -84,7 +85,21 @@ pub(crate) fn assign_append_time(header: BatchHeader, batch: &mut [u8], timestam
     }
 }
 
-/// The first record of a stored batch that is not older than `timestamp`, as (timestamp, offset).
+/// Returns the indexes of a batch's records that have no key.
+pub(crate) fn without_key(batch: &[u8]) -> Result<Vec<i32>, ErrorCode> {
+    let header = read_header(batch)?;
+    let records = RecordBatch::new(header, batch).records(UNCOMPRESSED_LIMIT);
+    let records = records.map_err(|_| ErrorCode::CORRUPT_MESSAGE)?;
+    let mut places = Vec::new();
+    for (place, record) in (0..).zip(Records::new(&header, &records)) {
+        if record.map_err(|_| ErrorCode::CORRUPT_MESSAGE)?.key.is_none() {
+            places.push(place);
+        }
+    }
+    Ok(places)
+}
+
+/// Returns (timestamp, offset) of the first record of a stored batch with at least this timestamp.
 pub(crate) fn first_record_reaching(batch: &[u8], timestamp: i64) -> Option<(i64, i64)> {
     let header = read_header(batch).ok()?;
     if header.is_log_append_time() {

@@ -1,19 +1,18 @@
-//! The cluster: brokers, connections, and how a request finds its way to `api/`.
+//! The cluster: brokers and connections. [`serving`] dispatches requests to `api/`.
+
+mod serving;
 
 use std::{collections::BTreeMap, collections::VecDeque, time::Duration};
 
-use ottla_protocol::{
-    api::ApiKey, error_code::ErrorCode, header::RequestHeader, primitive::Reader, time::Instant,
-};
+use ottla_protocol::{api::ApiKey, error_code::ErrorCode, time::Instant};
 
 use crate::{
-    api::{self, fetch::FetchSessions, group_configs::GroupConfigs, share_sessions::ShareSessions},
+    api::{fetch::FetchSessions, group_configs::GroupConfigs, share_sessions::ShareSessions},
     connection::{Connection, ConnectionId, Pending, Request, Waiter},
     control::Control,
-    faults::{Faults, Struck},
-    frame::{Frame, FrameWriter},
+    faults::Faults,
+    frame::Frame,
     groups::Groups,
-    inbox::{FrameBytes, Inbox},
     options::{BrokerId, ClusterOptions},
     random::Random,
     share_groups::ShareGroups,
@@ -24,13 +23,14 @@ use crate::{
 
 /// A Kafka cluster as a machine without I/O: bytes and time go in, bytes come out.
 ///
-/// Whoever drives it calls `handle_bytes`, `handle_closed` and `handle_timeout`, and after each of them takes what there
-/// is from `poll_output` and asks `poll_timeout` when to come back.
+/// The driver calls `handle_bytes`, `handle_closed` and `handle_timeout`. After each call it takes all outputs from
+/// `poll_output`, and the time of the next `handle_timeout` from `poll_timeout`.
 #[derive(Debug)]
 pub struct Cluster {
     pub(crate) options: ClusterOptions,
     pub(crate) now: Instant,
     pub(crate) random: Random,
+    pub(crate) cluster_id: String,
     pub(crate) brokers: BTreeMap<BrokerId, Broker>,
     pub(crate) controller: BrokerId,
     pub(crate) topics: Topics,
@@ -40,31 +40,37 @@ pub struct Cluster {
     pub(crate) faults: Faults,
     pub(crate) timers: Timers<Timer>,
     pub(crate) next_producer_id: i64,
-    /// What Metadata answers instead of the truth.
+    /// Leaders that Metadata responses name instead of the current ones.
     pub(crate) stale_leaders: Option<StaleLeaders>,
-    /// Bytes in all logs.
+    /// Warnings that were not taken.
+    pub(crate) warnings: Vec<String>,
+    /// The total size of all logs in bytes.
     pub(crate) stored_bytes: u64,
     pub(crate) request_log: Vec<RequestRecord>,
     pub(crate) is_recording: bool,
-    /// What passed since somebody looked, if somebody does.
+    /// The recorded traffic since the last call of `take_journal`, if recording is on.
     journal: Option<Vec<Traffic>>,
-    /// What Metadata says of a topic instead of describing it.
+    /// Errors that Metadata responses contain for a topic instead of its description.
     pub(crate) topic_errors: BTreeMap<String, ErrorCode>,
-    /// Coordinators that were chosen by hand: by kind of key (group 0, transactional id 1) and key.
+    /// Coordinators set by tests, by key type (group 0, transactional ID 1) and key.
     pub(crate) coordinators: BTreeMap<(i8, String), BrokerId>,
+    /// The groups whose coordinator still loads them, and until when.
+    pub(crate) loading_groups: BTreeMap<String, Instant>,
     pub(crate) telemetry: Telemetry,
-    /// The client instances that came to each broker.
+    /// The client instances known to each broker.
     pub(crate) telemetry_clients: BTreeMap<BrokerId, Clients>,
     connections: BTreeMap<ConnectionId, Connection>,
+    /// The total size of all inboxes in bytes.
+    pub(crate) request_bytes: usize,
     ready: VecDeque<ConnectionId>,
-    /// Requests that got what they waited for.
+    /// Requests whose wait is over.
     pub(crate) satisfied: VecDeque<Waiter>,
     outputs: VecDeque<Output>,
     next_connection: u64,
     next_request: u64,
 }
 
-/// Leader and leader epoch of partitions.
+/// The leader and leader epoch of partitions.
 pub(crate) type StaleLeaders = BTreeMap<(TopicIndex, i32), (Option<BrokerId>, i32)>;
 
 /// One broker.
@@ -74,11 +80,13 @@ pub(crate) struct Broker {
     pub port: u16,
     pub rack: Option<String>,
     pub alive: bool,
-    /// Connections are refused, but the cluster goes on as if the broker were up.
+    /// Connections are refused, but the cluster treats the broker as up.
     pub unreachable: bool,
-    /// Clients are not told that it exists.
+    /// Metadata responses omit the broker.
     pub unlisted: bool,
     pub latency: Duration,
+    /// Responds to Fetch at once and keeps no fetch sessions.
+    pub is_hasty: bool,
     pub sessions: FetchSessions,
     pub share_sessions: ShareSessions,
     pub api_versions: BTreeMap<i16, (i16, i16)>,
@@ -86,7 +94,7 @@ pub(crate) struct Broker {
 }
 
 impl Broker {
-    /// A broker that is up.
+    /// Creates a broker that is up.
     pub fn new(options: &ClusterOptions, host: String, port: u16) -> Self {
         Self {
             host,
@@ -96,6 +104,7 @@ impl Broker {
             unreachable: false,
             unlisted: false,
             latency: Duration::ZERO,
+            is_hasty: false,
             sessions: FetchSessions::new(options.max_fetch_sessions),
             share_sessions: ShareSessions::default(),
             api_versions: options.api_versions.clone(),
@@ -109,85 +118,87 @@ impl Broker {
     }
 }
 
-/// What the driver is to do.
+/// An action for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Send these bytes to the client.
+    /// Sends these bytes to the client.
     Send {
-        /// To which client.
+        /// The client's connection.
         connection: ConnectionId,
-        /// One answer.
+        /// The bytes of one response.
         frame: Frame,
     },
-    /// Close the connection after what was to be sent. The cluster has forgotten it.
+    /// Closes the connection after all earlier output was sent. The cluster has already dropped its state.
     Close {
-        /// Which one.
+        /// The connection to close.
         connection: ConnectionId,
-        /// Why, in words.
+        /// The reason, as text.
         reason: &'static str,
     },
-    /// The broker takes no connections from now on.
+    /// Stops accepting connections for the broker.
     StopListening {
-        /// Which one.
+        /// The broker that stops listening.
         broker: BrokerId,
     },
-    /// The broker takes connections again.
+    /// Accepts connections for the broker again.
     StartListening {
-        /// Which one.
+        /// The broker that listens again.
         broker: BrokerId,
     },
 }
 
-/// A request that was received, for tests that count them.
+/// A received request, for tests that count requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestRecord {
-    /// When.
+    /// The time of arrival.
     pub at: Instant,
-    /// By which broker.
+    /// The broker that received the request.
     pub broker: BrokerId,
-    /// On which connection.
+    /// The connection on which the request arrived.
     pub connection: ConnectionId,
-    /// What it was.
+    /// The API of the request.
     pub api: ApiKey,
-    /// In which version.
+    /// The version of the request.
     pub version: i16,
-    /// Its number on the client's side.
+    /// The correlation ID that the client chose.
     pub correlation_id: i32,
 }
 
-/// A request that came, or an answer that goes.
+/// A received request, or a sent response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// Which broker's.
+    /// The broker that received the request or sent the response.
     pub broker: BrokerId,
-    /// On which connection.
+    /// The connection.
     pub connection: ConnectionId,
-    /// What it is.
+    /// The API.
     pub api: ApiKey,
-    /// In which version.
+    /// The version.
     pub version: i16,
-    /// It is the answer.
-    pub is_answer: bool,
+    /// True for a response, false for a request.
+    pub is_response: bool,
 }
 
 #[derive(Debug)]
 pub(crate) enum Timer {
-    /// A late answer is due.
+    /// A delayed response is due.
     Deliver(ConnectionId),
-    /// A request has waited as long as it may.
+    /// A waiting request has reached its maximum wait time.
     Expire(Waiter),
-    /// Followers have caught up.
+    /// The followers have caught up.
     Replicate(TopicIndex, i32),
-    /// A group has to look at its members.
+    /// Records of a partition may have reached their retention time.
+    Retention(TopicIndex, i32),
+    /// A group must check its members.
     Group(String),
-    /// A share group has to look at its members.
+    /// A share group must check its members.
     ShareGroup(String),
-    /// A share group has to look at its locks of a partition.
+    /// A share group must check its locks of a partition.
     ShareLocks(String, TopicIndex, i32),
 }
 
 impl Cluster {
-    /// A cluster with all its brokers up and no topics.
+    /// Creates a cluster with all its brokers up and no topics.
     pub fn new(options: ClusterOptions) -> Self {
         let mut brokers = BTreeMap::new();
         for i in 0..options.brokers.max(1) {
@@ -202,9 +213,14 @@ impl Cluster {
             let broker = Broker { rack, ..Broker::new(&options, options.host.clone(), port) };
             brokers.insert(BrokerId(i + 1), broker);
         }
+        let seed = options.seed.unwrap_or(1);
+        // Uses a separate random sequence: setting the cluster ID must not change the topic IDs.
+        let cluster_id = options.cluster_id.clone().unwrap_or_else(|| Random::new(!seed).cluster_id());
+        let random = Random::new(seed);
         Self {
             now: Instant::ZERO,
-            random: Random::new(options.seed),
+            random,
+            cluster_id,
             brokers,
             controller: BrokerId(1),
             topics: Topics::default(),
@@ -215,15 +231,18 @@ impl Cluster {
             timers: Timers::new(),
             next_producer_id: 1000,
             stale_leaders: None,
+            warnings: Vec::new(),
             stored_bytes: 0,
             request_log: Vec::new(),
             is_recording: false,
             journal: None,
             topic_errors: BTreeMap::new(),
             coordinators: BTreeMap::new(),
+            loading_groups: BTreeMap::new(),
             telemetry: Telemetry::default(),
             telemetry_clients: BTreeMap::new(),
             connections: BTreeMap::new(),
+            request_bytes: 0,
             ready: VecDeque::new(),
             satisfied: VecDeque::new(),
             outputs: VecDeque::new(),
@@ -233,7 +252,7 @@ impl Cluster {
         }
     }
 
-    /// A client connects; `None` if the broker is down or doesn't exist.
+    /// Opens a connection; returns `None` if the broker is down or doesn't exist.
     pub fn open(&mut self, now: Instant, broker: BrokerId) -> Option<ConnectionId> {
         self.advance(now);
         let state = self.brokers.get(&broker)?;
@@ -246,7 +265,7 @@ impl Cluster {
         Some(connection)
     }
 
-    /// The client sent bytes, cut in any way.
+    /// Handles bytes from the client, which may be split anywhere.
     pub fn handle_bytes(&mut self, now: Instant, connection: ConnectionId, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let Some(state) = self.connections.get_mut(&connection) else { return };
@@ -258,17 +277,25 @@ impl Cluster {
         }
     }
 
-    /// Where the client's next bytes may be read to, followed by [`handle_read`](Self::handle_read); `None` while the
-    /// connection has enough to do, or is gone.
+    /// Returns the buffer for the client's next bytes, which [`handle_read`](Self::handle_read) then handles. Returns
+    /// `None` while the connection is busy, or if it is closed.
     pub fn read_space(&mut self, connection: ConnectionId) -> Option<&mut [u8]> {
-        let state = self.connections.get_mut(&connection)?;
-        if state.is_busy() && state.inbox.has_frame() {
+        if !self.can_read(connection) {
             return None;
         }
-        Some(state.inbox.space())
+        let state = self.connections.get_mut(&connection)?;
+        state.inbox.space();
+        count(&mut self.request_bytes, state);
+        self.bound_requests();
+        Some(self.connections.get_mut(&connection)?.inbox.space())
     }
 
-    /// The client sent `n` bytes, which are in [`read_space`](Self::read_space).
+    /// Returns true if [`read_space`](Self::read_space) returns a buffer.
+    pub fn can_read(&self, connection: ConnectionId) -> bool {
+        self.connections.get(&connection).is_some_and(|state| !state.is_busy() || !state.inbox.is_full())
+    }
+
+    /// Handles `n` bytes from the client that were read into [`read_space`](Self::read_space).
     pub fn handle_read(&mut self, now: Instant, connection: ConnectionId, n: usize) {
         self.advance(now);
         if let Some(state) = self.connections.get_mut(&connection) {
@@ -278,17 +305,86 @@ impl Cluster {
         }
     }
 
-    /// Where the client of a connection is: some of Kafka's rules look at it.
+    /// Handles the end of the client's input; the driver may have bytes left to read. A request that waits for other
+    /// clients or for time to pass stops waiting: otherwise the bytes behind it, and the end of the connection, could
+    /// not be read.
+    pub fn handle_end(&mut self, now: Instant, connection: ConnectionId) {
+        self.advance(now);
+        let Some(state) = self.connections.get_mut(&connection) else { return };
+        if std::mem::replace(&mut state.ended, true) {
+            return;
+        }
+        if state.mute || matches!(state.pending, Some(Pending::Group(_))) {
+            self.close(connection, "the client closed the connection");
+        } else {
+            self.end_wait(connection);
+        }
+        self.run();
+    }
+
+    /// Closes connections while unhandled requests exceed the memory limit, beginning with the connection whose request
+    /// has been incomplete for the longest time.
+    fn bound_requests(&mut self) {
+        let limit = self.options.queued_max_request_bytes;
+        if self.request_bytes <= limit {
+            return;
+        }
+        for state in self.connections.values_mut() {
+            state.inbox.release_unused();
+            count(&mut self.request_bytes, state);
+        }
+        let unfinished =
+            self.connections.iter().filter_map(|(id, state)| Some((state.unfinished_since?, *id)));
+        let mut unfinished: Vec<_> = unfinished.collect();
+        unfinished.sort_unstable();
+        for (_, id) in unfinished {
+            // Frees a little more, so that the next byte doesn't exceed the limit again.
+            if self.request_bytes <= limit - limit / 8 {
+                return;
+            }
+            self.close(id, "unfinished requests take too much memory");
+        }
+    }
+
+    /// Ends the wait of a disconnected client's request, as if its maximum wait time had passed.
+    fn end_wait(&mut self, connection: ConnectionId) {
+        let Some(state) = self.connections.get(&connection).filter(|state| state.ended) else { return };
+        if let Some(Pending::Fetch(_) | Pending::ShareFetch(_)) = &state.pending
+            && let Some(pending) = &state.pending
+        {
+            self.timers.set(self.now, Timer::Expire(pending.request().waiter()));
+        }
+    }
+
+    /// Forgets a connection.
+    fn remove_connection(&mut self, connection: ConnectionId) -> Option<Connection> {
+        let gone = self.connections.remove(&connection)?;
+        self.request_bytes -= gone.counted;
+        Some(gone)
+    }
+
+    /// Sets the client's address of a connection, which some of Kafka's rules depend on.
     pub fn set_peer(&mut self, connection: ConnectionId, peer: std::net::SocketAddr) {
         if let Some(state) = self.connections.get_mut(&connection) {
             state.peer = Some(peer);
         }
     }
 
-    /// The client closed the connection, or it broke.
+    pub(crate) fn principal(&self, connection: ConnectionId) -> Option<&str> {
+        self.connections.get(&connection)?.principal.as_deref()
+    }
+
+    /// Sets the name that the client of a connection has proved.
+    pub fn set_principal(&mut self, connection: ConnectionId, principal: String) {
+        if let Some(state) = self.connections.get_mut(&connection) {
+            state.principal = Some(principal);
+        }
+    }
+
+    /// Handles a connection that the client closed or that broke.
     pub fn handle_closed(&mut self, now: Instant, connection: ConnectionId) {
         self.advance(now);
-        let gone = self.connections.remove(&connection);
+        let gone = self.remove_connection(connection);
         if gone.is_some_and(|gone| self.end_share_sessions_of(gone.broker, connection)) {
             self.run();
         }
@@ -302,6 +398,7 @@ impl Cluster {
                 Timer::Deliver(connection) => self.deliver(connection),
                 Timer::Expire(waiter) => self.expire(waiter),
                 Timer::Replicate(topic, partition) => self.replicate(topic, partition),
+                Timer::Retention(topic, partition) => self.retention_timeout(topic, partition),
                 Timer::Group(group) => self.group_timeout(&group),
                 Timer::ShareGroup(group) => self.share_group_timeout(&group),
                 Timer::ShareLocks(group, topic, partition) => {
@@ -312,12 +409,12 @@ impl Cluster {
         self.run();
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called next.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout) next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.timers.next_due()
     }
 
-    /// What is to be done next.
+    /// Returns the next action for the driver.
     pub fn poll_output(&mut self) -> Option<Output> {
         if self.outputs.is_empty() && !self.ready.is_empty() {
             self.run();
@@ -335,8 +432,7 @@ impl Cluster {
         Some(output)
     }
 
-    /// Says that answers pile up on their way to the client, or no longer do. While they do, the connection's requests
-    /// are left lying.
+    /// Pauses or resumes the connection's requests, because the client reads its responses too slowly or has caught up.
     pub fn hold(&mut self, connection: ConnectionId, held: bool) {
         if let Some(state) = self.connections.get_mut(&connection) {
             state.held = held;
@@ -346,34 +442,34 @@ impl Cluster {
         }
     }
 
-    /// Makes things happen that clients can't ask for.
+    /// Returns the controls by which tests cause events that clients can't.
     pub fn control(&mut self) -> Control<'_> {
         Control::new(self)
     }
 
-    /// From now on it is written down what passes.
+    /// Starts to record the traffic.
     pub(crate) fn keep_journal(&mut self) {
         self.journal.get_or_insert_default();
     }
 
-    /// What passed since the last call.
+    /// Takes the traffic since the last call.
     pub(crate) fn take_journal(&mut self) -> Vec<Traffic> {
         self.journal.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    fn note_traffic(&mut self, request: &Request, is_answer: bool) {
+    fn note_traffic(&mut self, request: &Request, is_response: bool) {
         if let Some(journal) = &mut self.journal {
             let Request { broker, connection, api, version, .. } = *request;
-            journal.push(Traffic { broker, connection, api, version, is_answer });
+            journal.push(Traffic { broker, connection, api, version, is_response });
         }
     }
 
-    /// The brokers that are up take connections here.
+    /// Returns the endpoints on which the brokers that are up accept connections.
     pub fn endpoints(&self) -> impl Iterator<Item = (BrokerId, &str, u16)> {
         self.brokers.iter().map(|(id, broker)| (*id, broker.host.as_str(), broker.port))
     }
 
-    /// Where clients are told to find a broker.
+    /// Sets the endpoint that clients receive for a broker.
     pub fn set_endpoint(&mut self, broker: BrokerId, host: &str, port: u16) {
         if let Some(broker) = self.brokers.get_mut(&broker) {
             host.clone_into(&mut broker.host);
@@ -381,7 +477,7 @@ impl Cluster {
         }
     }
 
-    /// Takes the time forward; it doesn't go back.
+    /// Advances the time; earlier times are ignored.
     pub(crate) fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
     }
@@ -404,205 +500,18 @@ impl Cluster {
         self.connections.iter().filter(|(_, c)| of(c)).map(|(id, _)| *id).collect()
     }
 
-    /// Closes at once; answers that are late are never sent.
+    /// Closes a connection at once, without its delayed responses.
     pub(crate) fn close(&mut self, connection: ConnectionId, reason: &'static str) {
-        if let Some(closed) = self.connections.remove(&connection) {
+        if let Some(closed) = self.remove_connection(connection) {
             self.emit(Output::Close { connection, reason });
             self.end_share_sessions_of(closed.broker, connection);
         }
     }
+}
 
-    /// Lets a request wait. Its answer is sent with [`answer`](Self::answer).
-    pub(crate) fn wait(&mut self, pending: Pending) {
-        if let Some(connection) = self.connections.get_mut(&pending.request().connection) {
-            connection.pending = Some(pending);
-        }
-    }
-
-    /// The request that `waiter` stands for, if it still waits.
-    pub(crate) fn pending_mut(&mut self, waiter: Waiter) -> Option<&mut Pending> {
-        let pending = self.connections.get_mut(&waiter.connection)?.pending.as_mut()?;
-        (pending.request().number == waiter.request).then_some(pending)
-    }
-
-    /// Ends the wait of the request that `waiter` stands for, and hands it over to be answered.
-    pub(crate) fn take_pending(&mut self, waiter: Waiter) -> Option<Pending> {
-        self.pending_mut(waiter)?;
-        let pending = self.connections.get_mut(&waiter.connection)?.pending.take();
-        self.continue_with(waiter.connection);
-        pending
-    }
-
-    /// Answers a request, in whatever way the faults that struck it demand.
-    pub(crate) fn answer(&mut self, request: &Request, answer: FrameWriter) {
-        self.continue_with(request.connection);
-        if request.struck.lose_answer {
-            self.close(request.connection, "a fault lost the answer");
-            return;
-        }
-        let Some(broker) = self.brokers.get(&request.broker) else { return };
-        let delay = broker.latency.max(request.struck.delay);
-        let now = self.now;
-        let Some(connection) = self.connections.get_mut(&request.connection) else { return };
-        if request.struck.never_answer {
-            connection.mute = true;
-            return;
-        }
-        self.note_traffic(request, true);
-        let Some(connection) = self.connections.get_mut(&request.connection) else { return };
-        let mut frame = answer.finish();
-        if let Some(bytes) = &request.struck.replace {
-            frame = Frame::from_raw(bytes.clone());
-        }
-        if let Some(len) = request.struck.truncate {
-            frame = frame.truncated(len);
-            connection.closing = true;
-        }
-        let due = connection.outbox.back().map_or(now, |(due, _)| *due).max(now + delay);
-        if due <= now && connection.outbox.is_empty() && !connection.closing {
-            connection.untaken += frame.len();
-            self.outputs.push_back(Output::Send { connection: request.connection, frame });
-            return;
-        }
-        connection.outbox.push_back((due, frame));
-        self.timers.set(due, Timer::Deliver(request.connection));
-    }
-
-    /// Makes sure that the connection's next requests are looked at.
-    pub(crate) fn continue_with(&mut self, connection: ConnectionId) {
-        if let Some(state) = self.connections.get_mut(&connection)
-            && !state.ready
-        {
-            state.ready = true;
-            self.ready.push_back(connection);
-        }
-    }
-
-    /// Handles the requests of connections that may go on.
-    pub(crate) fn run(&mut self) {
-        loop {
-            let Some(id) = self.ready.pop_front() else {
-                if self.finish_satisfied() {
-                    continue;
-                }
-                return;
-            };
-            let Some(connection) = self.connections.get_mut(&id) else { continue };
-            connection.ready = false;
-            let mut inbox = std::mem::replace(&mut connection.inbox, Inbox::new());
-            self.handle_frames(id, &mut inbox);
-            if let Some(connection) = self.connections.get_mut(&id) {
-                connection.inbox = inbox;
-            }
-        }
-    }
-
-    fn handle_frames(&mut self, id: ConnectionId, inbox: &mut Inbox) {
-        while self.connections.get(&id).is_some_and(|connection| !connection.is_busy()) {
-            match inbox.next_frame(self.options.max_request_bytes) {
-                Ok(None) => return,
-                Err(_) => {
-                    self.close(id, "the client sent a frame of a negative or too large length");
-                    return;
-                }
-                Ok(Some(frame)) => match self.handle_frame(id, frame) {
-                    Ok(None) => {}
-                    Ok(Some(unused)) => inbox.recycle(unused),
-                    Err(reason) => {
-                        self.close(id, reason);
-                        return;
-                    }
-                },
-            }
-        }
-    }
-
-    /// Handles one request. An owned buffer that nothing was kept of comes back.
-    fn handle_frame(
-        &mut self,
-        id: ConnectionId,
-        frame: FrameBytes<'_>,
-    ) -> Result<Option<bytes::BytesMut>, &'static str> {
-        let Some(broker) = self.connections.get(&id).map(|connection| connection.broker) else {
-            return Ok(None);
-        };
-        let bytes = frame.as_slice();
-        let Some(fixed) = bytes.first_chunk::<8>() else {
-            return Err("the client sent half a request header");
-        };
-        let key = i16::from_be_bytes([fixed[0], fixed[1]]);
-        let version = i16::from_be_bytes([fixed[2], fixed[3]]);
-        let correlation_id = i32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]);
-        let Some(api) = ApiKey::from_i16(key) else {
-            return Err("the client sent a request of an unknown API");
-        };
-        let mut request = Request {
-            number: self.next_request,
-            connection: id,
-            broker,
-            api,
-            version,
-            correlation_id,
-            client_id: None,
-            struck: Struck::default(),
-        };
-        self.next_request += 1;
-        self.note_traffic(&request, false);
-        if self.is_recording {
-            self.request_log.push(RequestRecord {
-                at: self.now,
-                broker,
-                connection: id,
-                api,
-                version,
-                correlation_id,
-            });
-        }
-        let served = api::served_versions(&self.brokers[&broker], key);
-        let is_served = served.is_some_and(|(min, max)| (min..=max).contains(&version));
-        let can_be_told = api == ApiKey::ApiVersions && served.is_some();
-        if !is_served && !can_be_told {
-            return Err("the client sent a request of an API or version that is not served");
-        }
-        self.faults.strike_request(api, broker, &mut request.struck);
-        if request.struck.close {
-            return Err("a fault closed the connection");
-        }
-        if !is_served {
-            self.unsupported_api_versions(&request);
-            return Ok(frame.into_unused());
-        }
-        let mut reader = Reader::new(bytes);
-        let Ok(header) = RequestHeader::decode(&mut reader) else {
-            return Err("the client sent a request header that can't be decoded");
-        };
-        request.client_id = header.client_id;
-        let at = reader.position();
-        self.dispatch(request, frame, at).map_err(|_| "the client sent a request that can't be decoded")
-    }
-
-    /// Sends the late answers that are due.
-    fn deliver(&mut self, id: ConnectionId) {
-        let now = self.now;
-        let Some(connection) = self.connections.get_mut(&id) else { return };
-        while connection.outbox.front().is_some_and(|(due, _)| *due <= now) {
-            let (_, frame) = connection.outbox.pop_front().expect("it was just looked at");
-            connection.untaken += frame.len();
-            self.outputs.push_back(Output::Send { connection: id, frame });
-        }
-        if connection.closing && connection.outbox.is_empty() {
-            self.close(id, "a fault closed the connection");
-        } else {
-            self.continue_with(id);
-        }
-    }
-
-    fn expire(&mut self, waiter: Waiter) {
-        match self.take_pending(waiter) {
-            Some(Pending::Fetch(pending)) => self.finish_fetch(pending),
-            Some(Pending::Produce(pending)) => self.finish_produce(pending),
-            Some(Pending::ShareFetch(pending)) => self.finish_share_fetch(pending),
-            Some(Pending::Group(_)) | None => {}
-        }
-    }
+/// Updates the total of all inboxes with a connection's inbox.
+fn count(total: &mut usize, connection: &mut Connection) {
+    let held = connection.inbox.held();
+    *total = *total - connection.counted + held;
+    connection.counted = held;
 }

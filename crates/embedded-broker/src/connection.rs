@@ -12,53 +12,61 @@ use crate::{
     options::BrokerId,
 };
 
-/// Names a connection. Never used again.
+/// A connection ID. IDs are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u64);
 
-/// A connection's state. Requests are handled one after the other, as a broker does: while one waits for its answer, the
-/// following ones stay in the inbox.
+/// The state of a connection. The broker handles one request at a time: while one waits, the following ones stay in the
+/// inbox.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub broker: BrokerId,
     pub inbox: Inbox,
     pub pending: Option<Pending>,
-    /// Answers that are late on purpose.
+    /// Responses that a fault delays.
     pub outbox: VecDeque<(Instant, Frame)>,
-    /// The connection is closed once the outbox is empty.
+    /// The connection closes once the outbox is empty.
     pub closing: bool,
-    /// Nothing is answered any more.
+    /// The connection sends no more responses.
     pub mute: bool,
-    /// Bytes of answers that the driver hasn't taken yet.
+    /// Bytes of responses that the driver hasn't taken.
     pub untaken: usize,
-    /// The driver can't get rid of what it has taken.
+    /// The driver can't write the responses that it has taken.
     pub held: bool,
-    /// In the list of connections that may go on.
+    /// The client has closed its sending side.
+    pub ended: bool,
+    /// The size of the inbox's buffers, as included in the cluster's total.
+    pub counted: usize,
+    /// When the first unhandled frame in the inbox began.
+    pub unfinished_since: Option<Instant>,
+    /// The connection is in the queue of connections to handle.
     pub ready: bool,
-    /// The client's name and version, as its ApiVersions request said.
+    /// The client's software name and version from its ApiVersions request.
     pub software: Option<(String, String)>,
-    /// Where the client is, if the driver said.
+    /// The client's address, if the driver has set it.
     pub peer: Option<SocketAddr>,
+    /// The name that the client has proved in a TLS handshake.
+    pub principal: Option<String>,
 }
 
-/// A request whose answer has to wait.
+/// A request whose response has to wait.
 #[derive(Debug)]
 pub(crate) enum Pending {
     Fetch(PendingFetch),
     Produce(PendingProduce),
     ShareFetch(PendingShareFetch),
-    /// For the group that the member is in to finish its rebalance.
+    /// The rebalance of the member's group must finish first.
     Group(Request),
 }
 
-/// A connection that waits for something, and the request that does. A waiter whose request is over means nothing.
+/// A waiting request on a connection. A waiter whose request is finished is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Waiter {
     pub connection: ConnectionId,
     pub request: u64,
 }
 
-/// Everything about a request but its body.
+/// A request without its body.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub number: u64,
@@ -68,13 +76,13 @@ pub(crate) struct Request {
     pub version: i16,
     pub correlation_id: i32,
     pub client_id: Option<String>,
-    /// What is to go wrong.
+    /// The faults injected into the request.
     pub struck: Struck,
 }
 
-/// A client that asks faster than it takes answers has to wait from here on.
+/// A client with more untaken response bytes than this must take them before its next request is handled.
 const UNTAKEN_LIMIT: usize = 16 << 20;
-/// So many late answers are prepared at most.
+/// The maximum number of delayed responses.
 const OUTBOX_LIMIT: usize = 1000;
 
 impl Connection {
@@ -88,13 +96,17 @@ impl Connection {
             mute: false,
             untaken: 0,
             held: false,
+            ended: false,
+            counted: 0,
+            unfinished_since: None,
             ready: false,
             software: None,
             peer: None,
+            principal: None,
         }
     }
 
-    /// No further request is handled now.
+    /// Returns true if no further request can be handled now.
     pub fn is_busy(&self) -> bool {
         self.pending.is_some()
             || self.closing
@@ -117,8 +129,8 @@ impl Pending {
 }
 
 impl Request {
-    /// An answer with its header written.
-    pub fn answer(&self) -> FrameWriter {
+    /// Starts a response with its header.
+    pub fn start_response(&self) -> FrameWriter {
         let mut writer = FrameWriter::new();
         let header = ResponseHeader {
             correlation_id: self.correlation_id.wrapping_add(self.struck.correlation_shift),
@@ -127,7 +139,7 @@ impl Request {
         writer
     }
 
-    /// The error that a fault demands, or none.
+    /// Returns the error that a fault injects, or none.
     pub fn injected_error(&self) -> ErrorCode {
         self.struck.error.unwrap_or(ErrorCode::NONE)
     }

@@ -1,4 +1,4 @@
-//! What tests can make happen: topics, leaders, faults, broken connections, killed brokers.
+//! Controls for tests: topics, leaders, faults, broken connections, killed brokers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,22 +19,22 @@ use crate::{
     topics::{Partition, TopicIndex},
 };
 
-/// Power over a [`Cluster`]. What it does takes effect at once, at the time of the last input.
+/// Controls a [`Cluster`]. Changes take effect at once, at the time of the last input.
 #[derive(Debug)]
 pub struct Control<'a> {
     cluster: &'a mut Cluster,
 }
 
-/// What becomes of records that a killed broker had taken but no follower had yet got.
+/// The fate of records that a killed leader had but that no follower had received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
-    /// The followers have them after all.
+    /// The followers keep them.
     Kept,
     /// They are lost.
     Lost,
 }
 
-/// What has a coordinator.
+/// The kinds of keys that have a coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoordinatorKey<'a> {
     /// A consumer group.
@@ -43,24 +43,24 @@ pub enum CoordinatorKey<'a> {
     Transaction(&'a str),
 }
 
-/// A partition as the cluster sees it.
+/// The state of a partition in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionState {
-    /// Who leads, if anybody.
+    /// The leader, if there is one.
     pub leader: Option<BrokerId>,
-    /// How often the leader changed.
+    /// The leader epoch, which rises with each change of the leader.
     pub leader_epoch: i32,
-    /// Who has a replica.
+    /// The brokers with a replica.
     pub replicas: Vec<BrokerId>,
-    /// Whose replica is in sync.
+    /// The brokers with an in-sync replica.
     pub in_sync: Vec<BrokerId>,
     /// The first offset.
     pub log_start_offset: i64,
-    /// Where consumers may read to.
+    /// The offset up to which consumers may read.
     pub high_watermark: i64,
-    /// The next record's offset.
+    /// The offset of the next record.
     pub log_end_offset: i64,
-    /// Bytes in the log.
+    /// The size of the log in bytes.
     pub bytes: u64,
 }
 
@@ -69,12 +69,13 @@ impl<'a> Control<'a> {
         Self { cluster }
     }
 
-    /// The cluster's options. Changes hold from the next request on; those that describe the brokers have no effect.
+    /// Returns the cluster's options. Changes apply from the next request on; options that describe the brokers have no
+    /// effect.
     pub fn options(&mut self) -> &mut ClusterOptions {
         &mut self.cluster.options
     }
 
-    /// Creates a topic; the partitions' leaders are the brokers in turn.
+    /// Creates a topic; the partitions are led by the brokers in turn.
     pub fn create_topic(
         &mut self,
         name: &str,
@@ -87,7 +88,7 @@ impl<'a> Control<'a> {
             .map_err(|(code, _)| code)
     }
 
-    /// Deletes a topic; false if there is none of this name.
+    /// Deletes a topic; returns false if it doesn't exist.
     pub fn delete_topic(&mut self, name: &str) -> bool {
         let Some(index) = self.cluster.topics.by_name(name) else { return false };
         self.cluster.delete_topic(index);
@@ -95,7 +96,7 @@ impl<'a> Control<'a> {
         true
     }
 
-    /// Deletes a topic and creates it anew, empty and with another id.
+    /// Deletes a topic and recreates it, empty and with another ID.
     pub fn recreate_topic(
         &mut self,
         name: &str,
@@ -106,13 +107,13 @@ impl<'a> Control<'a> {
         self.create_topic(name, partitions, replication_factor)
     }
 
-    /// Gives a topic more partitions.
+    /// Adds partitions to a topic.
     pub fn create_partitions(&mut self, name: &str, count: i32) -> Result<(), ErrorCode> {
         let index = self.cluster.topics.by_name(name).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
         self.cluster.create_partitions(index, count, false).map_err(|(code, _)| code)
     }
 
-    /// The names of all topics.
+    /// Returns the names of all topics.
     pub fn topics(&self) -> Vec<String> {
         self.cluster.topics.in_order().map(|(_, topic)| topic.name.clone()).collect()
     }
@@ -123,7 +124,7 @@ impl<'a> Control<'a> {
         self.cluster.topics.get(index).map(|topic| topic.id)
     }
 
-    /// How a partition stands.
+    /// Returns the state of a partition.
     pub fn partition(&self, topic: &str, partition: i32) -> Option<PartitionState> {
         let index = self.cluster.topics.by_name(topic)?;
         let partition = self.cluster.topics.partition(index, partition)?;
@@ -139,7 +140,7 @@ impl<'a> Control<'a> {
         })
     }
 
-    /// The record batches of a partition, as they are stored.
+    /// Returns the record batches of a partition as they are stored.
     pub fn batches(&self, topic: &str, partition: i32) -> Vec<bytes::Bytes> {
         let found = self
             .cluster
@@ -149,7 +150,8 @@ impl<'a> Control<'a> {
         found.map_or_else(Vec::new, |p| p.log.batches_from(0).map(|batch| batch.bytes.clone()).collect())
     }
 
-    /// Changes the stored bytes of the record batch that has this offset, as a broken disk does; false if there is none.
+    /// Changes the stored bytes of the record batch with this offset, as a broken disk does; returns false if there is
+    /// no such batch.
     pub fn damage_batch(
         &mut self,
         topic: &str,
@@ -162,8 +164,8 @@ impl<'a> Control<'a> {
         partition.is_some_and(|partition| partition.log.damage(offset, damage))
     }
 
-    /// Moves a partition's leadership, to a broker that needn't have had a replica; the leader epoch rises. With `None`
-    /// nobody leads. False if there is no such partition or broker.
+    /// Moves a partition's leadership to any broker, with or without a replica; the leader epoch rises. `None` leaves
+    /// the partition without a leader. Returns false if the partition or broker doesn't exist.
     pub fn move_leader(&mut self, topic: &str, partition: i32, leader: Option<BrokerId>) -> bool {
         if leader.is_some_and(|leader| !self.cluster.brokers.contains_key(&leader)) {
             return false;
@@ -178,7 +180,7 @@ impl<'a> Control<'a> {
                 state.in_sync.push(leader);
             }
         }
-        // The new leader was in sync: what the old one had, it has.
+        // The new leader was in sync, so it has all records of the old one.
         let end = state.log.end_offset();
         state.elect(leader);
         self.cluster.advance_high_watermark(index, partition, end);
@@ -187,7 +189,7 @@ impl<'a> Control<'a> {
         true
     }
 
-    /// Moves every partition's leadership to the next of its replicas that is up.
+    /// Moves the leadership of every partition to the next of its replicas that is up.
     pub fn rotate_leaders(&mut self) {
         for (topic, partition) in self.all_partitions() {
             let Some(state) = self.cluster.topics.partition(topic, partition) else { continue };
@@ -201,7 +203,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Gives partitions back to their first replica, where that is up and in sync.
+    /// Moves the leadership of partitions to their first replica if it is up and in sync.
     pub fn elect_preferred_leaders(&mut self) {
         for (topic, partition) in self.all_partitions() {
             let Some(state) = self.cluster.topics.partition(topic, partition) else { continue };
@@ -217,7 +219,8 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Takes a broker down: its connections break, and its partitions go to other replicas in sync, if there are any.
+    /// Takes a broker down: its connections break, and other in-sync replicas, if there are any, take over its
+    /// partitions.
     pub fn kill_broker(&mut self, broker: BrokerId, tail: Tail) {
         match self.cluster.brokers.get_mut(&broker) {
             Some(state) if state.alive => {
@@ -241,7 +244,7 @@ impl<'a> Control<'a> {
         self.cluster.run();
     }
 
-    /// Brings a broker back with its logs; it leads again where nobody else could.
+    /// Restarts a broker with its logs. It leads the partitions again that have no other possible leader.
     pub fn restart_broker(&mut self, broker: BrokerId) {
         match self.cluster.brokers.get_mut(&broker) {
             Some(state) if !state.alive => state.alive = true,
@@ -269,12 +272,12 @@ impl<'a> Control<'a> {
         self.cluster.run();
     }
 
-    /// The broker is up.
+    /// Returns true if the broker is up.
     pub fn is_alive(&self, broker: BrokerId) -> bool {
         self.cluster.brokers.get(&broker).is_some_and(|broker| broker.alive)
     }
 
-    /// The ids of all brokers, up or not.
+    /// Returns the IDs of all brokers, up or down.
     pub fn brokers(&self) -> Vec<BrokerId> {
         self.cluster.brokers.keys().copied().collect()
     }
@@ -286,22 +289,36 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Puts a broker into a rack, or into none.
+    /// Sets the controller id that brokers report: also the id of a broker that does not exist, or -1.
+    pub fn set_controller_id(&mut self, controller: BrokerId) {
+        self.cluster.controller = controller;
+    }
+
+    /// Sets or removes a broker's rack.
     pub fn set_rack(&mut self, broker: BrokerId, rack: Option<&str>) {
         if let Some(broker) = self.cluster.brokers.get_mut(&broker) {
             broker.rack = rack.map(str::to_owned);
         }
     }
 
-    /// Every answer of the broker comes this much later than it could.
+    /// Delays every response of the broker by this duration.
     pub fn set_latency(&mut self, broker: BrokerId, latency: Duration) {
         if let Some(broker) = self.cluster.brokers.get_mut(&broker) {
             broker.latency = latency;
         }
     }
 
-    /// Takes no connections for a broker, or takes them again. The cluster goes on as if it were up: nobody else leads for
-    /// it, and clients are still told of it.
+    /// Makes a broker respond to each Fetch request at once, without a fetch session and with all requested partitions,
+    /// as some proxies and other implementations do; or lets it wait for records again.
+    pub fn set_hasty(&mut self, broker: BrokerId, is_hasty: bool) {
+        if let Some(broker) = self.cluster.brokers.get_mut(&broker) {
+            broker.is_hasty = is_hasty;
+            broker.sessions.clear();
+        }
+    }
+
+    /// Refuses connections to a broker, or accepts them again. The cluster treats the broker as up: it keeps its
+    /// leadership, and metadata responses list it.
     pub fn set_reachable(&mut self, broker: BrokerId, is_reachable: bool) {
         match self.cluster.brokers.get_mut(&broker) {
             Some(state) if state.unreachable == is_reachable => state.unreachable = !is_reachable,
@@ -316,20 +333,20 @@ impl<'a> Control<'a> {
         self.cluster.run();
     }
 
-    /// Whether clients are told that the broker exists. It goes on serving those that know it.
+    /// Sets whether metadata responses list the broker. It still serves clients that know it.
     pub fn set_listed(&mut self, broker: BrokerId, is_listed: bool) {
         if let Some(broker) = self.cluster.brokers.get_mut(&broker) {
             broker.unlisted = !is_listed;
         }
     }
 
-    /// Where clients are told to find a broker; it listens where it did.
+    /// Sets the endpoint that clients receive for a broker; the listener stays where it is.
     pub fn set_endpoint(&mut self, broker: BrokerId, host: &str, port: u16) {
         self.cluster.set_endpoint(broker, host, port);
     }
 
-    /// Adds a broker, which takes over its share of the partitions. False if its id is taken or negative. The driver has
-    /// to listen for it: over TCP see [`EmbeddedCluster::add_broker`](crate::EmbeddedCluster::add_broker).
+    /// Adds a broker, which takes over its share of the partitions. Returns false if its ID is in use or negative. The
+    /// driver has to listen for it: over TCP see [`EmbeddedCluster::add_broker`](crate::EmbeddedCluster::add_broker).
     pub fn add_broker(&mut self, broker: BrokerId, host: &str, port: u16) -> bool {
         if broker.0 < 0 || self.cluster.brokers.contains_key(&broker) {
             return false;
@@ -346,8 +363,8 @@ impl<'a> Control<'a> {
         true
     }
 
-    /// Removes a broker for good; other brokers get its replicas, and partitions that it led another leader. False if
-    /// there is none of this id.
+    /// Removes a broker permanently. Other brokers get its replicas, and its partitions get other leaders. Returns
+    /// false if the broker doesn't exist.
     pub fn remove_broker(&mut self, broker: BrokerId) -> bool {
         if !self.cluster.brokers.contains_key(&broker) {
             return false;
@@ -377,7 +394,7 @@ impl<'a> Control<'a> {
         true
     }
 
-    /// Chooses the coordinator of a group or a transactional id, which needn't be a broker that exists.
+    /// Sets the coordinator of a group or a transactional ID. The broker needn't exist.
     pub fn set_coordinator(&mut self, key: CoordinatorKey<'_>, broker: BrokerId) {
         let key = match key {
             CoordinatorKey::Group(group) => (0, group.to_owned()),
@@ -386,10 +403,23 @@ impl<'a> Control<'a> {
         self.cluster.coordinators.insert(key, broker);
     }
 
-    /// Gives the members of a group of the consumer protocol these partitions of topics, in place of what the assignor
-    /// would; members that are not named get none. With `None` the assignor decides again. The group's epoch rises, and
-    /// the members learn of it by their heartbeats. It holds for a group that is yet to come as well; partitions that there
-    /// are not are given as soon as there are.
+    /// Lets the coordinator of a group respond with COORDINATOR_LOAD_IN_PROGRESS for this duration, as one does that has
+    /// just become the coordinator.
+    pub fn load_group(&mut self, group: &str, duration: Duration) {
+        let until = self.cluster.now + duration;
+        self.cluster.loading_groups.insert(group.to_owned(), until);
+    }
+
+    /// Returns the committed offset of a group for a partition.
+    pub fn committed_offset(&self, group: &str, topic: &str, partition: i32) -> Option<i64> {
+        let offsets = &self.cluster.groups.get(group)?.offsets;
+        offsets.get(&(topic.to_owned(), partition)).map(|committed| committed.offset)
+    }
+
+    /// Assigns these partitions to the members of a consumer-protocol group in place of the assignor; unnamed members
+    /// get none. `None` returns control to the assignor. The group's epoch rises, and the members receive the change in
+    /// their heartbeat responses. The group and the partitions needn't exist: the assignment applies as soon as they
+    /// do.
     pub fn set_target_assignment<'t>(
         &mut self,
         group: &str,
@@ -407,7 +437,7 @@ impl<'a> Control<'a> {
         self.cluster.groups.set_manual_target(&self.cluster.topics, group, target);
     }
 
-    /// Lets Metadata answer this error for a topic, or the truth again.
+    /// Sets the error that Metadata responses contain for a topic, or removes it.
     pub fn set_topic_error(&mut self, topic: &str, error: Option<ErrorCode>) {
         match error {
             Some(error) => self.cluster.topic_errors.insert(topic.to_owned(), error),
@@ -415,12 +445,12 @@ impl<'a> Control<'a> {
         };
     }
 
-    /// Sends the consumers of a partition to this broker, or no longer. False if there is no such partition.
+    /// Sets or removes the preferred read replica of a partition. Returns false if there is no such partition.
     pub fn set_preferred_replica(&mut self, topic: &str, partition: i32, broker: Option<BrokerId>) -> bool {
         self.change_partition(topic, partition, |state| state.preferred_replica = broker)
     }
 
-    /// Log start offset and high watermark that the preferred replica gives; `None` for the truth.
+    /// Sets the log start offset and high watermark that the preferred replica reports; `None` reports the real values.
     pub fn set_preferred_replica_watermarks(
         &mut self,
         topic: &str,
@@ -433,37 +463,37 @@ impl<'a> Control<'a> {
         })
     }
 
-    /// The next Metadata answer names this leader (-1: none) and leader epoch, the one after it the next that was pushed.
-    pub fn push_told_leader(&mut self, topic: &str, partition: i32, leader: i32, epoch: i32) -> bool {
-        self.change_partition(topic, partition, |state| state.told_leaders.push_back((leader, epoch)))
+    /// Queues a leader (-1: none) and leader epoch: each Metadata response takes the next queued one.
+    pub fn push_reported_leader(&mut self, topic: &str, partition: i32, leader: i32, epoch: i32) -> bool {
+        self.change_partition(topic, partition, |state| state.reported_leaders.push_back((leader, epoch)))
     }
 
-    /// Appends steps to the script of an API: each of the next requests takes one.
+    /// Appends steps to the script of an API: each following request takes one step.
     pub fn script(&mut self, scope: ScriptScope, api: i16, steps: impl IntoIterator<Item = ScriptStep>) {
         self.cluster.faults.extend_script(scope, api, steps);
     }
 
-    /// How many steps of a script are left.
+    /// Returns the number of remaining steps of a script.
     pub fn script_len(&self, scope: &ScriptScope, api: i16) -> usize {
         self.cluster.faults.script_len(scope, api)
     }
 
-    /// Forgets what is left of a script.
+    /// Drops the remaining steps of a script.
     pub fn clear_script(&mut self, scope: &ScriptScope, api: i16) {
         self.cluster.faults.clear_script(scope, api);
     }
 
-    /// Lets requests fail, connections break, answers be late or get lost.
+    /// Injects a fault: failed requests, broken connections, late or lost responses.
     pub fn inject(&mut self, fault: Fault) {
         self.cluster.faults.push(fault);
     }
 
-    /// Ends all faults that were injected.
+    /// Removes all injected faults.
     pub fn clear_faults(&mut self) {
         self.cluster.faults.clear();
     }
 
-    /// Metadata answers go on naming the leaders of now, until [`thaw_metadata`](Self::thaw_metadata).
+    /// Makes Metadata responses name the current leaders until [`thaw_metadata`](Self::thaw_metadata).
     pub fn freeze_metadata(&mut self) {
         let mut leaders = BTreeMap::new();
         for (topic, partition) in self.all_partitions() {
@@ -474,29 +504,46 @@ impl<'a> Control<'a> {
         self.cluster.stale_leaders = Some(leaders);
     }
 
-    /// Metadata answers tell the truth again.
+    /// Makes Metadata responses name the real leaders again.
     pub fn thaw_metadata(&mut self) {
         self.cluster.stale_leaders = None;
     }
 
-    /// Closes a broker's connections, or all.
+    /// Closes the connections of one broker, or all.
     pub fn close_connections(&mut self, broker: Option<BrokerId>) {
         for connection in self.cluster.connections_of(broker) {
             self.cluster.close(connection, "the test closed the connection");
         }
     }
 
-    /// The open connections to a broker, or all.
+    /// Takes the warnings since the last call, at most 1,000: topic configurations that were accepted and have no
+    /// effect.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.cluster.warnings)
+    }
+
+    /// Returns the size of the buffers for unhandled requests in bytes, over all connections.
+    pub fn queued_request_bytes(&self) -> usize {
+        self.cluster.request_bytes
+    }
+
+    /// Returns the open connections of one broker, or all.
     pub fn connections(&self, broker: Option<BrokerId>) -> Vec<ConnectionId> {
         self.cluster.connections_of(broker)
     }
 
-    /// The versions of an API that brokers can serve, if they can at all.
+    /// Returns the principal of a connection's client: the name in its certificate, or `ANONYMOUS`; `None` without TLS,
+    /// and before the end of the handshake.
+    pub fn principal(&self, connection: ConnectionId) -> Option<&str> {
+        self.cluster.principal(connection)
+    }
+
+    /// Returns the versions of an API that brokers implement, if they implement it.
     pub fn implemented_versions(&self, api: i16) -> Option<(i16, i16)> {
         api::SERVED.iter().find(|(served, ..)| *served as i16 == api).map(|(_, min, max)| (*min, *max))
     }
 
-    /// Limits a broker to these versions of an API, or all brokers; an empty range (`max < min`) removes the API.
+    /// Limits one broker or all brokers to these versions of an API; an empty range (`max < min`) removes the API.
     pub fn set_api_versions(&mut self, broker: Option<BrokerId>, api: ApiKey, min: i16, max: i16) {
         for (id, state) in &mut self.cluster.brokers {
             if broker.is_none_or(|broker| broker == *id) {
@@ -504,34 +551,34 @@ impl<'a> Control<'a> {
             }
         }
         if broker.is_none() {
-            // Brokers that are added later are like the others.
+            // The limit also applies to brokers that are added later.
             self.cluster.options.api_versions.insert(api as i16, (min, max));
         }
     }
 
-    /// Lets all brokers serve only what this release did.
+    /// Limits all brokers to the versions that this release served.
     pub fn emulate(&mut self, release: BrokerRelease) {
         for broker in self.cluster.brokers.values_mut() {
             broker.api_versions = release.api_versions();
         }
     }
 
-    /// A broker forgets all fetch sessions.
+    /// Evicts all fetch sessions of a broker.
     pub fn evict_fetch_sessions(&mut self, broker: BrokerId) {
         if let Some(broker) = self.cluster.brokers.get_mut(&broker) {
             broker.sessions.clear();
         }
     }
 
-    /// The ids of a share group's members, if there is such a group.
+    /// Returns the IDs of a share group's members, if the group exists.
     pub fn share_group_members(&self, group: &str) -> Option<Vec<String>> {
         let group = self.cluster.share_groups.groups.get(group)?;
         Some(group.members.keys().cloned().collect())
     }
 
-    /// Assigns the partitions of topics to a share group's members by hand, in place of the assignor; who isn't named gets
-    /// none. With `None` the assignor assigns again. Members hear of it with their next heartbeat. False if there is no
-    /// such group.
+    /// Assigns partitions to a share group's members in place of the assignor; unnamed members get none. `None` returns
+    /// control to the assignor. Members receive the change with their next heartbeat response. Returns false if there
+    /// is no such group.
     pub fn assign_share_group(
         &mut self,
         group: &str,
@@ -540,7 +587,7 @@ impl<'a> Control<'a> {
         self.cluster.assign_share_group(group, assignments)
     }
 
-    /// A partition forgets a producer, as when its records have expired.
+    /// Removes a producer's state from a partition, as if its records had expired.
     pub fn forget_producer(&mut self, topic: &str, partition: i32, producer_id: i64) {
         if let Some(index) = self.cluster.topics.by_name(topic)
             && let Some(partition) = self.cluster.topics.partition_mut(index, partition)
@@ -556,7 +603,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Loses the records of a partition from `offset` on, as an unclean leader election does; the leader epoch rises.
+    /// Truncates a partition at `offset`, as an unclean leader election does; the leader epoch rises.
     pub fn truncate_log(&mut self, topic: &str, partition: i32, offset: i64) {
         if let Some(index) = self.cluster.topics.by_name(topic) {
             self.cluster.truncate(index, partition, offset);
@@ -569,27 +616,27 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Which metrics clients are asked for, and what they pushed.
+    /// Returns the requested metrics of clients, and the metrics that they pushed.
     pub fn telemetry(&mut self) -> &mut Telemetry {
         &mut self.cluster.telemetry
     }
 
-    /// From now on all requests are recorded.
+    /// Starts to record all requests.
     pub fn record_requests(&mut self) {
         self.cluster.is_recording = true;
     }
 
-    /// From now on no request is recorded; those that were stay.
+    /// Stops recording requests; recorded requests are kept.
     pub fn stop_recording(&mut self) {
         self.cluster.is_recording = false;
     }
 
-    /// The requests that were recorded and not taken.
+    /// Returns the recorded requests that were not taken.
     pub fn requests(&self) -> &[RequestRecord] {
         &self.cluster.request_log
     }
 
-    /// The requests since the last call, if they are recorded.
+    /// Takes the recorded requests since the last call.
     pub fn take_requests(&mut self) -> Vec<RequestRecord> {
         std::mem::take(&mut self.cluster.request_log)
     }
@@ -633,7 +680,7 @@ impl<'a> Control<'a> {
 }
 
 impl Cluster {
-    /// Loses a partition's records from `offset` on, and what was known from them.
+    /// Truncates a partition at `offset`, with the state derived from the lost records.
     pub(crate) fn truncate(&mut self, topic: TopicIndex, partition: i32, offset: i64) {
         if let Some(state) = self.topics.partition_mut(topic, partition) {
             let before = state.log.bytes();

@@ -1,4 +1,9 @@
-//! What goes wrong on purpose.
+//! Fault injection.
+//!
+//! # Pitfalls
+//!
+//! - Scripted errors of an API are used up one per request; faults apply to every request
+//!   (`script_applies_a_step_per_request_and_broker_scripts_first`).
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -6,70 +11,70 @@ use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 
 use crate::{options::BrokerId, topics::TopicIndex};
 
-/// Requests to be treated badly: those that match all of the given fields.
+/// A fault for requests that match all of the given fields.
 ///
 /// ```
 /// use ottla_embedded_broker::{Fault, FaultAction};
 /// use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 ///
 /// let twice = Fault::new(FaultAction::Error(ErrorCode::NOT_LEADER_OR_FOLLOWER)).api(ApiKey::Produce).times(2);
-/// let always = Fault::new(FaultAction::LoseAnswer).topic("orders");
+/// let always = Fault::new(FaultAction::LoseResponse).topic("orders");
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     /// Only this API.
     pub api: Option<ApiKey>,
-    /// Only requests to this broker.
+    /// Affects only requests to this broker.
     pub broker: Option<BrokerId>,
-    /// Only this topic. Of a request with several topics only this one fails.
+    /// Affects only this topic. Other topics of the same request are not affected.
     pub topic: Option<String>,
-    /// Only this partition of the topic.
+    /// Affects only this partition of the topic.
     pub partition: Option<i32>,
-    /// So many matches are let through first.
+    /// The number of matches that pass first.
     pub skip: u32,
-    /// So many matches are treated badly; none for all.
+    /// The number of matches that are affected; `None` for all.
     pub times: Option<u32>,
     /// What happens.
     pub action: FaultAction,
 }
 
-/// What happens to a request that a [`Fault`] matches.
+/// The effect on a request that a [`Fault`] matches.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FaultAction {
-    /// It is not done and answered with this error.
+    /// Rejects the request with this error.
     Error(ErrorCode),
-    /// The connection is closed; the request is not done.
+    /// Closes the connection without handling the request.
     CloseConnection,
-    /// The request is done, then the connection is closed instead of answering.
-    LoseAnswer,
-    /// The request is done; the connection stays open but never answers again.
-    NeverAnswer,
-    /// The answer is late, and so is every later one on this connection.
+    /// Handles the request, then closes the connection instead of responding.
+    LoseResponse,
+    /// Handles the request; the connection stays open but never responds again.
+    NeverRespond,
+    /// Delays the response, and with it all later ones on this connection.
     Delay(Duration),
-    /// The answer asks the client to pause this long (`throttle_time_ms`).
+    /// Asks the client to pause for this duration (`throttle_time_ms`).
     Throttle(Duration),
-    /// The answer bears this number more than the right correlation id.
+    /// Adds this number to the correlation ID of the response.
     ShiftCorrelationId(i32),
-    /// The answer breaks off after so many bytes, then the connection is closed.
-    TruncateAnswer(usize),
-    /// These bytes are sent instead of the answer (with its length prefix, if they are to have one).
-    ReplaceAnswer(Vec<u8>),
+    /// Sends only the given number of bytes of the response, then closes the connection.
+    TruncateResponse(usize),
+    /// Sends these bytes instead of the response (including its length prefix, if there is to be one).
+    ReplaceResponse(Vec<u8>),
 }
 
 impl Fault {
-    /// A fault that matches every request, each time.
+    /// Creates a fault that matches every request, each time.
     pub fn new(action: FaultAction) -> Self {
         Self { api: None, broker: None, topic: None, partition: None, skip: 0, times: None, action }
     }
 
-    /// Only requests of this API.
+    /// Affects only requests of this API.
     #[must_use]
     pub fn api(mut self, api: ApiKey) -> Self {
         self.api = Some(api);
         self
     }
 
-    /// Only requests to this broker.
+    /// Affects only requests to this broker.
     #[must_use]
     pub fn broker(mut self, broker: BrokerId) -> Self {
         self.broker = Some(broker);
@@ -83,28 +88,28 @@ impl Fault {
         self
     }
 
-    /// Only this partition of the topic.
+    /// Affects only this partition of the topic.
     #[must_use]
     pub fn partition(mut self, partition: i32) -> Self {
         self.partition = Some(partition);
         self
     }
 
-    /// Lets so many matches through first.
+    /// Lets this number of matches pass first.
     #[must_use]
     pub fn skip(mut self, matches: u32) -> Self {
         self.skip = matches;
         self
     }
 
-    /// Ends after so many matches.
+    /// Ends after this number of matches.
     #[must_use]
     pub fn times(mut self, matches: u32) -> Self {
         self.times = Some(matches);
         self
     }
 
-    /// Counts a match; true if it is to be treated badly.
+    /// Counts a match; returns true if it is affected.
     fn strike(&mut self) -> bool {
         if self.skip > 0 {
             self.skip -= 1;
@@ -121,41 +126,41 @@ impl Fault {
     }
 }
 
-/// Which requests a script of errors is for.
+/// The requests that a script of errors applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptScope {
-    /// Those to any broker. A broker's own script goes first.
+    /// Requests to any broker. A broker's own script takes precedence.
     Cluster,
-    /// Those to this broker.
+    /// Requests to this broker.
     Broker(BrokerId),
-    /// The parts of requests that are about this partition of a topic.
+    /// The parts of requests that concern this partition of a topic.
     Partition(String, i32),
 }
 
-/// What happens to one request, the next in the order of a script.
+/// One step of a script: the effect on one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptStep {
-    /// The error; [`ErrorCode::NONE`] lets the request through.
+    /// The error; [`ErrorCode::NONE`] lets the request pass.
     pub error: ErrorCode,
-    /// Instead of an answer the connection is closed; the request is not done.
+    /// Closes the connection without handling the request.
     pub closes: bool,
-    /// The answer comes this much later.
+    /// Delays the response by this duration.
     pub delay: Duration,
 }
 
 impl ScriptStep {
-    /// An answer with an error.
+    /// Creates a step that responds with an error.
     pub const fn error(error: ErrorCode) -> Self {
         Self { error, closes: false, delay: Duration::ZERO }
     }
 
-    /// No answer: the connection is closed.
+    /// Creates a step that closes the connection without a response.
     pub const fn close() -> Self {
         Self { error: ErrorCode::NETWORK_EXCEPTION, closes: true, delay: Duration::ZERO }
     }
 }
 
-/// Steps that wait for requests of one API.
+/// The remaining steps for requests of one API.
 #[derive(Debug)]
 struct Script {
     scope: ScriptScope,
@@ -163,28 +168,28 @@ struct Script {
     steps: VecDeque<ScriptStep>,
 }
 
-/// All faults that are set, in the order in which they were.
+/// All injected faults, in the order of their injection.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     faults: Vec<Fault>,
     scripts: Vec<Script>,
 }
 
-/// The faults that struck one request.
+/// The faults that affect one request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Struck {
     pub error: Option<ErrorCode>,
     /// Errors of single partitions.
     pub partition_errors: Vec<(TopicIndex, i32, ErrorCode)>,
     pub close: bool,
-    pub lose_answer: bool,
-    pub never_answer: bool,
+    pub lose_response: bool,
+    pub never_respond: bool,
     pub delay: Duration,
     pub throttle: Duration,
     pub correlation_shift: i32,
     pub truncate: Option<usize>,
     pub replace: Option<Vec<u8>>,
-    /// The error is a script's: in an answer about partitions each of them has it, as when a broker says it.
+    /// The error comes from a script: every partition in the response gets it, as when a broker fails.
     pub is_scripted: bool,
 }
 
@@ -222,13 +227,13 @@ impl Faults {
         self.scripts.retain(|script| script.api != api || script.scope != *scope);
     }
 
-    /// How many steps of a script are left.
+    /// Returns the number of remaining steps of a script.
     pub fn script_len(&self, scope: &ScriptScope, api: i16) -> usize {
         let found = self.scripts.iter().find(|script| script.api == api && script.scope == *scope);
         found.map_or(0, |script| script.steps.len())
     }
 
-    /// The next step of the first script that is meant.
+    /// Takes the next step of the first script that `is_meant` selects.
     fn take_step(&mut self, api: ApiKey, is_meant: impl Fn(&ScriptScope) -> bool) -> Option<ScriptStep> {
         let at =
             self.scripts.iter().position(|script| script.api == api as i16 && is_meant(&script.scope))?;
@@ -239,7 +244,7 @@ impl Faults {
         step
     }
 
-    /// The faults without a topic that strike this request.
+    /// Returns the faults without a topic that affect this request.
     pub fn strike_request(&mut self, api: ApiKey, broker: BrokerId, struck: &mut Struck) {
         self.strike(api, broker, None, struck);
         if self.scripts.is_empty() {
@@ -252,7 +257,8 @@ impl Faults {
         }
     }
 
-    /// The faults with a topic that strike this topic's or partition's part of a request (partition -1: the topic's).
+    /// Returns the faults with a topic that affect this topic's or partition's part of a request (partition -1: the
+    /// topic's).
     pub fn strike_partition(
         &mut self,
         api: ApiKey,
@@ -267,8 +273,8 @@ impl Faults {
         }
         let is_meant = |scope: &ScriptScope| matches!(scope, ScriptScope::Partition(name, number) if name == topic && *number == partition);
         if let Some(step) = self.take_step(api, is_meant) {
-            // The rest of the request was done by then.
-            struck.lose_answer |= step.closes;
+            // The rest of the request was already handled.
+            struck.lose_response |= step.closes;
             struck.add_step(step);
         }
     }
@@ -278,12 +284,12 @@ impl Faults {
             return;
         }
         for fault in &mut self.faults {
-            let matches = fault.api.is_none_or(|wanted| wanted == api)
-                && fault.broker.is_none_or(|wanted| wanted == broker)
+            let matches = fault.api.is_none_or(|requested| requested == api)
+                && fault.broker.is_none_or(|requested| requested == broker)
                 && match (part, &fault.topic) {
                     (None, None) => true,
-                    (Some((topic, partition)), Some(wanted)) => {
-                        wanted == topic && fault.partition.is_none_or(|wanted| wanted == partition)
+                    (Some((topic, partition)), Some(requested)) => {
+                        requested == topic && fault.partition.is_none_or(|requested| requested == partition)
                     }
                     _ => false,
                 };
@@ -315,13 +321,13 @@ impl Struck {
                 self.error.get_or_insert(*error);
             }
             FaultAction::CloseConnection => self.close = true,
-            FaultAction::LoseAnswer => self.lose_answer = true,
-            FaultAction::NeverAnswer => self.never_answer = true,
+            FaultAction::LoseResponse => self.lose_response = true,
+            FaultAction::NeverRespond => self.never_respond = true,
             FaultAction::Delay(delay) => self.delay = self.delay.max(*delay),
             FaultAction::Throttle(throttle) => self.throttle = self.throttle.max(*throttle),
             FaultAction::ShiftCorrelationId(shift) => self.correlation_shift = *shift,
-            FaultAction::TruncateAnswer(len) => self.truncate = Some(*len),
-            FaultAction::ReplaceAnswer(bytes) => self.replace = Some(bytes.clone()),
+            FaultAction::TruncateResponse(len) => self.truncate = Some(*len),
+            FaultAction::ReplaceResponse(bytes) => self.replace = Some(bytes.clone()),
         }
     }
 }
@@ -331,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_strikes_after_its_skips_and_ends_after_its_times() {
+    fn fault_applies_after_its_skips_for_its_number_of_times() {
         let mut faults = Faults::default();
         let error = FaultAction::Error(ErrorCode::CORRUPT_MESSAGE);
         faults.push(Fault::new(error).api(ApiKey::Produce).skip(1).times(2));
@@ -346,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_gives_each_request_its_own_step_and_a_brokers_goes_first() {
+    fn script_applies_a_step_per_request_and_broker_scripts_first() {
         let mut faults = Faults::default();
         let errors = |codes: &[i16]| -> Vec<_> {
             codes.iter().map(|code| ScriptStep::error(ErrorCode(*code))).collect()
@@ -371,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_of_a_partition_strikes_only_its_part_of_a_request() {
+    fn script_of_a_partition_applies_only_to_its_partition() {
         let mut faults = Faults::default();
         let scope = ScriptScope::Partition("t".to_owned(), 1);
         faults.extend_script(scope.clone(), 0, [ScriptStep::error(ErrorCode::CORRUPT_MESSAGE)]);
@@ -384,15 +390,15 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_with_a_topic_strikes_only_that_topics_part() {
+    fn fault_with_a_topic_applies_only_to_that_topic() {
         let mut faults = Faults::default();
-        faults.push(Fault::new(FaultAction::LoseAnswer).topic("t").partition(1));
+        faults.push(Fault::new(FaultAction::LoseResponse).topic("t").partition(1));
         let mut struck = Struck::default();
         faults.strike_request(ApiKey::Produce, BrokerId(1), &mut struck);
         faults.strike_partition(ApiKey::Produce, BrokerId(1), "t", 0, &mut struck);
         faults.strike_partition(ApiKey::Produce, BrokerId(1), "u", 1, &mut struck);
-        assert!(!struck.lose_answer);
+        assert!(!struck.lose_response);
         faults.strike_partition(ApiKey::Produce, BrokerId(1), "t", 1, &mut struck);
-        assert!(struck.lose_answer);
+        assert!(struck.lose_response);
     }
 }

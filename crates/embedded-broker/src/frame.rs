@@ -1,8 +1,8 @@
-//! Answers on their way out.
+//! Responses on their way to the socket.
 
 use bytes::Bytes;
 
-/// One answer as it goes onto the wire, length prefix included, in pieces: record batches are not copied out of the log.
+/// A response as it is written, with its length prefix, in chunks: record batches are not copied out of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
     chunks: Vec<Bytes>,
@@ -40,7 +40,7 @@ impl Frame {
         self.chunks.concat()
     }
 
-    /// The first `len` bytes: an answer that breaks off.
+    /// The first `len` bytes: a response that breaks off.
     pub(crate) fn truncated(&self, len: usize) -> Self {
         let mut bytes = self.to_vec();
         bytes.truncate(len);
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_length_counts_copied_and_referenced_pieces() {
+    fn frame_length_counts_copied_and_referenced_bytes() {
         let mut writer = FrameWriter::new();
         writer.buffer.push(1);
         writer.append(&Bytes::from(vec![2; 10]));

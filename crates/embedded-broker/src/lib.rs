@@ -1,12 +1,12 @@
-//! A Kafka cluster inside a process, for first runs, tests and mocks.
+//! An embedded Kafka cluster for first runs, tests and mocks.
 //!
 //! [`Cluster`] is a machine without I/O: bytes, time and commands go in, bytes come out, and the same inputs always give
 //! the same outputs. [`EmbeddedCluster`] puts it behind TCP listeners on a thread of its own.
 //!
-//! A request comes in through `inbox` (bytes to frames), is given to the right file of `api/` by `cluster`, which works
-//! on `topics` (who leads), `log` (record batches) and `producer_state` (sequence numbers), and goes out as a `frame`.
-//! Groups are in `groups`, share groups in `share_groups` (members) and `share_partitions` (records).
-//! `control` and `faults` are what a test does to it. `telemetry` has the clients' metrics (KIP-714), which `otlp` reads.
+//! `inbox` splits the received bytes into frames. `cluster` dispatches each request to its file in `api/`, which uses
+//! `topics` (leaders), `log` (record batches) and `producer_state` (sequence numbers), and responds with a `frame`.
+//! Groups are in `groups`, share groups in `share_groups` (members) and `share_partitions` (records). Tests use
+//! `control` and `faults`. `tls` encrypts the connections of a listener, with certificates of `self_signed` in tests. `telemetry` has the clients' metrics (KIP-714), which `otlp` decodes.
 
 #![forbid(unsafe_code)]
 
@@ -16,6 +16,7 @@ mod batch;
 mod cluster;
 mod connection;
 mod control;
+mod event_loop;
 mod faults;
 mod frame;
 mod groups;
@@ -24,15 +25,20 @@ mod log;
 mod message_sets;
 mod options;
 mod otlp;
+mod principal;
 mod producer_state;
 mod provisioning;
 mod random;
 mod releases;
+mod retention;
+mod self_signed;
 mod server;
 mod share_groups;
 mod share_partitions;
+mod socket;
 mod telemetry;
 mod timers;
+mod tls;
 mod topics;
 
 pub use cluster::{Cluster, Output, RequestRecord, Traffic};
@@ -42,8 +48,10 @@ pub use faults::{Fault, FaultAction, ScriptScope, ScriptStep};
 pub use frame::Frame;
 pub use options::{BrokerId, ClusterOptions, IsolationLevel, ShareGroupOptions, ShareOffsetReset};
 pub use otlp::{MetricKind, MetricPoint};
-/// The protocol's own words, for [`Control`].
+/// Types of the protocol that [`Control`] uses.
 pub use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 pub use releases::BrokerRelease;
+pub use self_signed::{TestAuthority, TestCertificate};
 pub use server::{EmbeddedCluster, Watcher};
 pub use telemetry::{ClientTelemetry, Telemetry, TelemetryPush};
+pub use tls::{ClientAuthentication, TlsListener};

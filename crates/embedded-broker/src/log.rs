@@ -1,4 +1,4 @@
-//! A partition's log: record batches as they were received, in memory.
+//! A partition's log: the received record batches, in memory.
 
 use std::collections::VecDeque;
 
@@ -7,9 +7,9 @@ use ottla_protocol::batch::reader::BatchHeader;
 
 use crate::batch::{first_record_reaching, read_header};
 
-/// Batches in order of their offsets, and which leader epoch began where.
+/// The record batches in order of their offsets, and the start offset of each leader epoch.
 ///
-/// All replicas of a partition share one log. The high watermark says how far the followers are.
+/// All replicas of a partition share one log. The high watermark is the offset that the followers have reached.
 #[derive(Debug, Default)]
 pub(crate) struct PartitionLog {
     batches: VecDeque<StoredBatch>,
@@ -17,11 +17,11 @@ pub(crate) struct PartitionLog {
     end_offset: i64,
     high_watermark: i64,
     bytes: u64,
-    /// (leader epoch, its first offset), rising.
+    /// (leader epoch, its first offset), ascending.
     epochs: Vec<(i32, i64)>,
 }
 
-/// One record batch with base offset and leader epoch filled in.
+/// A record batch with base offset and leader epoch filled in.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredBatch {
     pub base_offset: i64,
@@ -36,7 +36,7 @@ impl PartitionLog {
         self.start_offset
     }
 
-    /// The offset of the next record.
+    /// Returns the offset of the next record.
     pub fn end_offset(&self) -> i64 {
         self.end_offset
     }
@@ -59,7 +59,7 @@ impl PartitionLog {
         self.batches.push_back(StoredBatch { base_offset, last_offset, leader_epoch, max_timestamp, bytes });
     }
 
-    /// Changes the bytes of the batch that has this offset; false if there is none.
+    /// Changes the bytes of the batch with this offset; returns false if there is no such batch.
     pub fn damage(&mut self, offset: i64, damage: impl FnOnce(&mut [u8])) -> bool {
         let Some(batch) = self.batches.iter_mut().find(|batch| batch.last_offset >= offset) else {
             return false;
@@ -70,7 +70,7 @@ impl PartitionLog {
         true
     }
 
-    /// Counts records as appended and dropped at once.
+    /// Counts records as appended and immediately dropped.
     pub fn skip(&mut self, records: i64) {
         self.end_offset += records;
         self.start_offset = self.end_offset;
@@ -82,18 +82,18 @@ impl PartitionLog {
         self.high_watermark = self.high_watermark.max(offset.min(self.end_offset));
     }
 
-    /// The batches from the one that holds `offset` on.
+    /// Returns the batches from the one that contains `offset` on.
     pub fn batches_from(&self, offset: i64) -> impl Iterator<Item = &StoredBatch> {
         let first = self.batches.partition_point(|batch| batch.last_offset < offset);
         self.batches.range(first..)
     }
 
-    /// The first batch that has a record of `timestamp` or later.
+    /// Returns the batches that have a record with at least this timestamp.
     pub fn batches_reaching(&self, timestamp: i64) -> impl Iterator<Item = &StoredBatch> {
         self.batches.iter().filter(move |batch| batch.max_timestamp >= timestamp)
     }
 
-    /// The offset of the first record of `timestamp` or later, or of the next record.
+    /// Returns the offset of the first record with at least this timestamp, or the end offset.
     pub fn offset_reaching(&self, timestamp: i64) -> i64 {
         let mut found = self
             .batches_reaching(timestamp)
@@ -101,12 +101,12 @@ impl PartitionLog {
         found.next().map_or(self.end_offset, |(_, offset)| offset.max(self.start_offset))
     }
 
-    /// The first batch of those with the largest timestamp.
+    /// Returns the first batch of those with the largest timestamp.
     pub fn batch_of_largest_timestamp(&self) -> Option<&StoredBatch> {
         self.batches.iter().rev().max_by_key(|batch| batch.max_timestamp)
     }
 
-    /// Drops what is before `offset`; whole batches go, a batch around it stays.
+    /// Drops the records before `offset`, in whole batches: a batch that contains `offset` stays.
     pub fn advance_start(&mut self, offset: i64) {
         self.start_offset = self.start_offset.max(offset.min(self.end_offset));
         self.high_watermark = self.high_watermark.max(self.start_offset);
@@ -115,7 +115,7 @@ impl PartitionLog {
         }
     }
 
-    /// Drops the oldest batch; false if there is none.
+    /// Drops the oldest batch; returns false if the log is empty.
     pub fn drop_oldest(&mut self) -> bool {
         let Some(batch) = self.batches.front() else { return false };
         self.start_offset = batch.last_offset + 1;
@@ -124,7 +124,7 @@ impl PartitionLog {
         true
     }
 
-    /// Loses what is at or after `offset`, in whole batches.
+    /// Drops the records from `offset` on, in whole batches.
     pub fn truncate(&mut self, offset: i64) {
         while self.batches.back().is_some_and(|batch| batch.last_offset >= offset) {
             let batch = self.batches.pop_back().expect("it was just looked at");
@@ -137,22 +137,22 @@ impl PartitionLog {
         self.epochs.retain(|(_, start)| *start < end);
     }
 
-    /// The headers of all batches, oldest first.
+    /// Returns the headers of all batches, oldest first.
     pub fn headers(&self) -> impl Iterator<Item = BatchHeader> {
         self.batches.iter().filter_map(|batch| read_header(&batch.bytes).ok())
     }
 
-    /// The largest epoch that is not after `epoch`, and where it ended: what OffsetForLeaderEpoch answers.
+    /// Returns the largest epoch that is at most `epoch`, and its end offset, as OffsetForLeaderEpoch does.
     pub fn end_of_epoch(&self, epoch: i32) -> Option<(i32, i64)> {
         let after = self.epochs.partition_point(|(known, _)| *known <= epoch);
         let end = self.epochs.get(after).map_or(self.end_offset, |(_, start)| *start);
-        // An epoch before all that are known ended where the first of them began.
+        // An epoch before all known ones ended where the first of them began.
         let known =
             after.checked_sub(1).and_then(|at| self.epochs.get(at)).map_or(epoch, |(known, _)| *known);
         (epoch >= 0).then_some((known, end))
     }
 
-    /// The leader epoch in which `offset` was written.
+    /// Returns the leader epoch in which `offset` was written.
     pub fn epoch_of(&self, offset: i64) -> Option<i32> {
         let after = self.epochs.partition_point(|(_, start)| *start <= offset);
         self.epochs.get(after.checked_sub(1)?).map(|(epoch, _)| *epoch)
@@ -192,7 +192,7 @@ mod tests {
         }
     }
 
-    /// Offsets 0-2 and 3-4 in epoch 0, 5 in epoch 2, 6-9 in epoch 5.
+    /// Returns a log with offsets 0-2 and 3-4 in epoch 0, 5 in epoch 2, 6-9 in epoch 5.
     fn log() -> PartitionLog {
         let mut log = PartitionLog::default();
         for (records, epoch, timestamp) in [(3, 0, 10), (2, 0, 30), (1, 2, 20), (4, 5, 30)] {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_found_by_any_offset_within_them() {
+    fn batches_are_found_by_any_of_their_offsets() {
         let log = log();
         assert_eq!(bases(log.batches_from(0)), [0, 3, 5, 6]);
         assert_eq!(bases(log.batches_from(2)), [0, 3, 5, 6]);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn timestamps_find_batches_although_they_do_not_rise() {
+    fn unordered_timestamps_find_batches() {
         let log = log();
         assert_eq!(bases(log.batches_reaching(15)), [3, 5, 6]);
         assert_eq!(bases(log.batches_reaching(31)), Vec::<i64>::new());
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_epoch_ends_where_the_next_one_begins() {
+    fn epoch_ends_at_the_start_of_the_next() {
         let log = log();
         assert_eq!(log.end_of_epoch(0), Some((0, 5)));
         assert_eq!(log.end_of_epoch(1), Some((0, 5)));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn truncation_drops_whole_batches_and_forgets_their_epochs() {
+    fn truncation_removes_whole_batches_and_their_epochs() {
         let mut log = log();
         log.advance_high_watermark(10);
         log.truncate(5);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn deleting_records_keeps_the_batch_around_the_new_start() {
+    fn deleting_records_keeps_the_batch_that_contains_the_new_start() {
         let mut log = log();
         log.advance_start(4);
         assert_eq!((log.start_offset(), log.bytes()), (4, 300));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_high_watermark_stays_within_the_log_and_never_goes_back() {
+    fn high_watermark_stays_within_the_log_and_never_decreases() {
         let mut log = log();
         log.advance_high_watermark(7);
         log.advance_high_watermark(3);

@@ -1,4 +1,4 @@
-//! Message sets of formats 0 and 1, for clients that speak versions from before 0.11: the log keeps record batches only.
+//! Message sets of formats 0 and 1, for clients from before 0.11. The log contains only record batches.
 
 use ottla_protocol::{
     batch::{
@@ -11,10 +11,10 @@ use ottla_protocol::{
 
 use crate::batch::read_header;
 
-/// A set may grow to so many bytes when it is uncompressed.
+/// The maximum size of a decompressed message set, in bytes.
 const UNCOMPRESSED_LIMIT: usize = 256 << 20;
 
-/// The record batch that holds the messages of a set.
+/// Converts a message set to a record batch.
 pub(crate) fn to_batch(message_set: &[u8]) -> Result<Vec<u8>, ErrorCode> {
     let corrupt = ErrorCode::CORRUPT_MESSAGE;
     let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
@@ -40,7 +40,7 @@ pub(crate) fn to_batch(message_set: &[u8]) -> Result<Vec<u8>, ErrorCode> {
     Ok(sealed.to_vec())
 }
 
-/// Appends the message set that holds the records of a batch to `out`.
+/// Converts a record batch to a message set and appends it to `out`.
 pub(crate) fn put_batch(format: LegacyFormat, batch: &[u8], out: &mut Vec<u8>) -> Result<(), ErrorCode> {
     let header = read_header(batch)?;
     let records = RecordBatch::new(header, batch)
@@ -58,7 +58,7 @@ pub(crate) fn put_batch(format: LegacyFormat, batch: &[u8], out: &mut Vec<u8>) -
 mod tests {
     use super::*;
 
-    /// Bytes of the second message in format 1.
+    /// The size of the second message in format 1, in bytes.
     const SECOND: usize = 37;
     /// Worth being compressed.
     const ONE: &[u8] = &[b'1'; 300];
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_set_becomes_a_batch_with_the_same_records() {
+    fn message_set_becomes_a_batch_with_the_same_records() {
         for codec in [Compression::None, Compression::Gzip, Compression::Snappy, Compression::Lz4] {
             for (format, timestamps) in [(LegacyFormat::V0, [-1, -1]), (LegacyFormat::V1, [1000, 1001])] {
                 let batch = to_batch(&message_set(format, codec)).unwrap();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_or_cut_off_set_is_refused() {
+    fn damaged_or_truncated_message_set_is_refused() {
         let set = message_set(LegacyFormat::V1, Compression::None);
         for cut in 0..set.len() {
             assert_eq!(to_batch(&set[..cut]).is_ok(), cut == set.len() - SECOND, "cut at {cut}");

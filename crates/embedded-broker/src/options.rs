@@ -1,10 +1,10 @@
-//! What a cluster is made of, before it starts.
+//! The options of a cluster.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, net::IpAddr, time::Duration};
 
-use crate::telemetry::ClientTelemetry;
+use crate::{telemetry::ClientTelemetry, tls::TlsListener};
 
-/// A broker's node id, Kafka's `broker.id`.
+/// A broker's node ID, Kafka's `broker.id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BrokerId(pub i32);
 
@@ -14,110 +14,138 @@ impl fmt::Display for BrokerId {
     }
 }
 
-/// How a cluster is set up. Fields are Kafka's broker settings under their own names where there is one.
+/// The options of a cluster. Fields have the names of Kafka's broker properties where there are any.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
-    /// How many brokers there are; their ids are 1, 2, 3, ...
+    /// The number of brokers; their IDs are 1, 2, 3, ...
     pub brokers: i32,
-    /// Racks, given to the brokers in turn; none if empty.
+    /// The racks, assigned to the brokers in turn; no racks if empty.
     pub racks: Vec<String>,
-    /// The host that is advertised and, over TCP, listened on.
+    /// The host that brokers listen on (over TCP), and that they advertise unless `advertised_host` is set.
     pub host: String,
-    /// The port of the first broker; the others get the following ones. 0 lets the system choose (over TCP).
+    /// The host that clients connect to (`advertised.listeners`). The default is `host`, or the loopback address if
+    /// `host` stands for all addresses, because clients can't connect to `0.0.0.0` or `::`.
+    pub advertised_host: Option<String>,
+    /// The advertised port of the first broker; the others have the following ports. The default are the ports that
+    /// brokers listen on.
+    pub advertised_port: Option<u16>,
+    /// The port of the first broker; the others have the following ports. With 0 the system chooses (over TCP).
     pub port: u16,
-    /// The cluster's id.
-    pub cluster_id: String,
-    /// Partitions of topics that are created without a number of their own (`num.partitions`).
+    /// The TLS of all listeners (over TCP); without it they are plaintext.
+    pub tls: Option<TlsListener>,
+    /// The cluster ID; the default is derived from the seed.
+    pub cluster_id: Option<String>,
+    /// The number of partitions of topics created without one (`num.partitions`).
     pub partitions: i32,
-    /// Replicas of topics that are created without a number of their own; at most the number of brokers.
+    /// The replication factor of topics created without one; at most the number of brokers.
     pub replication_factor: i16,
-    /// Replicas in sync that `acks=all` needs (`min.insync.replicas`); a topic's configuration may override it.
+    /// The minimum number of in-sync replicas for `acks=all` (`min.insync.replicas`); a topic's configuration may
+    /// override it.
     pub min_insync_replicas: i32,
-    /// Topics come into being when a client asks for their metadata (`auto.create.topics.enable`).
+    /// Creates a topic when a client requests its metadata (`auto.create.topics.enable`).
     pub auto_create_topics: bool,
-    /// Produced records are acknowledged with growing offsets and thrown away, unchecked. For measuring clients.
+    /// Acknowledges produced records with growing offsets and drops them without checks. For benchmarks of clients.
     pub discard: bool,
-    /// The largest record batch that is taken (`message.max.bytes`); a topic's configuration may override it.
+    /// The maximum size of a record batch in bytes (`message.max.bytes`); a topic's configuration may override it.
     pub message_max_bytes: usize,
-    /// Bytes that all logs together may hold; the oldest batches of the longest logs go first.
+    /// The maximum size of all logs together in bytes; the oldest batches of the longest logs are dropped first.
     pub retention_bytes: u64,
-    /// The most bytes in one Fetch answer (`fetch.max.bytes`).
+    /// The maximum size of a Fetch response in bytes (`fetch.max.bytes`).
     pub fetch_max_bytes: usize,
-    /// Fetch sessions that a broker keeps (`max.incremental.fetch.session.cache.slots`).
+    /// The maximum number of fetch sessions of a broker (`max.incremental.fetch.session.cache.slots`).
     pub max_fetch_sessions: usize,
-    /// A Fetch answer may end in the middle of a batch, as a real broker's does.
+    /// Fetch responses may end in the middle of a batch, as those of Apache Kafka do.
     pub partial_batches: bool,
-    /// The largest request that is taken (`socket.request.max.bytes`).
+    /// The maximum size of a request in bytes (`socket.request.max.bytes`).
     pub max_request_bytes: usize,
-    /// How long followers lag behind the leader. Until then `acks=all` waits and consumers do not see the records, and
-    /// they are what a killed broker can lose.
+    /// The maximum size of all unhandled requests in bytes, over all connections, complete or not
+    /// (`queued.max.request.bytes`). Kafka stops reading; this cluster closes the connection whose request has been
+    /// incomplete for the longest time, so that the others continue.
+    pub queued_max_request_bytes: usize,
+    /// The maximum size of all unread responses in bytes, over all connections. Above it the cluster closes the
+    /// connections that have read nothing for the longest time. Over TCP.
+    pub queued_max_response_bytes: usize,
+    /// The idle time after which a connection is closed (`connections.max.idle.ms`). Over TCP.
+    pub connections_max_idle: Duration,
+    /// The time by which followers lag behind the leader. During this time `acks=all` waits, consumers do not see the
+    /// records, and a killed broker can lose them.
     pub replication_lag: Duration,
-    /// Consumers in a replica's rack are sent there (KIP-392).
+    /// Directs consumers to a replica in their rack (KIP-392).
     pub rack_aware_fetch: bool,
     /// How long a new consumer group waits for more members (`group.initial.rebalance.delay.ms`).
     pub group_initial_rebalance_delay: Duration,
-    /// How long nothing may be heard of a member of the consumer protocol (`group.consumer.session.timeout.ms`).
+    /// The session timeout of members of the consumer protocol (`group.consumer.session.timeout.ms`).
     pub group_consumer_session_timeout: Duration,
-    /// How often such members are told to send a heartbeat (`group.consumer.heartbeat.interval.ms`).
+    /// The heartbeat interval of members of the consumer protocol (`group.consumer.heartbeat.interval.ms`).
     pub group_consumer_heartbeat_interval: Duration,
-    /// The most members of a group of the consumer protocol (`group.consumer.max.size`).
+    /// The maximum number of members of a group of the consumer protocol (`group.consumer.max.size`).
     pub group_consumer_max_size: usize,
-    /// What holds for share groups (KIP-932).
+    /// True if groups with members are converted from one protocol to the other
+    /// (`group.consumer.migration.policy=bidirectional`). False: a member of the consumer protocol can't join a classic group.
+    pub group_consumer_migration: bool,
+    /// True if a member of the consumer protocol may commit in an older epoch for a partition that it has owned since then,
+    /// as from Kafka 4.3 on (KIP-1251). False: only in its current epoch.
+    pub group_consumer_relaxed_commits: bool,
+    /// The settings of share groups (KIP-932).
     pub share_groups: ShareGroupOptions,
-    /// Milliseconds since 1970 at [`Instant::ZERO`](ottla_protocol::time::Instant::ZERO), for append times.
+    /// The Unix time in milliseconds at [`Instant::ZERO`](ottla_protocol::time::Instant::ZERO), for append times.
     pub unix_time_origin_ms: i64,
-    /// Where randomness starts: topic ids, session ids, member ids.
-    pub seed: u64,
-    /// What becomes of metrics of clients (KIP-714).
+    /// The seed of all random values: cluster ID, topic IDs, session IDs, member IDs. Without a seed,
+    /// [`EmbeddedCluster`](crate::EmbeddedCluster) uses another one at each start, so that clients do not mistake a
+    /// restarted cluster, which has lost its records, for the old one. A [`Cluster`](crate::Cluster) without a seed
+    /// uses 1.
+    pub seed: Option<u64>,
+    /// The handling of client metrics (KIP-714).
     pub client_telemetry: ClientTelemetry,
     /// Version ranges that replace those of Kafka 4.3.1, by API key; an empty range (`max < min`) removes the API.
     pub api_versions: BTreeMap<i16, (i16, i16)>,
 }
 
-/// How share groups work, unless a group's own configuration says otherwise. Kafka's limits for these values do not hold
-/// here, so that a test needn't wait.
+/// The settings of share groups, unless a group's own configuration overrides them. Kafka's limits for these values do
+/// not apply here, so that tests can use short times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareGroupOptions {
-    /// A member that isn't heard of for so long is removed (`group.share.session.timeout.ms`).
+    /// The session timeout of members (`group.share.session.timeout.ms`).
     pub session_timeout: Duration,
-    /// How often members are to be heard of (`group.share.heartbeat.interval.ms`).
+    /// The heartbeat interval of members (`group.share.heartbeat.interval.ms`).
     pub heartbeat_interval: Duration,
-    /// The most members of a group (`group.share.max.size`).
+    /// The maximum number of members of a group (`group.share.max.size`).
     pub max_size: usize,
-    /// The most share sessions of a broker (`group.share.max.share.sessions`).
+    /// The maximum number of share sessions of a broker (`group.share.max.share.sessions`).
     pub max_share_sessions: usize,
-    /// How often a record is delivered at most (`group.share.delivery.count.limit`).
+    /// The maximum number of deliveries of a record (`group.share.delivery.count.limit`).
     pub delivery_count_limit: i16,
-    /// How long a member has records for itself (`group.share.record.lock.duration.ms`).
+    /// The duration of a record lock (`group.share.record.lock.duration.ms`).
     pub record_lock_duration: Duration,
-    /// From the first record that isn't done with, so many are under way at most
-    /// (`group.share.partition.max.record.locks`). Kafka goes on to the end of the record batch, this cluster does not.
+    /// The maximum number of records in flight, counted from the start offset
+    /// (`group.share.partition.max.record.locks`). Kafka continues to the end of the record batch, this cluster does
+    /// not.
     pub partition_max_record_locks: i32,
-    /// Where a group begins in a partition that is new to it (`share.auto.offset.reset`).
+    /// The start offset of a group in a partition that is new to it (`share.auto.offset.reset`).
     pub auto_offset_reset: ShareOffsetReset,
-    /// Whether members may renew their locks (`share.renew.acknowledge.enable`, KIP-1222).
+    /// Allows members to renew their locks (`share.renew.acknowledge.enable`, KIP-1222).
     pub renew_acknowledge_enable: bool,
-    /// Whether records of transactions that are under way are delivered (`share.isolation.level`).
+    /// The visibility of records of open transactions (`share.isolation.level`).
     pub isolation_level: IsolationLevel,
 }
 
-/// Where a share group begins in a partition that is new to it.
+/// The start offset of a share group in a partition that is new to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShareOffsetReset {
-    /// With the first record.
+    /// The first record.
     Earliest,
-    /// With the next record.
+    /// The next record.
     Latest,
-    /// With the first record that is not older than this.
+    /// The first record with at least this age limit: the current time minus this duration.
     ByDuration(Duration),
 }
 
-/// Which records of transactions are delivered.
+/// The visibility of records of transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsolationLevel {
     /// All.
     ReadUncommitted,
-    /// Those of transactions that were committed.
+    /// Delivers only records of committed transactions.
     ReadCommitted,
 }
 
@@ -138,14 +166,29 @@ impl Default for ShareGroupOptions {
     }
 }
 
+impl ClusterOptions {
+    /// Returns the host that clients connect to.
+    pub fn advertised_host(&self) -> &str {
+        match (&self.advertised_host, self.host.parse::<IpAddr>()) {
+            (Some(host), _) => host,
+            (None, Ok(IpAddr::V4(address))) if address.is_unspecified() => "127.0.0.1",
+            (None, Ok(IpAddr::V6(address))) if address.is_unspecified() => "::1",
+            (None, _) => &self.host,
+        }
+    }
+}
+
 impl Default for ClusterOptions {
     fn default() -> Self {
         Self {
             brokers: 3,
             racks: Vec::new(),
             host: "127.0.0.1".to_owned(),
+            advertised_host: None,
+            advertised_port: None,
             port: 0,
-            cluster_id: "ottla-embedded-cluster".to_owned(),
+            tls: None,
+            cluster_id: None,
             partitions: 4,
             replication_factor: 3,
             min_insync_replicas: 1,
@@ -157,15 +200,20 @@ impl Default for ClusterOptions {
             max_fetch_sessions: 1000,
             partial_batches: false,
             max_request_bytes: 100 << 20,
+            queued_max_request_bytes: 256 << 20,
+            queued_max_response_bytes: 1 << 30,
+            connections_max_idle: Duration::from_secs(600),
             replication_lag: Duration::ZERO,
             rack_aware_fetch: false,
             group_initial_rebalance_delay: Duration::ZERO,
             group_consumer_session_timeout: Duration::from_secs(45),
             group_consumer_heartbeat_interval: Duration::from_secs(5),
             group_consumer_max_size: usize::MAX,
+            group_consumer_migration: true,
+            group_consumer_relaxed_commits: true,
             share_groups: ShareGroupOptions::default(),
             unix_time_origin_ms: 1_700_000_000_000,
-            seed: 1,
+            seed: None,
             client_telemetry: ClientTelemetry::None,
             api_versions: BTreeMap::new(),
         }

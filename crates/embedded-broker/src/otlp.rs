@@ -1,44 +1,44 @@
-//! Metrics as clients push them (KIP-714): OTLP's `MetricsData`, a protobuf message, read where it lies.
+//! Decodes the metrics that clients push (KIP-714): OTLP's `MetricsData`, a protobuf message, without copying it.
 //!
 //! ```text
 //! MetricsData ── ResourceMetrics ── Resource: attributes
 //!                               └── ScopeMetrics ── Metric: name, unit ── Gauge, Sum ── points: attributes, value
 //! ```
 //!
-//! Fields that mean nothing here are passed over, as protobuf wants it; what can't be a message is an error.
+//! Unknown fields are skipped, as protobuf requires. Invalid messages are an error.
 
 use std::fmt;
 
-/// A gauge's or a sum's value, as a client pushed it.
+/// The value of a gauge or a sum that a client pushed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricPoint {
     /// The metric's name, such as `org.apache.kafka.producer.connection.creation.total`.
     pub name: String,
-    /// How values are to be taken.
+    /// The kind of the metric.
     pub kind: MetricKind,
-    /// The value; whole numbers are made floating ones.
+    /// The value; integers are converted to floating point.
     pub value: f64,
-    /// What the value is about, such as `node_id`. Values that are not texts or whole numbers are left out.
+    /// The attributes of the value, such as `node_id`. Only text and integer attributes are included.
     pub attributes: Vec<(String, String)>,
 }
 
-/// What becomes of a metric's values.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
-    /// Each stands for itself.
+    /// A current value.
     Gauge,
-    /// They are what came since the value before.
+    /// The increase since the previous value.
     DeltaSum,
-    /// They are what came since the client began.
+    /// The total since the start of the client.
     CumulativeSum,
 }
 
-/// Bytes that are no `MetricsData`.
+/// Error: the bytes are not a valid `MetricsData`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtlpError {
-    /// What was being read.
+    /// The message that was being decoded.
     pub message: &'static str,
-    /// What is wrong with it.
+    /// The reason for the failure.
     pub problem: &'static str,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for OtlpError {
 
 impl std::error::Error for OtlpError {}
 
-/// The values in pushed metrics. Histograms and summaries have none of this form.
+/// Returns the values of gauges and sums in pushed metrics. Histograms and summaries are skipped.
 pub(crate) fn points(bytes: &[u8]) -> Result<Vec<MetricPoint>, OtlpError> {
     let mut points = Vec::new();
     walk(bytes, |metric, point| {
@@ -65,7 +65,7 @@ pub(crate) fn points(bytes: &[u8]) -> Result<Vec<MetricPoint>, OtlpError> {
     Ok(points)
 }
 
-/// What the client says about itself, such as `client_rack`.
+/// Returns the client's resource attributes, such as `client_rack`.
 pub(crate) fn resource_attributes(bytes: &[u8]) -> Result<Vec<(String, String)>, OtlpError> {
     let mut found = Vec::new();
     each_message(bytes, 1, "MetricsData", |resource_metrics| {
@@ -77,7 +77,7 @@ pub(crate) fn resource_attributes(bytes: &[u8]) -> Result<Vec<(String, String)>,
     Ok(found)
 }
 
-/// Fails if this is no `MetricsData`. Takes no memory.
+/// Fails if the bytes are no valid `MetricsData`. Allocates no memory.
 pub(crate) fn check(bytes: &[u8]) -> Result<(), OtlpError> {
     walk(bytes, |_, _| Ok(()))
 }
@@ -152,7 +152,7 @@ fn sum_kind(sum: &[u8]) -> Result<MetricKind, OtlpError> {
     Ok(kind)
 }
 
-/// The attributes in a message's field, as far as they are texts and whole numbers.
+/// Returns the text and integer attributes in a message's field.
 fn attributes(bytes: &[u8], field: u64, message: &'static str) -> Result<Vec<(String, String)>, OtlpError> {
     let mut attributes = Vec::new();
     each_message(bytes, field, message, |attribute| {
@@ -186,7 +186,7 @@ fn any_value(bytes: &[u8]) -> Result<Option<String>, OtlpError> {
     Ok(found)
 }
 
-/// Calls a function with each message that is in this field.
+/// Calls a function with each message of this field.
 fn each_message<'a>(
     bytes: &'a [u8],
     field: u64,
@@ -208,7 +208,7 @@ fn utf8<'a>(bytes: &'a [u8], message: &'static str) -> Result<&'a str, OtlpError
     std::str::from_utf8(bytes).map_err(|_| OtlpError { message, problem: "a text that is not UTF-8" })
 }
 
-/// A protobuf message, field by field.
+/// An iterator over the fields of a protobuf message.
 struct Fields<'a> {
     bytes: &'a [u8],
     message: &'static str,
@@ -222,7 +222,7 @@ enum Value<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The next field's number and value.
+    /// Returns the next field's number and value.
     fn next(&mut self) -> Result<Option<(u64, Value<'a>)>, OtlpError> {
         if self.bytes.is_empty() {
             return Ok(None);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_with_names_and_attributes() {
+    fn values_are_parsed_with_names_and_attributes() {
         let bytes = example();
         let expected = MetricPoint {
             name: "a.total".to_owned(),
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_that_are_cut_off_anywhere_are_refused_or_have_no_more_than_the_whole() {
+    fn truncated_metrics_are_rejected_or_a_part_of_the_whole() {
         let bytes = example();
         for len in 1..bytes.len() {
             assert!(check(&bytes[..len]).is_err(), "{len} bytes");
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused_with_the_reason() {
+    fn invalid_metrics_are_refused_with_the_reason() {
         for (bytes, problem) in [
             (&[0xff; 11][..], "a number without end"),
             (b"hello", "a wire type that OTLP doesn't have"),

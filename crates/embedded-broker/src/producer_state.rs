@@ -1,4 +1,4 @@
-//! What a partition remembers of idempotent producers (KIP-98): who wrote, and the last five batches of each.
+//! The state of idempotent producers in a partition (KIP-98): the last five batches of each producer.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,7 +6,7 @@ use ottla_protocol::{batch::reader::BatchHeader, error_code::ErrorCode};
 
 use crate::batch::{add_to_sequence, has_producer_id, last_sequence};
 
-/// Batches of one producer that are recognised when they come again.
+/// The number of batches per producer that are recognised as duplicates.
 const REMEMBERED: usize = 5;
 
 /// The producers of one partition.
@@ -28,19 +28,19 @@ struct RememberedBatch {
     base_offset: i64,
 }
 
-/// What is to be done with an idempotent batch.
+/// The result of checking an idempotent batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SequenceCheck {
-    /// It is the next one.
+    /// The batch is next in sequence.
     Append,
-    /// It is in the log already, from this offset on.
+    /// The batch is already in the log, at this base offset.
     Duplicate(i64),
-    /// It is not the next one, or from a producer that was replaced.
+    /// The batch is out of sequence, or its producer epoch is fenced.
     Refuse(ErrorCode),
 }
 
 impl ProducerStates {
-    /// Decides as Kafka does: a producer that isn't known may begin anywhere.
+    /// Checks a batch as Kafka does: an unknown producer may begin with any sequence number.
     pub fn check(&self, header: &BatchHeader) -> SequenceCheck {
         let Some(state) = self.producers.get(&header.producer_id) else { return SequenceCheck::Append };
         if header.producer_epoch < state.epoch {
@@ -66,7 +66,7 @@ impl ProducerStates {
         }
     }
 
-    /// Remembers a batch that was appended.
+    /// Adds an appended batch.
     pub fn remember(&mut self, header: &BatchHeader, base_offset: i64) {
         let epoch = header.producer_epoch;
         let state = self
@@ -84,7 +84,7 @@ impl ProducerStates {
         state.batches.push_back(RememberedBatch { base_sequence, last_sequence, base_offset });
     }
 
-    /// Learns everything anew from a log that lost its tail.
+    /// Rebuilds the state from a truncated log.
     pub fn rebuild(headers: impl Iterator<Item = BatchHeader>) -> Self {
         let mut states = Self::default();
         for header in headers.filter(has_producer_id) {
@@ -93,7 +93,7 @@ impl ProducerStates {
         states
     }
 
-    /// Forgets a producer, as if its records had expired.
+    /// Removes a producer, as if its records had expired.
     pub fn forget(&mut self, producer_id: i64) {
         self.producers.remove(&producer_id);
     }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_next_sequence_is_appended() {
+    fn only_the_next_sequence_number_is_appended() {
         let mut states = ProducerStates::default();
         assert_eq!(states.check(&batch(0, 41, 1)), SequenceCheck::Append, "unknown producers begin anywhere");
         states.remember(&batch(0, 0, 10), 100);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_epoch_begins_at_sequence_0_and_fences_the_old_one() {
+    fn new_epoch_starts_at_sequence_0_and_fences_the_old_one() {
         let mut states = ProducerStates::default();
         states.remember(&batch(3, 0, 10), 0);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Topics come and go.
+//! Creates, changes and deletes topics.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,18 @@ use ottla_protocol::{error_code::ErrorCode, uuid::Uuid};
 use crate::{
     cluster::Cluster,
     options::BrokerId,
+    retention::Retention,
     topics::{Partition, Topic, TopicIndex, TopicLimits, check_name},
 };
 
-/// What is refused, and why in words.
+/// The maximum number of warnings that are kept.
+const MAX_WARNINGS: usize = 1000;
+
+/// The error code and message of a rejected request.
 pub(crate) type Refusal = (ErrorCode, String);
 
 impl Cluster {
-    /// Creates a topic (or, with `validate_only`, only checks whether it could be). -1 stands for the cluster's defaults.
+    /// Creates a topic, or only validates the request with `validate_only`. -1 stands for the cluster's defaults.
     pub(crate) fn create_topic(
         &mut self,
         name: &str,
@@ -56,7 +60,7 @@ impl Cluster {
         self.create_topic_assigned(name, assignment, configs, validate_only)
     }
 
-    /// Creates a topic whose replicas are given.
+    /// Creates a topic with the given replicas.
     pub(crate) fn create_topic_assigned(
         &mut self,
         name: &str,
@@ -78,14 +82,17 @@ impl Cluster {
         let id = Uuid(self.random.uuid_bytes());
         let partitions =
             assignment.into_iter().enumerate().map(|(i, replicas)| self.new_partition(i, replicas)).collect();
+        self.warn_of_configs(name, &configs);
         let topic = Topic { name: name.to_owned(), id, partitions, configs, limits };
         Ok(self.topics.insert(topic))
     }
 
-    /// Deletes a topic with its records.
+    /// Deletes a topic with its records and with the offsets that groups committed for it.
     pub(crate) fn delete_topic(&mut self, index: TopicIndex) {
         self.share_groups.forget_topic(index);
-        for partition in self.topics.remove(index).map(|topic| topic.partitions).unwrap_or_default() {
+        let Some(topic) = self.topics.remove(index) else { return };
+        self.groups.forget_topic(&topic.name);
+        for partition in topic.partitions {
             self.stored_bytes -= partition.log.bytes();
             self.satisfied.extend(partition.fetch_waiters);
             self.satisfied.extend(partition.share_waiters);
@@ -93,7 +100,7 @@ impl Cluster {
         }
     }
 
-    /// Gives a topic more partitions, `count` in all, with as many replicas as its first one has.
+    /// Adds partitions to a topic, up to `count` in total, with the replication factor of its first partition.
     pub(crate) fn create_partitions(
         &mut self,
         index: TopicIndex,
@@ -107,9 +114,9 @@ impl Cluster {
             ));
         };
         let now = topic.partitions.len();
-        let wanted = usize::try_from(count).unwrap_or(0);
-        if wanted <= now {
-            let message = if wanted == now {
+        let requested = usize::try_from(count).unwrap_or(0);
+        if requested <= now {
+            let message = if requested == now {
                 format!("Topic already has {now} partition(s).")
             } else {
                 format!(
@@ -119,14 +126,14 @@ impl Cluster {
             };
             return Err((ErrorCode::INVALID_PARTITIONS, message));
         }
-        self.check_room(wanted - now)?;
+        self.check_room(requested - now)?;
         let alive = self.alive_brokers();
         let replicas = topic.partitions[0].replicas.len();
         if replicas > alive.len() {
             let message = format!("There are not {replicas} brokers for the new partitions' replicas.");
             return Err((ErrorCode::INVALID_REPLICATION_FACTOR, message));
         }
-        let added: Vec<Partition> = (now..wanted)
+        let added: Vec<Partition> = (now..requested)
             .map(|i| self.new_partition(i, (0..replicas).map(|k| alive[(i + k) % alive.len()]).collect()))
             .collect();
         if !validate_only {
@@ -135,25 +142,41 @@ impl Cluster {
         Ok(())
     }
 
-    /// Gives a topic other configuration.
+    /// Replaces a topic's configuration.
     pub(crate) fn set_topic_configs(
         &mut self,
         index: TopicIndex,
         configs: BTreeMap<String, String>,
     ) -> Result<(), Refusal> {
         let limits = self.limits(&configs)?;
-        if let Some(topic) = self.topics.get_mut(index) {
-            topic.limits = limits;
-            topic.configs = configs;
-        }
+        let Some(topic) = self.topics.get_mut(index) else { return Ok(()) };
+        topic.limits = limits;
+        let name = topic.name.clone();
+        let before = std::mem::replace(&mut topic.configs, configs);
+        let partitions = 0..i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX);
+        let changed = topic.configs.iter().filter(|(name, value)| before.get(*name) != Some(value));
+        let changed = changed.map(|(name, value)| (name.clone(), value.clone())).collect();
+        self.warn_of_configs(&name, &changed);
+        partitions.for_each(|partition| self.enforce_retention(index, partition));
         Ok(())
+    }
+
+    /// Records a warning for configuration that is accepted, as in Kafka, but has no effect here.
+    fn warn_of_configs(&mut self, topic: &str, configs: &BTreeMap<String, String>) {
+        let ignored = crate::api::configs::unenforced(configs);
+        if !ignored.is_empty() && self.warnings.len() < MAX_WARNINGS {
+            let ignored = ignored.join(", ");
+            self.warnings.push(format!(
+                "topic \"{topic}\": {ignored}: accepted, but the embedded broker does not enforce it"
+            ));
+        }
     }
 
     pub(crate) fn alive_brokers(&self) -> Vec<BrokerId> {
         self.brokers.iter().filter(|(_, broker)| broker.alive).map(|(id, _)| *id).collect()
     }
 
-    /// What appending needs to know of a topic's configuration; an error if that makes no sense.
+    /// Computes the limits for appends from a topic's configuration. Error: the values are inconsistent.
     pub(crate) fn limits(&self, configs: &BTreeMap<String, String>) -> Result<TopicLimits, Refusal> {
         crate::api::configs::check_topic_configs(configs)?;
         let number =
@@ -162,6 +185,10 @@ impl Cluster {
         Ok(TopicLimits {
             max_message_bytes: number("max.message.bytes", self.options.message_max_bytes),
             min_insync_replicas: number("min.insync.replicas", min_insync_replicas),
+            is_compacted: configs
+                .get("cleanup.policy")
+                .is_some_and(|policies| policies.split(',').any(|policy| policy.trim() == "compact")),
+            retention: Retention::new(configs),
             log_append_time: configs.get("message.timestamp.type").is_some_and(|v| v == "LogAppendTime"),
         })
     }

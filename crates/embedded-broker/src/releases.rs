@@ -1,10 +1,10 @@
-//! What brokers of earlier times served, so that a client can be tried with them.
+//! API versions of earlier Kafka releases, so that clients can be tested against them.
 
 use std::collections::BTreeMap;
 
 use crate::{api::SERVED, options::ClusterOptions};
 
-/// A release of Apache Kafka to be emulated: it serves what that release served, of what this cluster has.
+/// A release of Apache Kafka to emulate: its API versions, as far as this cluster implements them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum BrokerRelease {
@@ -37,7 +37,7 @@ const V0_9_0: &[Served] = &[
     (16, 0, 0),
 ];
 
-/// Since 0.10.0 there is ApiVersions.
+/// ApiVersions exists since 0.10.0.
 const V0_10_0: &[Served] = &[
     (0, 0, 2),
     (1, 0, 2),
@@ -99,7 +99,7 @@ const V0_11_0: &[Served] = &[
 ];
 
 impl ClusterOptions {
-    /// Lets all brokers serve only what this release did.
+    /// Limits all brokers to the versions that this release served.
     #[must_use]
     pub fn emulate(mut self, release: BrokerRelease) -> Self {
         self.api_versions = release.api_versions();
@@ -108,7 +108,7 @@ impl ClusterOptions {
 }
 
 impl BrokerRelease {
-    /// The versions by API key, with an empty range for what there wasn't.
+    /// Returns the versions by API key, with an empty range for APIs that the release lacks.
     pub(crate) fn api_versions(self) -> BTreeMap<i16, (i16, i16)> {
         let served = match self {
             Self::V0_8_2 => V0_8_2,

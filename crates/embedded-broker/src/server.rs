@@ -1,9 +1,10 @@
-//! The TCP front: one thread with an event loop for all brokers of a cluster.
+//! The TCP front end: one thread with an event loop for all brokers of a cluster.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, hash_map::RandomState},
     fmt,
-    io::{self, IoSlice, Read, Write},
+    hash::BuildHasher,
+    io,
     net::{SocketAddr, ToSocketAddrs},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -13,21 +14,17 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use bytes::{Buf, Bytes};
-use mio::{
-    Events, Interest, Poll, Token, Waker,
-    net::{TcpListener, TcpStream},
-};
+use mio::{Interest, Poll, Waker, net::TcpListener};
 use ottla_protocol::time::Instant;
 
 use crate::{
-    cluster::{Cluster, Output, Traffic},
-    connection::ConnectionId,
+    cluster::{Cluster, Traffic},
     control::Control,
+    event_loop::{EventLoop, WAKER, listener_token},
     options::{BrokerId, ClusterOptions},
 };
 
-/// A cluster that listens on TCP ports of this machine, until it is dropped.
+/// A cluster that listens on local TCP ports until it is dropped.
 ///
 /// ```
 /// use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
@@ -43,34 +40,40 @@ pub struct EmbeddedCluster {
     addresses: Vec<(BrokerId, SocketAddr)>,
     bootstrap_servers: String,
     host: String,
+    advertised_host: String,
     origin: std::time::Instant,
     thread: Option<JoinHandle<()>>,
+    /// The process ID of the thread's process.
+    process: u32,
 }
 
-/// Sees what passes between clients and brokers, and from where; on the cluster's thread, which waits for it.
+/// A callback for each request and response, with the client's address. It runs on the cluster's thread and blocks it.
 pub type Watcher = dyn Fn(&Traffic, Option<SocketAddr>) + Send + Sync;
 
-struct Shared {
-    cluster: Mutex<Cluster>,
-    watcher: OnceLock<Box<Watcher>>,
-    /// Threads that want the cluster: the event loop lets them go first.
-    waiting: AtomicUsize,
-    stop: AtomicBool,
-    waker: Waker,
-    /// Listeners of new brokers, on their way to the event loop.
-    added: Mutex<Vec<(BrokerId, TcpListener, SocketAddr)>>,
+pub(crate) struct Shared {
+    pub cluster: Mutex<Cluster>,
+    pub watcher: OnceLock<Box<Watcher>>,
+    /// The number of threads that wait for the lock: the event loop lets them go first.
+    pub waiting: AtomicUsize,
+    pub stop: AtomicBool,
+    pub waker: Waker,
+    /// Listeners of new brokers, for the event loop to take.
+    pub added: Mutex<Vec<(BrokerId, TcpListener, SocketAddr)>>,
 }
 
 impl EmbeddedCluster {
-    /// Starts the brokers; when this returns, clients can connect.
+    /// Starts the brokers. Clients can connect when this returns.
     pub fn start(mut options: ClusterOptions) -> io::Result<Self> {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         options.unix_time_origin_ms = i64::try_from(since_1970.as_millis()).unwrap_or(0);
+        options.seed.get_or_insert_with(random_seed);
         let (host, first_port) = (options.host.clone(), options.port);
+        let (advertised_host, advertised_port) =
+            (options.advertised_host().to_owned(), options.advertised_port);
         let mut cluster = Cluster::new(options);
         let poll = Poll::new()?;
         let mut listeners = BTreeMap::new();
-        let mut addresses = Vec::new();
+        let (mut addresses, mut servers) = (Vec::new(), Vec::new());
         let brokers: Vec<BrokerId> = cluster.endpoints().map(|(id, _, _)| id).collect();
         for (i, broker) in (0u16..).zip(brokers) {
             let port = match first_port {
@@ -80,7 +83,12 @@ impl EmbeddedCluster {
             let mut listener = listen(&host, port)?;
             let address = listener.local_addr()?;
             poll.registry().register(&mut listener, listener_token(broker), Interest::READABLE)?;
-            cluster.set_endpoint(broker, &host, address.port());
+            let port = match advertised_port {
+                Some(first) => first.checked_add(i).ok_or_else(|| no_port(first))?,
+                None => address.port(),
+            };
+            cluster.set_endpoint(broker, &advertised_host, port);
+            servers.push(endpoint(&advertised_host, port));
             listeners.insert(broker, listener);
             addresses.push((broker, address));
         }
@@ -92,9 +100,6 @@ impl EmbeddedCluster {
             waker: Waker::new(poll.registry(), WAKER)?,
             added: Mutex::default(),
         });
-        let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-        let servers: Vec<String> =
-            addresses.iter().map(|(_, a)| format!("{bracketed}:{}", a.port())).collect();
         let origin = std::time::Instant::now();
         let event_loop = EventLoop {
             shared: Arc::clone(&shared),
@@ -105,20 +110,33 @@ impl EmbeddedCluster {
             unbound: Vec::new(),
             sockets: BTreeMap::new(),
             readable: Vec::new(),
+            out_bytes: 0,
+            unaccepted: Vec::new(),
+            sweep_at: Instant::ZERO,
         };
         let thread = std::thread::Builder::new()
             .name("ottla-embedded-broker".to_owned())
             .spawn(move || event_loop.run())?;
         let bootstrap_servers = servers.join(",");
-        Ok(Self { shared, addresses, bootstrap_servers, host, origin, thread: Some(thread) })
+        Ok(Self {
+            shared,
+            addresses,
+            bootstrap_servers,
+            host,
+            advertised_host,
+            origin,
+            thread: Some(thread),
+            process: std::process::id(),
+        })
     }
 
-    /// Adds a broker on a port of its own, as [`Control::add_broker`] does. False if its id is taken or negative.
+    /// Adds a broker on its own port, as [`Control::add_broker`] does. Returns false if its ID is in use or negative.
     pub fn add_broker(&self, broker: BrokerId) -> io::Result<bool> {
         let listener = listen(&self.host, 0)?;
         let address = listener.local_addr()?;
         let mut added = self.shared.added.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = self.control(|control| control.add_broker(broker, &self.host, address.port()));
+        let is_new =
+            self.control(|control| control.add_broker(broker, &self.advertised_host, address.port()));
         if is_new {
             added.push((broker, listener, address));
             drop(added);
@@ -127,36 +145,36 @@ impl EmbeddedCluster {
         Ok(is_new)
     }
 
-    /// Lets somebody see what passes from now on. There can be one; another one is given back.
+    /// Sets the watcher of all further traffic. There can be only one; a second one is returned as the error.
     pub fn watch(&self, watcher: Box<Watcher>) -> Result<(), Box<Watcher>> {
         self.shared.watcher.set(watcher)?;
         self.shared.lock().keep_journal();
         Ok(())
     }
 
-    /// How long the cluster has been running: the clock of its [`RequestRecord`](crate::RequestRecord)s.
+    /// Returns how long the cluster has been running: the clock of its [`RequestRecord`](crate::RequestRecord)s.
     pub fn uptime(&self) -> Duration {
         self.origin.elapsed()
     }
 
-    /// All brokers, as clients want it in `bootstrap.servers`.
+    /// Returns the addresses of all brokers for `bootstrap.servers`.
     pub fn bootstrap_servers(&self) -> String {
         self.bootstrap_servers.clone()
     }
 
-    /// Where each broker listens.
+    /// Returns the address that each broker listens on.
     pub fn addresses(&self) -> &[(BrokerId, SocketAddr)] {
         &self.addresses
     }
 
-    /// Makes things happen that clients can't ask for.
+    /// Controls the cluster: causes events that clients can't.
     pub fn control<R>(&self, act: impl FnOnce(&mut Control<'_>) -> R) -> R {
         self.shared.waiting.fetch_add(1, Ordering::SeqCst);
         let mut cluster = self.shared.lock();
         self.shared.waiting.fetch_sub(1, Ordering::SeqCst);
         let result = act(&mut cluster.control());
         drop(cluster);
-        // Without the waker there is no event loop any more, and nothing to be done.
+        // Without the waker the event loop has ended, and there is nothing to do.
         let _ = self.shared.waker.wake();
         result
     }
@@ -164,6 +182,10 @@ impl EmbeddedCluster {
 
 impl Drop for EmbeddedCluster {
     fn drop(&mut self) {
+        if std::process::id() != self.process {
+            // A forked child has a copy of the handle but not the thread, and it shares the waker with the parent.
+            return;
+        }
         self.shared.stop.store(true, Ordering::SeqCst);
         let _ = self.shared.waker.wake();
         if let Some(thread) = self.thread.take() {
@@ -179,327 +201,19 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Cluster> {
+    pub fn lock(&self) -> MutexGuard<'_, Cluster> {
         self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct EventLoop {
-    shared: Arc<Shared>,
-    poll: Poll,
-    origin: std::time::Instant,
-    listeners: BTreeMap<BrokerId, TcpListener>,
-    addresses: BTreeMap<BrokerId, SocketAddr>,
-    /// Brokers that are up again but whose port isn't free yet.
-    unbound: Vec<BrokerId>,
-    sockets: BTreeMap<ConnectionId, Socket>,
-    /// Connections that may have bytes to be read.
-    readable: Vec<ConnectionId>,
+/// Formats host and port for `bootstrap.servers`.
+fn endpoint(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-struct Socket {
-    stream: TcpStream,
-    out: VecDeque<Bytes>,
-    out_bytes: usize,
-    readable: bool,
-    /// The cluster was told to wait.
-    held: bool,
-    /// To be closed once everything is written.
-    closing: bool,
-    broken: bool,
-}
-
-const WAKER: Token = Token(0);
-/// Tokens from here on are connections, those below are listeners.
-const FIRST_CONNECTION: usize = 1 << 32;
-/// While so much has not been taken by the client, it isn't asked what else it wants.
-const OUT_LIMIT: usize = 16 << 20;
-/// How often one connection is read before the others get their turn.
-const READS_PER_TURN: usize = 8;
-/// How soon a port that isn't free is tried again.
-const BIND_AGAIN: Duration = Duration::from_millis(20);
-
-impl EventLoop {
-    fn run(mut self) {
-        let mut events = Events::with_capacity(256);
-        let mut again = false;
-        loop {
-            while self.shared.waiting.load(Ordering::SeqCst) > 0 {
-                std::thread::yield_now();
-            }
-            let timeout = if again { Some(Duration::ZERO) } else { self.timeout() };
-            if let Err(error) = self.poll.poll(&mut events, timeout)
-                && error.kind() != io::ErrorKind::Interrupted
-            {
-                return;
-            }
-            if self.shared.stop.load(Ordering::SeqCst) {
-                return;
-            }
-            self.take_added();
-            let shared = Arc::clone(&self.shared);
-            let mut cluster = shared.lock();
-            for event in &events {
-                self.note(event, &mut cluster);
-            }
-            self.read(&mut cluster);
-            let now = self.now();
-            if cluster.poll_timeout().is_some_and(|due| due <= now) {
-                cluster.handle_timeout(now);
-            }
-            self.drain(&mut cluster);
-            self.bind_again();
-            again = self.can_read_more(&mut cluster);
-            let traffic = cluster.take_journal();
-            drop(cluster);
-            self.tell(&traffic);
-        }
-    }
-
-    fn tell(&self, traffic: &[Traffic]) {
-        let Some(watcher) = self.shared.watcher.get() else { return };
-        for one in traffic {
-            let socket = self.sockets.get(&one.connection);
-            watcher(one, socket.and_then(|socket| socket.stream.peer_addr().ok()));
-        }
-    }
-
-    fn now(&self) -> Instant {
-        Instant::from_nanos(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    fn timeout(&self) -> Option<Duration> {
-        let due = self.shared.lock().poll_timeout().map(|due| due.saturating_since(self.now()));
-        match due {
-            due if self.unbound.is_empty() => due,
-            due => Some(due.map_or(BIND_AGAIN, |due| due.min(BIND_AGAIN))),
-        }
-    }
-
-    fn note(&mut self, event: &mio::event::Event, cluster: &mut Cluster) {
-        let token = event.token();
-        if token == WAKER {
-            return;
-        }
-        if token.0 < FIRST_CONNECTION {
-            self.accept(broker_of(token), cluster);
-            return;
-        }
-        let id = ConnectionId((token.0 - FIRST_CONNECTION) as u64);
-        let Some(socket) = self.sockets.get_mut(&id) else { return };
-        if (event.is_readable() || event.is_read_closed() || event.is_error()) && !socket.readable {
-            socket.readable = true;
-            self.readable.push(id);
-        }
-        if event.is_writable() && !socket.out.is_empty() {
-            socket.flush();
-            if socket.held && socket.out_bytes <= OUT_LIMIT / 2 {
-                socket.held = false;
-                cluster.hold(id, false);
-            }
-            self.close_if_done(id, cluster);
-        }
-    }
-
-    /// Listens for brokers that were added.
-    fn take_added(&mut self) {
-        let added = std::mem::take(&mut *self.shared.added.lock().unwrap_or_else(PoisonError::into_inner));
-        for (broker, mut listener, address) in added {
-            self.addresses.insert(broker, address);
-            self.listeners.remove(&broker);
-            if self
-                .poll
-                .registry()
-                .register(&mut listener, listener_token(broker), Interest::READABLE)
-                .is_ok()
-            {
-                self.listeners.insert(broker, listener);
-            } else {
-                self.unbound.push(broker);
-            }
-        }
-    }
-
-    fn accept(&mut self, broker: BrokerId, cluster: &mut Cluster) {
-        let Some(listener) = self.listeners.get(&broker) else { return };
-        // Any error ends this round: the ones that matter (no descriptors left) pass only with time.
-        while let Ok((mut stream, peer)) = listener.accept() {
-            let Some(id) = cluster.open(self.now(), broker) else { continue };
-            cluster.set_peer(id, peer);
-            let token = Token(FIRST_CONNECTION + usize::try_from(id.0).unwrap_or(0));
-            let _ = stream.set_nodelay(true);
-            let interest = Interest::READABLE | Interest::WRITABLE;
-            if self.poll.registry().register(&mut stream, token, interest).is_err() {
-                cluster.handle_closed(self.now(), id);
-                continue;
-            }
-            let socket = Socket {
-                stream,
-                out: VecDeque::new(),
-                out_bytes: 0,
-                readable: false,
-                held: false,
-                closing: false,
-                broken: false,
-            };
-            self.sockets.insert(id, socket);
-        }
-    }
-
-    fn read(&mut self, cluster: &mut Cluster) {
-        let mut turn = std::mem::take(&mut self.readable);
-        turn.retain(|id| {
-            let more = self.read_one(*id, cluster);
-            self.drain(cluster);
-            more && self.sockets.contains_key(id)
-        });
-        turn.append(&mut self.readable);
-        self.readable = turn;
-    }
-
-    /// True if there may be more to read.
-    fn read_one(&mut self, id: ConnectionId, cluster: &mut Cluster) -> bool {
-        for _ in 0..READS_PER_TURN {
-            let now = self.now();
-            let Some(socket) = self.sockets.get_mut(&id) else { return false };
-            if socket.closing || socket.broken {
-                return false;
-            }
-            let Some(space) = cluster.read_space(id) else { return true };
-            let room = space.len();
-            match socket.stream.read(space) {
-                Ok(0) => {
-                    self.sockets.remove(&id);
-                    cluster.handle_closed(now, id);
-                    return false;
-                }
-                Ok(n) => {
-                    cluster.handle_read(now, id, n);
-                    if n < room {
-                        socket.readable = false;
-                        return false;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    socket.readable = false;
-                    return false;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => {
-                    self.sockets.remove(&id);
-                    cluster.handle_closed(now, id);
-                    return false;
-                }
-            }
-        }
-        true
-    }
-
-    fn can_read_more(&self, cluster: &mut Cluster) -> bool {
-        self.readable.iter().any(|id| cluster.read_space(*id).is_some())
-    }
-
-    /// Does what the cluster wants done.
-    fn drain(&mut self, cluster: &mut Cluster) {
-        while let Some(output) = cluster.poll_output() {
-            match output {
-                Output::Send { connection, frame } => {
-                    let Some(socket) = self.sockets.get_mut(&connection) else { continue };
-                    socket.out_bytes += frame.len();
-                    socket.out.extend(frame.into_chunks());
-                    socket.flush();
-                    if socket.out_bytes > OUT_LIMIT && !socket.held {
-                        socket.held = true;
-                        cluster.hold(connection, true);
-                    }
-                    self.close_if_done(connection, cluster);
-                }
-                Output::Close { connection, .. } => {
-                    if let Some(socket) = self.sockets.get_mut(&connection) {
-                        socket.closing = true;
-                        self.close_if_done(connection, cluster);
-                    }
-                }
-                Output::StopListening { broker } => {
-                    self.listeners.remove(&broker);
-                    self.unbound.retain(|unbound| *unbound != broker);
-                }
-                Output::StartListening { broker } => {
-                    self.unbound.push(broker);
-                    self.bind_again();
-                }
-            }
-        }
-    }
-
-    fn close_if_done(&mut self, id: ConnectionId, cluster: &mut Cluster) {
-        let Some(socket) = self.sockets.get(&id) else { return };
-        if socket.broken || socket.closing && socket.out.is_empty() {
-            self.sockets.remove(&id);
-            cluster.handle_closed(self.now(), id);
-        }
-    }
-
-    fn bind_again(&mut self) {
-        let brokers = std::mem::take(&mut self.unbound);
-        for broker in brokers {
-            if !self.bind(broker) {
-                self.unbound.push(broker);
-            }
-        }
-    }
-
-    fn bind(&mut self, broker: BrokerId) -> bool {
-        let Some(address) = self.addresses.get(&broker) else { return true };
-        let Ok(mut listener) = TcpListener::bind(*address) else { return false };
-        if self.poll.registry().register(&mut listener, listener_token(broker), Interest::READABLE).is_err() {
-            return false;
-        }
-        self.listeners.insert(broker, listener);
-        true
-    }
-}
-
-impl Socket {
-    /// Writes as much as the system takes.
-    fn flush(&mut self) {
-        while !self.out.is_empty() && !self.broken {
-            let mut slices = [IoSlice::new(&[]); 64];
-            let mut count = 0;
-            for (slice, chunk) in slices.iter_mut().zip(&self.out) {
-                *slice = IoSlice::new(chunk);
-                count += 1;
-            }
-            match self.stream.write_vectored(&slices[..count]) {
-                Ok(0) => self.broken = true,
-                Ok(n) => self.written(n),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => self.broken = true,
-            }
-        }
-    }
-
-    fn written(&mut self, mut n: usize) {
-        self.out_bytes -= n;
-        while let Some(front) = self.out.front_mut() {
-            if front.len() > n {
-                front.advance(n);
-                return;
-            }
-            n -= front.len();
-            self.out.pop_front();
-        }
-    }
-}
-
-/// 0 is the waker's, and a broker may have that id, too.
-fn listener_token(broker: BrokerId) -> Token {
-    Token(usize::try_from(broker.0).map_or(0, |id| id + 1))
-}
-
-fn broker_of(token: Token) -> BrokerId {
-    BrokerId(i32::try_from(token.0.wrapping_sub(1)).unwrap_or(-1))
+/// Returns a random number from the operating system.
+fn random_seed() -> u64 {
+    RandomState::new().hash_one((std::process::id(), SystemTime::now()))
 }
 
 fn listen(host: &str, port: u16) -> io::Result<TcpListener> {

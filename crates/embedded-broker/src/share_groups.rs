@@ -1,8 +1,9 @@
-//! Share groups (KIP-932): members come and go by heartbeats, the coordinator assigns, and several members may be assigned
-//! the same partition. What they have of its records is in `share_partitions`.
+//! Share groups (KIP-932): members join and leave by heartbeats, and the coordinator may assign the same partition to
+//! several members. `share_partitions` has the state of the records.
 //!
-//! The group's epoch rises whenever its members, what they subscribe to, or those topics change. The next heartbeat makes
-//! an assignment of that epoch, and each member is in it as soon as it is heard of: there is nothing to wait for.
+//! The group epoch rises whenever the members, their subscriptions or the subscribed topics change. The next heartbeat
+//! computes an assignment for that epoch. Each member gets it with its next heartbeat: there is nothing to revoke
+//! first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,14 +17,14 @@ use crate::{
     topics::{TopicIndex, Topics},
 };
 
-/// All share groups of the cluster. Which broker coordinates one is a matter of its name.
+/// All share groups of the cluster. A hash of the name selects the coordinator.
 #[derive(Debug, Default)]
 pub(crate) struct ShareGroups {
     pub groups: BTreeMap<String, ShareGroup>,
 }
 
 impl ShareGroups {
-    /// A topic is gone.
+    /// Removes the state of a deleted topic.
     pub fn forget_topic(&mut self, topic: TopicIndex) {
         for group in self.groups.values_mut() {
             group.partitions.retain(|(of, _), _| *of != topic);
@@ -35,13 +36,13 @@ impl ShareGroups {
 #[derive(Debug, Default)]
 pub(crate) struct ShareGroup {
     pub epoch: i32,
-    /// The group's epoch when its members were assigned to last.
+    /// The group epoch of the last assignment.
     pub assignment_epoch: i32,
     pub members: BTreeMap<String, ShareMember>,
     pub partitions: BTreeMap<(TopicIndex, i32), SharePartition>,
-    /// What the members are assigned by hand.
+    /// An assignment set by a test.
     manual: Option<BTreeMap<String, Assignment>>,
-    /// The topics that the last assignment was made of, and how many partitions they had.
+    /// The topics of the last assignment and their number of partitions.
     assigned_topics: BTreeMap<TopicIndex, i32>,
     timer: Option<Instant>,
 }
@@ -54,18 +55,18 @@ pub(crate) struct ShareMember {
     pub client_id: String,
     pub rack_id: Option<String>,
     pub topics: BTreeSet<String>,
-    /// What it was told.
+    /// The assignment that the member has received.
     pub assignment: Assignment,
-    /// What it is to be told.
+    /// The member's target assignment.
     target: Assignment,
-    /// The member is gone if nothing was heard of it until then.
+    /// The time at which the member's session expires without a request of the member.
     expires: Instant,
 }
 
-/// Partitions by their topics.
+/// Partitions by topic.
 pub(crate) type Assignment = BTreeMap<TopicIndex, BTreeSet<i32>>;
 
-/// What a member says with a heartbeat.
+/// A member's heartbeat.
 #[derive(Debug)]
 pub(crate) struct ShareHeartbeat<'a> {
     pub member_id: &'a str,
@@ -75,25 +76,25 @@ pub(crate) struct ShareHeartbeat<'a> {
     pub topics: Option<Vec<String>>,
 }
 
-/// What a member is told.
+/// The response to a member's heartbeat.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct HeardOf {
     pub member_epoch: i32,
-    /// If there is news, or it was asked for.
+    /// The assignment, if it has changed or the member requested it.
     pub assignment: Option<Assignment>,
 }
 
-/// The epoch with which a member joins, and leaves.
+/// The epochs with which a member joins and leaves.
 pub(crate) const JOINS: i32 = 0;
 pub(crate) const LEAVES: i32 = -1;
 
 impl ShareGroup {
-    /// As Kafka writes it.
+    /// Returns Kafka's name of the state.
     pub fn state(&self) -> &'static str {
         if self.members.is_empty() { "Empty" } else { "Stable" }
     }
 
-    /// A member joins or is still there.
+    /// Handles a heartbeat of a member that joins or stays.
     pub fn heartbeat(
         &mut self,
         now: Instant,
@@ -146,8 +147,11 @@ impl ShareGroup {
         }
         let has_news = member.assignment != member.target;
         member.assignment.clone_from(&member.target);
-        let tells = is_whole || has_news || member_epoch == JOINS;
-        Ok(HeardOf { member_epoch: member.epoch, assignment: tells.then(|| member.assignment.clone()) })
+        let has_assignment = is_whole || has_news || member_epoch == JOINS;
+        Ok(HeardOf {
+            member_epoch: member.epoch,
+            assignment: has_assignment.then(|| member.assignment.clone()),
+        })
     }
 
     /// A member leaves.
@@ -159,7 +163,7 @@ impl ShareGroup {
         Ok(())
     }
 
-    /// Assigns by hand from now on, or again by the assignor.
+    /// Sets a manual assignment, or returns control to the assignor.
     pub fn assign_by_hand(&mut self, manual: Option<BTreeMap<String, Assignment>>, topics: &Topics) {
         self.manual = manual;
         self.epoch += 1;
@@ -167,7 +171,7 @@ impl ShareGroup {
         self.assign(of_topics, topics);
     }
 
-    /// Time has passed: members that were not heard of are gone.
+    /// Removes the members whose sessions have expired.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.timer = self.timer.filter(|timer| *timer > now);
         let before = self.members.len();
@@ -177,7 +181,7 @@ impl ShareGroup {
         }
     }
 
-    /// When the members have to be looked at next, if that wasn't arranged for already.
+    /// Returns when the members must be checked next, if no timer is set for it.
     pub fn next_timer(&mut self) -> Option<Instant> {
         let next = self.members.values().map(|member| member.expires).min()?;
         if self.timer.is_some_and(|timer| timer <= next) {
@@ -187,7 +191,8 @@ impl ShareGroup {
         Some(next)
     }
 
-    /// A member that joins again may have any epoch; otherwise it must know its own, or not have heard of it yet.
+    /// Checks a member's epoch. Epoch 0 joins again; otherwise the epoch must be the current or the previous one of the
+    /// member.
     fn check_epoch(&self, member_id: &str, epoch: i32) -> Result<(), Refusal> {
         if epoch == JOINS {
             return Ok(());
@@ -197,13 +202,13 @@ impl ShareGroup {
             return Ok(());
         }
         let message = format!(
-            "The member says that its epoch is {epoch}, but it is {}. It has to give up its partitions and join again.",
+            "The member has epoch {epoch}, but the expected epoch is {}. It must release its partitions and join again.",
             member.epoch
         );
         Err((ErrorCode::FENCED_MEMBER_EPOCH, message))
     }
 
-    /// The topics that members subscribe to, as far as there are any.
+    /// Returns the subscribed topics that exist.
     fn subscribed_topics(&self, topics: &Topics) -> BTreeMap<TopicIndex, i32> {
         let names: BTreeSet<&String> = self.members.values().flat_map(|member| &member.topics).collect();
         let found = names.into_iter().filter_map(|name| {
@@ -214,7 +219,7 @@ impl ShareGroup {
         found.collect()
     }
 
-    /// Finds out who is to have what in the group's epoch.
+    /// Computes the assignment of the group epoch.
     fn assign(&mut self, of_topics: BTreeMap<TopicIndex, i32>, topics: &Topics) {
         if let Some(manual) = &self.manual {
             for (id, member) in &mut self.members {
@@ -235,15 +240,15 @@ impl ShareGroup {
     }
 }
 
-/// A member as the assignor sees it.
+/// The assignor's view of a member.
 #[derive(Debug, Default)]
 struct Subscriber {
     topics: BTreeSet<TopicIndex>,
     had: Assignment,
 }
 
-/// The assignor "simple": each partition has a member; with more members than partitions each member has one, too, and
-/// partitions have about as many members as others. Who has a partition keeps it if that is fair.
+/// Kafka's assignor "simple": every partition has a member, every member has a partition, and the numbers of members
+/// per partition are balanced. Members keep their partitions if the balance allows it.
 fn assign_simply(
     topics: &BTreeMap<TopicIndex, i32>,
     subscribers: &BTreeMap<String, Subscriber>,
@@ -320,12 +325,12 @@ fn unknown(member_id: &str) -> Refusal {
 }
 
 impl Cluster {
-    /// There is a group of another type with this name.
+    /// Returns true if there is a group of another type with this name.
     pub(crate) fn is_other_group(&self, name: &str) -> bool {
         self.groups.get(name).is_some()
     }
 
-    /// There is a share group with this name.
+    /// Returns true if there is a share group with this name.
     pub(crate) fn is_share_group(&self, name: &str) -> bool {
         self.share_groups.groups.contains_key(name)
     }
@@ -356,7 +361,7 @@ impl Cluster {
         true
     }
 
-    /// A share group's time has come.
+    /// Handles a share group's timer.
     pub(crate) fn share_group_timeout(&mut self, name: &str) {
         if let Some(group) = self.share_groups.groups.get_mut(name) {
             group.handle_timeout(self.now);
@@ -364,7 +369,7 @@ impl Cluster {
         self.settle_share_group(name);
     }
 
-    /// Sees to a share group's timer.
+    /// Sets a share group's timer.
     pub(crate) fn settle_share_group(&mut self, name: &str) {
         if let Some(at) = self.share_groups.groups.get_mut(name).and_then(ShareGroup::next_timer) {
             self.timers.set(at, Timer::ShareGroup(name.to_owned()));
@@ -388,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_the_same_topics_have_about_as_many_partitions_each() {
+    fn members_of_the_same_topics_have_similar_partition_counts() {
         for (members, partitions, expected) in [
             (1, 4, vec![4]),
             (2, 4, vec![2, 2]),
@@ -407,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn each_partition_has_a_member_and_each_member_a_partition_whatever_they_subscribe_to_and_had() {
+    fn every_partition_has_a_member_and_every_member_a_partition() {
         let mut random = Random::new(1);
         for _ in 0..500 {
             let mut below = |n: u64| usize::try_from(random.next_u64() % n).unwrap();
@@ -432,17 +437,17 @@ mod tests {
                 assert_eq!(assigned[id].values().any(|partitions| !partitions.is_empty()), may_have);
             }
             for (topic, count) in &topics {
-                let is_wanted = members.values().any(|subscriber| subscriber.topics.contains(topic));
+                let is_requested = members.values().any(|subscriber| subscriber.topics.contains(topic));
                 for partition in 0..*count {
                     let has = |a: &Assignment| a.get(topic).is_some_and(|p| p.contains(&partition));
-                    assert_eq!(assigned.values().any(has), is_wanted, "{topic:?} {partition}");
+                    assert_eq!(assigned.values().any(has), is_requested, "{topic:?} {partition}");
                 }
             }
         }
     }
 
     #[test]
-    fn who_has_partitions_keeps_what_is_fair() {
+    fn members_keep_their_fair_share_of_partitions() {
         let topics = BTreeMap::from([(TopicIndex(0), 6)]);
         let mut members = subscribers(2, &[0]);
         let before = assign_simply(&topics, &members);

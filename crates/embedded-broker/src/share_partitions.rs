@@ -1,4 +1,4 @@
-//! What a share group has made of a partition's records: who has which, how often they were delivered, until when (KIP-932).
+//! The state of a partition's records in a share group: the member, delivery count and lock of each record (KIP-932).
 //!
 //! ```text
 //!                     acquire                    accept
@@ -10,8 +10,16 @@
 //!                                          delivered as often as allowed
 //! ```
 //!
-//! Records of one state lie in runs of consecutive offsets, so that memory follows what was acknowledged apart, and not how
-//! many records a batch claims to have. The start offset is behind everything that is acknowledged or archived for good.
+//! Consecutive records with the same state form a run, so that memory depends on the number of separate
+//! acknowledgements and not on the number of records that a batch claims to have. The start offset follows all records
+//! that are acknowledged or archived.
+//!
+//! # Pitfalls
+//!
+//! - Locks of a share group are not persisted: the next leader knows neither locks nor delivery counts, so a record can
+//!   be delivered for the first time twice (`new_leader_is_named_and_has_no_locks`).
+//! - A batch of a few bytes may claim billions of records. Their states are kept as runs, not per record
+//!   (`batch_that_claims_billions_of_records_takes_little_memory`).
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -24,18 +32,18 @@ use crate::{
     topics::Partition,
 };
 
-/// A partition as one share group sees it.
+/// The state of a partition in one share group.
 #[derive(Debug)]
 pub(crate) struct SharePartition {
-    /// Everything before is done with.
+    /// All records before are acknowledged or archived.
     start_offset: i64,
-    /// Nothing from here on was ever delivered.
+    /// No record from here on was ever delivered.
     end_offset: i64,
-    /// What lies in between, by its first offset, without holes.
+    /// The runs between start and end offset by their first offset, without gaps.
     runs: BTreeMap<i64, Run>,
-    /// In which epoch of the partition's leader this was true: a new leader knows of no locks.
+    /// The leader epoch of this state: a new leader has no locks.
     leader_epoch: i32,
-    /// When the locks are looked at next, if that was arranged for.
+    /// The time of the next lock check, if a timer is set.
     timer: Option<Instant>,
 }
 
@@ -55,37 +63,37 @@ enum RecordState {
     Archived,
 }
 
-/// What a ShareFetch may acquire of a partition.
+/// The limits of a ShareFetch for one partition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AcquireLimits {
-    /// So many records, and what follows in the last one's batch.
+    /// The maximum number of records; the last batch may exceed it.
     pub max_records: i64,
-    /// Not even what follows in the last one's batch.
+    /// The last batch may not exceed `max_records`.
     pub is_strict: bool,
-    /// Ranges of new records end with the batch in which they reach so many.
+    /// Ranges of new records end with the batch in which they reach this number of records.
     pub batch_size: i64,
     pub max_bytes: usize,
-    /// The first batch is given whatever its size.
+    /// Returns the first batch regardless of its size.
     pub at_least_one: bool,
-    /// So many records may be under way at once.
+    /// The maximum number of records in flight.
     pub max_record_locks: i64,
-    /// Until when the member has them for itself.
+    /// The time at which the locks expire.
     pub until: Instant,
-    /// Nothing from the first record of a transaction on: there are no transactions here that could end.
+    /// Stops at the first record of a transaction: there are no transactions here that could end.
     pub read_committed: bool,
 }
 
-/// What a ShareFetch got of a partition.
+/// The result of a ShareFetch for one partition.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acquired {
     pub ranges: Vec<AcquiredRange>,
-    /// The record batches in which these lie.
+    /// The record batches that contain the acquired records.
     pub batches: Vec<Bytes>,
     pub bytes: usize,
     pub records: i64,
 }
 
-/// Consecutive records that a member has got.
+/// Consecutive records that a member has acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AcquiredRange {
     pub first: i64,
@@ -93,39 +101,39 @@ pub(crate) struct AcquiredRange {
     pub delivery_count: i16,
 }
 
-/// What becomes of consecutive records, in a request.
+/// The acknowledgement of consecutive records in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Acknowledgement {
     pub first: i64,
     pub last: i64,
-    /// One for all, or one for each.
+    /// One type for all records, or one for each.
     pub types: Vec<AcknowledgeType>,
 }
 
-/// What becomes of a record.
+/// The type of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AcknowledgeType {
-    /// There is no such record in the log.
+    /// The log has no record at this offset.
     Gap,
     Accept,
-    /// It may be delivered again.
+    /// The record may be delivered again.
     Release,
     Reject,
     /// The member needs more time (KIP-1222).
     Renew,
 }
 
-/// What decides over records that are given back or kept.
+/// The rules for released and renewed records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeliveryRules {
-    /// How often a record is delivered at most.
+    /// The maximum number of deliveries of a record.
     pub max_delivery_count: i16,
-    /// Until when a renewed lock holds.
+    /// The time at which renewed locks expire.
     pub renewed_until: Instant,
 }
 
 impl AcknowledgeType {
-    /// As it is written in requests.
+    /// Converts the protocol's number.
     pub fn from_i8(value: i8) -> Option<Self> {
         match value {
             0 => Some(Self::Gap),
@@ -139,7 +147,7 @@ impl AcknowledgeType {
 }
 
 impl SharePartition {
-    /// A partition from which nothing was delivered, and nothing before `start_offset` will be.
+    /// Creates the state of a partition from which nothing was delivered; delivery begins at `start_offset`.
     pub fn new(start_offset: i64, leader_epoch: i32) -> Self {
         Self { start_offset, end_offset: start_offset, runs: BTreeMap::new(), leader_epoch, timer: None }
     }
@@ -148,20 +156,20 @@ impl SharePartition {
         self.start_offset
     }
 
-    /// How many records up to `end` are not done with.
+    /// Returns the number of records before `end` that are neither acknowledged nor archived.
     pub fn lag(&self, end: i64) -> i64 {
         let done = self.runs.iter().filter(|(_, run)| run.is_done()).map(|(first, run)| run.last - first + 1);
         (end - self.start_offset - done.sum::<i64>()).max(0)
     }
 
-    /// Takes notice of what has become of the partition since.
+    /// Adapts to changes of the partition: its log start, its end and its leader epoch.
     pub fn see(&mut self, partition: &Partition) {
         self.move_to(partition.leader_epoch);
         self.truncate(partition.log.end_offset());
         self.advance_start(partition.log.start_offset());
     }
 
-    /// The log begins here now: what was before is gone, whoever had it.
+    /// Drops the state of records before the new log start offset, locked or not.
     fn advance_start(&mut self, offset: i64) {
         if offset <= self.start_offset {
             return;
@@ -173,7 +181,7 @@ impl SharePartition {
         self.drop_done();
     }
 
-    /// The log lost what was from here on.
+    /// Drops the state of records that the log lost from this offset on.
     fn truncate(&mut self, offset: i64) {
         if offset >= self.end_offset {
             return;
@@ -184,8 +192,8 @@ impl SharePartition {
         self.end_offset = offset;
     }
 
-    /// Another leader has taken over: locks are lost, and with them the deliveries that they stood for, because leaders
-    /// write down only what became of records.
+    /// Drops all locks and their deliveries because the leader has changed: leaders persist only the outcome of
+    /// records.
     fn move_to(&mut self, leader_epoch: i32) {
         if leader_epoch == self.leader_epoch {
             return;
@@ -199,7 +207,7 @@ impl SharePartition {
         }
     }
 
-    /// Gives a member records below `end`.
+    /// Acquires records below `end` for a member.
     pub fn acquire(
         &mut self,
         member: &Arc<str>,
@@ -231,7 +239,7 @@ impl SharePartition {
         acquired
     }
 
-    /// How many bytes could be acquired below `end`, at least if it is less than `enough`.
+    /// Returns how many bytes below `end` can be acquired; stops counting at `enough`.
     pub fn available_bytes(
         &self,
         limits: &AcquireLimits,
@@ -255,7 +263,7 @@ impl SharePartition {
         bytes
     }
 
-    /// A member says what becomes of records that it has: all of it is done, or nothing. True if some became available.
+    /// Applies a member's acknowledgements, all or none. Returns true if records became available.
     pub fn acknowledge(
         &mut self,
         member: &str,
@@ -277,18 +285,18 @@ impl SharePartition {
         Ok(released)
     }
 
-    /// A member is gone: what it has is for others. True if that is something.
+    /// Releases all records of a member that has left. Returns true if there were any.
     pub fn release(&mut self, member: &str, max_delivery_count: i16) -> bool {
         self.give_back(max_delivery_count, |owner, _| owner == member)
     }
 
-    /// Locks have expired. True if that made records available.
+    /// Releases expired locks. Returns true if records became available.
     pub fn expire(&mut self, now: Instant, max_delivery_count: i16) -> bool {
         self.timer = self.timer.filter(|timer| *timer > now);
         self.give_back(max_delivery_count, |_, until| until <= now)
     }
 
-    /// When the locks have to be looked at next, if that wasn't arranged for already.
+    /// Returns when the locks must be checked next, if no timer is set for it.
     pub fn next_timer(&mut self) -> Option<Instant> {
         let next = self.runs.values().filter_map(Run::locked_until).min()?;
         if self.timer.is_some_and(|timer| timer <= next) {
@@ -303,18 +311,18 @@ impl SharePartition {
         available.map_or(self.end_offset, |(first, _)| *first)
     }
 
-    /// Something of the batch may be acquired, or something behind it.
+    /// Returns true if records of the batch, or records behind it, may be acquired.
     fn may_reach(&self, batch: &StoredBatch, limits: &AcquireLimits) -> bool {
         let is_known = batch.last_offset < self.end_offset;
         is_known || self.room(limits) > 0 && !(limits.read_committed && is_transactional(batch))
     }
 
-    /// How many records that were never delivered may be.
+    /// Returns how many new records the lock limit allows.
     fn room(&self, limits: &AcquireLimits) -> i64 {
         limits.max_record_locks - (self.end_offset - self.start_offset)
     }
 
-    /// Acquires what there is within the offsets of a batch.
+    /// Acquires available records within the offsets of a batch.
     fn acquire_within(
         &mut self,
         first: i64,
@@ -350,7 +358,7 @@ impl SharePartition {
         }
     }
 
-    /// Archives what there never was before `offset`.
+    /// Archives the missing offsets before `offset`.
     fn skip_to(&mut self, offset: i64) {
         let from = self.end_offset;
         if from < offset {
@@ -390,7 +398,7 @@ impl SharePartition {
                 released |= self.settle(at, run.last, &run, *one, rules);
                 continue;
             }
-            // One type for each offset: those that are the same go together.
+            // There is one type for each offset: equal neighbours are grouped.
             let skipped = usize::try_from(at - first).unwrap_or(usize::MAX);
             rest = rest.get(skipped..).unwrap_or_default();
             while let Some(next) = rest.first()
@@ -406,7 +414,7 @@ impl SharePartition {
         Ok(released)
     }
 
-    /// Does to acquired records what their acknowledgement demands. True if they became available.
+    /// Applies an acknowledgement to acquired records. Returns true if they became available.
     fn settle(
         &mut self,
         first: i64,
@@ -430,7 +438,7 @@ impl SharePartition {
         is_available
     }
 
-    /// Makes acquired records available, or archives them if they were delivered too often.
+    /// Makes acquired records available, or archives them after too many deliveries.
     fn give_back(&mut self, max_delivery_count: i16, is_meant: impl Fn(&str, Instant) -> bool) -> bool {
         let mut changed = false;
         for (first, run) in self.within(self.start_offset, self.end_offset - 1) {
@@ -445,7 +453,7 @@ impl SharePartition {
         changed
     }
 
-    /// The runs of these offsets, cut off at both ends.
+    /// Returns the runs of these offsets, clipped at both ends.
     fn within(&self, first: i64, last: i64) -> Vec<(i64, Run)> {
         let before = self.runs.range(..first).next_back();
         let all = before.into_iter().chain(self.runs.range(first..=last.max(first)));
@@ -455,7 +463,7 @@ impl SharePartition {
             .collect()
     }
 
-    /// Brings records into a state, and into one run with their neighbours if these are in the same.
+    /// Sets the state of records, and merges the run with neighbours in the same state.
     fn put(&mut self, mut first: i64, mut last: i64, state: RecordState, delivery_count: i16) {
         let delivery_count = match state {
             RecordState::Available | RecordState::Acquired { .. } => delivery_count,
@@ -483,7 +491,7 @@ impl SharePartition {
         self.runs.insert(first, Run { last, state, delivery_count });
     }
 
-    /// Lets a run begin at `offset`, if there are records before and after.
+    /// Splits the run that contains `offset`, so that a run begins there.
     fn split(&mut self, offset: i64) {
         if let Some((_, run)) = self.runs.range_mut(..offset).next_back()
             && run.last >= offset
@@ -494,7 +502,7 @@ impl SharePartition {
         }
     }
 
-    /// Moves the start offset behind what is done with.
+    /// Advances the start offset past acknowledged and archived records.
     fn drop_done(&mut self) {
         while let Some(run) = self.runs.first_entry()
             && run.get().is_done()
@@ -524,14 +532,14 @@ impl Run {
         }
     }
 
-    /// What becomes of records that nobody has any more.
+    /// Returns the state of released records.
     fn given_back(&self, max_delivery_count: i16) -> RecordState {
         if self.delivery_count >= max_delivery_count { RecordState::Archived } else { RecordState::Available }
     }
 }
 
 impl Acquired {
-    /// Adds records: to the last range if they go on from there, unless it is long enough.
+    /// Adds records, to the last range if they follow it and it is short enough.
     fn push(&mut self, range: AcquiredRange, batch_size: i64) {
         self.records += range.last - range.first + 1;
         match self.ranges.last_mut() {
@@ -548,215 +556,4 @@ impl Acquired {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use ottla_protocol::batch::reader::BatchHeader;
-
-    use super::*;
-    use crate::random::Random;
-
-    /// What is known of one record.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    struct Known {
-        state: RecordState,
-        delivery_count: i16,
-    }
-
-    /// The same partition, record by record.
-    #[derive(Debug)]
-    struct Model {
-        start: usize,
-        records: Vec<Known>,
-    }
-
-    impl Model {
-        fn drop_done(&mut self) {
-            let is_done =
-                |known: &Known| matches!(known.state, RecordState::Acknowledged | RecordState::Archived);
-            while self.records.get(self.start).is_some_and(is_done) {
-                self.start += 1;
-            }
-        }
-
-        fn give_back(&mut self, limit: i16, is_meant: impl Fn(&str, Instant) -> bool) {
-            for known in &mut self.records[self.start..] {
-                if let RecordState::Acquired { member, until } = &known.state
-                    && is_meant(member, *until)
-                {
-                    let often = known.delivery_count >= limit;
-                    known.state = if often { RecordState::Archived } else { RecordState::Available };
-                }
-            }
-            self.drop_done();
-        }
-
-        /// Acquires as the partition says it did, which has to be what was available, without exception from its start.
-        fn acquire(&mut self, acquired: &Acquired, locked: &RecordState, limits: &AcquireLimits) {
-            let mut records = 0;
-            for range in &acquired.ranges {
-                for offset in range.first..=range.last {
-                    let at = usize::try_from(offset).unwrap();
-                    if at == self.records.len() {
-                        self.records.push(Known { state: RecordState::Available, delivery_count: 0 });
-                    }
-                    let known = &mut self.records[at];
-                    assert_eq!(known.state, RecordState::Available, "offset {offset}");
-                    known.delivery_count += 1;
-                    assert_eq!(known.delivery_count, range.delivery_count);
-                    known.state = locked.clone();
-                    records += 1;
-                }
-            }
-            assert_eq!(records, acquired.records);
-            assert!(!limits.is_strict || records <= limits.max_records);
-            assert!(i64::try_from(self.records.len() - self.start).unwrap() <= limits.max_record_locks);
-            if let Some(last) = acquired.ranges.last() {
-                let before = &self.records[self.start..usize::try_from(last.last).unwrap()];
-                assert!(before.iter().all(|known| known.state != RecordState::Available), "none is skipped");
-            }
-        }
-
-        fn acknowledge(
-            &mut self,
-            member: &str,
-            acknowledgement: &Acknowledgement,
-            rules: DeliveryRules,
-        ) -> bool {
-            let first = usize::try_from(acknowledgement.first).unwrap();
-            let last = usize::try_from(acknowledgement.last).unwrap();
-            if last < self.start {
-                return true;
-            }
-            if last >= self.records.len() {
-                return false;
-            }
-            let has = |known: &Known| matches!(&known.state, RecordState::Acquired { member: owner, .. } if **owner == *member);
-            if !self.records[first.max(self.start)..=last].iter().all(has) {
-                return false;
-            }
-            for at in first.max(self.start)..=last {
-                let types = &acknowledgement.types;
-                let acknowledge_type = if types.len() == 1 { types[0] } else { types[at - first] };
-                let known = &mut self.records[at];
-                let often = known.delivery_count >= rules.max_delivery_count;
-                known.state = match acknowledge_type {
-                    AcknowledgeType::Accept => RecordState::Acknowledged,
-                    AcknowledgeType::Release if !often => RecordState::Available,
-                    AcknowledgeType::Renew => {
-                        RecordState::Acquired { member: member.into(), until: rules.renewed_until }
-                    }
-                    _ => RecordState::Archived,
-                };
-            }
-            true
-        }
-
-        fn compare(&self, partition: &SharePartition) {
-            assert_eq!(partition.start_offset, i64::try_from(self.start).unwrap());
-            assert_eq!(partition.end_offset, i64::try_from(self.records.len()).unwrap());
-            let mut next = partition.start_offset;
-            for (first, run) in &partition.runs {
-                assert_eq!(*first, next, "runs follow each other");
-                assert!(run.last >= *first);
-                for offset in *first..=run.last {
-                    let known = &self.records[usize::try_from(offset).unwrap()];
-                    assert_eq!(known.state, run.state, "offset {offset}");
-                    assert!(run.is_done() || known.delivery_count == run.delivery_count);
-                }
-                next = run.last + 1;
-            }
-            assert_eq!(next, partition.end_offset);
-        }
-    }
-
-    /// Batches of 1 to 7 records.
-    fn log(random: &mut Random, batches: i32) -> PartitionLog {
-        let mut log = PartitionLog::default();
-        for _ in 0..batches {
-            let records = i32::try_from(random.next_u64() % 7 + 1).unwrap();
-            let header = BatchHeader {
-                base_offset: 0,
-                partition_leader_epoch: 0,
-                crc: 0,
-                attributes: 0,
-                last_offset_delta: records - 1,
-                base_timestamp: 0,
-                max_timestamp: 0,
-                producer_id: -1,
-                producer_epoch: -1,
-                base_sequence: -1,
-                record_count: records,
-                size: 100,
-            };
-            log.append(&header, 0, 0, Bytes::from(vec![0; 100]));
-        }
-        log
-    }
-
-    #[test]
-    fn runs_say_the_same_as_a_list_of_all_records_whatever_is_done() {
-        const TYPES: [AcknowledgeType; 5] = [
-            AcknowledgeType::Gap,
-            AcknowledgeType::Accept,
-            AcknowledgeType::Release,
-            AcknowledgeType::Reject,
-            AcknowledgeType::Renew,
-        ];
-        let members: Vec<Arc<str>> = vec!["a".into(), "b".into(), "c".into()];
-        let mut done = 0;
-        for seed in 0..200 {
-            let mut random = Random::new(seed);
-            let log = log(&mut random, 30);
-            let mut partition = SharePartition::new(0, 0);
-            let mut model = Model { start: 0, records: Vec::new() };
-            let mut now = Instant::ZERO;
-            for _ in 0..150 {
-                let mut below = |n: u64| i64::try_from(random.next_u64() % n).unwrap();
-                let rules =
-                    DeliveryRules { max_delivery_count: 3, renewed_until: now + Duration::from_secs(20) };
-                let member = members[usize::try_from(below(3)).unwrap()].clone();
-                match below(10) {
-                    0..=3 => {
-                        let limits = AcquireLimits {
-                            max_records: below(12),
-                            is_strict: below(2) == 0,
-                            batch_size: below(5) + 1,
-                            max_bytes: usize::try_from(below(5) * 100).unwrap(),
-                            at_least_one: below(2) == 0,
-                            max_record_locks: 25,
-                            until: now + Duration::from_secs(10),
-                            read_committed: false,
-                        };
-                        let acquired = partition.acquire(&member, &limits, &log, log.end_offset());
-                        let locked = RecordState::Acquired { member, until: limits.until };
-                        model.acquire(&acquired, &locked, &limits);
-                    }
-                    4..=7 => {
-                        let first = below(u64::try_from(partition.end_offset).unwrap() + 2);
-                        let last = first + below(6);
-                        let count = if below(2) == 0 { 1 } else { last - first + 1 };
-                        let types = (0..count).map(|_| TYPES[usize::try_from(below(5)).unwrap()]).collect();
-                        let acknowledgement = Acknowledgement { first, last, types };
-                        let expected = model.acknowledge(&member, &acknowledgement, rules);
-                        let acknowledged = partition.acknowledge(&member, &[acknowledgement], rules);
-                        assert_eq!(acknowledged.is_ok(), expected);
-                        model.drop_done();
-                        done += usize::from(expected);
-                    }
-                    8 => {
-                        now += Duration::from_secs(4);
-                        partition.expire(now, 3);
-                        model.give_back(3, |_, until| until <= now);
-                    }
-                    _ => {
-                        partition.release(&member, 3);
-                        model.give_back(3, |owner, _| owner == &*member);
-                    }
-                }
-                model.compare(&partition);
-            }
-        }
-        assert!(done > 1000, "only {done} acknowledgements were of records that the member had");
-    }
-}
+mod tests;

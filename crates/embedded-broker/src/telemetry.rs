@@ -1,7 +1,15 @@
-//! What clients tell of themselves (KIP-714): which metrics they are asked for, and what they pushed.
+//! Client telemetry (KIP-714): the requested metrics, and the metrics that clients pushed.
 //!
-//! Each broker keeps the clients that came to it; that is where Kafka's rules are ([`Clients`]). What is asked for and
-//! what was pushed is the cluster's ([`Telemetry`]).
+//! Each broker tracks its own clients and applies Kafka's rules to them ([`Clients`]). Subscriptions and pushed metrics
+//! belong to the cluster ([`Telemetry`]).
+//!
+//! # Pitfalls
+//!
+//! - Metrics that clients push may be compressed a thousandfold. The broker decompresses at most as many bytes as it
+//!   would accept uncompressed (`invalid_pushes_are_refused_each_with_its_error`).
+//! - Each broker has its own clock for a client's pushes and forgets it with the connection. A push that is refused for
+//!   its subscription still counts for the interval, as in Apache Kafka
+//!   (`push_of_another_subscription_is_rejected_and_may_be_renewed_at_once`).
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -18,16 +26,15 @@ use crate::{
     otlp::{self, MetricPoint},
 };
 
-/// What a cluster does about its clients' metrics.
+/// The handling of client metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientTelemetry {
-    /// There is nobody to give them to: the brokers don't serve the APIs, as Kafka doesn't without a plugin that takes
-    /// metrics.
+    /// Brokers don't serve the APIs, like Kafka without a metrics plugin.
     #[default]
     None,
-    /// They are taken by Apache Kafka's rules.
+    /// Brokers apply Apache Kafka's rules.
     Kafka,
-    /// They are taken as librdkafka's mock cluster does: always, whatever the subscription and however soon.
+    /// Brokers accept all pushes, like librdkafka's mock cluster: any subscription, at any time.
     Mock,
 }
 
@@ -37,54 +44,54 @@ pub struct Telemetry {
     /// Of every client.
     requested_metrics: Vec<String>,
     push_interval: Duration,
-    /// Of those clients that they are about.
+    /// The subscriptions by name.
     subscriptions: BTreeMap<String, Subscription>,
-    /// Counts the changes of what is asked for.
+    /// The number of changes of the requested metrics.
     version: u64,
     pushes: VecDeque<TelemetryPush>,
-    /// Bytes of metrics in `pushes`.
+    /// The size of the metrics in `pushes`, in bytes.
     kept_bytes: usize,
     dropped: u64,
 }
 
-/// What a client pushed and the cluster took.
+/// A push that the cluster accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TelemetryPush {
     /// When.
     pub at: Instant,
     /// To which broker.
     pub broker: BrokerId,
-    /// By which client instance.
+    /// The client instance that pushed.
     pub client_instance_id: Uuid,
-    /// By which client, as the request's header says.
+    /// The client ID of the request header.
     pub client_id: Option<String>,
-    /// The client's name and version, as its ApiVersions request says.
+    /// The client's software name and version from its ApiVersions request.
     pub software: Option<(String, String)>,
     /// Of which subscription.
     pub subscription_id: i32,
-    /// It was the client's last one.
+    /// The push was the client's last one.
     pub terminating: bool,
-    /// How it came; `metrics` is decompressed.
+    /// The compression of the push; `metrics` is decompressed.
     pub compression: Compression,
-    /// OTLP's `MetricsData`; empty if nothing was asked for that the client has.
+    /// OTLP's `MetricsData`; empty if the client has none of the requested metrics.
     pub metrics: Vec<u8>,
 }
 
 impl TelemetryPush {
-    /// The values of gauges and sums.
+    /// Returns the values of gauges and sums.
     pub fn points(&self) -> Vec<MetricPoint> {
         otlp::points(&self.metrics).unwrap_or_default()
     }
 
-    /// What the client says about itself, such as `client_rack` and `group_id`.
+    /// Returns the client's resource attributes, such as `client_rack` and `group_id`.
     pub fn resource_attributes(&self) -> Vec<(String, String)> {
         otlp::resource_attributes(&self.metrics).unwrap_or_default()
     }
 }
 
-/// Kafka's `interval.ms`, unless something else is asked for.
+/// Kafka's default of `interval.ms`.
 const DEFAULT_PUSH_INTERVAL: Duration = Duration::from_secs(300);
-/// So many pushes are kept, of so many bytes; the oldest go first.
+/// The maximum number of kept pushes, and of their bytes; the oldest are dropped first.
 const MOST_PUSHES: usize = 1000;
 const MOST_BYTES: usize = 16 << 20;
 
@@ -103,40 +110,40 @@ impl Default for Telemetry {
 }
 
 impl Telemetry {
-    /// The metrics that clients are asked for: beginnings of names, all with `*`, none with an empty list.
+    /// Sets the requested metrics: name prefixes, `*` for all, an empty list for none.
     pub fn set_requested_metrics<S: Into<String>>(&mut self, metrics: impl IntoIterator<Item = S>) {
         self.requested_metrics = metrics.into_iter().map(Into::into).collect();
         self.version += 1;
     }
 
-    /// How often they are to push. Zero is Kafka's default, five minutes.
+    /// Sets the push interval. Zero is Kafka's default, five minutes.
     pub fn set_push_interval(&mut self, interval: Duration) {
         self.push_interval = if interval.is_zero() { DEFAULT_PUSH_INTERVAL } else { interval };
         self.version += 1;
     }
 
-    /// What clients are asked for.
+    /// Returns the requested metrics.
     pub fn requested_metrics(&self) -> &[String] {
         &self.requested_metrics
     }
 
-    /// How often they are to push.
+    /// Returns the push interval.
     pub fn push_interval(&self) -> Duration {
         self.push_interval
     }
 
-    /// What was pushed and not taken, oldest first: a thousand pushes and 16 MiB at most.
+    /// Returns the pushes that were not taken, oldest first: at most 1,000 pushes and 16 MiB.
     pub fn pushes(&self) -> impl Iterator<Item = &TelemetryPush> {
         self.pushes.iter()
     }
 
-    /// What was pushed since the last call.
+    /// Takes the pushes since the last call.
     pub fn take_pushes(&mut self) -> Vec<TelemetryPush> {
         self.kept_bytes = 0;
         self.pushes.drain(..).collect()
     }
 
-    /// How many pushes were dropped because newer ones took their place.
+    /// Returns the number of pushes that were dropped in favour of newer ones.
     pub fn dropped_pushes(&self) -> u64 {
         self.dropped
     }
@@ -152,17 +159,17 @@ impl Telemetry {
         }
     }
 
-    /// A subscription by its name.
+    /// Returns a subscription by its name.
     pub(crate) fn subscription(&self, name: &str) -> Option<&Subscription> {
         self.subscriptions.get(name)
     }
 
-    /// The names of all subscriptions.
+    /// Returns the names of all subscriptions.
     pub(crate) fn subscription_names(&self) -> impl Iterator<Item = &str> {
         self.subscriptions.keys().map(String::as_str)
     }
 
-    /// Makes, replaces or removes a subscription.
+    /// Creates, replaces or removes a subscription.
     pub(crate) fn set_subscription(&mut self, name: &str, subscription: Option<Subscription>) {
         match subscription {
             Some(subscription) => self.subscriptions.insert(name.to_owned(), subscription),
@@ -171,7 +178,8 @@ impl Telemetry {
         self.version += 1;
     }
 
-    /// What a client is asked for: all that somebody wants of it, as often as the most impatient does.
+    /// Returns the combined request to a client: the union of all matching subscriptions, at the shortest of their
+    /// intervals.
     fn asked_of(&self, client: &ClientMetadata) -> Asked {
         let mut metrics: BTreeSet<&str> = self.requested_metrics.iter().map(String::as_str).collect();
         let mut interval = self.push_interval;
@@ -186,7 +194,7 @@ impl Telemetry {
     }
 }
 
-/// What a client is asked for.
+/// The metrics and the interval that are requested from a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub metrics: Vec<String>,
@@ -194,7 +202,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// The number of such a subscription of a client instance: another one whenever it is asked for something else.
+    /// Returns the subscription ID for a client instance; it changes with the requested metrics.
     fn id(&self, client_instance_id: Uuid) -> i32 {
         let interval = self.interval.as_nanos().to_be_bytes();
         let names = self.metrics.iter().flat_map(|name| [name.as_bytes(), b"\n"]);
@@ -206,7 +214,7 @@ impl Asked {
     }
 }
 
-/// What is known of a client that asks or pushes.
+/// The properties of a client that subscriptions match.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientMetadata {
     pub instance_id: Uuid,
@@ -215,16 +223,16 @@ pub(crate) struct ClientMetadata {
     pub address: Option<SocketAddr>,
 }
 
-/// The client instances that a broker knows.
+/// The client instances of a broker.
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
     instances: BTreeMap<Uuid, ClientInstance>,
 }
 
-/// What a broker knows of a client instance.
+/// The state of a client instance.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientInstance {
-    /// It is forgotten when this connection is closed.
+    /// The instance is forgotten when this connection is closed.
     connection: ConnectionId,
     version: u64,
     pub subscription_id: i32,
@@ -235,11 +243,12 @@ pub(crate) struct ClientInstance {
     terminating: bool,
 }
 
-/// So many clients a broker remembers, Kafka's limit.
+/// Kafka's maximum number of client instances per broker.
 const MOST_INSTANCES: usize = 16_384;
 
 impl Clients {
-    /// The instance with this id, which is new if nobody was asked for something since, or its connection is gone.
+    /// Returns the instance with this ID; creates it if it is unknown, the subscriptions have changed, or its
+    /// connection is closed.
     pub fn instance(
         &mut self,
         telemetry: &Telemetry,
@@ -276,7 +285,8 @@ impl Clients {
 }
 
 impl ClientInstance {
-    /// A client asks what it is to push. Not more often than it pushes, unless an error told it to ask.
+    /// Checks a GetTelemetrySubscriptions request: clients may not send it more often than they push, unless an error
+    /// asked them to.
     pub fn check_get(&mut self, now: Instant) -> Result<(), ErrorCode> {
         let last = self.last_get.max(self.last_push);
         if self.is_time(last, now) {
@@ -290,8 +300,8 @@ impl ClientInstance {
         Ok(())
     }
 
-    /// A client pushes. The first push after it asked may come at any time, since clients spread them, and so may its
-    /// last one.
+    /// Checks a PushTelemetry request. The first push after a new subscription may come at any time, because clients
+    /// spread them, and so may the last push.
     pub fn check_push(
         &mut self,
         now: Instant,
@@ -340,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_pushes_go_when_there_are_too_many_or_too_many_bytes() {
+    fn oldest_pushes_are_dropped_above_the_count_or_byte_limit() {
         let mut telemetry = Telemetry::default();
         for size in 0..MOST_PUSHES + 5 {
             telemetry.keep(push(size));
@@ -354,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subscription_is_another_one_when_something_else_is_asked_for_and_for_another_client() {
+    fn subscription_id_depends_on_the_metrics_and_on_the_client() {
         let mut telemetry = Telemetry::default();
         let id = |telemetry: &Telemetry, byte| {
             let client = client(byte);
@@ -373,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broker_that_knows_too_many_clients_forgets_those_first_whose_connection_is_closed() {
+    fn full_broker_evicts_disconnected_clients_first() {
         let telemetry = Telemetry::default();
         let mut clients = Clients::default();
         let id = |i: u32| Uuid((u128::from(i) + 1).to_be_bytes());

@@ -1,17 +1,17 @@
-//! What is due when.
+//! Timers and their deadlines.
 
 use std::collections::BTreeMap;
 
 use ottla_protocol::time::Instant;
 
-/// Timers in the order in which they are due; those of the same instant in the order in which they were set.
+/// Timers in the order of their deadlines; timers with the same deadline in the order in which they were set.
 #[derive(Debug)]
 pub(crate) struct Timers<T> {
     entries: BTreeMap<TimerKey, T>,
     next: u64,
 }
 
-/// What a timer is cancelled by.
+/// The key by which a timer is cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TimerKey(Instant, u64);
 
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timers_fire_in_order_of_time_then_of_setting() {
+    fn timers_fire_in_order_of_time_then_of_creation() {
         let mut timers = Timers::new();
         let at = Instant::from_nanos;
         timers.set(at(5), 'c');

@@ -1,16 +1,19 @@
-//! Topics and partitions: who leads, who follows, and the logs.
+//! Topics and partitions: leaders, replicas and logs.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use ottla_protocol::{error_code::ErrorCode, time::Instant, uuid::Uuid};
 
-use crate::{connection::Waiter, log::PartitionLog, options::BrokerId, producer_state::ProducerStates};
+use crate::{
+    connection::Waiter, log::PartitionLog, options::BrokerId, producer_state::ProducerStates,
+    retention::Retention,
+};
 
-/// A topic's place in the cluster. Never used again, so a recreated topic is another one.
+/// A topic's index in the cluster. Indexes are never reused, so a recreated topic has another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TopicIndex(pub usize);
 
-/// All topics, by name and by id.
+/// All topics, by name and by ID.
 #[derive(Debug, Default)]
 pub(crate) struct Topics {
     entries: Vec<Option<Topic>>,
@@ -27,16 +30,19 @@ pub(crate) struct Topic {
     pub id: Uuid,
     pub partitions: Vec<Partition>,
     pub configs: BTreeMap<String, String>,
-    /// From its configuration or the cluster's: what every Produce needs.
+    /// The limits for each Produce, from the topic's configuration or the cluster's.
     pub limits: TopicLimits,
 }
 
-/// The configuration that appending looks at.
+/// The configuration that appends depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TopicLimits {
     pub max_message_bytes: usize,
     pub min_insync_replicas: usize,
     pub log_append_time: bool,
+    /// `cleanup.policy` contains `compact`: records need keys. Nothing is compacted.
+    pub is_compacted: bool,
+    pub retention: Retention,
 }
 
 /// One partition.
@@ -49,20 +55,22 @@ pub(crate) struct Partition {
     pub in_sync: Vec<BrokerId>,
     pub log: PartitionLog,
     pub producers: ProducerStates,
-    /// Connections whose Fetch waits for records here.
+    /// A timer for the age of the oldest records is set.
+    pub retention_timer: bool,
+    /// Connections whose Fetch waits for records of this partition.
     pub fetch_waiters: Vec<Waiter>,
-    /// Connections whose ShareFetch waits for records here.
+    /// Connections whose ShareFetch waits for records of this partition.
     pub share_waiters: Vec<Waiter>,
-    /// Connections whose Produce waits for followers here.
+    /// Connections whose Produce waits for followers of this partition.
     pub produce_waiters: Vec<Waiter>,
-    /// When followers will have got to which offset.
+    /// The times at which followers will have reached the offsets.
     pub replicating: VecDeque<(Instant, i64)>,
-    /// Where the leader sends consumers, whatever their rack.
+    /// The replica to which the leader directs consumers of any rack.
     pub preferred_replica: Option<BrokerId>,
-    /// What that replica gives as log start offset and high watermark, if not the truth.
+    /// The log start offset and high watermark that this replica reports, if not the real ones.
     pub preferred_watermarks: (Option<i64>, Option<i64>),
-    /// Leader and leader epoch that the next Metadata answers name, one each.
-    pub told_leaders: VecDeque<(i32, i32)>,
+    /// The leader and leader epoch that the next Metadata responses name, one each.
+    pub reported_leaders: VecDeque<(i32, i32)>,
 }
 
 impl Topics {
@@ -85,17 +93,17 @@ impl Topics {
         Some(topic)
     }
 
-    /// How many topics there are.
+    /// Returns the number of topics.
     pub fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// How many partitions all topics have.
+    /// Returns the number of partitions of all topics.
     pub fn partitions(&self) -> usize {
         self.partitions
     }
 
-    /// Gives a topic more partitions.
+    /// Adds partitions to a topic.
     pub fn add_partitions(&mut self, index: TopicIndex, partitions: Vec<Partition>) {
         let count = partitions.len();
         if let Some(topic) = self.get_mut(index) {
@@ -105,7 +113,7 @@ impl Topics {
         }
     }
 
-    /// Another one whenever topics or partitions came or went.
+    /// Returns a number that changes whenever topics or partitions are created or deleted.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -134,7 +142,7 @@ impl Topics {
         self.get_mut(index)?.partitions.get_mut(usize::try_from(partition).ok()?)
     }
 
-    /// In order of their names.
+    /// Returns the topics in order of their names.
     pub fn in_order(&self) -> impl Iterator<Item = (TopicIndex, &Topic)> {
         self.by_name.values().filter_map(|index| Some((*index, self.get(*index)?)))
     }
@@ -154,30 +162,31 @@ impl Partition {
             in_sync,
             log: PartitionLog::default(),
             producers: ProducerStates::default(),
+            retention_timer: false,
             fetch_waiters: Vec::new(),
             share_waiters: Vec::new(),
             produce_waiters: Vec::new(),
             replicating: VecDeque::new(),
             preferred_replica: None,
             preferred_watermarks: (None, None),
-            told_leaders: VecDeque::new(),
+            reported_leaders: VecDeque::new(),
         }
     }
 
-    /// `broker` leads, and the client isn't wrong about the epoch (-1: it doesn't say).
+    /// Checks that `broker` leads and that the client's leader epoch is current (-1: unknown).
     pub fn check_leader(&self, broker: BrokerId, client_epoch: i32) -> Result<(), ErrorCode> {
         self.check_epoch(client_epoch)?;
         if self.leader == Some(broker) { Ok(()) } else { Err(ErrorCode::NOT_LEADER_OR_FOLLOWER) }
     }
 
-    /// `broker` has a replica, and the client isn't wrong about the epoch.
+    /// Checks that `broker` has a replica and that the client's leader epoch is current.
     pub fn check_replica(&self, broker: BrokerId, client_epoch: i32) -> Result<(), ErrorCode> {
         self.check_epoch(client_epoch)?;
         let is_replica = self.replicas.contains(&broker) || self.preferred_replica == Some(broker);
         if self.leader.is_some() && is_replica { Ok(()) } else { Err(ErrorCode::NOT_LEADER_OR_FOLLOWER) }
     }
 
-    /// Log start offset and high watermark as `broker` gives them.
+    /// Returns the log start offset and high watermark that `broker` reports.
     pub fn watermarks_at(&self, broker: BrokerId) -> (i64, i64) {
         let (start, end) = (self.log.start_offset(), self.log.high_watermark());
         if self.leader == Some(broker) || self.preferred_replica != Some(broker) {
@@ -186,7 +195,13 @@ impl Partition {
         (self.preferred_watermarks.0.unwrap_or(start), self.preferred_watermarks.1.unwrap_or(end))
     }
 
-    /// Makes `leader` the leader of a new epoch.
+    /// The high watermark that was set for `broker` as the preferred replica, which may be behind or ahead of its log.
+    pub fn set_watermark_at(&self, broker: BrokerId) -> Option<i64> {
+        let is_follower = self.leader != Some(broker) && self.preferred_replica == Some(broker);
+        self.preferred_watermarks.1.filter(|_| is_follower)
+    }
+
+    /// Makes `leader` the leader in a new epoch.
     pub fn elect(&mut self, leader: Option<BrokerId>) {
         self.leader = leader;
         self.leader_epoch += 1;
@@ -202,7 +217,7 @@ impl Partition {
     }
 }
 
-/// Kafka's rule for topic names.
+/// Validates a topic name by Kafka's rule.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() {
         return Err("the empty string is not allowed".to_owned());

@@ -17,6 +17,7 @@ use ottla_protocol::{
         leave_group::{self, LeaveGroupRequest},
         list_groups::ListGroupsRequest,
         offset_commit::{self, OffsetCommitRequest},
+        offset_delete::{self, OffsetDeleteRequest},
         offset_fetch::{self, OffsetFetchRequest},
         sync_group::{self, SyncGroupRequest},
     },
@@ -53,7 +54,7 @@ fn join_request(member_id: &str, instance: Option<&str>, protocols: &[&str]) -> 
     }
 }
 
-/// Joins with an id that is asked for first, as clients do from version 4 on. The answer may come later.
+/// Joins with a member ID that is requested first, as clients do from version 4 on. The response may be delayed.
 fn join(world: &mut World, connection: ConnectionId, protocols: &[&str]) -> (String, i32) {
     let given = world.call(connection, 9, &join_request("", None, protocols));
     assert_eq!(given.error_code, ErrorCode::MEMBER_ID_REQUIRED);
@@ -62,7 +63,7 @@ fn join(world: &mut World, connection: ConnectionId, protocols: &[&str]) -> (Str
 }
 
 fn joined(world: &mut World, connection: ConnectionId, id: i32) -> Option<JoinGroupResponse> {
-    world.answer::<JoinGroupRequest>(connection, 9, id)
+    world.respond::<JoinGroupRequest>(connection, 9, id)
 }
 
 fn sync_request(member_id: &str, generation_id: i32, assignments: &[(&str, &str)]) -> SyncGroupRequest {
@@ -99,19 +100,19 @@ fn state(world: &mut World) -> String {
         .clone()
 }
 
-/// A group of one member that is stable, in generation 1.
+/// Creates a stable group of one member in generation 1.
 fn stable() -> (World, ConnectionId, String) {
     let mut world = World::with_topic();
     let connection = open(&mut world);
     let (member, id) = join(&mut world, connection, &["range"]);
     assert_eq!(joined(&mut world, connection, id).unwrap().generation_id, 1);
-    let answer = world.call(connection, 5, &sync_request(&member, 1, &[(&member, "all")]));
-    assert_eq!((answer.error_code, answer.assignment.as_slice()), (ErrorCode::NONE, &b"all"[..]));
+    let response = world.call(connection, 5, &sync_request(&member, 1, &[(&member, "all")]));
+    assert_eq!((response.error_code, response.assignment.as_slice()), (ErrorCode::NONE, &b"all"[..]));
     (world, connection, member)
 }
 
 #[test]
-fn a_second_member_makes_the_first_join_again_and_the_leader_assigns_to_both() {
+fn second_member_makes_the_first_rejoin_and_the_leader_assign_to_both() {
     let (mut world, first, leader) = stable();
     assert_eq!(heartbeat(&mut world, first, &leader, 1), ErrorCode::NONE);
     let second = open(&mut world);
@@ -120,22 +121,26 @@ fn a_second_member_makes_the_first_join_again_and_the_leader_assigns_to_both() {
     assert_eq!(heartbeat(&mut world, first, &leader, 1), ErrorCode::REBALANCE_IN_PROGRESS);
     let again = world.call(first, 9, &join_request(&leader, None, &["range"]));
     assert_eq!((again.generation_id, again.leader.as_str(), again.members.len()), (2, leader.as_str(), 2));
-    let answer = joined(&mut world, second, follower_join).unwrap();
-    assert_eq!((answer.generation_id, answer.members.len()), (2, 0), "only the leader is told the members");
+    let response = joined(&mut world, second, follower_join).unwrap();
+    assert_eq!(
+        (response.generation_id, response.members.len()),
+        (2, 0),
+        "only the leader gets the list of members"
+    );
 
     let follower_sync = world.send(second, 5, &sync_request(&follower, 2, &[]));
     assert!(world.outputs.is_empty(), "there is no assignment yet");
-    let answer = world.call(first, 5, &sync_request(&leader, 2, &[(&leader, "one"), (&follower, "two")]));
-    assert_eq!(answer.assignment, b"one");
-    let answer = world.answer::<SyncGroupRequest>(second, 5, follower_sync).unwrap();
-    assert_eq!(answer.assignment, b"two");
+    let response = world.call(first, 5, &sync_request(&leader, 2, &[(&leader, "one"), (&follower, "two")]));
+    assert_eq!(response.assignment, b"one");
+    let response = world.respond::<SyncGroupRequest>(second, 5, follower_sync).unwrap();
+    assert_eq!(response.assignment, b"two");
     assert_eq!(state(&mut world), "Stable");
     assert_eq!(heartbeat(&mut world, second, &follower, 1), ErrorCode::ILLEGAL_GENERATION);
     assert_eq!(heartbeat(&mut world, second, "stranger", 2), ErrorCode::UNKNOWN_MEMBER_ID);
 }
 
 #[test]
-fn a_silent_member_is_removed_after_its_session_timeout() {
+fn silent_member_is_removed_after_its_session_timeout() {
     let (mut world, connection, member) = stable();
     for _ in 0..5 {
         world.pass(MS * 900);
@@ -148,7 +153,7 @@ fn a_silent_member_is_removed_after_its_session_timeout() {
 }
 
 #[test]
-fn who_does_not_join_a_rebalance_in_time_is_left_out() {
+fn member_that_rejoins_too_late_is_removed() {
     let (mut world, first, silent) = stable();
     let second = open(&mut world);
     let (_, id) = join(&mut world, second, &["range"]);
@@ -158,13 +163,13 @@ fn who_does_not_join_a_rebalance_in_time_is_left_out() {
     }
     assert!(joined(&mut world, second, id).is_none());
     world.pass(MS * 300);
-    let answer = joined(&mut world, second, id).unwrap();
-    assert_eq!((answer.generation_id, answer.members.len()), (2, 1));
+    let response = joined(&mut world, second, id).unwrap();
+    assert_eq!((response.generation_id, response.members.len()), (2, 1));
     assert_eq!(heartbeat(&mut world, first, &silent, 2), ErrorCode::UNKNOWN_MEMBER_ID);
 }
 
 #[test]
-fn a_leader_that_never_assigns_is_removed() {
+fn leader_that_never_assigns_is_removed() {
     let mut world = World::with_topic();
     let (first, second) = (open(&mut world), open(&mut world));
     let (leader, id) = join(&mut world, first, &["range"]);
@@ -177,14 +182,14 @@ fn a_leader_that_never_assigns_is_removed() {
         heartbeat(&mut world, first, &leader, 2);
         world.pass(MS * 800);
     }
-    let answer = world.answer::<SyncGroupRequest>(second, 5, sync).unwrap();
-    assert_eq!(answer.error_code, ErrorCode::REBALANCE_IN_PROGRESS);
+    let response = world.respond::<SyncGroupRequest>(second, 5, sync).unwrap();
+    assert_eq!(response.error_code, ErrorCode::REBALANCE_IN_PROGRESS);
     let again = world.call(second, 9, &join_request(&follower.member_id, None, &["range"]));
     assert_eq!((again.leader.as_str(), again.members.len()), (follower.member_id.as_str(), 1));
 }
 
 #[test]
-fn a_member_that_leaves_starts_a_rebalance() {
+fn leaving_member_starts_a_rebalance() {
     let (mut world, connection, member) = stable();
     let leave = |world: &mut World, member_id: &str| {
         let members =
@@ -200,7 +205,7 @@ fn a_member_that_leaves_starts_a_rebalance() {
 }
 
 #[test]
-fn members_agree_on_a_protocol_that_all_have() {
+fn group_chooses_a_protocol_that_all_members_support() {
     let mut world = World::with_topic();
     let (first, second, third) = (open(&mut world), open(&mut world), open(&mut world));
     let (leader, id) = join(&mut world, first, &["range", "sticky"]);
@@ -215,7 +220,7 @@ fn members_agree_on_a_protocol_that_all_have() {
 }
 
 #[test]
-fn a_static_member_comes_back_without_a_rebalance() {
+fn returning_static_member_causes_no_rebalance() {
     let mut world = World::with_topic();
     let connection = open(&mut world);
     let first = world.call(connection, 9, &join_request("", Some("i1"), &["range"]));
@@ -225,14 +230,14 @@ fn a_static_member_comes_back_without_a_rebalance() {
     assert_eq!((back.error_code, back.generation_id), (ErrorCode::NONE, 1));
     assert_ne!(back.member_id, first.member_id);
     assert!(back.skip_assignment);
-    let answer = world.call(connection, 5, &sync_request(&back.member_id, 1, &[]));
-    assert_eq!(answer.assignment, b"all");
+    let response = world.call(connection, 5, &sync_request(&back.member_id, 1, &[]));
+    assert_eq!(response.assignment, b"all");
     let fenced = world.call(connection, 9, &join_request(&first.member_id, Some("i1"), &["range"]));
     assert_eq!(fenced.error_code, ErrorCode::FENCED_INSTANCE_ID);
 }
 
 #[test]
-fn an_empty_group_waits_for_more_members_if_it_is_told_to() {
+fn empty_group_waits_for_more_members_if_configured() {
     let options = ClusterOptions { group_initial_rebalance_delay: MS * 500, ..Default::default() };
     let mut world = World::new(options);
     let (first, second) = (open(&mut world), open(&mut world));
@@ -250,8 +255,8 @@ fn only_the_coordinator_serves_a_group() {
     let mut world = World::with_topic();
     let other = coordinator(&mut world) % 3 + 1;
     let connection = world.open(other);
-    let answer = world.call(connection, 9, &join_request("", None, &["range"]));
-    assert_eq!(answer.error_code, ErrorCode::NOT_COORDINATOR);
+    let response = world.call(connection, 9, &join_request("", None, &["range"]));
+    assert_eq!(response.error_code, ErrorCode::NOT_COORDINATOR);
     assert_eq!(heartbeat(&mut world, connection, "m", 1), ErrorCode::NOT_COORDINATOR);
 }
 
@@ -300,9 +305,9 @@ fn members_commit_in_their_generation_and_others_only_into_an_empty_group() {
             topics: Some(vec![topic]),
             ..Default::default()
         };
-        let answer = world.call(connection, version, &request);
-        let told: Vec<_> = answer.topics[0].partitions.iter().map(|p| p.committed_offset).collect();
-        assert_eq!(told, [5, -1], "version {version}");
+        let response = world.call(connection, version, &request);
+        let reported: Vec<_> = response.topics[0].partitions.iter().map(|p| p.committed_offset).collect();
+        assert_eq!(reported, [5, -1], "version {version}");
     }
     let topic_id = world.cluster.control().topic_id("t").unwrap();
     for version in 8..=10 {
@@ -322,9 +327,9 @@ fn members_commit_in_their_generation_and_others_only_into_an_empty_group() {
             partition_indexes: vec![0],
         };
         let groups = vec![group(Some(vec![topic, strange])), group(None)];
-        let answer = world.call(connection, version, &OffsetFetchRequest { groups, ..Default::default() });
+        let response = world.call(connection, version, &OffsetFetchRequest { groups, ..Default::default() });
         let offsets = |group: usize| -> Vec<i64> {
-            let topics = answer.groups[group].topics.iter();
+            let topics = response.groups[group].topics.iter();
             topics.flat_map(|topic| topic.partitions.iter().map(|p| p.committed_offset)).collect()
         };
         assert_eq!(offsets(0), [6, -1, -1], "version {version}");
@@ -354,4 +359,36 @@ fn groups_are_listed_described_and_deleted_when_empty() {
     assert_eq!(commit(&mut world, connection, 9, ("", -1), (0, 8)), ErrorCode::NONE, "it is empty now");
     assert_eq!(world.call(connection, 2, &delete).results[0].error_code, ErrorCode::NONE);
     assert_eq!(world.call(connection, 2, &delete).results[0].error_code, ErrorCode::GROUP_ID_NOT_FOUND);
+}
+
+fn delete_offsets(world: &mut World, connection: ConnectionId, group: &str) -> (ErrorCode, Vec<ErrorCode>) {
+    let partitions =
+        [0, 1, 9].map(|partition_index| offset_delete::request::Partition { partition_index }).to_vec();
+    let topics = ["t", "strange"]
+        .map(|name| offset_delete::request::Topic { name: name.to_owned(), partitions: partitions.clone() });
+    let request = OffsetDeleteRequest { group_id: group.to_owned(), topics: topics.to_vec() };
+    let response = world.call(connection, 0, &request);
+    let codes = response.topics.iter().flat_map(|topic| topic.partitions.iter().map(|one| one.error_code));
+    (response.error_code, codes.collect())
+}
+
+#[test]
+fn offsets_are_deleted_unless_a_member_subscribes_to_the_topic() {
+    const UNKNOWN: ErrorCode = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+    let mut world = World::with_topic();
+    let connection = open(&mut world);
+    assert_eq!(delete_offsets(&mut world, connection, GROUP).0, ErrorCode::GROUP_ID_NOT_FOUND);
+    let (mut world, connection, member) = stable();
+    commit(&mut world, connection, 9, (&member, 1), (0, 5));
+    commit(&mut world, connection, 9, (&member, 1), (1, 6));
+    let subscribed = ErrorCode::GROUP_SUBSCRIBED_TO_TOPIC;
+    let (error, codes) = delete_offsets(&mut world, connection, GROUP);
+    assert_eq!(error, ErrorCode::NONE);
+    assert_eq!(codes, [subscribed, subscribed, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN]);
+    world.pass(MS * 1001);
+    let (error, codes) = delete_offsets(&mut world, connection, GROUP);
+    assert_eq!(error, ErrorCode::NONE);
+    assert_eq!(codes, [ErrorCode::NONE, ErrorCode::NONE, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN]);
+    let request = OffsetFetchRequest { group_id: GROUP.to_owned(), topics: None, ..Default::default() };
+    assert_eq!(world.call(connection, 7, &request).topics, []);
 }

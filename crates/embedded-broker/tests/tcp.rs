@@ -60,7 +60,7 @@ impl Client {
         self.receive::<R>(version, id)
     }
 
-    /// The broker closed the connection, in whatever way.
+    /// Returns true if the broker has closed the connection.
     fn is_closed(&mut self) -> bool {
         match self.stream.read(&mut [0; 1]) {
             Ok(n) => n == 0,
@@ -70,20 +70,20 @@ impl Client {
 }
 
 #[test]
-fn brokers_listen_where_metadata_says() {
+fn brokers_listen_at_the_advertised_addresses() {
     let cluster = start(ClusterOptions::default());
     let ports: Vec<i32> = cluster.addresses().iter().map(|(_, address)| i32::from(address.port())).collect();
     let servers: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     assert_eq!(cluster.bootstrap_servers(), servers.join(","));
     for broker in 1..=3 {
-        let answer = Client::connect(&cluster, broker)
+        let response = Client::connect(&cluster, broker)
             .call(13, &MetadataRequest { topics: None, ..Default::default() });
-        assert_eq!(answer.brokers.iter().map(|b| b.port).collect::<Vec<_>>(), ports);
+        assert_eq!(response.brokers.iter().map(|b| b.port).collect::<Vec<_>>(), ports);
     }
 }
 
 #[test]
-fn batches_of_all_sizes_come_back_as_they_were_sent() {
+fn batches_of_all_sizes_round_trip() {
     let cluster = start(ClusterOptions { message_max_bytes: 20 << 20, ..Default::default() });
     let mut client = Client::connect(&cluster, 1);
     let sizes = [1, 10, 2000, 5000, 60_000, 65_400, 70_000, 1_000_000, 12_000_000, 3];
@@ -97,8 +97,8 @@ fn batches_of_all_sizes_come_back_as_they_were_sent() {
         })
         .collect();
     for (offset, id) in ids.into_iter().enumerate() {
-        let answer = client.receive::<ProduceRequest>(12, id);
-        let partition = &answer.responses[0].partition_responses[0];
+        let response = client.receive::<ProduceRequest>(12, id);
+        let partition = &response.responses[0].partition_responses[0];
         assert_eq!((partition.error_code, partition.base_offset), (ErrorCode::NONE, offset as i64));
     }
     for (offset, sent) in (0i64..).zip(&sent) {
@@ -115,15 +115,15 @@ fn batches_of_all_sizes_come_back_as_they_were_sent() {
 }
 
 #[test]
-fn a_waiting_fetch_is_woken_at_once_by_another_connection() {
+fn waiting_fetch_is_woken_at_once_by_another_connection() {
     let cluster = start(ClusterOptions::default());
     let (mut consumer, mut producer) = (Client::connect(&cluster, 1), Client::connect(&cluster, 1));
     let id = consumer.send(12, &fetch_request("t", &[(0, 0)], 10_000));
     std::thread::sleep(Duration::from_millis(50));
     let before = Instant::now();
     producer.call(12, &produce_request("t", 0, 1, Batch::of(1).build()));
-    let answer = consumer.receive::<FetchRequest>(12, id);
-    assert_eq!(base_offsets(&records_of(&answer, 0)), [0]);
+    let response = consumer.receive::<FetchRequest>(12, id);
+    assert_eq!(base_offsets(&records_of(&response, 0)), [0]);
     assert!(before.elapsed() < Duration::from_secs(5), "it didn't wait for its time to be up");
 
     let before = Instant::now();
@@ -132,7 +132,7 @@ fn a_waiting_fetch_is_woken_at_once_by_another_connection() {
 }
 
 #[test]
-fn a_client_that_does_not_read_is_not_served_without_bounds() {
+fn client_that_does_not_read_is_served_within_bounds() {
     let cluster = start(ClusterOptions::default());
     let mut client = Client::connect(&cluster, 1);
     for _ in 0..10 {
@@ -144,14 +144,14 @@ fn a_client_that_does_not_read_is_not_served_without_bounds() {
     let ids: Vec<i32> = (0..100).map(|_| client.send(12, &request)).collect();
     std::thread::sleep(Duration::from_millis(300));
     let served = cluster.control(|control| control.take_requests()).len();
-    assert!((1..20).contains(&served), "{served} answers of 10 MB were prepared for nobody");
+    assert!((1..20).contains(&served), "{served} responses of 10 MB were prepared without a reader");
     for id in ids {
         assert_eq!(base_offsets(&records_of(&client.receive::<FetchRequest>(12, id), 0)).len(), 10);
     }
 }
 
 #[test]
-fn a_killed_broker_refuses_connections_until_it_is_restarted_on_the_same_port() {
+fn killed_broker_refuses_connections_until_it_restarts_on_its_port() {
     let cluster = start(ClusterOptions::default());
     let mut client = Client::connect(&cluster, 2);
     client.call(13, &MetadataRequest::default());
@@ -163,12 +163,12 @@ fn a_killed_broker_refuses_connections_until_it_is_restarted_on_the_same_port() 
     assert!(within_seconds(5, refused));
     cluster.control(|control| control.restart_broker(BrokerId(2)));
     assert!(within_seconds(5, || TcpStream::connect(address).is_ok()));
-    let answer = Client::to(address).call(13, &MetadataRequest::default());
-    assert_eq!(answer.brokers.len(), 3);
+    let response = Client::to(address).call(13, &MetadataRequest::default());
+    assert_eq!(response.brokers.len(), 3);
 }
 
 #[test]
-fn what_is_not_kafka_is_cut_off_and_others_go_on() {
+fn invalid_frame_closes_only_its_connection() {
     let cluster = start(ClusterOptions::default());
     let mut good = Client::connect(&cluster, 1);
     let hostile: [&[u8]; 6] = [
@@ -184,7 +184,7 @@ fn what_is_not_kafka_is_cut_off_and_others_go_on() {
         client.stream.write_all(bytes).unwrap();
         assert!(client.is_closed(), "after {bytes:?}");
     }
-    // Half a frame just waits for the rest.
+    // Half a frame waits for the rest.
     let mut half = Client::connect(&cluster, 1);
     half.stream.write_all(&frame(1, 13, &MetadataRequest::default())[..9]).unwrap();
     assert_eq!(good.call(13, &MetadataRequest::default()).brokers.len(), 3);
@@ -193,7 +193,7 @@ fn what_is_not_kafka_is_cut_off_and_others_go_on() {
 }
 
 #[test]
-fn a_dropped_cluster_closes_connections_and_frees_its_ports() {
+fn dropped_cluster_closes_connections_and_frees_its_ports() {
     let cluster = start(ClusterOptions::default());
     let mut client = Client::connect(&cluster, 1);
     client.call(13, &MetadataRequest::default());
@@ -208,7 +208,7 @@ fn a_dropped_cluster_closes_connections_and_frees_its_ports() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_named() {
+fn port_in_use_is_named() {
     let cluster = start(ClusterOptions::default());
     let port = cluster.addresses()[0].1.port();
     let error =
@@ -218,7 +218,7 @@ fn a_port_that_is_taken_is_named() {
 }
 
 #[test]
-fn many_threads_may_control_a_busy_cluster() {
+fn many_threads_can_control_a_busy_cluster() {
     let cluster = start(ClusterOptions::default());
     std::thread::scope(|scope| {
         for broker in 1..=3 {
@@ -227,8 +227,8 @@ fn many_threads_may_control_a_busy_cluster() {
                 let mut client = Client::connect(cluster, broker);
                 for _ in 0..300 {
                     let request = produce_request("t", broker - 1, 1, Batch::of(1).build());
-                    let answer = client.call(12, &request);
-                    assert_eq!(answer.responses[0].partition_responses[0].error_code, ErrorCode::NONE);
+                    let response = client.call(12, &request);
+                    assert_eq!(response.responses[0].partition_responses[0].error_code, ErrorCode::NONE);
                 }
             });
             scope.spawn(move || {
@@ -259,37 +259,54 @@ fn within_seconds(seconds: u64, mut check: impl FnMut() -> bool) -> bool {
 }
 
 #[test]
-fn a_broker_that_is_added_listens_where_metadata_says_also_with_the_id_0() {
+fn added_broker_listens_at_its_advertised_address() {
     let cluster = EmbeddedCluster::start(ClusterOptions { brokers: 1, ..Default::default() }).unwrap();
     assert!(cluster.add_broker(BrokerId(0)).unwrap());
     assert!(!cluster.add_broker(BrokerId(0)).unwrap());
-    let answer = Client::connect(&cluster, 1).call(9, &MetadataRequest::default());
-    assert_eq!(answer.brokers.len(), 2);
-    let added = answer.brokers.iter().find(|broker| broker.node_id == 0).unwrap();
+    let response = Client::connect(&cluster, 1).call(9, &MetadataRequest::default());
+    assert_eq!(response.brokers.len(), 2);
+    let added = response.brokers.iter().find(|broker| broker.node_id == 0).unwrap();
     let port = u16::try_from(added.port).unwrap();
-    let answer = Client::to((Ipv4Addr::LOCALHOST, port).into()).call(9, &MetadataRequest::default());
-    assert_eq!(answer.brokers.len(), 2);
+    let response = Client::to((Ipv4Addr::LOCALHOST, port).into()).call(9, &MetadataRequest::default());
+    assert_eq!(response.brokers.len(), 2);
     assert!(cluster.control(|control| control.remove_broker(BrokerId(0))));
-    let answer = Client::connect(&cluster, 1).call(9, &MetadataRequest::default());
-    assert_eq!(answer.brokers.len(), 1);
+    let response = Client::connect(&cluster, 1).call(9, &MetadataRequest::default());
+    assert_eq!(response.brokers.len(), 1);
 }
 
 #[test]
-fn who_watches_is_told_of_each_request_and_its_answer_and_may_ask_the_cluster() {
+fn watcher_sees_requests_and_responses_and_may_use_the_cluster() {
     let cluster = std::sync::Arc::new(start(ClusterOptions::default()));
-    let (seen, told) = std::sync::mpsc::channel();
+    let (seen, reported) = std::sync::mpsc::channel();
     let asked = std::sync::Arc::downgrade(&cluster);
     let watcher = move |traffic: &Traffic, peer: Option<SocketAddr>| {
         let topics = asked.upgrade().map(|cluster| cluster.control(|control| control.topics().len()));
-        let _ = seen.send((traffic.broker, traffic.api, traffic.version, traffic.is_answer, peer, topics));
+        let _ = seen.send((traffic.broker, traffic.api, traffic.version, traffic.is_response, peer, topics));
     };
     assert!(cluster.watch(Box::new(watcher)).is_ok());
     assert!(cluster.watch(Box::new(|_, _| ())).is_err(), "there is one already");
     let mut client = Client::connect(&cluster, 2);
     let address = client.stream.local_addr().unwrap();
     client.call(12, &MetadataRequest::default());
-    for is_answer in [false, true] {
-        let line = told.recv_timeout(Duration::from_secs(20)).unwrap();
-        assert_eq!(line, (BrokerId(2), ApiKey::Metadata, 12, is_answer, Some(address), Some(1)));
+    for is_response in [false, true] {
+        let line = reported.recv_timeout(Duration::from_secs(20)).unwrap();
+        assert_eq!(line, (BrokerId(2), ApiKey::Metadata, 12, is_response, Some(address), Some(1)));
     }
+}
+
+#[test]
+fn ids_differ_at_each_start_unless_the_seed_is_set() {
+    let ids = |options: ClusterOptions| {
+        let cluster = start(options);
+        let response = Client::connect(&cluster, 1).call(13, &MetadataRequest::default());
+        let topic_id = cluster.control(|control| control.topic_id("t")).unwrap();
+        (response.cluster_id.unwrap(), topic_id)
+    };
+    let (first, second) = (ids(ClusterOptions::default()), ids(ClusterOptions::default()));
+    assert_ne!(first.0, second.0);
+    assert_ne!(first.1, second.1);
+    let fixed = || ids(ClusterOptions { seed: Some(7), ..Default::default() });
+    assert_eq!(fixed(), fixed());
+    let named = ClusterOptions { seed: Some(7), cluster_id: Some("mine".into()), ..Default::default() };
+    assert_eq!(ids(named), ("mine".into(), fixed().1));
 }

@@ -1,4 +1,4 @@
-//! Metrics of clients (KIP-714): what brokers ask for, what they take, and what they refuse.
+//! Client metrics (KIP-714): which metrics brokers request, accept and reject.
 
 mod common;
 
@@ -42,7 +42,7 @@ fn push(world: &mut World, connection: ConnectionId, push: PushTelemetryRequest)
     world.call(connection, 0, &push).error_code
 }
 
-/// A push of a client that has this subscription.
+/// Creates a push of a client that has this subscription.
 fn of(subscription: &GetTelemetrySubscriptionsResponse) -> PushTelemetryRequest {
     PushTelemetryRequest {
         client_instance_id: subscription.client_instance_id,
@@ -58,7 +58,7 @@ fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// OTLP of one sum, `x.total`, that grew by 3.
+/// Returns the OTLP encoding of one sum, `x.total`, that grew by 3.
 fn one_metric() -> Vec<u8> {
     let point = [&[6 << 3 | 1][..], &3u64.to_le_bytes()].concat();
     let sum = [field(1, &point), vec![2 << 3, 1]].concat();
@@ -73,7 +73,7 @@ fn compressed(codec: Compression, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn brokers_without_somebody_who_takes_metrics_do_not_serve_the_apis() {
+fn brokers_without_a_telemetry_receiver_do_not_serve_its_apis() {
     for release in [None, Some(BrokerRelease::V4_3_1)] {
         let mut world = world(ClientTelemetry::None);
         if let Some(release) = release {
@@ -84,43 +84,43 @@ fn brokers_without_somebody_who_takes_metrics_do_not_serve_the_apis() {
             client_software_name: "ottla".to_owned(),
             client_software_version: "1".to_owned(),
         };
-        let told = world.call(connection, 3, &versions).api_keys;
-        assert!(told.iter().all(|key| !matches!(key.api_key, 71 | 72)), "{release:?}");
+        let reported = world.call(connection, 3, &versions).api_keys;
+        assert!(reported.iter().all(|key| !matches!(key.api_key, 71 | 72)), "{release:?}");
         world.send(connection, 0, &GetTelemetrySubscriptionsRequest::default());
         assert!(world.is_closed(connection));
     }
 }
 
 #[test]
-fn a_client_gets_an_id_and_is_told_what_to_push() {
+fn client_gets_an_id_and_a_subscription() {
     let mut world = world(ClientTelemetry::Kafka);
     let connection = world.open(1);
-    let told = get(&mut world, connection, Uuid::ZERO);
-    assert_eq!(told.error_code, ErrorCode::NONE);
-    assert_ne!(told.client_instance_id, Uuid::ZERO);
-    assert_eq!(told.accepted_compression_types, [4, 3, 1, 2]);
-    assert_eq!((told.push_interval_ms, told.telemetry_max_bytes), (10_000, 1 << 20));
-    assert!(told.delta_temporality);
-    assert_eq!(told.requested_metrics, ["org.apache.kafka.producer."]);
+    let reported = get(&mut world, connection, Uuid::ZERO);
+    assert_eq!(reported.error_code, ErrorCode::NONE);
+    assert_ne!(reported.client_instance_id, Uuid::ZERO);
+    assert_eq!(reported.accepted_compression_types, [4, 3, 1, 2]);
+    assert_eq!((reported.push_interval_ms, reported.telemetry_max_bytes), (10_000, 1 << 20));
+    assert!(reported.delta_temporality);
+    assert_eq!(reported.requested_metrics, ["org.apache.kafka.producer."]);
     let other = get(&mut world, connection, Uuid::ZERO);
-    assert_ne!(other.client_instance_id, told.client_instance_id, "another client");
+    assert_ne!(other.client_instance_id, reported.client_instance_id, "another client");
     let known = get(&mut world, connection, ID);
     assert_eq!(known.client_instance_id, ID, "a client that has an id keeps it");
 }
 
 #[test]
-fn pushes_in_every_compression_are_kept_with_their_values() {
+fn pushes_in_every_compression_are_decoded() {
     let mut world = world(ClientTelemetry::Kafka);
     let connection = world.open(2);
-    let told = get(&mut world, connection, ID);
+    let reported = get(&mut world, connection, ID);
     for codec in Compression::ALL {
         let metrics = compressed(codec, &one_metric());
         let request =
-            PushTelemetryRequest { compression_type: codec.id().cast_signed(), metrics, ..of(&told) };
+            PushTelemetryRequest { compression_type: codec.id().cast_signed(), metrics, ..of(&reported) };
         assert_eq!(push(&mut world, connection, request), ErrorCode::NONE, "{codec}");
         world.pass(INTERVAL);
     }
-    let nothing = PushTelemetryRequest { metrics: Vec::new(), ..of(&told) };
+    let nothing = PushTelemetryRequest { metrics: Vec::new(), ..of(&reported) };
     assert_eq!(push(&mut world, connection, nothing), ErrorCode::NONE);
     let mut control = world.cluster.control();
     let pushes = control.telemetry().take_pushes();
@@ -138,20 +138,28 @@ fn pushes_in_every_compression_are_kept_with_their_values() {
 }
 
 #[test]
-fn who_pushes_or_asks_before_the_interval_is_over_is_refused() {
+fn push_or_subscription_before_the_interval_is_refused() {
     let mut world = world(ClientTelemetry::Kafka);
     let connection = world.open(1);
-    let told = get(&mut world, connection, ID);
+    let reported = get(&mut world, connection, ID);
     assert_eq!(get(&mut world, connection, ID).error_code, ErrorCode::THROTTLING_QUOTA_EXCEEDED);
-    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE, "the first one comes at any time");
+    assert_eq!(
+        push(&mut world, connection, of(&reported)),
+        ErrorCode::NONE,
+        "the first one comes at any time"
+    );
     world.pass(INTERVAL - MS);
-    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::THROTTLING_QUOTA_EXCEEDED);
+    assert_eq!(push(&mut world, connection, of(&reported)), ErrorCode::THROTTLING_QUOTA_EXCEEDED);
     assert_eq!(get(&mut world, connection, ID).error_code, ErrorCode::THROTTLING_QUOTA_EXCEEDED);
     world.pass(MS);
-    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE, "refused pushes count for nothing");
+    assert_eq!(
+        push(&mut world, connection, of(&reported)),
+        ErrorCode::NONE,
+        "refused pushes count for nothing"
+    );
     let other_broker = world.open(2);
     assert_eq!(
-        push(&mut world, other_broker, of(&told)),
+        push(&mut world, other_broker, of(&reported)),
         ErrorCode::NONE,
         "each broker has its own clock for a client, and knows the subscription"
     );
@@ -159,32 +167,32 @@ fn who_pushes_or_asks_before_the_interval_is_over_is_refused() {
 }
 
 #[test]
-fn who_reconnects_or_finds_the_broker_restarted_begins_anew() {
+fn reconnected_client_gets_a_new_subscription() {
     let mut world = world(ClientTelemetry::Kafka);
     let connection = world.open(1);
-    let told = get(&mut world, connection, ID);
-    push(&mut world, connection, of(&told));
+    let reported = get(&mut world, connection, ID);
+    push(&mut world, connection, of(&reported));
     world.cluster.handle_closed(world.now, connection);
     let connection = world.open(1);
-    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE);
-    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::THROTTLING_QUOTA_EXCEEDED);
+    assert_eq!(push(&mut world, connection, of(&reported)), ErrorCode::NONE);
+    assert_eq!(push(&mut world, connection, of(&reported)), ErrorCode::THROTTLING_QUOTA_EXCEEDED);
     world.cluster.control().kill_broker(BrokerId(1), Tail::Kept);
     world.cluster.control().restart_broker(BrokerId(1));
     let connection = world.open(1);
-    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE);
+    assert_eq!(push(&mut world, connection, of(&reported)), ErrorCode::NONE);
 }
 
 #[test]
-fn a_push_of_another_subscription_is_refused_and_the_client_may_ask_at_once() {
+fn push_of_another_subscription_is_rejected_and_may_be_renewed_at_once() {
     let mut world = world(ClientTelemetry::Kafka);
     let connection = world.open(1);
-    let told = get(&mut world, connection, ID);
-    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE);
+    let reported = get(&mut world, connection, ID);
+    assert_eq!(push(&mut world, connection, of(&reported)), ErrorCode::NONE);
     world.cluster.control().telemetry().set_requested_metrics(["*"]);
-    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::UNKNOWN_SUBSCRIPTION_ID);
+    assert_eq!(push(&mut world, connection, of(&reported)), ErrorCode::UNKNOWN_SUBSCRIPTION_ID);
     let now = get(&mut world, connection, ID);
     assert_eq!((now.error_code, &now.requested_metrics[..]), (ErrorCode::NONE, &["*".to_owned()][..]));
-    assert_ne!(now.subscription_id, told.subscription_id);
+    assert_ne!(now.subscription_id, reported.subscription_id);
     assert_eq!(
         push(&mut world, connection, of(&now)),
         ErrorCode::THROTTLING_QUOTA_EXCEEDED,
@@ -198,11 +206,11 @@ fn a_push_of_another_subscription_is_refused_and_the_client_may_ask_at_once() {
     assert_eq!(get(&mut world, connection, ID).error_code, ErrorCode::NONE, "before the interval is over");
 }
 
-/// Spoils a push, maybe with what grows too large.
+/// Corrupts a push, if requested with data that exceeds the size limit.
 type Spoil = fn(&mut PushTelemetryRequest, Vec<u8>);
 
 #[test]
-fn bad_pushes_are_refused_each_with_its_own_error_and_not_kept() {
+fn invalid_pushes_are_refused_each_with_its_error() {
     let bomb = compressed(Compression::Gzip, &vec![0; (1 << 20) + 1]);
     let cases: [(Spoil, ErrorCode); 8] = [
         (|push, _| push.client_instance_id = Uuid::ZERO, ErrorCode::INVALID_REQUEST),
@@ -223,23 +231,23 @@ fn bad_pushes_are_refused_each_with_its_own_error_and_not_kept() {
     for (i, (spoil, expected)) in cases.into_iter().enumerate() {
         let mut world = world(ClientTelemetry::Kafka);
         let connection = world.open(1);
-        let told = get(&mut world, connection, ID);
-        let mut request = of(&told);
+        let reported = get(&mut world, connection, ID);
+        let mut request = of(&reported);
         spoil(&mut request, bomb.clone());
         assert_eq!(push(&mut world, connection, request), expected, "case {i}");
         assert_eq!(world.cluster.control().telemetry().pushes().count(), 0, "case {i}");
         world.pass(INTERVAL);
-        assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE, "case {i}: the next one");
+        assert_eq!(push(&mut world, connection, of(&reported)), ErrorCode::NONE, "case {i}: the next one");
     }
 }
 
 #[test]
-fn the_last_push_comes_at_any_time_and_none_after_it() {
+fn terminating_push_is_accepted_at_any_time_and_is_the_last() {
     let mut world = world(ClientTelemetry::Kafka);
     let connection = world.open(1);
-    let told = get(&mut world, connection, ID);
-    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE);
-    let last = PushTelemetryRequest { terminating: true, ..of(&told) };
+    let reported = get(&mut world, connection, ID);
+    assert_eq!(push(&mut world, connection, of(&reported)), ErrorCode::NONE);
+    let last = PushTelemetryRequest { terminating: true, ..of(&reported) };
     assert_eq!(push(&mut world, connection, last.clone()), ErrorCode::NONE);
     world.pass(INTERVAL);
     assert_eq!(push(&mut world, connection, last), ErrorCode::INVALID_REQUEST);
@@ -248,7 +256,7 @@ fn the_last_push_comes_at_any_time_and_none_after_it() {
 }
 
 #[test]
-fn errors_are_injected_into_both_apis() {
+fn errors_are_injected_into_both_telemetry_apis() {
     let mut world = world(ClientTelemetry::Kafka);
     let connection = world.open(1);
     for api in [ApiKey::GetTelemetrySubscriptions, ApiKey::PushTelemetry] {
@@ -258,41 +266,44 @@ fn errors_are_injected_into_both_apis() {
             .inject(Fault::new(FaultAction::Error(ErrorCode::INVALID_CONFIG)).api(api).times(1));
     }
     assert_eq!(get(&mut world, connection, ID).error_code, ErrorCode::INVALID_CONFIG);
-    let told = get(&mut world, connection, ID);
-    assert_eq!(told.error_code, ErrorCode::NONE);
-    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::INVALID_CONFIG);
-    assert_eq!(push(&mut world, connection, of(&told)), ErrorCode::NONE);
+    let reported = get(&mut world, connection, ID);
+    assert_eq!(reported.error_code, ErrorCode::NONE);
+    assert_eq!(push(&mut world, connection, of(&reported)), ErrorCode::INVALID_CONFIG);
+    assert_eq!(push(&mut world, connection, of(&reported)), ErrorCode::NONE);
 }
 
 #[test]
-fn a_mock_cluster_takes_pushes_of_any_subscription_at_any_time_but_none_that_it_can_not_read() {
+fn mock_cluster_accepts_any_valid_push_at_any_time() {
     let mut world =
         World::new(ClusterOptions { client_telemetry: ClientTelemetry::Mock, ..ClusterOptions::default() });
     let connection = world.open(1);
-    let told = get(&mut world, connection, Uuid::ZERO);
-    assert_eq!((told.subscription_id, told.push_interval_ms, told.telemetry_max_bytes), (0, 300_000, 10_000));
-    assert_eq!(told.requested_metrics, [""; 0], "nothing is asked for unless it is set");
-    assert_eq!(get(&mut world, connection, told.client_instance_id).error_code, ErrorCode::NONE);
+    let reported = get(&mut world, connection, Uuid::ZERO);
+    assert_eq!(
+        (reported.subscription_id, reported.push_interval_ms, reported.telemetry_max_bytes),
+        (0, 300_000, 10_000)
+    );
+    assert_eq!(reported.requested_metrics, [""; 0], "nothing is asked for unless it is set");
+    assert_eq!(get(&mut world, connection, reported.client_instance_id).error_code, ErrorCode::NONE);
     for subscription_id in [0, 1] {
         for terminating in [true, false] {
-            let request = PushTelemetryRequest { subscription_id, terminating, ..of(&told) };
+            let request = PushTelemetryRequest { subscription_id, terminating, ..of(&reported) };
             assert_eq!(push(&mut world, connection, request), ErrorCode::NONE);
         }
     }
-    let broken = PushTelemetryRequest { metrics: vec![255; 20], ..of(&told) };
+    let broken = PushTelemetryRequest { metrics: vec![255; 20], ..of(&reported) };
     assert_eq!(push(&mut world, connection, broken), ErrorCode::INVALID_RECORD);
-    let unknown = PushTelemetryRequest { compression_type: 9, ..of(&told) };
+    let unknown = PushTelemetryRequest { compression_type: 9, ..of(&reported) };
     assert_eq!(push(&mut world, connection, unknown), ErrorCode::UNSUPPORTED_COMPRESSION_TYPE);
     world.cluster.control().telemetry().set_requested_metrics(["*"]);
     world.cluster.control().telemetry().set_push_interval(Duration::from_millis(5));
-    let told = get(&mut world, connection, told.client_instance_id);
-    assert_eq!((told.subscription_id, told.push_interval_ms), (0, 5));
-    assert_eq!(told.requested_metrics, ["*"]);
+    let reported = get(&mut world, connection, reported.client_instance_id);
+    assert_eq!((reported.subscription_id, reported.push_interval_ms), (0, 5));
+    assert_eq!(reported.requested_metrics, ["*"]);
 }
 
 const CLIENT_METRICS: i8 = 16;
 
-/// Sets (0), deletes (1), appends to (2) an entry of a subscription; answers error and message.
+/// Sets (0), deletes (1), or appends to (2) an entry of a subscription; returns error and message.
 fn alter(world: &mut World, name: &str, entries: &[(&str, i8, Option<&str>)]) -> (i16, Option<String>) {
     let connection = world.open(1);
     let configs =
@@ -307,11 +318,11 @@ fn alter(world: &mut World, name: &str, entries: &[(&str, i8, Option<&str>)]) ->
         configs: configs.collect(),
     };
     let request = IncrementalAlterConfigsRequest { resources: vec![resource], ..Default::default() };
-    let answer = world.call(connection, 1, &request).responses.remove(0);
-    (answer.error_code.0, answer.error_message)
+    let response = world.call(connection, 1, &request).responses.remove(0);
+    (response.error_code.0, response.error_message)
 }
 
-/// Name, value and source of a subscription's entries.
+/// Returns name, value and source of a subscription's entries.
 fn describe(world: &mut World, name: &str) -> (i16, Vec<(String, String, i8)>) {
     let connection = world.open(1);
     let resource = describe_configs::request::Resource {
@@ -320,22 +331,22 @@ fn describe(world: &mut World, name: &str) -> (i16, Vec<(String, String, i8)>) {
         configuration_keys: None,
     };
     let request = DescribeConfigsRequest { resources: vec![resource], ..Default::default() };
-    let answer = world.call(connection, 4, &request).results.remove(0);
-    let entries = answer.configs.into_iter();
+    let response = world.call(connection, 4, &request).results.remove(0);
+    let entries = response.configs.into_iter();
     let entries = entries.map(|entry| (entry.name, entry.value.unwrap_or_default(), entry.config_source));
-    (answer.error_code.0, entries.collect())
+    (response.error_code.0, entries.collect())
 }
 
 fn list(world: &mut World, version: i16, resource_types: &[i8]) -> (i16, Vec<(String, i8)>) {
     let connection = world.open(1);
     let request = ListConfigResourcesRequest { resource_types: resource_types.to_vec() };
-    let answer = world.call(connection, version, &request);
-    let resources = answer.config_resources.into_iter();
-    (answer.error_code.0, resources.map(|one| (one.resource_name, one.resource_type)).collect())
+    let response = world.call(connection, version, &request);
+    let resources = response.config_resources.into_iter();
+    (response.error_code.0, resources.map(|one| (one.resource_name, one.resource_type)).collect())
 }
 
 #[test]
-fn subscriptions_are_made_described_listed_and_refused_as_apache_kafka_does() {
+fn subscriptions_behave_as_in_apache_kafka() {
     let mut world = World::new(ClusterOptions { brokers: 1, ..ClusterOptions::default() });
     let entry = |name: &str, value: &str, source| (name.to_owned(), value.to_owned(), source);
     let nothing = vec![entry("interval.ms", "300000", 5), entry("match", "", 5), entry("metrics", "", 5)];
@@ -389,7 +400,7 @@ fn subscriptions_are_made_described_listed_and_refused_as_apache_kafka_does() {
 }
 
 #[test]
-fn a_client_is_asked_for_all_that_the_subscriptions_about_it_want_as_often_as_the_most_impatient_does() {
+fn matching_subscriptions_are_merged_at_their_shortest_interval() {
     let mut world =
         World::new(ClusterOptions { client_telemetry: ClientTelemetry::Kafka, ..ClusterOptions::default() });
     let connection = world.open(1);
@@ -404,9 +415,9 @@ fn a_client_is_asked_for_all_that_the_subscriptions_about_it_want_as_often_as_th
         let entries =
             [("metrics", 0, Some(metrics)), ("interval.ms", 0, Some(interval)), ("match", 0, Some(matching))];
         assert_eq!(alter(&mut world, name, &entries), (0, None), "{name}");
-        let told = get(&mut world, connection, ID);
-        assert_eq!(told.error_code, ErrorCode::NONE);
-        (told.requested_metrics, told.push_interval_ms)
+        let reported = get(&mut world, connection, ID);
+        assert_eq!(reported.error_code, ErrorCode::NONE);
+        (reported.requested_metrics, reported.push_interval_ms)
     };
     let metrics = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     assert_eq!(subscribe("all", "b., a.", "60000", ""), (metrics(&["a.", "b."]), 60_000));

@@ -1,5 +1,5 @@
-//! Bootstrap servers under the names that their addresses have (`client.dns.lookup`), for aliases that stand for several
-//! hosts, and mechanisms that check the host's own name.
+//! Replaces bootstrap servers by the canonical names of their addresses (`client.dns.lookup`), for aliases of several
+//! hosts and for authentication mechanisms that verify the host's canonical name.
 
 use std::net::SocketAddr;
 
@@ -8,8 +8,8 @@ use socket2::SockAddr;
 
 use crate::transport::Transport;
 
-/// Replaces each server by the names of its addresses; an address without a name stays one, and a host without an address
-/// what it is called. Asks the system's resolver, and waits for it.
+/// Replaces each server by the canonical names of its addresses. An address without a name is kept, and so is a host
+/// without an address. Blocks in the system's resolver.
 pub fn canonical_servers(
     servers: Vec<(String, u16)>,
     family: AddressFamily,
@@ -49,11 +49,11 @@ fn expand(
     found
 }
 
-/// The name that an address has, if it has one.
+/// Returns the name of an address, if it has one.
 fn name_of(address: SocketAddr) -> Option<String> {
     let address = SockAddr::from(address);
     let mut name = [0u8; 1025];
-    // SAFETY: the address is as long as it says, and the buffer takes as many bytes as are told.
+    // SAFETY: the address has the length that is passed with it, and so does the buffer.
     let failed = unsafe {
         libc::getnameinfo(
             address.as_ptr().cast(),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_is_replaced_by_the_names_of_its_addresses_each_once() {
+    fn alias_is_replaced_by_each_name_of_its_addresses_once() {
         let resolve = |host: &str, port| {
             let addresses: &[[u8; 4]] = match host {
                 "alias" => &[[10, 0, 0, 1], [10, 0, 0, 2]],
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_systems_name_of_an_address_leads_back_to_it() {
+    fn canonical_name_of_an_address_resolves_to_it() {
         let servers = canonical_servers(vec![server("127.0.0.1")], AddressFamily::V4, &SystemTransport);
         assert_eq!(servers.len(), 1);
         let (name, port) = &servers[0];

@@ -1,7 +1,7 @@
 //! The time: one reading of the monotonic clock gives both the machines' time and the record's timestamp.
 //!
-//! Reading the clock costs as much as encoding a small record four times, so a thread that sends many records in a row
-//! reads it once per microsecond. The processor's cycle counter tells whether that microsecond is over.
+//! Reading the clock costs as much as encoding four small records, so a thread that sends many records in a row reads
+//! it once per microsecond. The processor's cycle counter shows when that microsecond is over.
 
 use std::{
     cell::Cell,
@@ -17,27 +17,27 @@ use ottla_core::machine::Instant;
 static ORIGIN: OnceLock<StdInstant> = OnceLock::new();
 /// Wall clock minus monotonic clock, in nanoseconds, as last measured.
 static OFFSET_NANOS: AtomicI64 = AtomicI64::new(i64::MIN);
-/// When it was measured.
+/// The time of the measurement.
 static MEASURED_AT: AtomicU64 = AtomicU64::new(0);
 
-/// The wall clock may be set: the offset is measured again when it is older than this.
+/// The maximum age of the offset in nanoseconds. It is measured again because the wall clock may be set.
 const OFFSET_AGE_NANOS: u64 = 1_000_000_000;
 
-/// The time for machines.
+/// Returns the monotonic time for machines.
 #[inline]
 pub fn now() -> Instant {
     let origin = ORIGIN.get_or_init(StdInstant::now);
-    // One, so that no reading equals the origin, which stands for "never".
+    // At least one, because the origin stands for "never".
     Instant::from_nanos(origin.elapsed().as_nanos() as u64 + 1)
 }
 
-/// The time for machines, and the milliseconds since 1970.
+/// Returns the monotonic time for machines, and the milliseconds since 1970.
 #[inline]
 pub fn now_and_wall_ms() -> (Instant, i64) {
     let cycles = cycles();
     LAST_READING.with(|last| {
         let (at, now, wall_ms) = last.get();
-        // A counter that went backwards gives a huge difference: then the clock is read.
+        // A counter that went backwards gives a huge difference, which causes a reading of the clock.
         if cycles.wrapping_sub(at) < REUSED_FOR_CYCLES {
             return (now, wall_ms);
         }
@@ -52,16 +52,16 @@ thread_local! {
     static LAST_READING: Cell<(u64, Instant, i64)> = const { Cell::new((1 << 63, Instant::ZERO, 0)) };
 }
 
-/// About a microsecond: cycle counters tick at 1 to 5 GHz.
+/// About a microsecond: cycle counters run at 1 to 5 GHz.
 const REUSED_FOR_CYCLES: u64 = 2_000;
 
-/// The cycle counter; where there is none, a number that never lets a reading be reused.
+/// Returns the cycle counter; without one, a number that prevents the reuse of a reading.
 #[inline]
 fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
         // SAFETY: every x86-64 processor has the instruction, and it only reads a register. It faults only under a
-        // kernel that forbids it to processes (PR_SET_TSC), which also takes clock_gettime away from them.
+        // kernel that forbids it to processes (PR_SET_TSC), which also disables clock_gettime in user space.
         unsafe { core::arch::x86_64::_rdtsc() }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wall_clock_agrees_with_the_system() {
+    fn wall_clock_agrees_with_the_system() {
         let (_, millis) = now_and_wall_ms();
         let system = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
         assert!((system - millis).abs() < 1000, "{system} {millis}");

@@ -1,97 +1,101 @@
-//! Panics on purpose, for the tests of what becomes of them. Only a build with the feature `inject-panics` can make one;
-//! elsewhere `reach` is nothing.
+//! Injects panics, to test how a client handles them. Only a build with the feature `inject-panics` can panic; in other
+//! builds `reach` does nothing.
 
-use ottla_core::mail::{ToBroker, ToCluster};
+use ottla_core::{
+    message::{ToBroker, ToCluster},
+    produce::message::{ProduceMessage, ProduceReport},
+};
 
 use crate::runtime::ClientRoute;
 
-/// Where an I/O thread can be made to panic.
+/// The points at which a test can make an I/O thread panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// The cluster's owner has mail.
-    ClusterMail,
-    /// The cluster's owner was woken.
+pub enum InjectionPoint {
+    /// The cluster actor receives a message.
+    ClusterMessage,
+    /// The cluster actor was woken.
     ClusterWake,
-    /// A broker's owner is made.
+    /// A broker actor is created.
     BrokerStart,
-    /// A broker's owner has mail.
-    BrokerMail,
-    /// A broker's owner was woken.
+    /// A broker actor receives a message.
+    BrokerMessage,
+    /// A broker actor was woken.
     BrokerWake,
-    /// A socket has something to read or room to write.
+    /// A socket is readable or writable.
     Socket,
-    /// What an owner wants is carried out.
+    /// The outputs of an actor are carried out.
     Output,
     /// A timer is due.
     Timer,
-    /// A broker's owner gives a partition back to the cluster's.
+    /// A broker actor returns a partition to the cluster actor.
     Released,
-    /// A broker's owner is given a partition.
+    /// A broker actor receives a partition.
     Adopted,
-    /// The resolver's thread looks for a host's addresses.
+    /// The resolver's thread looks up a host's addresses.
     Resolve,
-    /// What is left of a broken broker's owner is failed.
+    /// The remaining records and requests of a broken client's broker actor are failed.
     Abandon,
 }
 
-impl Place {
-    /// Those that every client comes to.
+impl InjectionPoint {
+    /// The points that every client passes.
     pub const ALL: [Self; 8] = [
-        Self::ClusterMail,
+        Self::ClusterMessage,
         Self::ClusterWake,
         Self::BrokerStart,
-        Self::BrokerMail,
+        Self::BrokerMessage,
         Self::BrokerWake,
         Self::Socket,
         Self::Output,
         Self::Timer,
     ];
 
-    /// Where the cluster's owner has this mail.
-    pub(crate) const fn of_cluster_mail(mail: &ToCluster) -> Self {
-        match mail {
-            ToCluster::ReleasedProducer(_) => Self::Released,
-            _ => Self::ClusterMail,
+    /// Returns the point for a message to the cluster actor.
+    pub(crate) const fn of_cluster_message(message: &ToCluster) -> Self {
+        match message {
+            ToCluster::Produce(ProduceReport::Released(_)) => Self::Released,
+            _ => Self::ClusterMessage,
         }
     }
 
-    /// Where a broker's owner has this mail.
-    pub(crate) const fn of_broker_mail(mail: &ToBroker) -> Self {
-        match mail {
-            ToBroker::AdoptProducer(_) => Self::Adopted,
-            _ => Self::BrokerMail,
+    /// Returns the point for a message to a broker actor.
+    pub(crate) const fn of_broker_message(message: &ToBroker) -> Self {
+        match message {
+            ToBroker::Produce(ProduceMessage::Adopt(_)) => Self::Adopted,
+            _ => Self::BrokerMessage,
         }
     }
 }
 
 #[cfg(feature = "inject-panics")]
-static ARMED: parking_lot::Mutex<Vec<(String, Place)>> = parking_lot::Mutex::new(Vec::new());
+static ARMED: ottla_core::lock::Mutex<Vec<(String, InjectionPoint)>> =
+    ottla_core::lock::Mutex::new(Vec::new());
 
-/// The client of this `client.id` panics when it next comes to this place.
+/// Makes the client with this `client.id` panic when it next reaches this point.
 #[cfg(feature = "inject-panics")]
-pub fn panic_at(client_id: &str, place: Place) {
-    ARMED.lock().push((client_id.to_owned(), place));
+pub fn panic_at(client_id: &str, point: InjectionPoint) {
+    ARMED.lock().push((client_id.to_owned(), point));
 }
 
-/// True if the panic is still to come.
+/// Returns true if the panic is still to come.
 #[cfg(feature = "inject-panics")]
-pub fn is_armed(client_id: &str, place: Place) -> bool {
-    ARMED.lock().iter().any(|armed| armed.0 == client_id && armed.1 == place)
+pub fn is_armed(client_id: &str, point: InjectionPoint) -> bool {
+    ARMED.lock().iter().any(|armed| armed.0 == client_id && armed.1 == point)
 }
 
-/// A client has come to this place.
+/// Panics if a test injected a panic at this point.
 #[cfg(feature = "inject-panics")]
-pub(crate) fn reach(route: &ClientRoute, place: Place) {
+pub(crate) fn reach(route: &ClientRoute, point: InjectionPoint) {
     let client_id = &route.parts.connection.client_id;
     let mut armed = ARMED.lock();
-    if let Some(found) = armed.iter().position(|armed| armed.0 == *client_id && armed.1 == place) {
+    if let Some(found) = armed.iter().position(|armed| armed.0 == *client_id && armed.1 == point) {
         armed.remove(found);
         drop(armed);
-        panic!("injected at {place:?}");
+        panic!("injected at {point:?}");
     }
 }
 
-/// A client has come to this place.
+/// Does nothing in this build.
 #[cfg(not(feature = "inject-panics"))]
 #[inline(always)]
-pub(crate) const fn reach(_: &ClientRoute, _: Place) {}
+pub(crate) const fn reach(_: &ClientRoute, _: InjectionPoint) {}

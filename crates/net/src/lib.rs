@@ -1,28 +1,34 @@
-//! Sockets and threads: the driver that runs the machines of `ottla-core` on real time.
+//! Sockets and threads: the driver that runs the machines of `ottla-core` in real time.
 //!
 //! ```text
 //!   Runtime, one per process while there are clients
-//!     ├─ I/O thread 0   reactor: epoll, timers, inbox ─┬─ cluster owner of client A
-//!     │                                                ├─ broker owner A/0 ── socket
-//!     │                                                └─ broker owner B/3 ── socket
+//!     ├─ I/O thread 0   reactor: epoll, timers, inbox ─┬─ cluster actor of client A
+//!     │                                                ├─ broker actor A/0 ── socket
+//!     │                                                └─ broker actor B/3 ── socket
 //!     ├─ I/O thread 1   ...
-//!     └─ resolver       getaddrinfo blocks, so it has a thread of its own, started when it is first needed
+//!     └─ resolver       getaddrinfo blocks, so it has its own thread, started at the first name
 //! ```
 //!
-//! How many threads there are depends on the machine, not on the number of brokers or clients. Read [`clock`],
-//! [`mailbox`] (how threads wake each other), [`reactor`] (the loop), [`runtime`]. [`Transport`] is what an application may do
-//! itself of it.
+//! The number of threads depends on the machine, not on the number of brokers or clients. Read [`clock`], [`mailbox`]
+//! (how threads wake each other), [`reactor`] (the loop), [`runtime`]. [`Transport`] contains the system calls that an
+//! application may replace.
 
 mod canonical;
 pub mod clock;
+pub mod credentials;
 pub mod injection;
+mod link;
 pub mod mailbox;
+pub mod process;
 pub mod reactor;
 mod resolver;
 pub mod runtime;
 mod socket;
+mod tls;
 mod transport;
 
 pub use canonical::canonical_servers;
-pub use runtime::{ClientHandle, ClientParts, Runtime, SocketSettings};
+pub use credentials::secret::Secret;
+pub use runtime::{ClientHandle, ClientParts, Runtime, SocketSettings, is_io_thread};
+pub use tls::{CertificateCallback, PassedCredentials, TlsContext, TlsSettings, Watcher};
 pub use transport::{SystemTransport, Transport};

@@ -1,4 +1,4 @@
-//! How threads reach an I/O thread: an inbox, and a wake-up only if the thread sleeps.
+//! The inbox of an I/O thread. A wake-up is only written if the thread sleeps.
 //!
 //! ```text
 //!   Running ──► Sleeping ──(epoll_wait)──► Running
@@ -12,7 +12,7 @@ use core::net::SocketAddr;
 use ottla_core::{
     broker::BrokerParts,
     cluster::ClusterCore,
-    mail::{BrokerKey, ToBroker, ToCluster},
+    message::{BrokerKey, ToBroker, ToCluster},
     rng::Rng,
     sync::{
         Mutex,
@@ -21,58 +21,60 @@ use ottla_core::{
     wake::{Wake, WakeHandle},
 };
 
+use ottla_protocol::vocabulary::NodeId;
+
 use crate::runtime::{ClientId, ClientRoute};
 
 /// The inbox of one I/O thread.
 pub struct Mailbox {
-    letters: Mutex<Vec<Letter>>,
+    messages: Mutex<Vec<Message>>,
     state: AtomicU8,
     waker: WakeHandle,
 }
 
-/// What an I/O thread is told.
-pub enum Letter {
-    /// Run a client's cluster owner.
+/// A message to an I/O thread.
+pub enum Message {
+    /// Run a client's cluster actor.
     AddCluster(Box<ClusterCore>, Arc<ClientRoute>),
-    /// Run a broker's owner.
+    /// Run a broker actor.
     AddBroker {
         /// Its client.
         route: Arc<ClientRoute>,
-        /// Its name within the client.
+        /// The broker's key within the client.
         key: BrokerKey,
         /// The host's name or address.
         host: String,
         /// The port.
         port: u16,
-        /// The node's id, where it is known.
-        node_id: Option<i32>,
-        /// Its random numbers.
+        /// The node's ID, if it is known.
+        node_id: Option<NodeId>,
+        /// Its random number generator.
         rng: Rng,
-        /// What it is made of.
+        /// The settings and shared state of the client's broker actors.
         parts: Arc<BrokerParts>,
     },
-    /// Mail for a cluster's owner.
+    /// A message to a cluster actor.
     ToCluster(ClientId, BrokerKey, ToCluster),
-    /// Mail for a broker's owner.
+    /// A message to a broker actor.
     ToBroker(ClientId, BrokerKey, ToBroker),
-    /// A broker's owner is gone.
+    /// A broker actor has ended.
     BrokerDone(ClientId, BrokerKey),
-    /// Let an owner look.
-    Wake(Owner, Arc<AtomicBool>),
-    /// A host's addresses, or why there are none.
+    /// Let an actor check its queues.
+    Wake(Actor, Arc<AtomicBool>),
+    /// A host's addresses, or the resolver's error.
     Resolved(ClientId, BrokerKey, Result<Vec<SocketAddr>, String>),
-    /// A client is broken: drop what this thread has of it.
+    /// A client is broken: drop all of it that runs on this thread.
     Abandon(Arc<ClientRoute>),
     /// No clients are left.
     Stop,
 }
 
-/// Names an owner.
+/// Identifies an actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Owner {
-    /// A client's cluster owner.
+pub enum Actor {
+    /// A client's cluster actor.
     Cluster(ClientId),
-    /// One of its brokers' owners.
+    /// One of the client's broker actors.
     Broker(ClientId, BrokerKey),
 }
 
@@ -81,76 +83,78 @@ const SLEEPING: u8 = 1;
 const NOTIFIED: u8 = 2;
 
 impl Mailbox {
-    /// An empty inbox whose thread is woken by `waker` out of the sleep that it is in.
+    /// Creates an empty inbox whose sleeping thread is woken by `waker`.
     pub fn new(waker: WakeHandle) -> Self {
-        Self { letters: Mutex::new(Vec::new()), state: AtomicU8::new(RUNNING), waker }
+        Self { messages: Mutex::new(Vec::new()), state: AtomicU8::new(RUNNING), waker }
     }
 
-    /// Leaves a letter and wakes the thread if it sleeps.
-    pub fn post(&self, letter: Letter) {
-        self.letters.lock().push(letter);
+    /// Adds a message, and wakes the thread if it sleeps.
+    pub fn post(&self, message: Message) {
+        self.messages.lock().push(message);
         if self.state.swap(NOTIFIED, Ordering::SeqCst) == SLEEPING {
             self.waker.wake();
         }
     }
 
-    /// Takes all letters.
-    pub fn take(&self, into: &mut Vec<Letter>) {
-        into.append(&mut self.letters.lock());
+    /// Takes all messages.
+    pub fn take(&self, into: &mut Vec<Message>) {
+        into.append(&mut self.messages.lock());
     }
 
-    /// Sleeps in `wait` unless letters came meanwhile, in which case `wait` is told not to block.
+    /// Sleeps by calling `wait` with `true`; if messages arrived meanwhile, calls it with `false`, which forbids it to
+    /// block.
     pub fn sleep(&self, wait: impl FnOnce(bool) -> io::Result<()>) -> io::Result<()> {
-        // Exchanges where a store would do, at the same price: all changes of the state are one chain then.
+        // Exchanges instead of stores, at the same price: they order all changes of the state.
         self.state.swap(SLEEPING, Ordering::SeqCst);
-        let may_block = self.letters.lock().is_empty();
+        let may_block = self.messages.lock().is_empty();
         let result = wait(may_block);
         self.state.swap(RUNNING, Ordering::SeqCst);
         result
     }
 }
 
-/// Wakes one owner; further wake-ups before it looked cost one atomic exchange.
-pub struct OwnerWaker {
+/// Wakes one actor. Further wake-ups before the actor runs cost one atomic exchange.
+pub struct ActorWaker {
     mailbox: Arc<Mailbox>,
-    owner: Owner,
+    actor: Actor,
     pending: Arc<AtomicBool>,
 }
 
-impl OwnerWaker {
-    /// A waker for an owner that runs on the mailbox's thread.
-    pub fn new(mailbox: Arc<Mailbox>, owner: Owner) -> Self {
-        Self { mailbox, owner, pending: Arc::default() }
+impl ActorWaker {
+    /// Creates a waker for an actor on the mailbox's thread.
+    pub fn new(mailbox: Arc<Mailbox>, actor: Actor) -> Self {
+        Self { mailbox, actor, pending: Arc::default() }
     }
 
-    /// Before the owner looks: what is done from now on wakes it again, and what was done before is seen by it.
+    /// Re-arms the wake-up before the actor checks its queues: the actor sees earlier changes, and later ones wake it
+    /// again.
     pub fn open(pending: &AtomicBool) {
-        // An exchange and no store, so that it comes behind what the last waker did.
+        // An exchange instead of a store, so that it is ordered after the last waker's changes.
         pending.swap(false, Ordering::SeqCst);
     }
 }
 
-impl Wake for OwnerWaker {
+impl Wake for ActorWaker {
     fn wake(&self) {
         if !self.pending.swap(true, Ordering::SeqCst) {
-            self.mailbox.post(Letter::Wake(self.owner, Arc::clone(&self.pending)));
+            self.mailbox.post(Message::Wake(self.actor, Arc::clone(&self.pending)));
         }
     }
 }
 
 impl fmt::Debug for Mailbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Mailbox({} letters)", self.letters.lock().len())
+        write!(f, "Mailbox({} messages)", self.messages.lock().len())
     }
 }
 
-impl fmt::Debug for OwnerWaker {
+impl fmt::Debug for ActorWaker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "OwnerWaker({:?})", self.owner)
+        write!(f, "ActorWaker({:?})", self.actor)
     }
 }
 
-impl fmt::Debug for Letter {
+impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::AddCluster(..) => "AddCluster",
@@ -168,7 +172,7 @@ impl fmt::Debug for Letter {
 
 #[cfg(all(test, ottla_loom))]
 mod models {
-    //! An I/O thread that sleeps, and threads that want something of it: see the models of `ottla-core`.
+    //! Models of an I/O thread that sleeps, and of threads that post to it; see the models of `ottla-core`.
 
     use loom::{
         sync::{Condvar, Mutex, atomic::AtomicUsize},
@@ -177,7 +181,7 @@ mod models {
 
     use super::*;
 
-    /// What the eventfd does: it stays readable until somebody waits for it.
+    /// The eventfd: it stays readable until the next wait.
     #[derive(Default)]
     struct Eventfd {
         readable: Mutex<bool>,
@@ -212,12 +216,12 @@ mod models {
         (Arc::new(Mailbox::new(WakeHandle::new(Arc::clone(&eventfd) as Arc<dyn Wake>))), eventfd)
     }
 
-    /// The reactor's loop, until `done` says so.
-    fn run(mailbox: &Mailbox, eventfd: &Eventfd, mut done: impl FnMut(Letter) -> bool) {
-        let mut letters = Vec::new();
+    /// Runs the reactor's loop until `done` returns true.
+    fn run(mailbox: &Mailbox, eventfd: &Eventfd, mut done: impl FnMut(Message) -> bool) {
+        let mut messages = Vec::new();
         loop {
-            mailbox.take(&mut letters);
-            if letters.drain(..).any(&mut done) {
+            mailbox.take(&mut messages);
+            if messages.drain(..).any(&mut done) {
                 return;
             }
             mailbox
@@ -229,15 +233,15 @@ mod models {
         }
     }
 
-    /// There for: a `sleep` that looks for letters before it says that it sleeps, or not at all; a `post` that looks whether
-    /// the thread sleeps before the letter is in the box.
+    /// Catches a `sleep` that checks the inbox before it announces its sleep, or not at all, and a `post` that checks
+    /// for a sleeping thread before it adds the message.
     #[test]
-    fn a_letter_to_a_thread_that_falls_asleep_is_read() {
+    fn message_to_a_thread_that_falls_asleep_is_read() {
         model(|| {
             let (mailbox, eventfd) = mailbox();
             let senders = [0, 1].map(|_| {
                 let mailbox = Arc::clone(&mailbox);
-                start(move || mailbox.post(Letter::Stop))
+                start(move || mailbox.post(Message::Stop))
             });
             let mut came = 0;
             run(&mailbox, &eventfd, |_| {
@@ -248,13 +252,13 @@ mod models {
         });
     }
 
-    /// There for: an owner that looks first and is open to wake-ups afterwards.
+    /// Catches an actor that checks its queues before it re-arms the wake-up.
     #[test]
-    fn what_is_done_before_waking_an_owner_is_seen_by_it() {
+    fn actor_sees_changes_from_before_its_wakeup() {
         model(|| {
             let (mailbox, eventfd) = mailbox();
-            let owner = Owner::Cluster(ClientId::default());
-            let waker = Arc::new(OwnerWaker::new(Arc::clone(&mailbox), owner));
+            let actor = Actor::Cluster(ClientId::default());
+            let waker = Arc::new(ActorWaker::new(Arc::clone(&mailbox), actor));
             let work = Arc::new(AtomicUsize::new(0));
             let workers = [0, 1].map(|_| {
                 let (waker, work) = (Arc::clone(&waker), Arc::clone(&work));
@@ -263,9 +267,9 @@ mod models {
                     waker.wake();
                 })
             });
-            run(&mailbox, &eventfd, |letter| {
-                let Letter::Wake(_, pending) = letter else { return false };
-                OwnerWaker::open(&pending);
+            run(&mailbox, &eventfd, |message| {
+                let Message::Wake(_, pending) = message else { return false };
+                ActorWaker::open(&pending);
                 work.load(Ordering::Relaxed) == 2
             });
             workers.into_iter().for_each(|worker| worker.join().unwrap());

@@ -1,4 +1,9 @@
-//! The loop of an I/O thread: letters, sockets, timers, in that order, then sleep.
+//! The loop of an I/O thread: messages, sockets, timers, in that order, then sleep.
+//!
+//! # Pitfalls
+//!
+//! - I/O threads serve all clients of the process. A panic in a step of an actor ends that client, fails its messages
+//!   and leaves the others alone (`panic_at_any_step_of_a_running_client_ends_it_alone`).
 
 use std::{
     any::Any,
@@ -13,18 +18,20 @@ use mio::{Events, Poll, Registry, Token};
 use ottla_core::{
     broker::{BrokerCore, BrokerOutput},
     cluster::{ClusterCore, ClusterOutput},
+    error::ErrorKind,
     machine::Instant,
-    mail::BrokerKey,
+    message::BrokerKey,
     wake::WakeHandle,
 };
 use slab::Slab;
 
 use crate::{
     clock,
-    injection::{Place, reach},
-    mailbox::{Letter, Mailbox, Owner, OwnerWaker},
+    injection::{InjectionPoint, reach},
+    link::Link,
+    mailbox::{Actor, ActorWaker, Mailbox, Message},
     runtime::{ClientId, ClientRoute, token},
-    socket::{Socket, Turn},
+    socket::Turn,
 };
 
 /// The token of the thread's waker.
@@ -35,15 +42,15 @@ pub struct Reactor {
     poll: Poll,
     mailbox: Arc<Mailbox>,
     slots: Slab<Slot>,
-    by_owner: HashMap<Owner, usize>,
+    by_actor: HashMap<Actor, usize>,
     timers: BTreeSet<(Instant, usize)>,
-    /// Letters to owners on this very thread.
-    local: VecDeque<Letter>,
-    /// Slots whose outputs and sockets are to be looked at.
+    /// Messages to actors on this thread.
+    local: VecDeque<Message>,
+    /// Slots whose outputs and sockets need processing.
     dirty: Vec<usize>,
-    /// Slots whose sockets have more to read than their turn allowed.
+    /// Slots whose sockets have more to read than one pass may.
     unfinished: Vec<usize>,
-    /// How many owners observed clients have here.
+    /// The number of actors per observed client on this thread.
     observed: HashMap<ClientId, usize>,
     stopping: bool,
 }
@@ -63,18 +70,18 @@ enum Machine {
 struct Broker {
     key: BrokerKey,
     core: BrokerCore,
-    socket: Option<Socket>,
+    socket: Option<Link>,
     done: bool,
 }
 
 impl Reactor {
-    /// A reactor without owners.
+    /// Creates a reactor without actors.
     pub fn new(poll: Poll, mailbox: Arc<Mailbox>) -> Self {
         Self {
             poll,
             mailbox,
             slots: Slab::new(),
-            by_owner: HashMap::new(),
+            by_actor: HashMap::new(),
             timers: BTreeSet::new(),
             local: VecDeque::new(),
             dirty: Vec::new(),
@@ -87,12 +94,12 @@ impl Reactor {
     /// Runs until the runtime stops and nothing is left.
     pub fn run(mut self) {
         let mut events = Events::with_capacity(256);
-        let mut letters = Vec::new();
+        let mut messages = Vec::new();
         loop {
             let now = clock::now();
-            self.mailbox.take(&mut letters);
-            for letter in letters.drain(..) {
-                self.deliver(now, letter);
+            self.mailbox.take(&mut messages);
+            for message in messages.drain(..) {
+                self.deliver(now, message);
             }
             self.fire_timers(now);
             for slot in std::mem::take(&mut self.unfinished) {
@@ -112,7 +119,7 @@ impl Reactor {
             match slept {
                 Ok(()) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                // epoll_wait fails for no other reason than a broken descriptor: nothing can go on without it.
+                // epoll_wait fails only for an invalid descriptor, after which the thread can't continue.
                 Err(_) => return,
             }
             let now = clock::now();
@@ -127,117 +134,125 @@ impl Reactor {
         }
     }
 
-    fn deliver(&mut self, now: Instant, letter: Letter) {
-        match letter {
-            Letter::AddCluster(core, route) => {
-                let owner = Owner::Cluster(route.client);
-                self.add(owner, Machine::Cluster(core), route);
+    fn deliver(&mut self, now: Instant, message: Message) {
+        match message {
+            Message::AddCluster(core, route) => {
+                let actor = Actor::Cluster(route.client);
+                self.add(actor, Machine::Cluster(core), route);
             }
-            Letter::AddBroker { route, key, host, port, node_id, rng, parts } => {
+            Message::AddBroker { route, key, host, port, node_id, rng, parts } => {
                 if route.broken().is_some() {
                     return;
                 }
-                let owner = Owner::Broker(route.client, key);
-                let wake = WakeHandle::new(Arc::new(OwnerWaker::new(Arc::clone(&self.mailbox), owner)));
+                let actor = Actor::Broker(route.client, key);
+                let wake = WakeHandle::new(Arc::new(ActorWaker::new(Arc::clone(&self.mailbox), actor)));
                 let make = || {
-                    reach(&route, Place::BrokerStart);
+                    reach(&route, InjectionPoint::BrokerStart);
                     BrokerCore::new(&parts, host, port, node_id, wake, rng)
                 };
                 match catch_unwind(AssertUnwindSafe(make)) {
                     Ok(core) => {
                         let broker = Broker { key, core, socket: None, done: false };
-                        self.add(owner, Machine::Broker(Box::new(broker)), route);
+                        self.add(actor, Machine::Broker(Box::new(broker)), route);
                     }
                     Err(panic) => break_down(&route, &*panic),
                 }
             }
-            Letter::ToCluster(client, from, mail) => {
-                let place = Place::of_cluster_mail(&mail);
-                self.with_cluster(client, place, |core| core.handle_mail(now, from, mail));
+            Message::ToCluster(client, from, message) => {
+                let point = InjectionPoint::of_cluster_message(&message);
+                self.with_cluster(client, point, |core| core.handle_message(now, from, message));
             }
-            Letter::ToBroker(client, key, mail) => {
-                let place = Place::of_broker_mail(&mail);
-                self.with_broker(client, key, place, |broker| broker.core.handle_mail(now, mail));
+            Message::ToBroker(client, key, message) => {
+                let point = InjectionPoint::of_broker_message(&message);
+                self.with_broker(client, key, point, |broker| broker.core.handle_message(now, message));
             }
-            Letter::BrokerDone(client, key) => {
-                self.with_cluster(client, Place::ClusterMail, |core| core.handle_broker_done(key));
+            Message::BrokerDone(client, key) => {
+                self.with_cluster(client, InjectionPoint::ClusterMessage, |core| {
+                    core.handle_broker_done(key)
+                });
             }
-            Letter::Wake(owner, pending) => {
-                OwnerWaker::open(&pending);
-                match owner {
-                    Owner::Cluster(client) => {
-                        self.with_cluster(client, Place::ClusterWake, |core| core.handle_wake(now));
+            Message::Wake(actor, pending) => {
+                ActorWaker::open(&pending);
+                match actor {
+                    Actor::Cluster(client) => {
+                        self.with_cluster(client, InjectionPoint::ClusterWake, |core| core.handle_wake(now));
                     }
-                    Owner::Broker(client, key) => {
-                        self.with_broker(client, key, Place::BrokerWake, |broker| {
+                    Actor::Broker(client, key) => {
+                        self.with_broker(client, key, InjectionPoint::BrokerWake, |broker| {
                             broker.core.handle_wake(now)
                         });
                     }
                 }
             }
-            Letter::Resolved(client, key, result) => {
+            Message::Resolved(client, key, result) => {
                 let resolved = |broker: &mut Broker| broker.core.handle_resolved(now, result);
-                self.with_broker(client, key, Place::BrokerMail, resolved);
+                self.with_broker(client, key, InjectionPoint::BrokerMessage, resolved);
             }
-            Letter::Abandon(route) => self.abandon(&route),
-            Letter::Stop => self.stopping = true,
+            Message::Abandon(route) => self.abandon(&route),
+            Message::Stop => self.stopping = true,
         }
     }
 
-    fn add(&mut self, owner: Owner, machine: Machine, route: Arc<ClientRoute>) {
+    fn add(&mut self, actor: Actor, machine: Machine, route: Arc<ClientRoute>) {
         if let Some(observer) = &route.parts.connection.observer {
-            let owners = self.observed.entry(route.client).or_default();
-            *owners += 1;
-            if *owners == 1 {
-                let told = || observer.thread_starts(std::thread::current().name().unwrap_or_default());
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(told)) {
-                    // The letter that this makes drops the owner again.
+            let actors = self.observed.entry(route.client).or_default();
+            *actors += 1;
+            if *actors == 1 {
+                let notify = || observer.thread_starts(std::thread::current().name().unwrap_or_default());
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(notify)) {
+                    // The message that this posts drops the actor again.
                     break_down(&route, &*panic);
                 }
             }
         }
         let slot = self.slots.insert(Slot { machine, route, deadline: None, dirty: false });
-        self.by_owner.insert(owner, slot);
+        self.by_actor.insert(actor, slot);
         self.mark(slot);
     }
 
-    /// An owner of the client's is gone from this thread.
+    /// Counts down when an actor of the client leaves this thread.
     fn leave(&mut self, route: &ClientRoute) {
         let Some(observer) = &route.parts.connection.observer else { return };
-        let Some(owners) = self.observed.get_mut(&route.client) else { return };
-        *owners -= 1;
-        if *owners == 0 {
+        let Some(actors) = self.observed.get_mut(&route.client) else { return };
+        *actors -= 1;
+        if *actors == 0 {
             self.observed.remove(&route.client);
-            // It is the application's, and may panic. The client goes anyway.
-            let told = || observer.thread_ends(std::thread::current().name().unwrap_or_default());
-            let _ = catch_unwind(AssertUnwindSafe(told));
+            // The observer belongs to the application and may panic. The client ends regardless.
+            let notify = || observer.thread_ends(std::thread::current().name().unwrap_or_default());
+            let _ = catch_unwind(AssertUnwindSafe(notify));
         }
     }
 
-    fn with_cluster(&mut self, client: ClientId, place: Place, act: impl FnOnce(&mut ClusterCore)) {
-        let Some(slot) = self.by_owner.get(&Owner::Cluster(client)).copied() else { return };
-        self.step(slot, place, |machine, _| {
+    fn with_cluster(&mut self, client: ClientId, point: InjectionPoint, act: impl FnOnce(&mut ClusterCore)) {
+        let Some(slot) = self.by_actor.get(&Actor::Cluster(client)).copied() else { return };
+        self.step(slot, point, |machine, _| {
             if let Machine::Cluster(core) = machine {
                 act(core);
             }
         });
     }
 
-    fn with_broker(&mut self, client: ClientId, key: BrokerKey, place: Place, act: impl FnOnce(&mut Broker)) {
-        let Some(slot) = self.by_owner.get(&Owner::Broker(client, key)).copied() else { return };
-        self.step(slot, place, |machine, _| {
+    fn with_broker(
+        &mut self,
+        client: ClientId,
+        key: BrokerKey,
+        point: InjectionPoint,
+        act: impl FnOnce(&mut Broker),
+    ) {
+        let Some(slot) = self.by_actor.get(&Actor::Broker(client, key)).copied() else { return };
+        self.step(slot, point, |machine, _| {
             if let Machine::Broker(broker) = machine {
                 act(broker);
             }
         });
     }
 
-    /// One step of an owner. If it panics its client is broken, and only that.
-    fn step(&mut self, slot: usize, place: Place, act: impl FnOnce(&mut Machine, &Registry)) {
+    /// Runs one step of an actor. A panic breaks its client, and no other.
+    fn step(&mut self, slot: usize, point: InjectionPoint, act: impl FnOnce(&mut Machine, &Registry)) {
         let Some(Slot { machine, route, .. }) = self.slots.get_mut(slot) else { return };
         let registry = self.poll.registry();
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            reach(route, place);
+            reach(route, point);
             act(machine, registry);
         }));
         match outcome {
@@ -246,7 +261,7 @@ impl Reactor {
         }
     }
 
-    /// An owner panicked. It is dropped at once, the client's others when their threads come to it.
+    /// Handles a panic of an actor: drops it at once; the client's other actors follow on their own threads.
     #[cold]
     fn break_down(&mut self, slot: usize, panic: &(dyn Any + Send)) {
         let route = Arc::clone(&self.slots[slot].route);
@@ -254,21 +269,21 @@ impl Reactor {
         self.drop_broken(slot);
     }
 
-    /// Drops what this thread has of a broken client.
+    /// Drops everything of a broken client that runs on this thread.
     fn abandon(&mut self, route: &Arc<ClientRoute>) {
         let is_its = |(slot, entry): (usize, &Slot)| (entry.route.client == route.client).then_some(slot);
         let slots: Vec<usize> = self.slots.iter().filter_map(is_its).collect();
         slots.into_iter().for_each(|slot| self.drop_broken(slot));
-        // Reports and wakers are the application's: it may panic in them.
+        // Delivery reports and wakers belong to the application and may panic.
         if catch_unwind(AssertUnwindSafe(|| route.abandoned())).is_err() {
             route.finish();
         }
     }
 
-    /// Fails what an owner of a broken client has, as far as it still can, and drops it.
+    /// Fails the remaining records and requests of a broken client's actor as far as possible, and drops it.
     fn drop_broken(&mut self, slot: usize) {
         let Slot { machine, route, deadline, .. } = self.slots.remove(slot);
-        self.by_owner.retain(|_, known| *known != slot);
+        self.by_actor.retain(|_, known| *known != slot);
         self.dirty.retain(|known| *known != slot);
         self.unfinished.retain(|known| *known != slot);
         if let Some(deadline) = deadline {
@@ -280,7 +295,7 @@ impl Reactor {
             if let Machine::Broker(broker) = &mut machine {
                 broker.close_socket(registry);
             }
-            reach(&route, Place::Abandon);
+            reach(&route, InjectionPoint::Abandon);
             match (&mut machine, route.broken()) {
                 (Machine::Cluster(core), _) => core.abandon(),
                 (Machine::Broker(broker), Some(error)) => broker.core.abandon(error),
@@ -302,7 +317,7 @@ impl Reactor {
         {
             self.timers.remove(&(at, slot));
             self.slots[slot].deadline = None;
-            self.step(slot, Place::Timer, |machine, _| match machine {
+            self.step(slot, InjectionPoint::Timer, |machine, _| match machine {
                 Machine::Cluster(core) => core.handle_timeout(now),
                 Machine::Broker(broker) => broker.core.handle_timeout(now),
             });
@@ -310,7 +325,7 @@ impl Reactor {
     }
 
     fn handle_socket(&mut self, now: Instant, slot: usize, readable: bool, writable: bool, ending: bool) {
-        self.step(slot, Place::Socket, |machine, registry| {
+        self.step(slot, InjectionPoint::Socket, |machine, registry| {
             let Machine::Broker(broker) = machine else { return };
             if let Some(socket) = &mut broker.socket {
                 socket.note(readable, writable, ending);
@@ -319,14 +334,14 @@ impl Reactor {
         });
     }
 
-    /// Carries out what the owners want until nobody wants anything.
+    /// Carries out the actors' outputs until there are none.
     fn settle(&mut self, now: Instant) {
         loop {
             while let Some(slot) = self.dirty.pop() {
                 self.settle_slot(now, slot);
             }
-            let Some(letter) = self.local.pop_front() else { return };
-            self.deliver(now, letter);
+            let Some(message) = self.local.pop_front() else { return };
+            self.deliver(now, message);
         }
     }
 
@@ -337,7 +352,7 @@ impl Reactor {
         let mut posted = Vec::new();
         let (poll, unfinished) = (&self.poll, &mut self.unfinished);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            reach(&route, Place::Output);
+            reach(&route, InjectionPoint::Output);
             let mut over = false;
             match &mut entry.machine {
                 Machine::Cluster(core) => {
@@ -349,7 +364,7 @@ impl Reactor {
                 Machine::Broker(broker) => {
                     broker.settle(now, slot, &route, poll, &mut posted);
                     over = broker.done;
-                    if broker.socket.as_ref().is_some_and(Socket::has_news) {
+                    if broker.socket.as_ref().is_some_and(Link::has_news) {
                         unfinished.push(slot);
                     }
                 }
@@ -375,17 +390,17 @@ impl Reactor {
         }
         if over {
             let entry = self.slots.remove(slot);
-            self.by_owner.retain(|_, known| *known != slot);
+            self.by_actor.retain(|_, known| *known != slot);
             self.leave(&entry.route);
             if matches!(entry.machine, Machine::Cluster(_)) {
                 entry.route.finish();
             }
         }
-        for (mailbox, letter) in posted {
+        for (mailbox, message) in posted {
             if Arc::ptr_eq(&mailbox, &self.mailbox) {
-                self.local.push_back(letter);
+                self.local.push_back(message);
             } else {
-                mailbox.post(letter);
+                mailbox.post(message);
             }
         }
     }
@@ -399,22 +414,33 @@ impl Reactor {
 }
 
 impl Broker {
-    /// Reads what the socket has.
+    /// Reads from the socket.
     fn read(&mut self, now: Instant, registry: &Registry) {
         let Some(socket) = &mut self.socket else { return };
-        if !socket.is_connected() {
-            match socket.finish_connecting() {
-                None => return,
-                Some(Ok(())) => self.core.handle_connected(now),
-                Some(Err(error)) => {
-                    self.close_socket(registry);
-                    return self.core.handle_closed(now, &error.to_string());
-                }
+        match socket.finish_connecting(now, &mut self.core) {
+            None => return,
+            Some(Ok(())) => {}
+            Some(Err(error)) => {
+                self.close_socket(registry);
+                return self.core.handle_closed(now, &error.to_string());
             }
         }
-        if let Turn::Closed(reason) = socket.read(now, &mut self.core) {
-            self.close_socket(registry);
-            self.core.handle_closed(now, &reason);
+        let turn = socket.read(now, &mut self.core);
+        self.handle_turn(now, turn, registry);
+    }
+
+    /// Closes the socket if the connection has ended.
+    fn handle_turn(&mut self, now: Instant, turn: Turn, registry: &Registry) {
+        match turn {
+            Turn::Waiting | Turn::More => {}
+            Turn::Closed(reason) => {
+                self.close_socket(registry);
+                self.core.handle_closed(now, &reason);
+            }
+            Turn::Failed(error) => {
+                self.close_socket(registry);
+                self.core.handle_failed(now, error);
+            }
         }
     }
 
@@ -424,28 +450,23 @@ impl Broker {
         }
     }
 
-    /// Carries out the outputs and writes what is waiting, until neither makes more.
+    /// Carries out the outputs and writes to the socket, until neither produces more.
     fn settle(
         &mut self,
         now: Instant,
         slot: usize,
         route: &Arc<ClientRoute>,
         poll: &Poll,
-        posted: &mut Vec<(Arc<Mailbox>, Letter)>,
+        posted: &mut Vec<(Arc<Mailbox>, Message)>,
     ) {
         loop {
-            if self.socket.as_ref().is_some_and(Socket::has_news) {
+            if self.socket.as_ref().is_some_and(Link::has_news) {
                 self.read(now, poll.registry());
             }
             let Some(output) = self.core.poll_output() else {
                 let Some(socket) = &mut self.socket else { return };
-                match socket.write(now, &mut self.core) {
-                    Turn::Closed(reason) => {
-                        self.close_socket(poll.registry());
-                        self.core.handle_closed(now, &reason);
-                    }
-                    Turn::Waiting | Turn::More => {}
-                }
+                let turn = socket.write(now, &mut self.core);
+                self.handle_turn(now, turn, poll.registry());
                 match self.core.poll_output() {
                     Some(output) => self.carry_out(now, slot, output, route, poll, posted),
                     None => return,
@@ -463,7 +484,7 @@ impl Broker {
         output: BrokerOutput,
         route: &Arc<ClientRoute>,
         poll: &Poll,
-        posted: &mut Vec<(Arc<Mailbox>, Letter)>,
+        posted: &mut Vec<(Arc<Mailbox>, Message)>,
     ) {
         match output {
             BrokerOutput::Resolve { host, port } => {
@@ -472,57 +493,60 @@ impl Broker {
                 }
             }
             BrokerOutput::Connect(address) => {
-                let name = self.core.name();
                 let (settings, transport) = (&route.sockets, &route.transport);
-                let registry = poll.registry();
-                match Socket::connect(address, &name, settings, transport, registry, token(slot)) {
+                let (registry, tls) = (poll.registry(), route.tls.as_deref());
+                match Link::connect(address, &self.core, tls, settings, transport, registry, token(slot)) {
                     Ok(socket) => {
                         self.core.set_socket(socket.number());
                         self.socket = Some(socket);
                     }
-                    Err(error) => self.core.handle_closed(now, &error.to_string()),
+                    Err(error) if error.kind() == ErrorKind::Connect => {
+                        self.core.handle_closed(now, &error.context().detail);
+                    }
+                    Err(error) => self.core.handle_failed(now, error),
                 }
             }
             BrokerOutput::CloseSocket => {
-                if let Some(socket) = &self.socket {
+                if let Some(socket) = &mut self.socket {
                     socket.shut_down();
                 }
                 self.close_socket(poll.registry());
             }
-            BrokerOutput::ToCluster(mail) => {
-                posted.push((Arc::clone(route.home()), Letter::ToCluster(route.client, self.key, mail)));
+            BrokerOutput::ToCluster(message) => {
+                posted.push((Arc::clone(route.home()), Message::ToCluster(route.client, self.key, message)));
             }
             BrokerOutput::Done => {
                 self.done = true;
-                posted.push((Arc::clone(route.home()), Letter::BrokerDone(route.client, self.key)));
+                posted.push((Arc::clone(route.home()), Message::BrokerDone(route.client, self.key)));
             }
         }
     }
 }
 
-/// A part of a client panicked: everybody who has a part of it is told.
+/// Breaks a client after a panic in one of its actors: notifies all threads that run a part of it.
 #[cold]
 pub(crate) fn break_down(route: &Arc<ClientRoute>, panic: &(dyn Any + Send)) {
     let text = text_of(panic);
-    // Who waits for events is the application's: it may panic when it is woken.
+    // The event waker belongs to the application and may panic.
     let _ = catch_unwind(AssertUnwindSafe(|| route.break_down(&text)));
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 fn text_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
-fn cluster_letter(output: ClusterOutput, route: &Arc<ClientRoute>) -> Option<(Arc<Mailbox>, Letter)> {
+fn cluster_letter(output: ClusterOutput, route: &Arc<ClientRoute>) -> Option<(Arc<Mailbox>, Message)> {
     match output {
         ClusterOutput::StartBroker { key, host, port, node_id, rng } => {
             let parts = Arc::clone(&route.parts);
-            let letter = Letter::AddBroker { route: Arc::clone(route), key, host, port, node_id, rng, parts };
-            Some((Arc::clone(route.mailbox_of(key)), letter))
+            let message =
+                Message::AddBroker { route: Arc::clone(route), key, host, port, node_id, rng, parts };
+            Some((Arc::clone(route.mailbox_of(key)), message))
         }
-        ClusterOutput::ToBroker(key, mail) => {
-            Some((Arc::clone(route.mailbox_of(key)), Letter::ToBroker(route.client, key, mail)))
+        ClusterOutput::ToBroker(key, message) => {
+            Some((Arc::clone(route.mailbox_of(key)), Message::ToBroker(route.client, key, message)))
         }
         ClusterOutput::Done => None,
     }
@@ -530,6 +554,6 @@ fn cluster_letter(output: ClusterOutput, route: &Arc<ClientRoute>) -> Option<(Ar
 
 impl fmt::Debug for Reactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Reactor({} owners)", self.slots.len())
+        write!(f, "Reactor({} actors)", self.slots.len())
     }
 }

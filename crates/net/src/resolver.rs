@@ -1,4 +1,4 @@
-//! Host names to addresses, on a thread of its own because the system's resolver blocks.
+//! Resolves host names to addresses, on a thread of its own because the system's resolver blocks.
 
 use std::{
     collections::VecDeque,
@@ -8,12 +8,12 @@ use std::{
     thread,
 };
 
-use ottla_core::{config::AddressFamily, mail::BrokerKey};
-use parking_lot::{Condvar, Mutex};
+use ottla_core::lock::{Condvar, Mutex};
+use ottla_core::{config::AddressFamily, message::BrokerKey};
 
 use crate::{
-    injection::{Place, reach},
-    mailbox::Letter,
+    injection::{InjectionPoint, reach},
+    mailbox::Message,
     reactor::break_down,
     runtime::{ClientId, ClientRoute},
 };
@@ -33,15 +33,15 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     jobs: VecDeque<Job>,
-    /// Whose name is being resolved.
+    /// The client whose name is being resolved.
     current: Option<ClientId>,
     has_thread: bool,
-    /// Counts the threads that were left to themselves: each knows its number, and ends when it is another one's turn.
+    /// The number of abandoned threads. Each thread remembers the number at its start, and ends when it has changed.
     turn: u64,
     is_over: bool,
 }
 
-/// A broker's owner wants to know where its host is.
+/// A broker actor's request for a host's addresses.
 #[derive(Debug)]
 struct Job {
     route: Arc<ClientRoute>,
@@ -51,30 +51,30 @@ struct Job {
 }
 
 impl Resolver {
-    /// True once the thread runs.
+    /// Returns true while the thread runs.
     pub(crate) fn is_running(&self) -> bool {
         self.shared.state.lock().has_thread
     }
 
-    /// Resolves a name and mails the addresses to the broker's owner, from the resolver's thread or at once.
+    /// Resolves a name and sends the addresses to the broker actor, from the resolver's thread or at once.
     pub fn resolve(&self, route: &Arc<ClientRoute>, key: BrokerKey, host: String, port: u16) {
         let job = Job { route: Arc::clone(route), key, host, port };
         if !route.transport.resolves_addresses()
             && let Ok(address) = job.host.trim_start_matches('[').trim_end_matches(']').parse()
         {
             let permitted = job.permitted(vec![SocketAddr::new(address, port)]);
-            return job.answer(permitted);
+            return job.respond(permitted);
         }
         let failed = {
             let mut state = self.shared.state.lock();
             state.jobs.push_back(job);
             self.see_to(&mut state)
         };
-        failed.into_iter().for_each(|(job, why)| job.answer(Err(why)));
+        failed.into_iter().for_each(|(job, why)| job.respond(Err(why)));
     }
 
-    /// A client is over: its names are of no interest any more. A thread that is busy with one of them, and may be for
-    /// long, is left to itself, so that others don't wait for it.
+    /// Drops the requests of a client that ended. If the thread is busy with one of its names, which may take long, the
+    /// thread is abandoned and a new one serves the other clients.
     pub fn leave(&self, client: ClientId) {
         let (gone, failed) = {
             let mut state = self.shared.state.lock();
@@ -89,10 +89,10 @@ impl Resolver {
             (gone, self.see_to(&mut state))
         };
         drop(gone);
-        failed.into_iter().for_each(|(job, why)| job.answer(Err(why)));
+        failed.into_iter().for_each(|(job, why)| job.respond(Err(why)));
     }
 
-    /// Sees to it that somebody works, if there is work. Answers the jobs that nobody can do.
+    /// Starts a thread if there are jobs and none runs. Returns the jobs that failed because no thread could start.
     fn see_to(&self, state: &mut State) -> Vec<(Job, String)> {
         if state.jobs.is_empty() || state.has_thread {
             self.shared.changed.notify_all();
@@ -121,13 +121,13 @@ impl Drop for Resolver {
 
 impl Job {
     fn resolve(&self) -> Result<Vec<SocketAddr>, String> {
-        reach(&self.route, Place::Resolve);
+        reach(&self.route, InjectionPoint::Resolve);
         let Self { route, host, port, .. } = self;
         let found = route.transport.resolve(host, *port);
         self.permitted(found.map_err(|error| format!("can't resolve {host}: {error}"))?)
     }
 
-    /// Those of a host's addresses that `broker.address.family` lets through.
+    /// Returns the addresses of the family that `broker.address.family` permits.
     fn permitted(&self, mut addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, String> {
         let family = self.route.sockets.family;
         addresses.retain(|address| match family {
@@ -135,20 +135,20 @@ impl Job {
             AddressFamily::V4 => address.is_ipv4(),
             AddressFamily::V6 => address.is_ipv6(),
         });
-        let wanted = match family {
+        let requested = match family {
             AddressFamily::V4 => "IPv4",
             AddressFamily::V6 => "IPv6",
             AddressFamily::Any => return Ok(addresses),
         };
         if addresses.is_empty() {
-            return Err(format!("{} has no {wanted} address (broker.address.family)", self.host));
+            return Err(format!("{} has no {requested} address (broker.address.family)", self.host));
         }
         Ok(addresses)
     }
 
-    fn answer(self, result: Result<Vec<SocketAddr>, String>) {
+    fn respond(self, result: Result<Vec<SocketAddr>, String>) {
         let Self { route, key, .. } = self;
-        route.mailbox_of(key).post(Letter::Resolved(route.client, key, result));
+        route.mailbox_of(key).post(Message::Resolved(route.client, key, result));
     }
 }
 
@@ -161,9 +161,9 @@ fn run(shared: &Shared, turn: u64) {
         };
         state.current = Some(job.route.client);
         drop(state);
-        // The thread is everybody's: it goes on whatever happens to one name.
+        // All clients share the thread: it must survive a panic for one name.
         match catch_unwind(AssertUnwindSafe(|| job.resolve())) {
-            Ok(result) => job.answer(result),
+            Ok(result) => job.respond(result),
             Err(panic) => break_down(&job.route, &*panic),
         }
         state = shared.state.lock();

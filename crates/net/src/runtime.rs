@@ -1,6 +1,13 @@
 //! The I/O threads of a process, shared by all of its clients, and how a client is started on them.
+//!
+//! # Pitfalls
+//!
+//! - Joining a thread waits for everything that the thread calls, application callbacks included. The last client waits
+//!   for the I/O threads with a deadline and leaves a stuck one behind
+//!   (`calls_end_in_time_when_a_callback_does_not_return`).
 
 use std::{
+    cell::Cell,
     fmt, io,
     sync::{
         Arc, OnceLock, Weak,
@@ -12,27 +19,29 @@ use std::{
 };
 
 use mio::{Poll, Token, Waker};
+use ottla_core::lock::Mutex;
 use ottla_core::{
     broker::BrokerParts,
     cluster::{ClusterCore, ClusterSettings, command::Command, command::CommandQueue},
     completion::{Completion, Waiting, completion},
-    config::AddressFamily,
+    config::{AddressFamily, EffectiveConfig},
     error::{Error, ErrorKind},
     event::{Event, EventQueue},
-    mail::BrokerKey,
+    message::BrokerKey,
     rng::Rng,
     wake::{Wake, WakeHandle},
 };
-use parking_lot::Mutex;
 
 use crate::{
-    mailbox::{Letter, Mailbox, Owner, OwnerWaker},
+    mailbox::{Actor, ActorWaker, Mailbox, Message},
+    process::{Generation, PerProcess, watch_forks},
     reactor::{Reactor, WAKE_TOKEN},
     resolver::Resolver,
+    tls::TlsContext,
     transport::Transport,
 };
 
-/// Names a client within the process.
+/// Identifies a client within the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(u64);
 
@@ -40,24 +49,25 @@ pub struct ClientId(u64);
 pub struct Runtime {
     mailboxes: Vec<Arc<Mailbox>>,
     threads: Mutex<Vec<IoThread>>,
-    /// A client did not end in time: one of the threads is in a function of an application's that does not return.
+    /// True after a client did not end in time because a function of the application blocks one of the threads.
     is_given_up: AtomicBool,
     pub(crate) resolver: Resolver,
     next_client: AtomicU64,
+    generation: Generation,
 }
 
-/// A thread, and a channel that closes when it has ended.
+/// A thread, and a channel that closes when the thread has ended.
 struct IoThread {
     handle: JoinHandle<()>,
     ended: mpsc::Receiver<()>,
 }
 
-/// How long the last client waits for the I/O threads to end.
+/// The time that the last client waits for the I/O threads to end.
 const ENDING: Duration = Duration::from_secs(10);
-/// The same after some of them were given up: the others need no longer.
+/// The same, after some threads were abandoned: the others end quickly.
 const ENDING_WITHOUT_SOME: Duration = Duration::from_millis(200);
 
-/// Where a client's owners run.
+/// The I/O threads on which a client's actors run.
 pub struct ClientRoute {
     /// The client.
     pub client: ClientId,
@@ -66,12 +76,13 @@ pub struct ClientRoute {
     pub(crate) parts: Arc<BrokerParts>,
     pub(crate) sockets: SocketSettings,
     pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) tls: Option<Arc<TlsContext>>,
     done: Mutex<Option<Completion<()>>>,
     commands: Arc<CommandQueue>,
     events: Arc<EventQueue>,
     /// The panic that ended the client, if one did.
     broken: OnceLock<Error>,
-    /// How many times I/O threads have yet to clear away what they have of a broken client: twice each.
+    /// The number of cleanups of a broken client that are still to come: two per I/O thread.
     clearings_left: AtomicUsize,
 }
 
@@ -102,20 +113,35 @@ impl Default for SocketSettings {
     }
 }
 
-/// What a client is made of.
+impl SocketSettings {
+    /// Reads the settings from the configuration.
+    pub fn new(config: &EffectiveConfig<'_>) -> Self {
+        Self {
+            family: AddressFamily::new(config),
+            no_delay: config.boolean("socket.nagle.disable"),
+            keepalive: config.boolean("socket.keepalive.enable"),
+            send_buffer_bytes: config.positive("socket.send.buffer.bytes"),
+            receive_buffer_bytes: config.positive("socket.receive.buffer.bytes"),
+        }
+    }
+}
+
+/// The settings and shared state from which a client is started.
 #[derive(Debug)]
 pub struct ClientParts {
-    /// The cluster owner's settings.
+    /// The cluster actor's settings.
     pub cluster: ClusterSettings,
-    /// What the brokers' owners are made of, with the shared halves of producer and consumer.
+    /// The settings of the broker actors, with the shared halves of producer and consumer.
     pub broker: BrokerParts,
     /// Options of sockets.
     pub sockets: SocketSettings,
-    /// Who makes them.
+    /// Creates the sockets.
     pub transport: Arc<dyn Transport>,
-    /// Where errors that belong to no call go.
+    /// Certificates and algorithms, if the connections use TLS.
+    pub tls: Option<Arc<TlsContext>>,
+    /// The queue for errors that belong to no call.
     pub events: Arc<EventQueue>,
-    /// The seed of everything random in the client.
+    /// The seed of all random numbers of the client.
     pub seed: u64,
 }
 
@@ -128,12 +154,13 @@ pub struct ClientHandle {
     runtime: Arc<Runtime>,
 }
 
-static RUNTIME: Mutex<Weak<Runtime>> = Mutex::new(Weak::new());
+static RUNTIME: PerProcess<Mutex<Weak<Runtime>>> = PerProcess::new();
 
 impl Runtime {
-    /// The process's runtime, started if there is none.
+    /// Returns the process's runtime, and starts it if needed.
     pub fn get() -> io::Result<Arc<Self>> {
-        let mut current = RUNTIME.lock();
+        watch_forks();
+        let mut current = RUNTIME.get().lock();
         if let Some(runtime) = current.upgrade() {
             return Ok(runtime);
         }
@@ -142,14 +169,15 @@ impl Runtime {
         Ok(runtime)
     }
 
-    /// How many I/O threads there are.
+    /// Returns the number of I/O threads.
     pub fn threads(&self) -> usize {
         self.mailboxes.len()
     }
 
-    /// How many threads run in this process for all clients, the resolver's included; none without clients.
+    /// Returns the number of threads that all clients of this process share, the resolver's included; zero without
+    /// clients.
     pub fn running_threads() -> usize {
-        let runtime = RUNTIME.lock().upgrade();
+        let runtime = RUNTIME.get().lock().upgrade();
         runtime.map_or(0, |runtime| runtime.threads() + usize::from(runtime.resolver.is_running()))
     }
 
@@ -160,9 +188,9 @@ impl Runtime {
         let mut mailboxes = self.mailboxes.clone();
         let count = mailboxes.len();
         mailboxes.rotate_left(client.0 as usize % count);
-        let ClientParts { cluster, broker, sockets, transport, events, seed } = parts;
+        let ClientParts { cluster, broker, sockets, transport, tls, events, seed } = parts;
         let home = Arc::clone(&mailboxes[0]);
-        let wake = WakeHandle::new(Arc::new(OwnerWaker::new(Arc::clone(&home), Owner::Cluster(client))));
+        let wake = WakeHandle::new(Arc::new(ActorWaker::new(Arc::clone(&home), Actor::Cluster(client))));
         let commands = Arc::new(CommandQueue::new(wake));
         let route = Arc::new(ClientRoute {
             client,
@@ -171,6 +199,7 @@ impl Runtime {
             parts: Arc::new(broker),
             sockets,
             transport,
+            tls,
             done: Mutex::new(Some(done)),
             commands: Arc::clone(&commands),
             events: Arc::clone(&events),
@@ -185,14 +214,14 @@ impl Runtime {
             events,
             Rng::from_seed(seed),
         );
-        home.post(Letter::AddCluster(Box::new(core), route));
+        home.post(Message::AddCluster(Box::new(core), route));
         ClientHandle { commands, done: Mutex::new(Some(waiting)), runtime: Arc::clone(self) }
     }
 
-    /// A thread does not come back. No further client is started on it, as far as anybody can know that.
+    /// Stops using a runtime with a blocked thread: no further client is started on it.
     fn give_up(self: &Arc<Self>) {
         self.is_given_up.store(true, Ordering::Relaxed);
-        let mut current = RUNTIME.lock();
+        let mut current = RUNTIME.get().lock();
         if std::ptr::eq(current.as_ptr(), Arc::as_ptr(self)) {
             *current = Weak::new();
         }
@@ -209,6 +238,7 @@ impl Runtime {
             let reactor = Reactor::new(poll, mailbox);
             let (ends, ended) = mpsc::channel::<()>();
             let handle = thread::Builder::new().name(format!("ottla-io-{index}")).spawn(move || {
+                IS_IO_THREAD.set(true);
                 reactor.run();
                 drop(ends);
             })?;
@@ -220,8 +250,19 @@ impl Runtime {
             is_given_up: AtomicBool::new(false),
             resolver: Resolver::default(),
             next_client: AtomicU64::new(0),
+            generation: Generation::current(),
         })
     }
+}
+
+thread_local! {
+    static IS_IO_THREAD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns true on an I/O thread, which must not wait for what I/O threads do.
+pub fn is_io_thread() -> bool {
+    // The thread-local does not exist any more while the thread exits; then the thread does no I/O.
+    IS_IO_THREAD.try_with(Cell::get).unwrap_or(false)
 }
 
 /// Wakes a thread out of its poll.
@@ -229,28 +270,32 @@ struct Eventfd(Waker);
 
 impl Wake for Eventfd {
     fn wake(&self) {
-        // It can only fail to be written when its counter is full, that is when the thread is woken anyway.
+        // The write fails only if the counter is full, and then the thread wakes anyway.
         let _ = self.0.wake();
     }
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        for mailbox in &self.mailboxes {
-            mailbox.post(Letter::Stop);
+        if !self.generation.is_current() {
+            // The threads belong to the parent, and so does their waker.
+            return;
         }
-        let patience = if *self.is_given_up.get_mut() { ENDING_WITHOUT_SOME } else { ENDING };
-        let until = Instant::now() + patience;
+        for mailbox in &self.mailboxes {
+            mailbox.post(Message::Stop);
+        }
+        let timeout = if *self.is_given_up.get_mut() { ENDING_WITHOUT_SOME } else { ENDING };
+        let until = Instant::now() + timeout;
         for IoThread { handle, ended } in self.threads.get_mut().drain(..) {
-            // The last client may be dropped by a callback, on the very thread that would be joined.
+            // A callback may drop the last client, on the very thread that would be joined.
             if handle.thread().id() == thread::current().id() {
                 continue;
             }
-            // A thread that does not return from a function of the application's is left to itself: all that it uses, it
-            // holds. It ends when it comes back.
+            // A thread that is blocked in a function of the application is abandoned. It owns everything that it uses,
+            // and ends when the function returns.
             let left = until.saturating_duration_since(Instant::now());
             if ended.recv_timeout(left) == Err(mpsc::RecvTimeoutError::Disconnected) {
-                // A thread that panicked has said so already.
+                // A thread that panicked has already reported it.
                 let _ = handle.join();
             }
         }
@@ -258,23 +303,23 @@ impl Drop for Runtime {
 }
 
 impl ClientRoute {
-    /// Where a broker's owner runs.
+    /// Returns the inbox of the thread that runs a broker actor.
     pub(crate) fn mailbox_of(&self, key: BrokerKey) -> &Arc<Mailbox> {
         &self.mailboxes[key.0 as usize % self.mailboxes.len()]
     }
 
-    /// Where the cluster's owner runs.
+    /// Returns the inbox of the thread that runs the cluster actor.
     pub(crate) fn home(&self) -> &Arc<Mailbox> {
         &self.mailboxes[0]
     }
 
-    /// The error of a broken client.
+    /// Returns the error of a broken client.
     pub(crate) fn broken(&self) -> Option<&Error> {
         self.broken.get()
     }
 
-    /// A part of the client panicked: nothing is taken any more, the application is told, and all I/O threads drop what
-    /// they have of the client. Other clients go on.
+    /// Breaks the client after a panic: further calls fail, the application gets the error, and all I/O threads drop
+    /// their part of the client. Other clients continue.
     pub(crate) fn break_down(self: &Arc<Self>, text: &str) {
         let detail = format!("a part of the client panicked, please report it: {text}");
         if self.broken.set(Error::new(ErrorKind::Bug, detail)).is_err() {
@@ -290,14 +335,14 @@ impl ClientRoute {
 
     fn post_abandon(self: &Arc<Self>) {
         for mailbox in &self.mailboxes {
-            mailbox.post(Letter::Abandon(Arc::clone(self)));
+            mailbox.post(Message::Abandon(Arc::clone(self)));
         }
     }
 
-    /// A thread has dropped what it had of the broken client. The last one fails what is left.
+    /// Counts a thread's cleanup of the broken client. The last one fails the remaining records and requests.
     ///
-    /// All do it twice. When each has done it once no owner is left who could send mail; when each has done it again, all
-    /// mail that was on its way was dropped too, with the batches that it had.
+    /// Each thread cleans up twice. After the first round no actor is left that could send a message; after the second
+    /// round all messages in flight have been dropped, with their batches.
     pub(crate) fn abandoned(self: &Arc<Self>) {
         let left = self.clearings_left.fetch_sub(1, Ordering::AcqRel) - 1;
         if left == self.mailboxes.len() {
@@ -316,7 +361,7 @@ impl ClientRoute {
         self.finish();
     }
 
-    /// The client is over.
+    /// Marks the client as ended.
     pub(crate) fn finish(&self) {
         if let Some(runtime) = self.runtime.upgrade() {
             runtime.resolver.leave(self.client);
@@ -328,23 +373,35 @@ impl ClientRoute {
 }
 
 impl ClientHandle {
-    /// Asks something of the cluster's owner.
+    /// Sends a command to the cluster actor. In a forked child, which has no I/O threads, the command is dropped.
     pub fn command(&self, command: Command) {
-        self.commands.push(command);
+        if self.is_of_this_process() {
+            self.commands.push(command);
+        }
     }
 
-    /// Where commands go, to be kept by parts of the client.
+    /// Returns false in a forked child of the process that started the client.
+    pub fn is_of_this_process(&self) -> bool {
+        self.runtime.generation.is_current()
+    }
+
+    /// Returns the command queue, for parts of the client that keep it.
     pub fn commands(&self) -> &Arc<CommandQueue> {
         &self.commands
     }
 
-    /// True from the first call of [`ClientHandle::close`] on: commands are not read any more.
+    /// Returns true after the first call of [`ClientHandle::close`], and in a forked child: commands are not read any
+    /// more.
     pub fn is_closing(&self) -> bool {
-        self.done.lock().is_none()
+        !self.is_of_this_process() || self.done.lock().is_none()
     }
 
-    /// Begins to close. The answer resolves when nothing of the client runs any more; only the first caller gets it.
+    /// Begins to close. The returned future resolves when no part of the client runs any more; only the first caller
+    /// gets it.
     pub fn close(&self) -> Option<Waiting<()>> {
+        if !self.is_of_this_process() {
+            return None;
+        }
         let waiting = self.done.lock().take();
         if waiting.is_some() {
             self.commands.push(Command::Close);
@@ -352,13 +409,13 @@ impl ClientHandle {
         waiting
     }
 
-    /// How many threads the process's clients share.
+    /// Returns the number of threads that the process's clients share.
     pub fn threads(&self) -> usize {
         self.runtime.threads()
     }
 
-    /// The client did not end in time, because an I/O thread does not come back from a function of the application's. New
-    /// clients get new threads; those that are there stay with theirs.
+    /// Abandons the runtime's threads after a close that timed out because a function of the application blocks an I/O
+    /// thread. New clients get new threads; existing clients stay on theirs.
     pub fn give_up(&self) {
         self.runtime.give_up();
     }
@@ -370,8 +427,8 @@ impl Drop for ClientHandle {
     }
 }
 
-/// Half of the processors, so that the application keeps the others, and at most four: a thread moves gigabytes per
-/// second.
+/// Returns half the number of processors, to leave the others to the application, and at most four: a thread moves
+/// gigabytes per second.
 fn default_threads() -> usize {
     (thread::available_parallelism().map_or(1, usize::from) / 2).clamp(1, 4)
 }
@@ -388,7 +445,7 @@ impl fmt::Debug for ClientRoute {
     }
 }
 
-/// The token of a broker's socket.
+/// Returns the token of a broker's socket.
 pub(crate) const fn token(slot: usize) -> Token {
     Token(slot)
 }

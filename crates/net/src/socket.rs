@@ -1,13 +1,20 @@
-//! A broker's TCP socket, without blocking.
+//! A broker's non-blocking TCP socket.
+//!
+//! # Pitfalls
+//!
+//! - A socket that a `Transport` was to connect and did not is writable and at its end from the start. Treated as
+//!   connecting, it kept an I/O thread busy until the setup time-out
+//!   (`socket_is_closed_at_once_when_the_transport_does_not_connect_it`).
 
 use std::{
-    io::{self, IoSlice, Read, Write},
+    io::{self, IoSlice, Read},
     net::SocketAddr,
     sync::Arc,
 };
 
 use mio::{Interest, Registry, Token, net::TcpStream};
 use ottla_core::broker::BrokerCore;
+use ottla_core::error::Error;
 use ottla_core::machine::Instant;
 use socket2::{SockRef, TcpKeepalive};
 
@@ -16,31 +23,52 @@ use crate::{runtime::SocketSettings, transport::Transport};
 /// A socket that is connecting or connected.
 #[derive(Debug)]
 pub struct Socket {
-    /// There until the socket is closed.
+    /// The stream, until the socket is closed.
     stream: Option<TcpStream>,
     transport: Arc<dyn Transport>,
     connected: bool,
     readable: bool,
     writable: bool,
-    /// The peer sends no more than what is there: the end is to be read, too, for no edge comes for it again.
+    /// True if the peer closed its side: the end must be read, too, because no further edge reports it.
     ending: bool,
 }
 
-/// What became of a turn at the socket.
+/// The result of one pass over a socket.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Nothing more to do until the kernel says so.
+    /// Nothing to do until the kernel reports the next event.
     Waiting,
-    /// There is more to read; others go first.
+    /// More bytes can be read; other sockets go first.
     More,
-    /// The connection is over.
+    /// The connection has ended, for this reason.
+    Closed(String),
+    /// The connection can't be used, for this reason.
+    Failed(Error),
+}
+
+/// The result of one attempt to read bytes.
+#[derive(Debug)]
+pub enum Received {
+    /// This many bytes were read.
+    Bytes(usize),
+    /// No byte is available until the kernel reports the next event.
+    Nothing,
+    /// The connection has ended, for this reason.
     Closed(String),
 }
 
-/// A socket that keeps delivering yields to the others after so many bytes.
+/// The number of bytes after which a busy socket yields to the others.
 const READ_TURN_BYTES: usize = 4 << 20;
-/// Slices handed to one `writev`: 64 chunks are 1 MiB.
+/// Slices passed to one `sendmsg`: 64 chunks are 1 MiB.
 const SLICES: usize = 64;
+
+/// The flags of each `sendmsg`. Without `MSG_NOSIGNAL` writing to a connection that the peer reset would end the
+/// process by SIGPIPE, because a library must not change how its process handles signals. Apple's systems have a socket
+/// option instead.
+#[cfg(all(unix, not(target_vendor = "apple")))]
+const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL;
+#[cfg(not(all(unix, not(target_vendor = "apple"))))]
+const SEND_FLAGS: i32 = 0;
 
 impl Socket {
     /// Starts to connect.
@@ -55,7 +83,7 @@ impl Socket {
         let stream = transport.open(address)?;
         let started = prepare(&stream, settings)
             .and_then(|()| transport.connect(&stream, address, broker))
-            // Whoever connects in our place may have made it blocking.
+            // An application's connect function may have made the socket blocking.
             .and_then(|()| stream.set_nonblocking(true));
         if let Err(error) = started {
             transport.close(stream);
@@ -71,7 +99,7 @@ impl Socket {
         Ok(Self { stream, transport, connected: false, readable: false, writable: false, ending: false })
     }
 
-    /// What the system calls it.
+    /// Returns the socket's file descriptor.
     pub fn number(&self) -> Option<i32> {
         #[cfg(unix)]
         return self.stream.as_ref().map(std::os::fd::AsRawFd::as_raw_fd);
@@ -79,19 +107,19 @@ impl Socket {
         None
     }
 
-    /// The kernel says something about the socket.
+    /// Records the kernel's event for the socket.
     pub fn note(&mut self, readable: bool, writable: bool, ending: bool) {
         self.readable |= readable || ending;
         self.writable |= writable;
         self.ending |= ending;
     }
 
-    /// True if there is something to read or to find out.
+    /// Returns true if the socket must be read or its state checked.
     pub const fn has_news(&self) -> bool {
         self.readable || (!self.connected && self.writable)
     }
 
-    /// Finds out whether the connection stands; `None` if it is not decided yet.
+    /// Checks whether the connection is established; `None` while it is undecided.
     pub fn finish_connecting(&mut self) -> Option<io::Result<()>> {
         if self.connected {
             return Some(Ok(()));
@@ -106,12 +134,12 @@ impl Socket {
                 self.connected = true;
                 Some(Ok(()))
             }
-            // The end of what has not begun: whoever was to connect the socket did not.
+            // The event is the hang-up of a socket on which no connect was started.
             Err(error) if error.kind() == io::ErrorKind::NotConnected && self.ending => {
-                Some(Err(io::Error::new(error.kind(), "nobody connects the socket")))
+                Some(Err(io::Error::new(error.kind(), "the transport did not connect the socket")))
             }
             Err(error) if error.kind() == io::ErrorKind::NotConnected => {
-                // The kernel says so again when it is connected.
+                // The kernel reports it again once connected.
                 (self.readable, self.writable) = (false, false);
                 None
             }
@@ -119,12 +147,12 @@ impl Socket {
         }
     }
 
-    /// True once connected.
+    /// Returns true once connected.
     pub const fn is_connected(&self) -> bool {
         self.connected
     }
 
-    /// Reads what there is, up to a fair share.
+    /// Reads the available bytes, up to a fair share.
     pub fn read(&mut self, now: Instant, core: &mut BrokerCore) -> Turn {
         let mut total = 0;
         let Some(stream) = &mut self.stream else { return Turn::Waiting };
@@ -133,13 +161,13 @@ impl Socket {
                 return Turn::More;
             }
             let space = core.read_space();
-            let wanted = space.len();
+            let requested = space.len();
             match stream.read(space) {
                 Ok(0) => return Turn::Closed("closed by the peer".to_owned()),
                 Ok(n) => {
                     total += n;
-                    // A short read says that the kernel's buffer was empty; the edge comes again with the next byte.
-                    self.readable = n == wanted || self.ending;
+                    // A short read means that the kernel's buffer was empty; the next byte triggers a new edge.
+                    self.readable = n == requested || self.ending;
                     core.handle_read(now, n);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
@@ -150,7 +178,7 @@ impl Socket {
         Turn::Waiting
     }
 
-    /// Writes what is waiting, as far as the kernel takes it.
+    /// Writes the pending bytes, as far as the kernel accepts them.
     pub fn write(&mut self, now: Instant, core: &mut BrokerCore) -> Turn {
         let Some(stream) = &mut self.stream else { return Turn::Waiting };
         while self.connected && self.writable {
@@ -159,10 +187,11 @@ impl Socket {
             if filled == 0 {
                 break;
             }
-            let wanted: usize = slices[..filled].iter().map(|slice| slice.len()).sum();
-            match stream.write_vectored(&slices[..filled]) {
+            let requested: usize = slices[..filled].iter().map(|slice| slice.len()).sum();
+            let slices = &slices[..filled];
+            match stream.try_io(|| SockRef::from(&*stream).send_vectored_with_flags(slices, SEND_FLAGS)) {
                 Ok(n) => {
-                    self.writable = n == wanted;
+                    self.writable = n == requested;
                     core.handle_written(now, n);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable = false,
@@ -173,7 +202,42 @@ impl Socket {
         Turn::Waiting
     }
 
-    /// A quick, orderly end.
+    /// Reads bytes below TLS.
+    pub fn receive(&mut self, space: &mut [u8]) -> Received {
+        let Some(stream) = &mut self.stream else { return Received::Nothing };
+        while self.connected && self.readable {
+            match stream.read(space) {
+                Ok(0) => return Received::Closed("closed by the peer".to_owned()),
+                Ok(n) => {
+                    self.readable = n == space.len() || self.ending;
+                    return Received::Bytes(n);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Received::Closed(error.to_string()),
+            }
+        }
+        Received::Nothing
+    }
+
+    /// Writes bytes below TLS. Returns how many the kernel accepted; zero until it reports the next event.
+    pub fn transmit(&mut self, bytes: &[u8]) -> Result<usize, String> {
+        let Some(stream) = &mut self.stream else { return Ok(0) };
+        while self.connected && self.writable {
+            match stream.try_io(|| SockRef::from(&*stream).send_with_flags(bytes, SEND_FLAGS)) {
+                Ok(n) => {
+                    self.writable = n == bytes.len();
+                    return Ok(n);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable = false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(0)
+    }
+
+    /// Shuts the connection down in both directions.
     pub fn shut_down(&self) {
         if let Some(stream) = &self.stream {
             // The peer may be gone already.
@@ -181,7 +245,7 @@ impl Socket {
         }
     }
 
-    /// Stops hearing of it and closes it.
+    /// Deregisters the socket and closes it.
     pub fn close(mut self, registry: &Registry) {
         if let Some(stream) = &mut self.stream {
             // The file descriptor is closed right after, which deregisters it in any case.
@@ -201,6 +265,8 @@ impl Drop for Socket {
 fn prepare(stream: &std::net::TcpStream, settings: &SocketSettings) -> io::Result<()> {
     stream.set_nonblocking(true)?;
     let options = SockRef::from(stream);
+    #[cfg(target_vendor = "apple")]
+    options.set_nosigpipe(true)?;
     if settings.no_delay {
         options.set_tcp_nodelay(true)?;
     }

@@ -1,4 +1,4 @@
-//! How a connection comes about: the calls of the system that an application may put its own in place of.
+//! The system calls behind a connection, which an application may replace.
 
 use std::{
     fmt, io,
@@ -7,19 +7,18 @@ use std::{
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-/// Makes, connects and closes sockets, and finds the addresses of hosts. What an implementation does not say is done as
-/// the system does it.
+/// Creates, connects and closes sockets, and resolves hosts. The default methods use the system's calls.
 ///
-/// Sockets are handled on I/O threads, which all clients of the process share: nothing but [`Transport::resolve`], which
-/// runs on the resolver's thread, may block. An error's text is what the client's errors say of the attempt.
+/// All methods except [`Transport::resolve`], which runs on the resolver's thread, run on I/O threads that all clients
+/// of the process share, and must not block. The client's errors contain the text of a returned error.
 pub trait Transport: fmt::Debug + Send + Sync {
-    /// A new socket for a TCP connection to this address, not connected.
+    /// Creates an unconnected socket for a TCP connection to this address.
     fn open(&self, address: SocketAddr) -> io::Result<TcpStream> {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         Ok(socket.into())
     }
 
-    /// Starts to connect a socket, which does not block. `broker` is the broker's name in errors and logs.
+    /// Starts to connect a socket without blocking. `broker` is the broker's name in errors and logs.
     fn connect(&self, socket: &TcpStream, address: SocketAddr, broker: &str) -> io::Result<()> {
         let _ = broker;
         match SockRef::from(socket).connect(&address.into()) {
@@ -33,12 +32,12 @@ pub trait Transport: fmt::Debug + Send + Sync {
         drop(socket);
     }
 
-    /// The addresses of a host.
+    /// Returns the addresses of a host.
     fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         (host, port).to_socket_addrs().map(Iterator::collect)
     }
 
-    /// True if [`Transport::resolve`] is to be asked about hosts that are addresses already, too.
+    /// Returns true if [`Transport::resolve`] should also be called for hosts that are addresses already.
     fn resolves_addresses(&self) -> bool {
         false
     }
@@ -50,7 +49,7 @@ pub struct SystemTransport;
 
 impl Transport for SystemTransport {}
 
-/// True for what a system answers when connecting goes on behind the call.
+/// Returns true for the errors with which a system reports a connect that continues in the background.
 fn is_in_progress(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(IN_PROGRESS)
 }

@@ -1,7 +1,7 @@
-//! CPU nanoseconds per record of what every message goes through: append, seal, checksum, read.
+//! Measures CPU nanoseconds per record of the steps that every message passes: append, seal, checksum, read.
 //!
-//! `cargo run --release -p ottla-protocol --example batch_speed [record size]`; the best of seven runs counts, as CPU time of
-//! the thread, so that neighbours on the machine disturb little.
+//! `cargo run --release -p ottla-protocol --example batch_speed [record size]`; the best of seven runs counts, as CPU
+//! time of the thread, so that other load on the machine disturbs little.
 
 use std::{fs, hint::black_box};
 
@@ -115,7 +115,7 @@ fn main() {
     }
 }
 
-/// Different payloads that a codec can do something with.
+/// Returns distinct payloads that a codec can compress.
 fn payloads(size: usize) -> Vec<Vec<u8>> {
     let mut state = 1u64;
     (0..2048)
@@ -174,7 +174,7 @@ fn report(what: &str, mut run: impl FnMut() -> u64) {
     println!("{best:10.1}  {what}");
 }
 
-/// CPU time of this thread. The kernel brings the figure up to date when the thread yields.
+/// Returns the CPU time of this thread. The kernel updates the figure when the thread yields.
 fn cpu_nanos() -> u64 {
     std::thread::yield_now();
     let stat = fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");

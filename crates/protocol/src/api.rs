@@ -4,7 +4,7 @@ use std::{fmt, ops::RangeInclusive};
 
 pub use crate::generated::ApiKey;
 
-/// What `schema/` says of an API as a whole.
+/// The properties of an API that `schema/` defines.
 pub(crate) struct ApiFacts {
     pub(crate) name: &'static str,
     pub(crate) versions: RangeInclusive<i16>,
@@ -13,12 +13,12 @@ pub(crate) struct ApiFacts {
 }
 
 impl ApiKey {
-    /// Its number on the wire.
+    /// Returns the API's number on the wire.
     pub const fn as_i16(self) -> i16 {
         self as i16
     }
 
-    /// The API's name, as Kafka writes it.
+    /// Returns the API's name, as Kafka writes it.
     pub fn name(self) -> &'static str {
         self.facts().name
     }
@@ -45,7 +45,7 @@ impl ApiKey {
 
     /// The version of the response header in front of a response in `version`.
     ///
-    /// ApiVersions always has the oldest, so that a client can read the answer before it knows what the broker speaks.
+    /// ApiVersions always uses version 0, so that a client can read the response before it knows the broker's versions.
     pub fn response_header_version(self, version: i16) -> i16 {
         (self != Self::ApiVersions && self.is_flexible(version)).into()
     }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_know_their_number_name_and_versions() {
+    fn keys_have_a_number_name_and_versions() {
         assert_eq!(ApiKey::from_i16(18), Some(ApiKey::ApiVersions));
         assert_eq!(ApiKey::from_i16(4), None);
         assert_eq!(ApiKey::from_i16(-1), None);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_response_header_of_api_versions_is_always_the_oldest() {
+    fn response_header_of_api_versions_is_always_the_oldest() {
         assert_eq!(ApiKey::ApiVersions.request_header_version(4), 2);
         assert_eq!(ApiKey::ApiVersions.response_header_version(4), 0);
         assert_eq!(ApiKey::Metadata.response_header_version(8), 0);

@@ -1,7 +1,7 @@
-//! What the members of a classic consumer group tell each other through the broker: subscriptions and assignments.
+//! The protocol among the members of a classic consumer group: subscriptions and assignments.
 //!
-//! To the broker both are bytes. They begin with their version, and a reader takes a version later than it knows for
-//! the latest that it knows: later versions only append.
+//! The broker treats both as opaque bytes. They begin with their version. A reader decodes a later version than it
+//! knows as the latest that it knows, because later versions only append fields.
 
 use crate::primitive::{DecodeError, EncodeError, Reader, Writer};
 
@@ -10,13 +10,13 @@ pub use crate::generated::{
     consumer_protocol_subscription::{ConsumerProtocolSubscription, data as subscription},
 };
 
-/// The latest version of both.
+/// The latest version of both messages.
 pub const LATEST_VERSION: i16 = 3;
 
 macro_rules! versioned {
     ($name:ident) => {
         impl $name {
-            /// The bytes, with the version in front.
+            /// Encodes the message, with its version in front.
             pub fn to_bytes(&self, version: i16) -> Result<Vec<u8>, EncodeError> {
                 let mut out = Vec::new();
                 Writer::new(&mut out, false).i16(version);
@@ -24,7 +24,7 @@ macro_rules! versioned {
                 Ok(out)
             }
 
-            /// Reads the bytes, with the version in front, and gives the version too.
+            /// Decodes the message with the version in front, and returns the version too.
             pub fn from_bytes(bytes: &[u8]) -> Result<(i16, Self), DecodeError> {
                 let mut reader = Reader::new(bytes);
                 let version = reader.at(concat!(stringify!($name), ".version")).i16()?;
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subscription_round_trips_and_loses_only_what_its_version_lacks() {
+    fn subscription_loses_only_fields_that_its_version_lacks() {
         let subscription = ConsumerProtocolSubscription {
             topics: vec!["a".to_owned()],
             user_data: None,
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_version_is_read_as_the_latest_known() {
+    fn later_version_is_decoded_as_the_latest_known() {
         let assignment = ConsumerProtocolAssignment { user_data: Some(vec![1]), ..Default::default() };
         let mut bytes = assignment.to_bytes(3).unwrap();
         bytes[1] = 9;

@@ -4,11 +4,11 @@ use std::fmt;
 
 use crate::generated::errors::ERRORS;
 
-/// An error code in a response. One that this crate does not know is carried as it is.
+/// An error code in a response. Unknown codes are preserved.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ErrorCode(pub i16);
 
-/// What `schema/errors.tsv` says of a code.
+/// The properties of an error code in `schema/errors.tsv`.
 pub(crate) struct ErrorFacts {
     pub(crate) name: &'static str,
     pub(crate) retriable: bool,
@@ -32,17 +32,17 @@ impl ErrorCode {
         if self.is_none() { Ok(()) } else { Err(self) }
     }
 
-    /// Whether the code is one of Kafka 4.3's.
+    /// Whether Kafka 4.3 defines the code.
     pub fn is_known(self) -> bool {
         self.facts().is_some()
     }
 
-    /// Kafka's name of the code, `UNKNOWN` for one that is not known.
+    /// Returns Kafka's name of the code, or `UNKNOWN`.
     pub fn name(self) -> &'static str {
         self.facts().map_or("UNKNOWN", |facts| facts.name)
     }
 
-    /// What it means, in a few words.
+    /// Returns the meaning of the code, in a few words.
     pub fn description(self) -> &'static str {
         self.facts().map_or("an error code that this version does not know", |facts| facts.description)
     }
@@ -52,12 +52,12 @@ impl ErrorCode {
         self.facts().is_some_and(|facts| facts.retriable)
     }
 
-    /// Whether it says that our metadata is out of date.
+    /// Whether the code indicates that the client's metadata is out of date.
     pub fn invalidates_metadata(self) -> bool {
         self.facts().is_some_and(|facts| facts.invalidates_metadata)
     }
 
-    /// All codes that are known, from -1 up.
+    /// Iterates over all known codes, from -1 up.
     pub fn all() -> impl Iterator<Item = Self> {
         (-1..).take(ERRORS.len()).map(Self)
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_codes_have_names_and_say_what_to_do() {
+    fn known_codes_have_names_and_properties() {
         let error = ErrorCode::NOT_LEADER_OR_FOLLOWER;
         assert_eq!((error.0, error.name()), (6, "NOT_LEADER_OR_FOLLOWER"));
         assert!(error.is_retriable() && error.invalidates_metadata());
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_codes_are_carried() {
+    fn unknown_codes_are_preserved() {
         let error = ErrorCode(i16::MAX);
         assert_eq!(error.to_string(), "UNKNOWN(32767)");
         assert_eq!(error.ok(), Err(error));

@@ -1,42 +1,42 @@
-//! What stands before the body in a frame, after the frame's length.
+//! The headers of requests and responses: the bytes between a frame's length and its body.
 
 use crate::{
     api::ApiKey,
     primitive::{DecodeError, EncodeError, Reader, Writer},
 };
 
-/// Stands before every request.
+/// The header of every request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestHeader {
-    /// The API called; one that this crate does not know is carried as it is.
+    /// The API key; unknown keys are preserved.
     pub api_key: i16,
     /// The version of the body.
     pub api_version: i16,
-    /// The client's number for this request; the response has the same.
+    /// The correlation ID; the response repeats it.
     pub correlation_id: i32,
     /// The client's name.
     pub client_id: Option<String>,
 }
 
 impl RequestHeader {
-    /// Appends the header to `out`, in the version that fits the API and its version; leaves `out` as it was if it
-    /// can't.
+    /// Appends the header to `out`, in the version that fits the API and its version. After an error `out` is
+    /// unchanged.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let start = out.len();
         let mut writer = Writer::new(out, false);
         writer.i16(self.api_key);
         writer.i16(self.api_version);
         writer.i32(self.correlation_id);
-        // The client id kept its two-byte length even where everything else is compact.
+        // The client ID keeps its two-byte length even in flexible headers.
         let written = writer.at("RequestHeader.client_id").nullable_string(self.client_id.as_deref());
         written.inspect_err(|_| out.truncate(start))?;
         Writer::new(out, self.is_flexible()).no_tagged_fields();
         Ok(())
     }
 
-    /// Reads the header in the version that fits the API and its version.
+    /// Decodes the header in the version that fits the API and its version.
     ///
-    /// Of an API that is not known it reads what all versions have in common.
+    /// Of an unknown API it decodes the fields that all header versions have.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         reader.set_flexible(false);
         let header = Self {
@@ -55,10 +55,10 @@ impl RequestHeader {
     }
 }
 
-/// Stands before every response.
+/// The header of every response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseHeader {
-    /// The number of the request that this answers.
+    /// The correlation ID of the request.
     pub correlation_id: i32,
 }
 

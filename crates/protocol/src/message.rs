@@ -1,4 +1,4 @@
-//! What all requests and responses have in common.
+//! The traits of requests and responses.
 
 use crate::{
     api::ApiKey,
@@ -8,35 +8,35 @@ use crate::{
 
 /// The body of a request or a response.
 pub trait Message: Sized + Default {
-    /// The API that it belongs to.
+    /// The message's API.
     const API_KEY: ApiKey;
 
-    /// Appends the body in `version` to `out`; leaves `out` as it was if it can't.
+    /// Appends the body in `version` to `out`. After an error `out` is unchanged.
     ///
-    /// A field that `version` does not have is left out if that loses nothing that matters, else it is an error.
+    /// A field that `version` does not have is left out if the loss is harmless; otherwise it is an error.
     fn encode(&self, version: i16, out: &mut Vec<u8>) -> Result<(), EncodeError>;
 
-    /// Reads the body in `version`. What follows it is left in `reader`.
+    /// Decodes the body in `version`. Bytes that follow it stay in `reader`.
     fn decode(reader: &mut Reader<'_>, version: i16) -> Result<Self, DecodeError>;
 }
 
 /// The body of a request.
 pub trait Request: Message {
-    /// What the broker answers.
+    /// The body of the response.
     type Response: Message;
 }
 
-/// Something that is read from the wire, in a version.
+/// A type that is decoded from the wire, in a given version.
 pub(crate) trait ReadFrom<'a>: Sized {
     fn read_from(r: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError>;
 }
 
-/// Something that is written to the wire, in a version.
+/// A type that is encoded to the wire, in a given version.
 pub(crate) trait WriteTo {
     fn write_to(&self, w: &mut Writer<'_>, version: i16) -> Result<(), EncodeError>;
 }
 
-/// Which versions a message has, and from which on it is flexible.
+/// The versions of a message, and the first flexible one.
 pub(crate) struct Versions {
     pub(crate) name: &'static str,
     pub(crate) oldest: i16,
@@ -81,11 +81,11 @@ fn begin_decode(versions: &Versions, reader: &mut Reader<'_>, version: i16) -> R
     Ok(())
 }
 
-/// Gives a message its public methods.
+/// Defines the public methods of a message.
 macro_rules! message {
     ($name:ident, $versions:expr) => {
         impl $name {
-            /// Appends the body in `version` to `out`; leaves `out` as it was if it can't.
+            /// Appends the body in `version` to `out`. After an error `out` is unchanged.
             pub fn encode(&self, version: i16, out: &mut Vec<u8>) -> Result<(), $crate::primitive::EncodeError> {
                 $crate::message::encode(self, &$versions, version, out)
             }
@@ -120,7 +120,7 @@ macro_rules! message {
     };
     (view $name:ident, $versions:expr) => {
         impl<'a> $name<'a> {
-            /// Reads the body in `version`, leaving strings and bytes where they are.
+            /// Decodes the body in `version`; strings and bytes borrow from the received frame.
             pub fn decode(
                 reader: &mut $crate::primitive::Reader<'a>,
                 version: i16,
@@ -132,7 +132,7 @@ macro_rules! message {
 }
 pub(crate) use message;
 
-/// Elements of arrays that are no structs.
+/// Implements reading and writing for array elements that are not structs.
 macro_rules! element {
     ($type:ty, $read:ident, $write:ident) => {
         impl ReadFrom<'_> for $type {

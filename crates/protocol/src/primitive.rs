@@ -1,7 +1,8 @@
-//! Kafka's primitive types on the wire: integers, variable-length integers, strings, byte strings, arrays, tagged fields.
+//! Kafka's primitive types on the wire: integers, variable-length integers, strings, byte strings, arrays, tagged
+//! fields.
 //!
-//! [`Reader`] walks a received frame, [`Writer`] appends to one. Both know whether the message in hand is *flexible*
-//! (compact lengths and tagged fields, since KIP-482), so that `string()` is the right string either way.
+//! [`Reader`] walks a received frame, [`Writer`] appends to one. Both know whether the current message is *flexible*
+//! (compact lengths and tagged fields, since KIP-482), so that `string()` reads and writes the right encoding.
 
 mod error;
 mod int32_array;

@@ -7,15 +7,15 @@ use std::{
 
 /// A point in monotonic time, in nanoseconds since an origin that the driver chooses.
 ///
-/// Unlike [`std::time::Instant`] it has no `now()`: a machine can only learn the time from whoever drives it, which is
-/// what lets a simulator run hours in seconds.
+/// Unlike [`std::time::Instant`] it has no `now()`: a machine gets the time only from its driver, so a simulator can
+/// run hours in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
 impl Instant {
     /// The origin of time.
     pub const ZERO: Self = Self(0);
-    /// Later than any time that is reached.
+    /// A time later than any that is reached.
     pub const FAR_FUTURE: Self = Self(u64::MAX);
 
     /// The instant `nanos` nanoseconds after the origin.
@@ -23,7 +23,7 @@ impl Instant {
         Self(nanos)
     }
 
-    /// This much earlier, but not before the origin.
+    /// Returns the instant this much earlier, but not before the origin.
     #[must_use]
     pub fn earlier_by(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))

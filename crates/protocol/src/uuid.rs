@@ -1,4 +1,4 @@
-//! Topic ids, member ids and the like.
+//! Topic IDs, member IDs and similar 128-bit identifiers.
 
 use std::{fmt, str::FromStr};
 
@@ -17,7 +17,7 @@ impl Uuid {
         u128::from_be_bytes(self.0) == 0
     }
 
-    /// Reads what [`Display`](fmt::Display) writes. Padding (`==`) may follow.
+    /// Parses the output of [`Display`](fmt::Display). Padding (`==`) may follow.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.strip_suffix("==").unwrap_or(text);
         if text.len() != 22 {
@@ -51,7 +51,7 @@ impl fmt::Debug for Uuid {
     }
 }
 
-/// A text that is not a [`Uuid`].
+/// Error: a text is not a [`Uuid`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseUuidError;
 
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_zero_uuid_is_22_letters_a() {
+    fn zero_uuid_is_22_letters_a() {
         assert_eq!(Uuid::ZERO.to_string(), "A".repeat(22));
         assert!(Uuid::ZERO.is_zero());
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_uuid_is_refused() {
+    fn invalid_uuid_is_refused() {
         for text in ["", "A", "ASNFZ4mrze_-3LqYdlQy", "ASNFZ4mrze/-3LqYdlQy_w", "ASNFZ4mrze_-3LqYdlQy_wAA"] {
             assert_eq!(text.parse::<Uuid>(), Err(ParseUuidError), "{text}");
         }

@@ -1,6 +1,6 @@
 /*
- * Measures producing and consuming through rdkafka.h. The flags and the result lines are those of the benchmark program
- * that librdkafka's users know; main() is ottla_rdkafka_performance(), at the end.
+ * Measures producing and consuming through rdkafka.h. The flags and the result lines are those of librdkafka's
+ * benchmark program. The entry point is ottla_rdkafka_performance(), at the end of the file.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #define MAX_PARTITIONS 1024
-/* Messages between two looks at the clock and at the reports. */
+/* The number of messages between two readings of the clock and polls for reports. */
 #define STRIDE 256
 
-/* What the command line says. */
+/* The options of the command line. */
 static struct {
         int mode; /* 'P', 'C', 'G' or 0 */
         const char *topic, *brokers, *key, *group, *share, *debug, *codec, *statistics, *pipe, *pattern, *latency_file;
@@ -33,7 +33,7 @@ static struct {
 } option = {.count = -1, .exit_after = -1, .sequence = -1, .interval_ms = 1000, .verbosity = 1,
             .codec = "no", .start = RD_KAFKA_OFFSET_BEGINNING};
 
-/* What happened. Only the thread of main() writes it: callbacks are served by its polls. */
+/* The counters. Only the thread of main() writes them, because its polls serve the callbacks. */
 static struct {
         uint64_t messages, bytes, delivered, delivered_bytes, failed, refused, errors, ends;
         uint64_t shown_messages, shown_bytes;
@@ -112,7 +112,7 @@ static const char *latency_text(void) {
         return text;
 }
 
-/* What is divided by: never zero. */
+/* A divisor that is never zero. */
 static uint64_t elapsed_us(uint64_t now) {
         uint64_t end = count.ended_us ? count.ended_us : now;
         return count.began_us && end > count.began_us ? end - count.began_us : 1;
@@ -151,14 +151,14 @@ static void consumed_line(const char *head, uint64_t messages, uint64_t bytes, u
                head, messages, bytes, us / 1000, per_second(messages, us), (double)bytes / (double)us, latency_text());
 }
 
-/* The line of every display interval. */
+/* Prints the line of a display interval. */
 static void show(uint64_t now) {
         uint64_t us;
         if (!count.began_us || now < count.shown_us + (uint64_t)option.interval_ms * 1000)
                 return;
         us = elapsed_us(now);
         if (option.no_status || option.verbosity == 0) {
-                /* Only the result is wanted. */
+                /* Only the result is printed. */
         } else if (option.table) {
                 table_row(us);
         } else if (option.mode == 'P') {
@@ -209,7 +209,7 @@ static void result(void) {
 
 /* ---- Callbacks ---- */
 
-/* -x: ends the program in the middle of its work, once so many messages were transmitted. */
+/* -x: ends the program abruptly when this number of messages was transmitted. */
 static void exit_abruptly(uint64_t transmitted) {
         if (option.exit_after < 0 || transmitted < (uint64_t)option.exit_after)
                 return;
@@ -263,7 +263,7 @@ static void on_message(rd_kafka_message_t *message, void *opaque) {
         if (!count.messages)
                 count.began_us = count.shown_us = now_us();
         if (option.count >= 0 && count.messages >= (uint64_t)option.count)
-                return; /* the rest of a batch */
+                return; /* the remaining messages of a batch */
         count.messages++;
         count.bytes += message->len;
         count.offset = message->offset;
@@ -323,7 +323,7 @@ static int on_statistics(rd_kafka_t *rk, char *json, size_t length, void *opaque
 
 /* ---- Producing ---- */
 
-/* The payload: the pattern again and again, as long as there is room. */
+/* Fills the payload with repetitions of the pattern. */
 static char *payload_of_pattern(void) {
         const char *pattern = option.pattern && *option.pattern ? option.pattern : "librdkafka_performance";
         size_t length = strlen(pattern), at;
@@ -339,7 +339,7 @@ static char *payload_of_pattern(void) {
         return payload;
 }
 
-/* Writes text over the beginning of the payload, as much as fits. */
+/* Overwrites the beginning of the payload with text, truncated to its size. */
 static void stamp(char *payload, const char *text, int length) {
         size_t fits = (size_t)length < option.size ? (size_t)length : option.size;
         memcpy(payload, text, fits);
@@ -349,7 +349,7 @@ static int produce(rd_kafka_topic_t *topic) {
         char *payload = payload_of_pattern(), text[48];
         size_t key_length = option.key ? strlen(option.key) : 0;
         int64_t sequence = option.sequence;
-        /* A payload that changes can not stay where it is until it is sent. */
+        /* A payload that changes has to be copied, because the library reads it later. */
         int flags = option.duplicate ? RD_KAFKA_MSG_F_FREE
                     : sequence >= 0 || option.latency ? RD_KAFKA_MSG_F_COPY
                                                       : 0;
@@ -412,7 +412,7 @@ static int produce(rd_kafka_topic_t *topic) {
                                 stopped = bad("Produce failed", rd_kafka_err2str(err));
                                 break;
                         }
-                        /* Room comes with reports. */
+                        /* Delivery reports free space in the queue. */
                         count.refused++;
                         rd_kafka_poll(client, 10);
                         show(now_us());
@@ -525,38 +525,38 @@ static void usage(const char *program) {
                 "librdkafka version %s (0x%08x)\n\n"
                 "  -C | -P | -G <group>   consume, produce, or consume as a member of a group\n"
                 "  -t <topic>             the topic\n"
-                "  -p <num>               partition; more than one with -p again (default: -P any, -C 0)\n"
-                "  -b <brokers>           host[:port],.. (default: an embedded cluster, as long as this runs)\n"
+                "  -p <num>               partition; can be repeated (default: -P any, -C 0)\n"
+                "  -b <brokers>           host[:port],.. (default: an embedded cluster while this program runs)\n"
                 "  -c <cnt>               messages to send or receive\n"
                 "  -i <ms>                display interval (default 1000)\n"
-                "  -u                     a table instead of lines\n"
-                "  -l                     latency; the consumer's is of a producer that runs with -l, too\n"
-                "  -A <file>              write the latency of each message there, in microseconds; needs -l\n"
-                "  -X <prop=value>        any property; file=<path> reads them, list prints all, dump what is set\n"
-                "  -d <facs,..>           debug: %s\n"
-                "  -T <ms>                statistics, as JSON; -Y <command> gets them as input\n"
-                "  -R <seed>              accepted; nothing here is random\n"
-                "  -q -v                  say less, more\n\n"
+                "  -u                     print a table instead of lines\n"
+                "  -l                     measure latency; for a consumer, the producer must run with -l, too\n"
+                "  -A <file>              write the latency of each message to this file, in microseconds; requires -l\n"
+                "  -X <prop=value>        set a property; file=<path> reads a file, list prints all, dump prints the values\n"
+                "  -d <facs,..>           debug contexts: %s\n"
+                "  -T <ms>                print statistics as JSON; -Y <command> gets them as its input\n"
+                "  -R <seed>              accepted without effect\n"
+                "  -q -v                  print less, more\n\n"
                 "Producing:\n"
-                "  -s <size>              size of a message (default: as long as -m, else 100)\n"
-                "  -k <key>               its key\n"
-                "  -m <text>              its payload, again and again until it is full\n"
-                "  -F <start>             a number at its beginning, counted from here; -S <start> is the same\n"
-                "  -H <name[=value]>      a header\n"
-                "  -D                     a buffer of its own for each message, which the library frees\n"
+                "  -s <size>              size of a message (default: the length of -m, else 100)\n"
+                "  -k <key>               key of a message\n"
+                "  -m <text>              payload of a message, repeated up to its size\n"
+                "  -F <start>             start payloads with a number, from this one on; -S <start> is the same\n"
+                "  -H <name[=value]>      add a header\n"
+                "  -D                     allocate a buffer per message, which the library frees\n"
                 "  -a <acks>              -1, 0 or 1\n"
                 "  -z <codec>             none, gzip, snappy, lz4 or zstd\n"
-                "  -r <rate>              messages per second at most\n"
-                "  -x <cnt>               end abruptly after so many\n"
-                "  -O                     say which offset the last one got\n"
+                "  -r <rate>              maximum number of messages per second\n"
+                "  -x <cnt>               end abruptly after this number of messages\n"
+                "  -O                     print the offset of the last message\n"
                 "  -N                     no delivery reports\n"
-                "  -I                     connect, and send nothing\n\n"
+                "  -I                     connect without sending\n\n"
                 "Consuming:\n"
                 "  -o <offset>            beginning, end, stored, a number, or -<n> before the end\n"
-                "  -B <size>              batches of so many (default: one callback per message)\n"
-                "  -H parse               look at the headers\n"
-                "  -M                     a line for each interval, too\n"
-                "  -e                     end at the end of the partitions\n",
+                "  -B <size>              consume batches of this size (default: one callback per message)\n"
+                "  -H parse               parse the headers\n"
+                "  -M                     also print a line for each interval\n"
+                "  -e                     exit at the end of the partitions\n",
                 program, rd_kafka_version_str(), (unsigned)rd_kafka_version(), rd_kafka_get_debug_contexts());
 }
 
@@ -574,13 +574,13 @@ static int set(rd_kafka_conf_t *conf, const char *name, const char *value) {
         return 0;
 }
 
-/* name=value, with spaces around both. */
+/* Sets name=value; spaces around both are ignored. */
 static int set_pair(rd_kafka_conf_t *conf, const char *pair) {
         char *copy = strdup(pair), *equals = copy ? strchr(copy, '=') : NULL, *end, *value;
         int failed;
         if (!equals) {
                 free(copy);
-                return bad("Expected -X property=value, not", pair);
+                return bad("expected -X property=value instead of", pair);
         }
         *equals = '\0';
         value = equals + 1 + strspn(equals + 1, " \t");
@@ -619,7 +619,7 @@ static int dump(rd_kafka_conf_t *conf) {
         return 0;
 }
 
-/* A number from low to high, or an error that names the flag. */
+/* Parses a number from low to high; otherwise prints an error that names the flag. */
 static int number(char flag, const char *text, int64_t low, int64_t high, int64_t *value) {
         char *end;
         errno = 0;
@@ -662,13 +662,13 @@ static int acks(rd_kafka_conf_t *conf, const char *text) {
         if (number('a', text, -1, 1000, &value))
                 return 1;
         if (value > 1) {
-                fprintf(stderr, "%% -a %s: brokers take 0, 1 and -1 today, so it is sent as -1\n", text);
+                fprintf(stderr, "%% -a %s: current brokers accept 0, 1 and -1, so it is sent as -1\n", text);
                 text = "-1";
         }
         return set(conf, "acks", text);
 }
 
-/* Reads the flags. 0: go on, 1: an error was told, 2: done. */
+/* Reads the flags. Returns 0 to continue, 1 after printing an error, 2 if there is nothing else to do. */
 static int parse(int argc, char **argv, rd_kafka_conf_t *conf) {
         int flag;
         int64_t value = 0;
@@ -763,7 +763,7 @@ static int parse(int argc, char **argv, rd_kafka_conf_t *conf) {
                         break;
                 default:
                         fprintf(stderr, "%% -%c: %s\n\n", optopt,
-                                strchr("GStpbskcidmFxRazoXBTYrAH", optopt) ? "its value is missing" : "there is no such flag");
+                                strchr("GStpbskcidmFxRazoXBTYrAH", optopt) ? "the value is missing" : "unknown flag");
                         usage(argv[0]);
                         return 1;
                 }
@@ -775,23 +775,23 @@ static int parse(int argc, char **argv, rd_kafka_conf_t *conf) {
                 return 2;
         }
         if (optind < argc) {
-                bad("What is meant by this", argv[optind]);
+                bad("unexpected argument", argv[optind]);
                 return 1;
         }
         if (option.share && option.mode == 'P') {
                 if (number('S', option.share, 0, INT64_MAX, &option.sequence))
                         return 1;
         } else if (option.share) {
-                return bad("-S", "share groups are not there yet; with -P it is the older spelling of -F");
+                return bad("-S", "share groups are unimplemented; with -P it is the older name of -F");
         }
         if (!option.mode || !option.topic) {
                 usage(argv[0]);
                 return 1;
         }
         if (option.latency_file && !option.latency)
-                return bad("-A", "it needs -l");
+                return bad("-A", "requires -l");
         if (option.latency && option.no_reports && option.mode == 'P')
-                return bad("-l", "latency comes with delivery reports, which -N switches off");
+                return bad("-l", "latency is measured with delivery reports, which -N disables");
         return 0;
 }
 
@@ -807,7 +807,10 @@ int ottla_rdkafka_performance(int argc, char **argv, const char *(*own_brokers)(
         char errstr[512];
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         rd_kafka_topic_t *topic = NULL;
-        int done = parse(argc, argv, conf), failed;
+        int done, failed;
+        /* A new group reads from the beginning, as with the original; -X may say otherwise. */
+        rd_kafka_conf_set(conf, "auto.offset.reset", "earliest", NULL, 0);
+        done = parse(argc, argv, conf);
         if (!done && !option.brokers_said) {
                 const char *brokers = own_brokers();
                 done = !brokers || set(conf, "bootstrap.servers", brokers);
@@ -832,7 +835,7 @@ int ottla_rdkafka_performance(int argc, char **argv, const char *(*own_brokers)(
         client = rd_kafka_new(option.mode == 'P' ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf, errstr, sizeof(errstr));
         if (!client) {
                 rd_kafka_conf_destroy(conf);
-                return bad("The client can't start", errstr);
+                return bad("the client can't start", errstr);
         }
         if (option.mode == 'G') {
                 failed = consume_as_group();

@@ -1,7 +1,7 @@
 //! `rdkafka_performance`: the flags and result lines of librdkafka's benchmark program, on our C library.
 //!
-//! The program is [`c/rdkafka_performance.c`](../c/rdkafka_performance.c) and knows `rdkafka.h` only; this is the door to
-//! it. `ottla` comes here when it is called by that name.
+//! The program is [`c/rdkafka_performance.c`](../c/rdkafka_performance.c), which uses only `rdkafka.h`; this crate
+//! calls it. `ottla` does so if it is called by that name.
 
 use std::{
     ffi::{CString, c_char, c_int},
@@ -25,15 +25,17 @@ type Brokers = Box<dyn Fn() -> Result<String, String> + Send + Sync>;
 static OWN_BROKERS: OnceLock<Brokers> = OnceLock::new();
 static STARTED: OnceLock<CString> = OnceLock::new();
 
-/// Runs the program, the first argument being its name, and gives its exit code. `own_brokers` is called if no brokers were
-/// named: it starts some and says where they are. To be called once: the C library's `getopt` has one state per process.
+/// Runs the program and returns its exit code. The first argument is the program's name. If the arguments name no
+/// brokers, `own_brokers` is called: it starts brokers and returns their addresses. May be called once, because
+/// `getopt` of the C library has one state per process.
 pub fn run(arguments: Vec<CString>, own_brokers: Brokers) -> i32 {
     let _ = OWN_BROKERS.set(own_brokers);
     let mut pointers: Vec<*mut c_char> =
         arguments.iter().map(|argument| argument.as_ptr().cast_mut()).collect();
     let count = pointers.len() as c_int;
     pointers.push(ptr::null_mut());
-    // SAFETY: `count` strings and a NULL, as `main` gets them; getopt may change their order, not their text.
+    // SAFETY: `argv` contains `count` strings and a NULL, as for `main`; `getopt` changes their order, but not their
+    // text.
     unsafe { ottla_rdkafka_performance(count, pointers.as_mut_ptr(), brokers) }
 }
 
@@ -45,7 +47,7 @@ extern "C" fn brokers() -> *const c_char {
     match started() {
         Ok(servers) => STARTED.get_or_init(|| servers).as_ptr(),
         Err(error) => {
-            eprintln!("% Brokers of our own can't be started: {error}");
+            eprintln!("% the embedded brokers can't start: {error}");
             ptr::null()
         }
     }

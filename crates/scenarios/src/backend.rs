@@ -1,4 +1,4 @@
-//! Where a scenario runs.
+//! The brokers that a scenario runs on.
 
 use std::{
     env,
@@ -21,8 +21,8 @@ use crate::{
     reports::Reports,
 };
 
-/// Longer than anything takes that works, on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// The timeout for everything that should work, on a busy machine.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Brokers to run a scenario on.
 #[derive(Debug)]
@@ -37,12 +37,12 @@ enum Brokers {
 }
 
 impl Backend {
-    /// Three embedded brokers behind TCP ports of this machine, for this scenario alone.
+    /// Starts three embedded brokers behind local TCP ports, for this scenario alone.
     pub fn embedded() -> Self {
         Self::embedded_with(|_| {})
     }
 
-    /// Embedded brokers that are set up in another way.
+    /// Starts embedded brokers with changed options.
     pub fn embedded_with(change: impl FnOnce(&mut ClusterOptions)) -> Self {
         let mut options = ClusterOptions::default();
         change(&mut options);
@@ -50,7 +50,7 @@ impl Backend {
         Self { brokers: Brokers::Embedded(cluster) }
     }
 
-    /// The brokers that `OTTLA_BOOTSTRAP` names, which all scenarios share.
+    /// Returns the brokers that `OTTLA_BOOTSTRAP` names, which all scenarios share.
     pub fn apache_kafka() -> Option<Self> {
         let servers = env::var("OTTLA_BOOTSTRAP").ok().filter(|servers| !servers.is_empty())?;
         Some(Self { brokers: Brokers::ApacheKafka(servers) })
@@ -64,7 +64,7 @@ impl Backend {
         }
     }
 
-    /// Power over the embedded brokers; other brokers can't be broken at will.
+    /// Controls the embedded brokers; other brokers can't be controlled.
     pub fn control<R>(&self, act: impl FnOnce(&mut Control<'_>) -> R) -> R {
         match &self.brokers {
             Brokers::Embedded(cluster) => cluster.control(act),
@@ -72,27 +72,27 @@ impl Backend {
         }
     }
 
-    /// A configuration with these brokers and properties.
+    /// Returns a configuration with these brokers and properties.
     pub fn config(&self, properties: &[(&str, &str)]) -> Config {
         config(&self.bootstrap_servers(), properties)
     }
 
-    /// A producer with these properties.
+    /// Creates a producer with these properties.
     pub fn producer(&self, properties: &[(&str, &str)]) -> Producer {
         Producer::new(&self.config(properties)).expect("the producer's configuration is right")
     }
 
-    /// A producer whose delivery reports are collected.
+    /// Creates a producer whose delivery reports are collected.
     pub fn producer_with_reports(&self, properties: &[(&str, &str)]) -> (Producer, Reports) {
         Reports::of(&self.config(properties))
     }
 
-    /// A new topic of a name that nobody else uses.
+    /// Creates a topic with a unique name.
     pub fn topic(&self, partitions: i32) -> String {
         self.topic_with(partitions, &[])
     }
 
-    /// A new topic with a configuration.
+    /// Creates a topic with a configuration.
     pub fn topic_with(&self, partitions: i32, configs: &[(&str, &str)]) -> String {
         let name = unused_topic_name();
         let topic = Topic {
@@ -109,28 +109,28 @@ impl Backend {
             ..Default::default()
         };
         let request = CreateTopicsRequest { topics: vec![topic], timeout_ms: 30_000, ..Default::default() };
-        let answer = RawClient::connect(&self.bootstrap_servers()).controller().call(5, &request);
-        assert_eq!(answer.topics[0].error_code, ErrorCode::NONE, "{:?}", answer.topics[0].error_message);
+        let response = RawClient::connect(&self.bootstrap_servers()).controller().call(5, &request);
+        assert_eq!(response.topics[0].error_code, ErrorCode::NONE, "{:?}", response.topics[0].error_message);
         let known = || raw::leaders(&self.bootstrap_servers(), &name).len() == partitions as usize;
         assert!(eventually(known), "{name} has leaders");
         if matches!(self.brokers, Brokers::ApacheKafka(_)) {
-            // Those leaders may have yet to hear of it.
+            // These leaders may not know of the topic at first.
             (0..partitions).for_each(|partition| assert!(self.batches(&name, partition).is_empty()));
         }
         name
     }
 
-    /// The batches of a partition, as they lie in the broker's log.
+    /// Returns the batches of a partition in the broker's log.
     pub fn batches(&self, topic: &str, partition: i32) -> Vec<LoggedBatch> {
         raw::read_log(&self.bootstrap_servers(), topic, partition)
     }
 
-    /// The records of a partition.
+    /// Returns the records of a partition.
     pub fn records(&self, topic: &str, partition: i32) -> Vec<LoggedRecord> {
         self.batches(topic, partition).into_iter().flat_map(|batch| batch.records).collect()
     }
 
-    /// The records' values, as text.
+    /// Returns the records' values as text.
     pub fn values(&self, topic: &str, partition: i32) -> Vec<String> {
         self.records(topic, partition).iter().map(LoggedRecord::text).collect()
     }
@@ -153,7 +153,7 @@ impl Backend {
     }
 }
 
-/// A configuration with these servers and properties.
+/// Returns a configuration with these servers and properties.
 pub fn config(servers: &str, properties: &[(&str, &str)]) -> Config {
     let mut config = Config::new();
     config.set("bootstrap.servers", servers).expect("servers");
@@ -163,7 +163,7 @@ pub fn config(servers: &str, properties: &[(&str, &str)]) -> Config {
     config
 }
 
-/// A topic name that nobody else uses, on brokers that outlive this process too.
+/// Returns a unique topic name, also on brokers that outlive this process.
 pub fn unused_topic_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -171,11 +171,11 @@ pub fn unused_topic_name() -> String {
     format!("scenario-{}-{number}", since_1970.as_nanos() / 1000 % 1_000_000_000_000)
 }
 
-/// Waits until something holds; false if it doesn't for [`PATIENCE`].
+/// Waits until the condition holds; returns false if it doesn't within [`TIMEOUT`].
 pub fn eventually(mut holds: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     while !holds() {
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > TIMEOUT {
             return false;
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -1,4 +1,4 @@
-//! What listens where a broker should.
+//! A server that is not a broker.
 
 use std::{
     net::{SocketAddr, TcpListener, TcpStream},
@@ -9,7 +9,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// A TCP server that treats every connection the same way, each on a thread of its own, until it is dropped.
+/// A TCP server that handles every connection the same way, each on its own thread, until it is dropped.
 #[derive(Debug)]
 pub struct FakeServer {
     address: SocketAddr,
@@ -19,7 +19,7 @@ pub struct FakeServer {
 }
 
 impl FakeServer {
-    /// Listens on a port of this machine.
+    /// Listens on a local port.
     pub fn start(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -38,12 +38,12 @@ impl FakeServer {
         Self { address, accepted, stop, thread: Some(thread) }
     }
 
-    /// As clients want it in `bootstrap.servers`.
+    /// Returns the address for `bootstrap.servers`.
     pub fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// How many connections were made.
+    /// Returns the number of accepted connections.
     pub fn accepted(&self) -> usize {
         self.accepted.load(Ordering::SeqCst)
     }

@@ -1,12 +1,12 @@
-//! What behaviours of the client are tested with; the behaviours are in `tests/scenarios/`, one file per subject.
+//! Support for tests of the client's behaviour. The scenarios are in `tests/scenarios/`, one file per subject.
 //!
 //! A scenario is a function over a [`Backend`], named as a sentence. [`run_on_all!`] makes two tests of it: one on the
 //! embedded brokers, one on the brokers of Apache Kafka that the environment variable `OTTLA_BOOTSTRAP` names (without
-//! it, that test does nothing; `cargo xtask test` sets it). A scenario that needs to break something takes the power to
-//! do so from [`Backend::control`] and is listed in [`run_on_embedded!`].
+//! it, that test does nothing; `cargo xtask test` sets it). A scenario that injects faults uses [`Backend::control`]
+//! and is listed in [`run_on_embedded!`].
 //!
-//! What is in the brokers' logs is read by [`raw`], a client of its own, so that producer and consumer don't vouch for
-//! each other. [`FakeServer`] is what isn't a broker at all.
+//! [`raw`] reads the brokers' logs with its own client, so that errors of producer and consumer can't cancel each
+//! other. [`FakeServer`] is a server that is not a broker.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ mod fake_server;
 pub mod raw;
 mod reports;
 
-pub use backend::{Backend, PATIENCE, config, eventually, unused_topic_name};
+pub use backend::{Backend, TIMEOUT, config, eventually, unused_topic_name};
 pub use fake_server::FakeServer;
 pub use reports::{Report, Reports};
 
@@ -40,7 +40,7 @@ macro_rules! run_on_all {
     };
 }
 
-/// Makes tests of scenarios that need the embedded brokers' control.
+/// Makes tests of scenarios that control the embedded brokers.
 #[macro_export]
 macro_rules! run_on_embedded {
     ($($scenario:ident),* $(,)?) => {

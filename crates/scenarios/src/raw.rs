@@ -1,4 +1,4 @@
-//! A blocking client of a few lines, which reads what is in the brokers' logs.
+//! A minimal blocking client that reads the brokers' logs.
 
 use std::{
     collections::BTreeMap,
@@ -57,14 +57,14 @@ pub struct LoggedRecord {
 }
 
 impl LoggedRecord {
-    /// The value, as text.
+    /// Returns the value as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(self.value.as_deref().unwrap_or_default()).into_owned()
     }
 }
 
 impl RawClient {
-    /// Connects to the first of `servers` that answers.
+    /// Connects to the first of `servers` that responds.
     pub fn connect(servers: &str) -> Self {
         let stream = servers.split(',').find_map(|server| TcpStream::connect(server).ok());
         let stream = stream.unwrap_or_else(|| panic!("no broker of {servers} can be reached"));
@@ -73,14 +73,14 @@ impl RawClient {
         Self { stream, correlation_id: 0 }
     }
 
-    /// A connection to the broker that creates topics.
+    /// Connects to the broker that creates topics.
     pub fn controller(mut self) -> Self {
         let cluster = self.metadata(&[]);
         let broker = cluster.brokers.iter().find(|broker| broker.node_id == cluster.controller_id);
         broker.map_or(self, |broker| Self::connect(&format!("{}:{}", broker.host, broker.port)))
     }
 
-    /// What the broker knows of these topics; it creates none.
+    /// Returns the broker's metadata of these topics without creating them.
     pub fn metadata(&mut self, topics: &[&str]) -> MetadataResponse {
         let topics = topics
             .iter()
@@ -93,7 +93,7 @@ impl RawClient {
         self.call(9, &request)
     }
 
-    /// The id of a topic that there is.
+    /// Returns the ID of an existing topic.
     pub fn topic_id(&mut self, topic: &str) -> Uuid {
         let topics = vec![metadata_request::Topic { name: Some(topic.to_owned()), ..Default::default() }];
         let request =
@@ -101,7 +101,7 @@ impl RawClient {
         self.call(12, &request).topics[0].topic_id
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     pub fn call<R: Request>(&mut self, version: i16, request: &R) -> R::Response {
         self.correlation_id += 1;
         let header = RequestHeader {
@@ -117,17 +117,17 @@ impl RawClient {
         frame[..4].copy_from_slice(&length);
         self.stream.write_all(&frame).expect("the request can be sent");
         let mut length = [0; 4];
-        self.stream.read_exact(&mut length).expect("an answer");
-        let mut answer = vec![0; u32::from_be_bytes(length) as usize];
-        self.stream.read_exact(&mut answer).expect("the whole answer");
-        let mut reader = Reader::new(&answer);
+        self.stream.read_exact(&mut length).expect("a response");
+        let mut response = vec![0; u32::from_be_bytes(length) as usize];
+        self.stream.read_exact(&mut response).expect("the whole response");
+        let mut reader = Reader::new(&response);
         let header = ResponseHeader::decode(&mut reader, R::API_KEY, version).expect("a response header");
         assert_eq!(header.correlation_id, self.correlation_id);
         <R::Response as Message>::decode(&mut reader, version).expect("a response")
     }
 }
 
-/// Where the leaders of a topic's partitions listen; partitions without a leader are left out.
+/// Returns the addresses of a topic's partition leaders; partitions without a leader are omitted.
 pub fn leaders(servers: &str, topic: &str) -> BTreeMap<i32, String> {
     let metadata = RawClient::connect(servers).metadata(&[topic]);
     let address = |id: i32| {
@@ -139,10 +139,10 @@ pub fn leaders(servers: &str, topic: &str) -> BTreeMap<i32, String> {
     led.filter_map(|partition| Some((partition.partition_index, address(partition.leader_id)?))).collect()
 }
 
-/// All batches of a partition up to its high watermark; checks checksums and that offsets have no gaps.
+/// Returns all batches of a partition up to its high watermark; checks checksums and that offsets have no gaps.
 pub fn read_log(servers: &str, topic: &str, partition: i32) -> Vec<LoggedBatch> {
     let mut read = Err(ErrorCode::NONE);
-    // A leader may not know yet, or not any more, that it is one.
+    // A leader may not know that it is one, or may no longer be one.
     let done = eventually(|| {
         if let Some(leader) = leaders(servers, topic).remove(&partition) {
             read = read_from(&leader, topic, partition);
@@ -177,8 +177,8 @@ fn read_from(leader: &str, topic: &str, partition: i32) -> Result<Vec<LoggedBatc
             }],
             ..Default::default()
         };
-        let answer = client.call(11, &request);
-        let part = &answer.responses[0].partitions[0];
+        let response = client.call(11, &request);
+        let part = &response.responses[0].partitions[0];
         part.error_code.ok()?;
         for batch in Batches::new(part.records.as_deref().unwrap_or_default()) {
             let batch = logged(batch.expect("a batch"));

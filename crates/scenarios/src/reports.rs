@@ -17,18 +17,18 @@ pub struct Report {
     pub topic: String,
     /// The partition.
     pub partition: i32,
-    /// The number that came with the record.
+    /// The opaque number of the record.
     pub opaque: u64,
-    /// The offset, if the broker told it.
+    /// The offset, if the broker returned it.
     pub offset: Option<i64>,
     /// Whether the record is in the log.
     pub status: PersistenceStatus,
-    /// Why it was not delivered.
+    /// The reason for a failed delivery.
     pub error: Option<Error>,
 }
 
 impl Reports {
-    /// A producer whose reports are collected.
+    /// Creates a producer whose reports are collected.
     pub fn of(config: &Config) -> (Producer, Self) {
         let reports = Self::default();
         let collect = reports.clone();
@@ -48,17 +48,17 @@ impl Reports {
         }));
     }
 
-    /// All reports so far.
+    /// Returns all reports so far.
     pub fn all(&self) -> Vec<Report> {
         self.lock().clone()
     }
 
-    /// How many reports there are so far.
+    /// Returns the number of reports so far.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
 
-    /// True if nothing was reported yet.
+    /// Returns true if there are no reports.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

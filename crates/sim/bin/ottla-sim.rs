@@ -1,75 +1,89 @@
-//! `ottla-sim SEED [MISTAKE]` replays one seed with its story; `ottla-sim --swarm FIRST COUNT` runs many; `--minutes N` runs fresh
-//! ones for so long; `--mutants COUNT` (with the feature `mutants`) hunts deliberate mistakes.
+//! `ottla-sim SEED` replays one seed with its trace. `ottla-sim --swarm FIRST COUNT` runs many seeds. `--minutes N` runs
+//! fresh seeds for N minutes. `--hunt FIRST COUNT CHECKER` runs seeds until a checker notices a broken guarantee.
+//! `--group SEED` replays a world of a consumer group, `--schedule NAME` runs a schedule of a group, `--crowd SEED` a group
+//! of 500 members. `--groups FIRST COUNT` and `--hunt-groups FIRST COUNT CHECKER` do the same with the worlds of consumer groups.
 
 use std::{process::ExitCode, time::Instant};
 
-use ottla_sim::{Knobs, Outcome, run};
+use ottla_sim::{
+    Knobs, Outcome, groups,
+    hunt::{Hunt, hunt, hunt_groups},
+    run,
+};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |index: usize| arguments.get(index).and_then(|text| parse(text));
     match arguments.first().map(String::as_str) {
         Some("--swarm") => match (number(1), number(2)) {
-            (Some(first), Some(count)) => swarm(first, |done, _| done < count),
+            (Some(first), Some(count)) => swarm(first, false, |done, _| done < count),
             _ => usage(),
         },
-        #[cfg(feature = "mutants")]
-        Some("--mutants") => mutants(number(1).unwrap_or(1000), arguments.get(2..).unwrap_or_default()),
+        Some("--hunt") => match (number(1), number(2), arguments.get(3)) {
+            (Some(first), Some(count), Some(checker)) => notice(&hunt(first, count, checker), checker, count),
+            _ => usage(),
+        },
+        Some("--hunt-groups") => match (number(1), number(2), arguments.get(3)) {
+            (Some(first), Some(count), Some(checker)) => {
+                notice(&hunt_groups(first, count, checker), checker, count)
+            }
+            _ => usage(),
+        },
+        Some("--groups") => match (number(1), number(2)) {
+            (Some(first), Some(count)) => swarm_of_groups(first, count),
+            _ => usage(),
+        },
+        Some("--schedule") => match arguments.get(1) {
+            Some(name) => scheduled(name),
+            None => usage(),
+        },
+        Some("--crowd") => match number(1) {
+            Some(seed) => crowd(seed),
+            None => usage(),
+        },
+        Some("--group") => match number(1) {
+            Some(seed) => one_group(seed),
+            None => usage(),
+        },
         Some("--minutes") => match number(1) {
             Some(minutes) => {
                 let first = std::time::SystemTime::now()
                     .duration_since(std::time::UNIX_EPOCH)
                     .map_or(1, |since| since.as_nanos() as u64);
                 let start = Instant::now();
-                swarm(first, |_, _| start.elapsed().as_secs() < minutes * 60)
+                swarm(first, true, |_, _| start.elapsed().as_secs() < minutes * 60)
             }
             None => usage(),
         },
         Some(text) => match parse(text) {
-            Some(seed) => match knobs(seed, arguments.get(1)) {
-                Some(knobs) => one(seed, &knobs),
-                None => usage(),
-            },
+            Some(seed) => one(seed),
             None => usage(),
         },
         None => usage(),
     }
 }
 
-/// The world of a seed, with the mistake of this name if there is one.
-fn knobs(seed: u64, mistake: Option<&String>) -> Option<Knobs> {
-    let Some(name) = mistake else { return Some(Knobs::from_seed(seed)) };
-    #[cfg(feature = "mutants")]
-    {
-        let mutant =
-            ottla_core::mutation::Mutant::ALL.iter().find(|mutant| format!("{mutant:?}") == *name)?;
-        Some(ottla_sim::mutants::knobs(*mutant, seed))
-    }
-    #[cfg(not(feature = "mutants"))]
-    {
-        eprintln!("{name}: mistakes need the feature `mutants`");
-        None
-    }
-}
-
-fn one(seed: u64, knobs: &Knobs) -> ExitCode {
+fn one(seed: u64) -> ExitCode {
+    let knobs = Knobs::from_seed(seed);
     println!("{knobs:#?}");
-    let outcome = run(knobs, true);
+    let outcome = run(&knobs, true);
     outcome.trace.iter().for_each(|line| println!("{line}"));
-    let again = run(knobs, false);
+    let again = run(&knobs, false);
     if again.hash != outcome.hash {
-        println!("determinism: the same seed told two stories");
+        println!("determinism: the same seed gave two traces");
         return ExitCode::from(4);
     }
     print_outcome(seed, &outcome);
     if outcome.broken.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS }
 }
 
-/// One of so many seeds is run twice, to see whether it tells the same story.
-const TOLD_TWICE: u64 = 50;
+/// One of this number of seeds runs twice, to check that the trace is the same.
+const REPORTED_TWICE: u64 = 50;
 
-fn swarm(first: u64, mut go_on: impl FnMut(u64, u64) -> bool) -> ExitCode {
+/// Runs seeds, and the group of every second one if it `has_groups`.
+fn swarm(first: u64, has_groups: bool, mut go_on: impl FnMut(u64, u64) -> bool) -> ExitCode {
     let start = Instant::now();
+    let mut groups = 0;
     let (mut done, mut failed, mut virtual_seconds, mut records) = (0, 0, 0.0, 0);
     while go_on(done, failed) {
         let seed = first.wrapping_add(done);
@@ -78,62 +92,120 @@ fn swarm(first: u64, mut go_on: impl FnMut(u64, u64) -> bool) -> ExitCode {
         virtual_seconds += outcome.virtual_time.as_secs_f64();
         records += outcome.records;
         done += 1;
-        if seed % TOLD_TWICE == 0 && run(&knobs, false).hash != outcome.hash {
+        if seed % REPORTED_TWICE == 0 && run(&knobs, false).hash != outcome.hash {
             failed += 1;
-            println!("seed {seed}: determinism: the same seed told two stories");
+            println!("seed {seed}: determinism: the same seed gave two traces");
         }
         if outcome.broken.is_some() {
             failed += 1;
             print_outcome(seed, &outcome);
         }
+        if has_groups && seed % 2 == 0 {
+            groups += 1;
+            match groups::run(seed) {
+                Ok(summary) => virtual_seconds += summary.virtual_time.as_secs_f64(),
+                Err(broken) => {
+                    failed += 1;
+                    println!("group {seed}: {broken}");
+                }
+            }
+        }
     }
     let real = start.elapsed().as_secs_f64();
     println!(
-        "{done} seeds, {failed} failed, {records} records, {virtual_seconds:.0} virtual seconds in {real:.1} s: {:.0} times real time",
+        "{done} seeds and {groups} groups, {failed} failed, {records} records, {virtual_seconds:.0} virtual seconds in {real:.1} s: {:.0} times real time",
         virtual_seconds / real
     );
-    println!("{} passed, {failed} failed", done - failed);
+    println!("{} passed, {failed} failed", (done + groups).saturating_sub(failed));
     if failed > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS }
 }
 
-/// Hunts the mistakes of these names, or all, with `most` seeds each.
-#[cfg(feature = "mutants")]
-fn mutants(most: u64, names: &[String]) -> ExitCode {
-    use ottla_core::mutation::Mutant;
-    use ottla_sim::mutants::{Verdict, by_checker, hunt, table};
-
-    let unknown = |name: &&String| !Mutant::ALL.iter().any(|mutant| format!("{mutant:?}") == **name);
-    if let Some(name) = names.iter().find(unknown) {
-        eprintln!("there is no mistake {name}; crates/core/src/mutation.rs lists them");
-        return ExitCode::from(2);
+/// Runs seeds until this checker notices something, and prints the seed. Succeeds if it did.
+fn notice(hunt: &Hunt, checker: &str, count: u64) -> ExitCode {
+    for (other, seeds) in &hunt.others {
+        println!("{other} noticed something in {seeds} earlier seeds");
     }
-    let mut verdicts: Vec<Verdict> = Vec::new();
-    for mutant in Mutant::ALL {
-        if !names.is_empty() && !names.contains(&format!("{mutant:?}")) {
-            continue;
+    match &hunt.noticed {
+        Some((seed, broken)) => {
+            println!("noticed by seed {seed}: {broken}");
+            ExitCode::SUCCESS
         }
-        let verdict = hunt(*mutant, most);
-        let caught = verdict.caught.as_ref();
-        eprintln!(
-            "{mutant:?}: {}",
-            caught.map_or("not caught".into(), |(seed, by)| format!("seed {seed}, {by}"))
-        );
-        verdicts.push(verdict);
+        None => {
+            println!("{checker} noticed nothing in {count} seeds");
+            ExitCode::from(1)
+        }
     }
-    print!("{}", table(&verdicts));
-    for (checker, count) in by_checker(&verdicts) {
-        println!("{checker} noticed {count}");
+}
+
+/// Replays the group of a seed.
+fn one_group(seed: u64) -> ExitCode {
+    let (result, trace) = groups::replay(seed, true);
+    trace.iter().for_each(|line| println!("{line}"));
+    match result {
+        Ok(summary) => println!("seed {seed}: all guarantees kept, {summary:?}"),
+        Err(broken) => {
+            println!("seed {seed}: {broken}");
+            return ExitCode::from(1);
+        }
     }
-    let missed = verdicts.iter().filter(|verdict| verdict.caught.is_none()).count();
-    println!("{} passed, {missed} failed", verdicts.len() - missed);
-    if missed > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS }
+    ExitCode::SUCCESS
+}
+
+/// Runs the schedule of a name.
+fn scheduled(name: &str) -> ExitCode {
+    let Some((result, trace)) = groups::schedules::run(name, true) else {
+        eprintln!("there is no schedule {name}; the schedules are {}", groups::schedules::NAMES.join(", "));
+        return ExitCode::from(2);
+    };
+    trace.iter().for_each(|line| println!("{line}"));
+    match result {
+        Ok(summary) => println!("{name}: all guarantees kept, {summary:?}"),
+        Err(broken) => {
+            println!("{name}: {broken}");
+            return ExitCode::from(1);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Runs the group of 500 members of a seed.
+fn crowd(seed: u64) -> ExitCode {
+    match groups::crowd::run(seed, groups::crowd::MEMBERS) {
+        Ok(time) => println!("crowd {seed}: all guarantees kept, {:.0} virtual seconds", time.as_secs_f64()),
+        Err(broken) => {
+            println!("crowd {seed}: {broken}");
+            return ExitCode::from(1);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn swarm_of_groups(first: u64, count: u64) -> ExitCode {
+    let start = Instant::now();
+    let (mut failed, mut virtual_seconds) = (0, 0.0);
+    for seed in first..first.saturating_add(count) {
+        match groups::run(seed) {
+            Ok(summary) => virtual_seconds += summary.virtual_time.as_secs_f64(),
+            Err(broken) => {
+                failed += 1;
+                println!("group {seed}: {broken}");
+            }
+        }
+    }
+    let real = start.elapsed().as_secs_f64();
+    println!(
+        "{count} groups, {failed} failed, {virtual_seconds:.0} virtual seconds in {real:.1} s: {:.0} times real time",
+        virtual_seconds / real
+    );
+    println!("{} passed, {failed} failed", count - failed);
+    if failed > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS }
 }
 
 fn print_outcome(seed: u64, outcome: &Outcome) {
     match &outcome.broken {
         Some(broken) => println!("seed {seed}: {broken}"),
         None => println!(
-            "seed {seed}: all promises kept, {} of {} records acknowledged, {:.1} virtual seconds, {} transitions, hash {:016x}",
+            "seed {seed}: all guarantees kept, {} of {} records acknowledged, {:.1} virtual seconds, {} transitions, hash {:016x}",
             outcome.acknowledged,
             outcome.records,
             outcome.virtual_time.as_secs_f64(),
@@ -152,7 +224,7 @@ fn parse(text: &str) -> Option<u64> {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "usage: ottla-sim SEED [MISTAKE] | --swarm FIRST COUNT | --minutes N | --mutants COUNT [MISTAKE...]"
+        "usage: ottla-sim SEED | --swarm FIRST COUNT | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --groups FIRST COUNT | --hunt-groups FIRST COUNT CHECKER"
     );
     ExitCode::from(2)
 }

@@ -1,4 +1,6 @@
-//! A client in the simulator: the owners as they are, and where the driver's threads would be, queues.
+//! A client in the simulator: the real actors, with queues in place of the driver's threads.
+
+use ottla_protocol::vocabulary::NodeId;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -11,64 +13,64 @@ use ottla_core::{
     cluster::{ClusterCore, ClusterSettings, command::CommandQueue},
     event::EventQueue,
     machine::Instant,
-    mail::{BrokerKey, ToBroker, ToCluster},
+    message::{BrokerKey, ToBroker, ToCluster},
     rng::Rng,
     wake::{Wake, WakeHandle},
 };
 
-/// Names an owner of a client.
+/// The key of a client's actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Owner {
+pub enum Actor {
     /// The cluster's.
     Cluster,
     /// A broker's.
     Broker(BrokerKey),
 }
 
-/// A client with its owners.
+/// A client with its actors.
 #[derive(Debug)]
 pub struct Client {
-    /// The cluster's owner.
+    /// The cluster's actor.
     pub cluster: ClusterCore,
-    /// The brokers' owners.
+    /// The brokers' actors.
     pub brokers: BTreeMap<BrokerKey, BrokerCore>,
-    /// Mail under way, in order per sender and receiver.
-    pub mail: BTreeMap<(Owner, Owner), VecDeque<Mail>>,
-    /// What brokers' owners are made of.
+    /// Messages in transit, in order per sender and receiver.
+    pub messages: BTreeMap<(Actor, Actor), VecDeque<Message>>,
+    /// The parts that broker actors are created from.
     pub parts: BrokerParts,
-    /// Errors and the like.
+    /// Errors and other events.
     pub events: Arc<EventQueue>,
-    /// Commands to the cluster's owner.
+    /// Commands to the cluster actor.
     pub commands: Arc<CommandQueue>,
-    /// It was told to close.
+    /// The client was asked to close.
     pub closing: bool,
-    /// Nothing of it runs any more.
+    /// No actor of the client is left.
     pub closed: bool,
     woken: Woken,
-    /// The deadline of each owner for which a timer event is queued.
-    pub timers: BTreeMap<Owner, Instant>,
+    /// The deadline of each actor for which a timer event is queued.
+    pub timers: BTreeMap<Actor, Instant>,
 }
 
 /// A letter.
 #[derive(Debug)]
-pub enum Mail {
-    /// To a broker's owner.
+pub enum Message {
+    /// A message to a broker actor.
     ToBroker(ToBroker),
-    /// To the cluster's owner.
+    /// A message to the cluster actor.
     ToCluster(ToCluster),
-    /// A broker's owner is gone.
+    /// A broker actor has ended.
     BrokerDone,
 }
 
-/// The owners that were woken and have not run yet.
+/// The actors that were woken and have not run since.
 #[derive(Clone, Default)]
-pub struct Woken(Arc<Mutex<BTreeSet<Owner>>>);
+pub struct Woken(Arc<Mutex<BTreeSet<Actor>>>);
 
 impl Client {
-    /// A client; the parts carry the shared halves of producer and consumer.
+    /// Creates a client; the parts carry the shared halves of producer and consumer.
     pub fn new(settings: ClusterSettings, parts: BrokerParts, mut rng: Rng) -> Self {
         let woken = Woken::default();
-        let commands = Arc::new(CommandQueue::new(woken.handle(Owner::Cluster)));
+        let commands = Arc::new(CommandQueue::new(woken.handle(Actor::Cluster)));
         let events = Arc::new(EventQueue::default());
         let cluster = ClusterCore::new(
             settings,
@@ -81,7 +83,7 @@ impl Client {
         Self {
             cluster,
             brokers: BTreeMap::new(),
-            mail: BTreeMap::new(),
+            messages: BTreeMap::new(),
             parts,
             events,
             commands,
@@ -92,37 +94,44 @@ impl Client {
         }
     }
 
-    /// Starts a broker's owner.
-    pub fn start_broker(&mut self, key: BrokerKey, host: String, port: u16, node_id: Option<i32>, rng: Rng) {
-        let wake = self.woken.handle(Owner::Broker(key));
+    /// Starts a broker actor.
+    pub fn start_broker(
+        &mut self,
+        key: BrokerKey,
+        host: String,
+        port: u16,
+        node_id: Option<NodeId>,
+        rng: Rng,
+    ) {
+        let wake = self.woken.handle(Actor::Broker(key));
         self.brokers.insert(key, BrokerCore::new(&self.parts, host, port, node_id, wake, rng));
     }
 
-    /// The owners that were woken.
-    pub fn take_woken(&self) -> BTreeSet<Owner> {
+    /// Takes the actors that were woken.
+    pub fn take_woken(&self) -> BTreeSet<Actor> {
         std::mem::take(&mut *self.woken.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// True if some owner was woken.
+    /// Returns true if an actor was woken.
     pub fn is_woken(&self) -> bool {
         !self.woken.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 }
 
 impl Woken {
-    fn handle(&self, owner: Owner) -> WakeHandle {
-        WakeHandle::new(Arc::new(Waker { woken: self.clone(), owner }))
+    fn handle(&self, actor: Actor) -> WakeHandle {
+        WakeHandle::new(Arc::new(Waker { woken: self.clone(), actor }))
     }
 }
 
 struct Waker {
     woken: Woken,
-    owner: Owner,
+    actor: Actor,
 }
 
 impl Wake for Waker {
     fn wake(&self) {
-        self.woken.0.lock().unwrap_or_else(PoisonError::into_inner).insert(self.owner);
+        self.woken.0.lock().unwrap_or_else(PoisonError::into_inner).insert(self.actor);
     }
 }
 

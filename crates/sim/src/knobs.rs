@@ -1,85 +1,85 @@
-//! Every knob from the seed.
+//! Draws every knob from the seed.
 
 use std::time::Duration;
 
 use ottla_core::{
     config::{IsolationLevel, OffsetReset, TopicRecreatePolicy},
-    fetch::{partition::PrefetchLimits, shared::ConsumerSettings},
-    mutation::Mutation,
+    fetch::{partition::PrefetchLimits, settings::ConsumerSettings},
     produce::{
-        accumulator::BatchLimits, collector::Linger, shared::ProducerSettings, topic_settings::TopicSettings,
+        accumulator::BatchLimits, acks::Acks, collector::Linger, settings::ProducerSettings,
+        topic_settings::TopicSettings,
     },
     rng::Rng,
 };
 use ottla_protocol::compress::Compression;
 
 use crate::{
-    curiosity::Curiosity,
+    deadlines::Deadlines,
     faults::{FIRST_KINDS, KINDS, SECOND_KINDS},
-    impatience::Impatience,
     network::NetworkKnobs,
+    queries::Queries,
     reader::Habits,
 };
 
-/// What a run is like.
+/// The parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Knobs {
-    /// The seed that they come from.
+    /// The seed of all knobs.
     pub seed: u64,
     /// How many brokers.
     pub brokers: i32,
     /// How many producers.
     pub producers: u32,
-    /// Topics with their partitions.
+    /// Topics with their numbers of partitions.
     pub topics: Vec<(String, i32)>,
-    /// How many records each producer sends.
+    /// The number of records that each producer sends.
     pub records: u64,
-    /// They go out evenly over the phase of faults; else in its beginning, as far as there is room in the queue.
+    /// Records are sent evenly over the fault phase; else at its beginning, as fast as the queue allows.
     pub steady: bool,
-    /// How long the phase of faults lasts.
+    /// The duration of the fault phase.
     pub faults_for: Duration,
-    /// A fault comes about this often.
+    /// The mean time between faults.
     pub fault_every: Duration,
-    /// Which kinds of fault there are, as bits.
+    /// The enabled kinds of faults, as bits.
     pub fault_kinds: u32,
-    /// How many kinds there are to choose from.
+    /// The number of kinds to choose from.
     pub kinds: u32,
-    /// Brokers may lose what their followers do not have.
+    /// Brokers may lose records that their followers do not have.
     pub lossy: bool,
-    /// Records are deleted before others have read them.
+    /// Records are deleted before they are read.
     pub records_deleted: bool,
     /// A replica without the newest records may become the leader.
     pub unclean: bool,
-    /// Topics are deleted and made anew.
+    /// Topics are deleted and recreated.
     pub topics_deleted: bool,
-    /// Brokers of every release tell the ids of topics.
-    pub ids_told: bool,
-    /// Whoever wants to be idempotent has to wait for an identity so long.
+    /// Brokers of every release report topic IDs.
+    pub ids_reported: bool,
+    /// How long idempotent producers wait for a producer ID.
     pub no_identity_for: Duration,
-    /// Answers to Produce are lost one after the other: what was written is not known, again and again.
+    /// How long brokers respond to Fetch at once and keep no fetch sessions.
+    pub hasty_for: Duration,
+    /// Responses to Produce are lost repeatedly, so that it is unknown which batches were written.
     pub doubts: bool,
-    /// Topics have settings of their own.
+    /// Topics have their own settings.
     pub topics_differ: bool,
-    /// How long followers lag.
+    /// The lag of followers.
     pub replication_lag: Duration,
     /// What producers' applications do besides sending.
-    pub impatience: Impatience,
-    /// What applications ask beside the traffic.
-    pub curiosity: Curiosity,
+    pub deadlines: Deadlines,
+    /// The queries of applications.
+    pub queries: Queries,
     /// The network.
     pub network: NetworkKnobs,
     /// The producers' settings.
     pub producer: ProducerSettings,
     /// How many consumers.
     pub consumers: u32,
-    /// Each consumer reads partitions of its own; else all read everything.
+    /// The partitions are divided among the consumers; else every consumer reads all.
     pub divided: bool,
     /// How the consumers' applications behave.
     pub habits: Habits,
     /// The consumers' settings.
     pub consumer: ConsumerSettings,
-    /// A deliberate mistake of the connections and of the cluster's owner.
-    pub mutation: Mutation,
 }
 
 impl Knobs {
@@ -91,23 +91,24 @@ impl Knobs {
         knobs.records_deleted = rng.chance(1, 3);
         knobs.unclean = rng.chance(1, 6);
         knobs.topics_deleted = rng.chance(1, 4);
-        knobs.ids_told = knobs.topics_deleted && Rng::from_seed(seed ^ 0x1d5).chance(1, 2);
+        knobs.ids_reported = knobs.topics_deleted && Rng::from_seed(seed ^ 0x1d5).chance(1, 2);
         if rng.chance(1, 12) {
             knobs.no_identity_for = Duration::from_millis(rng.below(3_000));
         }
         if rng.chance(1, 6) {
             knobs.producer.linger = Linger::Auto;
         }
-        knobs.producer.fail_of_old_topic = rng.chance(1, 2);
-        // Who is sent to the end of a new topic can't be told what it missed there.
+        knobs.producer.topic_recreate =
+            if rng.chance(1, 2) { TopicRecreatePolicy::Error } else { TopicRecreatePolicy::Reset };
+        // A consumer that resets to the end of a recreated topic can't know which records it skipped.
         if knobs.consumer.auto_offset_reset != OffsetReset::End && rng.chance(1, 2) {
             knobs.consumer.topic_recreate = TopicRecreatePolicy::Reset;
         }
-        // Of the constants that would do, one that keeps the stories of the seeds in the tests.
+        // A constant that keeps the traces of the seeds in the tests.
         let mut rng = Rng::from_seed(seed ^ 0x30_c5);
         knobs.steady = rng.chance(1, 3);
         if knobs.steady && knobs.lossy {
-            // Brokers that are killed have something to lose.
+            // Killed brokers have records to lose.
             knobs.records = knobs.records.max(200);
             knobs.replication_lag = Duration::from_millis([20, 100, 500][rng.below(3) as usize]);
         }
@@ -115,13 +116,17 @@ impl Knobs {
         if rng.chance(1, 12) {
             knobs.make_doubtful(&mut rng);
         }
-        knobs.impatience = Impatience::from_seed(seed);
-        knobs.curiosity = Curiosity::from_seed(seed);
+        let mut rng = Rng::from_seed(seed ^ 0x4a57);
+        if knobs.consumers > 0 && rng.chance(1, 10) {
+            knobs.hasty_for = knobs.faults_for.mul_f64([0.3, 1.0][rng.below(2) as usize]);
+        }
+        knobs.deadlines = Deadlines::from_seed(seed);
+        knobs.queries = Queries::from_seed(seed);
         knobs
     }
 
-    /// Makes it a small world of one topic, in which many batches of few partitions are under way when their answers are
-    /// lost, and some of them give up while others behind them do not. All that was sent has to be there once.
+    /// Creates a small world of one topic, in which many batches of few partitions are in flight when their responses
+    /// are lost, and some fail while later ones don't. Every record must be written exactly once.
     fn make_doubtful(&mut self, rng: &mut Rng) {
         let mut pick = |choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
         self.doubts = true;
@@ -136,23 +141,23 @@ impl Knobs {
         self.fault_every = Duration::from_millis(pick(&[100, 300, 1_000]));
         let producer = &mut self.producer;
         producer.idempotence = true;
-        producer.acks = -1;
+        producer.topic.acks = Acks::All;
         producer.max_in_flight = 5;
         producer.max_retries = pick(&[2, 2, 3, i32::MAX as u64]) as u32;
-        producer.message_timeout = Some(Duration::from_millis(pick(&[2_000, 2_000, 10_000, 60_000])));
-        producer.batch.max_records = pick(&[1, 3, 10]) as usize;
+        producer.topic.message_timeout = Some(Duration::from_millis(pick(&[2_000, 2_000, 10_000, 60_000])));
+        producer.topic.batch.max_records = pick(&[1, 3, 10]) as usize;
         if self.network.latency < Duration::from_millis(50) {
-            producer.answer_timeout = Duration::from_millis(pick(&[1_000, 1_000, 5_000]));
-            self.consumer.answer_timeout = producer.answer_timeout;
+            producer.response_timeout = Duration::from_millis(pick(&[1_000, 1_000, 5_000]));
+            self.consumer.response_timeout = producer.response_timeout;
         }
     }
 
-    /// Draws every knob, and lets some brokers tell no ids of topics also where topics are made anew.
+    /// Draws every knob, and lets some brokers report no topic IDs even if topics are recreated.
     pub fn without_ids(seed: u64) -> Self {
-        Self { ids_told: false, ..Self::from_seed(seed) }
+        Self { ids_reported: false, ..Self::from_seed(seed) }
     }
 
-    /// Draws every knob, and gives each topic settings of its own.
+    /// Draws every knob, and gives each topic its own settings.
     pub fn with_differing_topics(seed: u64) -> Self {
         let mut knobs = Self { topics_differ: true, ..Self::from_seed(seed) };
         for number in knobs.topics.len()..4 {
@@ -161,7 +166,7 @@ impl Knobs {
         knobs
     }
 
-    /// The settings of each topic, where those without a word of their own have `usual` ones.
+    /// Returns the settings of each topic; topics without their own have `usual` ones.
     pub fn topic_settings(&self, usual: &TopicSettings) -> Vec<TopicSettings> {
         let mut rng = Rng::from_seed(self.seed ^ 0x0_1d_70);
         let mut pick = |choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
@@ -170,7 +175,7 @@ impl Knobs {
             let mut own = usual.clone();
             if self.topics_differ {
                 if !self.producer.idempotence && !self.lossy {
-                    own.acks = [-1, 1][pick(&[0, 1]) as usize];
+                    own.acks = [Acks::All, Acks::Leader][pick(&[0, 1]) as usize];
                 }
                 own.acks_timeout = millis(pick(&[500, 5_000, 30_000]));
                 let timeout = millis(pick(&[2_000, 10_000, 300_000]));
@@ -184,7 +189,7 @@ impl Knobs {
         topics.collect()
     }
 
-    /// Draws the knobs of a world in which only producers change logs and nobody deletes a topic.
+    /// Draws the knobs of a world in which only producers change logs and topics are not deleted.
     pub fn untouched_logs(seed: u64) -> Self {
         let mut knobs = Self::producers_only(seed);
         let mut rng = Rng::from_seed(seed ^ 0xc0_45_0e);
@@ -225,18 +230,19 @@ impl Knobs {
             } else {
                 IsolationLevel::ReadUncommitted
             },
-            answer_timeout: knobs.producer.answer_timeout,
+            response_timeout: knobs.producer.response_timeout,
             ..ConsumerSettings::default()
         };
         knobs
     }
 
-    /// Draws the knobs of a world without consumers, as the simulator's first findings were made.
+    /// Draws the knobs of a world without consumers, for the seeds from before there were any.
     pub fn producers_only(seed: u64) -> Self {
         let mut rng = Rng::from_seed(seed);
         let pick = |rng: &mut Rng, choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
         let idempotence = rng.chance(2, 3);
-        let acks = if idempotence { -1 } else { [-1, -1, 1][rng.below(3) as usize] };
+        let acks =
+            if idempotence { Acks::All } else { [Acks::All, Acks::All, Acks::Leader][rng.below(3) as usize] };
         let millis = |n: u64| Duration::from_millis(n);
         let linger = millis(pick(&mut rng, &[0, 0, 1, 5, 50, 500]));
         let message_timeout = millis(pick(&mut rng, &[2_000, 10_000, 60_000, 300_000]));
@@ -255,19 +261,19 @@ impl Knobs {
             divided: false,
             habits: Habits { sleeps: false, single_percent: 0, restless: u64::MAX },
             consumer: ConsumerSettings::default(),
-            mutation: Mutation::NONE,
             records_deleted: false,
             unclean: false,
             topics_deleted: false,
-            ids_told: false,
+            ids_reported: false,
             doubts: false,
             topics_differ: false,
             steady: false,
             no_identity_for: Duration::ZERO,
+            hasty_for: Duration::ZERO,
             lossy: rng.chance(1, 3),
             replication_lag: millis(pick(&mut rng, &[0, 0, 5, 100])),
-            impatience: Impatience::NONE,
-            curiosity: Curiosity::NONE,
+            deadlines: Deadlines::NONE,
+            queries: Queries::NONE,
             network: NetworkKnobs {
                 latency: Duration::from_micros(pick(&mut rng, &[20, 500, 5_000, 100_000])),
                 jitter: Duration::from_micros(pick(&mut rng, &[0, 50, 2_000, 50_000])),
@@ -275,32 +281,35 @@ impl Knobs {
                 cut_percent: pick(&mut rng, &[0, 5, 50]),
             },
             producer: ProducerSettings {
-                acks,
                 idempotence,
-                acks_timeout: millis(pick(&mut rng, &[500, 5_000, 30_000])),
-                answer_timeout: millis(pick(&mut rng, &[1_000, 5_000, 60_000])),
-                message_timeout: Some(message_timeout),
+                topic: TopicSettings {
+                    acks,
+                    acks_timeout: millis(pick(&mut rng, &[500, 5_000, 30_000])),
+                    message_timeout: Some(message_timeout),
+                    ..TopicSettings::default()
+                },
+                response_timeout: millis(pick(&mut rng, &[1_000, 5_000, 60_000])),
                 max_retries: if rng.chance(1, 8) { 2 } else { i32::MAX as u32 },
                 max_in_flight: pick(&mut rng, &[1, 5, 5]) as usize,
                 linger: if rng.chance(1, 2) { Linger::Broker(linger) } else { Linger::Partition(linger) },
                 max_partitions: rng.chance(1, 4).then(|| 1 + rng.below(5) as usize),
                 max_bytes: rng.chance(1, 4).then(|| 200 + rng.below(5_000)),
-                batch: BatchLimits {
-                    max_bytes: pick(&mut rng, &[300, 2_000, 1_000_000]) as usize,
-                    max_records: pick(&mut rng, &[1, 10, 10_000]) as usize,
-                    max_age_nanos: (message_timeout / 20).as_nanos() as u64,
-                    sums_early: true,
-                },
-                max_request_bytes: pick(&mut rng, &[500, 10_000, 1_000_000]) as usize,
-                max_queued_messages: pick(&mut rng, &[5, 100, 100_000]),
                 ..ProducerSettings::default()
             },
         };
-        // A request of ten kilobytes on a link that carries four a second has no chance within a second.
+        knobs.producer.topic.batch = BatchLimits {
+            max_bytes: pick(&mut rng, &[300, 2_000, 1_000_000]) as usize,
+            max_records: pick(&mut rng, &[1, 10, 10_000]) as usize,
+            max_age_nanos: (message_timeout / 20).as_nanos() as u64,
+            sums_early: true,
+        };
+        knobs.producer.max_request_bytes = pick(&mut rng, &[500, 10_000, 1_000_000]) as usize;
+        knobs.producer.max_queued_messages = pick(&mut rng, &[5, 100, 100_000]);
+        // A request of ten kilobytes can't be sent within a second on a link that carries four kilobytes a second.
         let bytes_per_second = knobs.network.window as u128 * 1_000_000_000
             / (knobs.network.latency + knobs.network.jitter).as_nanos().max(1);
         if bytes_per_second < 100_000 {
-            knobs.producer.answer_timeout = Duration::from_secs(60);
+            knobs.producer.response_timeout = Duration::from_secs(60);
         }
         knobs
     }

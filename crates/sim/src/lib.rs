@@ -1,5 +1,5 @@
 //! A deterministic simulator: the real client core and the real embedded broker, on virtual time, in one thread, with a
-//! network that misbehaves as a seed decides.
+//! network whose faults a seed decides.
 //!
 //! ```text
 //!   seed ──► swarm (every knob) ──► world ─┬─ clients: ClusterCore + BrokerCores, as they are
@@ -7,23 +7,25 @@
 //!                                          ├─ the embedded cluster, as it is
 //!                                          ├─ workload and faults
 //!                                          └─ trace, whose hash is the same for the same seed
-//!   checkers: delivery, consume, answers, accounting, wire, busy, liveness, determinism
+//!   checkers: delivery, consume, queries, accounting, wire, busy, liveness, determinism
 //! ```
 //!
-//! A run has two phases: first faults, in which nothing may go wrong; then everything heals, and all work must finish
-//! within a bounded virtual time. Read [`swarm`], [`knobs`], [`faults`], [`workload`], [`impatience`], [`curiosity`], [`reader`], [`world`],
-//! [`network`], [`client`], [`checkers`].
+//! A run has two phases. In the first there are faults, and every guarantee must hold. Then everything heals, and all
+//! work must finish within a bounded virtual time. Read [`swarm`], [`knobs`], [`faults`], [`workload`], [`deadlines`],
+//! [`queries`], [`reader`], [`world`], [`network`], [`client`], [`checkers`]. [`groups`] runs the members of a group in
+//! worlds of their own, with seeds, with [schedules](groups::schedules) that have names, and with a
+//! [crowd](groups::crowd).
 #![forbid(unsafe_code)]
 
 pub mod checkers;
 pub mod client;
-pub mod curiosity;
+pub mod deadlines;
 pub mod faults;
-pub mod impatience;
+pub mod groups;
+pub mod hunt;
 pub mod knobs;
-#[cfg(feature = "mutants")]
-pub mod mutants;
 pub mod network;
+pub mod queries;
 pub mod reader;
 pub mod swarm;
 pub mod trace;

@@ -1,61 +1,61 @@
-//! Links between clients and brokers: two byte streams each, in order, cut anywhere, delayed, stalled, reset.
+//! Links between clients and brokers: two byte streams each, in order, split anywhere, delayed, stalled, reset.
 
 use std::{collections::VecDeque, time::Duration};
 
-use ottla_core::{machine::Instant, mail::BrokerKey, rng::Rng};
+use ottla_core::{machine::Instant, message::BrokerKey, rng::Rng};
 use ottla_embedded_broker::{BrokerId, ConnectionId};
 
 /// One TCP connection.
 #[derive(Debug)]
 pub struct Link {
-    /// The client's place in the world.
+    /// The client's index in the world.
     pub client: usize,
-    /// The client's owner of the broker.
+    /// The client's key of the broker actor.
     pub key: BrokerKey,
     /// The broker.
     pub broker: BrokerId,
-    /// The broker's name for it, once it is accepted.
+    /// The broker's connection ID, once it has accepted the connection.
     pub connection: Option<ConnectionId>,
-    /// Bytes on their way to the broker.
+    /// Bytes in transit to the broker.
     pub to_broker: Stream,
-    /// Bytes on their way to the client.
+    /// Bytes in transit to the client.
     pub to_client: Stream,
-    /// The client does not know it any more.
+    /// The client has closed its end.
     pub client_closed: bool,
-    /// The broker does not know it any more.
+    /// The broker has closed its end.
     pub broker_closed: bool,
 }
 
-/// Bytes that go one way.
+/// Bytes in one direction.
 #[derive(Debug, Default)]
 pub struct Stream {
     pieces: VecDeque<(Instant, Vec<u8>)>,
     in_flight: usize,
     last_arrival: Instant,
-    /// Nothing arrives before then.
+    /// No byte arrives before this time.
     stalled_until: Instant,
 }
 
-/// What a network is like.
+/// The properties of a network.
 #[derive(Clone, Debug)]
 pub struct NetworkKnobs {
-    /// One way, at least.
+    /// The minimum latency in one direction.
     pub latency: Duration,
-    /// On top, at most.
+    /// The maximum additional latency.
     pub jitter: Duration,
-    /// Bytes under way in one direction.
+    /// The maximum number of bytes in transit in one direction.
     pub window: usize,
-    /// Pieces are cut at random places this often, in percent.
+    /// The percentage of chunks that are split at random positions.
     pub cut_percent: u64,
 }
 
 impl Stream {
-    /// How many bytes may be sent now.
+    /// Returns the number of bytes that may be sent now.
     pub const fn room(&self, knobs: &NetworkKnobs) -> usize {
         knobs.window.saturating_sub(self.in_flight)
     }
 
-    /// Sends bytes; answers when they arrive.
+    /// Sends bytes; returns their time of arrival.
     pub fn send(&mut self, now: Instant, bytes: Vec<u8>, knobs: &NetworkKnobs, rng: &mut Rng) -> Instant {
         let jitter = Duration::from_nanos(rng.below(knobs.jitter.as_nanos() as u64 + 1));
         let arrival = (now + knobs.latency + jitter).max(self.last_arrival).max(self.stalled_until);
@@ -65,7 +65,7 @@ impl Stream {
         arrival
     }
 
-    /// Takes the next piece if it has arrived.
+    /// Takes the next chunk if it has arrived.
     pub fn receive(&mut self, now: Instant) -> Option<Vec<u8>> {
         if self.pieces.front()?.0 > now {
             return None;
@@ -75,13 +75,13 @@ impl Stream {
         Some(bytes)
     }
 
-    /// Nothing of what is sent from now on arrives before `until`.
+    /// Delays all bytes that are sent from now on until `until`.
     pub fn stall(&mut self, until: Instant) {
         self.stalled_until = self.stalled_until.max(until);
     }
 }
 
-/// How many of `available` bytes go in one piece.
+/// Returns how many of `available` bytes the next chunk has.
 pub fn cut(available: usize, knobs: &NetworkKnobs, rng: &mut Rng) -> usize {
     if available > 1 && rng.chance(knobs.cut_percent, 100) {
         1 + rng.below(available as u64 - 1) as usize

@@ -1,5 +1,4 @@
-//! What the application does on the receiving side: it reads, seeks, pauses, resumes, and assigns anew while everything
-//! goes on around it.
+//! The consuming application: it reads, seeks, pauses, resumes, and changes its assignment while faults happen.
 
 use std::{
     collections::BTreeMap,
@@ -23,6 +22,7 @@ use ottla_core::{
     rng::Rng,
 };
 use ottla_embedded_broker::Cluster;
+use ottla_protocol::vocabulary::TopicPartition;
 
 use crate::{
     checkers::{
@@ -33,36 +33,36 @@ use crate::{
     workload::parse_value,
 };
 
-/// A consumer and what it read.
+/// A consumer and the records that it read.
 #[derive(Debug)]
 pub struct Reader {
     /// Its number.
     pub number: u32,
-    /// The client's place in the world.
+    /// The client's index in the world.
     pub client: usize,
     /// The consumer's shared half.
     pub shared: Arc<ConsumerShared>,
     habits: Habits,
     topics: Vec<Arc<str>>,
     partitions: BTreeMap<(u32, i32), Progress>,
-    /// Seeks whose offset is not known yet.
+    /// Seeks whose offset is not known.
     seeks: BTreeMap<(u32, i32), Waiting<Result<i64, Error>>>,
     cursor: RecordCursor,
     bell: Arc<Bell>,
     asleep: bool,
     records: u64,
-    /// What the client said went wrong, the latest last.
+    /// The errors that the client reported, the latest last.
     errors: Vec<String>,
 }
 
 /// How an application reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Habits {
-    /// It sleeps until it is woken; else it looks now and then.
+    /// It sleeps until it is woken; else it polls.
     pub sleeps: bool,
-    /// It reads record by record, in percent of all cases; else whatever is there.
+    /// The percentage of cases in which it reads one record; else it reads all that are available.
     pub single_percent: u64,
-    /// It seeks, pauses and so on about once in so many steps.
+    /// It seeks, pauses and so on about once in this number of steps.
     pub restless: u64,
 }
 
@@ -76,7 +76,7 @@ impl Wake for Bell {
 }
 
 impl Reader {
-    /// A consumer of these partitions; none is assigned yet.
+    /// Creates a consumer of these partitions; none is assigned at first.
     pub fn new(
         number: u32,
         client: usize,
@@ -108,22 +108,22 @@ impl Reader {
         }
     }
 
-    /// What was read of each partition.
+    /// Returns the state of each partition.
     pub fn partitions(&self) -> impl Iterator<Item = (&(u32, i32), &Progress)> {
         self.partitions.iter()
     }
 
-    /// How many records it was given.
+    /// Returns the number of records that it received.
     pub const fn records(&self) -> u64 {
         self.records
     }
 
-    /// What the client said went wrong.
+    /// Returns the errors that the client reported.
     pub fn errors(&self) -> &[String] {
         &self.errors
     }
 
-    /// Assigns about as many of its partitions as `percent` says, each at some place.
+    /// Assigns about `percent` of its partitions, each at a random position.
     pub fn assign(&mut self, cluster: &mut Cluster, commands: &CommandQueue, percent: u64, rng: &mut Rng) {
         let mut list = Vec::new();
         self.seeks.clear();
@@ -131,7 +131,7 @@ impl Reader {
         for key in keys {
             if rng.chance(percent, 100) {
                 let (place, expected) = self.some_place(cluster, key, rng);
-                list.push((Arc::clone(&self.topics[key.0 as usize]), key.1, place));
+                list.push((TopicPartition::new(Arc::clone(&self.topics[key.0 as usize]), key.1), place));
                 self.progress(key).start(expected);
             } else {
                 self.progress(key).stop();
@@ -142,7 +142,7 @@ impl Reader {
         }
     }
 
-    /// Does what applications do, then reads.
+    /// Acts as applications do, then reads.
     pub fn step(
         &mut self,
         cluster: &mut Cluster,
@@ -155,7 +155,7 @@ impl Reader {
         self.poll(commands, rng)
     }
 
-    /// Somebody changed a log.
+    /// Handles a change of a log.
     pub fn changed(&mut self, change: Change) {
         let to_end = self.shared.settings.auto_offset_reset == OffsetReset::End;
         match change {
@@ -172,7 +172,7 @@ impl Reader {
         }
     }
 
-    /// Everything heals: all partitions are to be read to the end, some again from the beginning.
+    /// Starts to read all partitions to the end after all faults have healed, some again from the beginning.
     pub fn settle(&mut self, cluster: &mut Cluster, commands: &CommandQueue, rng: &mut Rng) {
         let again = rng.chance(1, 2);
         let may_restart = self.shared.settings.topic_recreate == TopicRecreatePolicy::Reset;
@@ -196,18 +196,18 @@ impl Reader {
         }
     }
 
-    /// Reads what is there.
+    /// Reads the available records.
     pub fn poll(&mut self, commands: &CommandQueue, rng: &mut Rng) -> Result<(), Broken> {
         let located: Vec<_> = self
             .seeks
             .iter()
-            .filter_map(|(key, waiting)| waiting.try_take().map(|answer| (*key, answer)))
+            .filter_map(|(key, waiting)| waiting.try_take().map(|response| (*key, response)))
             .collect();
-        for (key, answer) in located {
+        for (key, response) in located {
             self.seeks.remove(&key);
-            match answer {
+            match response {
                 Ok(offset) => self.progress(key).located(offset)?,
-                // The topic was made anew, or nobody told in time: the application tries the beginning, wherever it is.
+                // The topic was recreated, or the lookup timed out: the application tries the beginning.
                 Err(_) => {
                     let expected = self.beginning(key);
                     self.seek(key, Offset::Beginning, expected, commands);
@@ -229,13 +229,12 @@ impl Reader {
                 self.errors.push(error.to_string());
             }
             match event {
-                ConsumerEvent::EndOfPartition { topic, partition, offset } => {
+                ConsumerEvent::EndOfPartition { topic, partition, offset, .. } => {
                     if let Some(key) = self.key(&topic, partition) {
                         self.progress(key).ended(offset)?;
                     }
                 }
-                // There is no such offset, and it is up to the application.
-                // So is where to read in a topic that was made anew.
+                // There is no such offset, or the topic was recreated: the application decides where to read.
                 ConsumerEvent::Error(error)
                     if matches!(error.kind(), ErrorKind::OffsetReset | ErrorKind::TopicRecreated) =>
                 {
@@ -258,17 +257,16 @@ impl Reader {
         Ok(())
     }
 
-    /// True if everything was read.
+    /// Returns true if everything was read.
     pub fn is_done(&self, cluster: &mut Cluster) -> bool {
         self.behind(cluster).is_none()
     }
 
-    /// A partition that was not read to its end: its topic, its number, what comes next, its end, and up to where
-    /// consumers may read.
+    /// Returns a partition that was not read to its end: topic, number, next offset, end offset and high watermark.
     pub fn behind(&self, cluster: &mut Cluster) -> Option<(String, i32, Option<i64>, i64, i64)> {
         self.partitions.iter().find_map(|((topic, partition), progress)| {
             let topic = &self.topics[*topic as usize];
-            // Followers are in reach again: what is in the log will be seen.
+            // The followers are in reach again, so all records of the log will become visible.
             let state = cluster.control().partition(topic, *partition);
             let (end, visible) = state.map_or((0, 0), |state| (state.log_end_offset, state.high_watermark));
             let behind = progress.next() != Some(end);
@@ -305,7 +303,7 @@ impl Reader {
                 None => return Ok(()),
             }
         }
-        // The application comes back by itself: nobody rings for what is half read.
+        // The application polls again on its own: a partly read queue sends no notification.
         self.bell.0.store(true, Ordering::SeqCst);
         Ok(())
     }
@@ -318,7 +316,10 @@ impl Reader {
     fn take(&mut self, topic: &str, partition: i32, offset: i64, value: Option<&[u8]>) -> Result<(), Broken> {
         let who = value.and_then(parse_value);
         let (Some(key), Some(who)) = (self.key(topic, partition), who) else {
-            let what = format!("consumer {}: {topic} [{partition}] {offset} is nobody's record", self.number);
+            let what = format!(
+                "consumer {}: {topic} [{partition}] {offset} is the record of no producer",
+                self.number
+            );
             return Err(Broken::new("consume", what));
         };
         self.records += 1;
@@ -333,7 +334,7 @@ impl Reader {
         progress.positioned(position)
     }
 
-    /// Something that applications do.
+    /// Does something that applications do.
     fn act(&mut self, cluster: &mut Cluster, commands: &CommandQueue, rng: &mut Rng) {
         let Some(key) = self.some_partition(rng) else { return };
         let is_assigned = self.progress(key).is_assigned();
@@ -344,7 +345,7 @@ impl Reader {
             }
             6..=9 if is_assigned => {
                 let topic = Arc::clone(&self.topics[key.0 as usize]);
-                if self.shared.pause(&[(&topic, key.1)]).is_ok() {
+                if self.shared.pause(&[TopicPartition::new(&*topic, key.1)]).is_ok() {
                     self.progress(key).set_paused(true);
                 }
             }
@@ -358,7 +359,7 @@ impl Reader {
             16 => self.assign(cluster, commands, 70, rng),
             17 if is_assigned => {
                 let topic = Arc::clone(&self.topics[key.0 as usize]);
-                if let Ok(command) = self.shared.incremental_unassign(&[(topic, key.1)]) {
+                if let Ok(command) = self.shared.incremental_unassign(&[TopicPartition::new(topic, key.1)]) {
                     commands.push(Command::Fetch(command));
                     self.progress(key).stop();
                     self.seeks.remove(&key);
@@ -374,13 +375,15 @@ impl Reader {
 
     fn add(&mut self, key: (u32, i32), place: Offset, expected: Expected, commands: &CommandQueue) {
         let topic = Arc::clone(&self.topics[key.0 as usize]);
-        commands.push(Command::Fetch(self.shared.incremental_assign(&[(topic, key.1, place)])));
+        commands.push(Command::Fetch(
+            self.shared.incremental_assign(&[(TopicPartition::new(topic, key.1), place)]),
+        ));
         self.progress(key).start(expected);
     }
 
     fn seek(&mut self, key: (u32, i32), place: Offset, expected: Expected, commands: &CommandQueue) {
         let topic = Arc::clone(&self.topics[key.0 as usize]);
-        // An offset that is given is not looked up; it may turn out to be out of range later.
+        // A given offset is not looked up; it may turn out to be out of range later.
         let (done, waiting) = completion();
         let asked = !matches!(place, Offset::At(_));
         self.seeks.remove(&key);
@@ -398,17 +401,17 @@ impl Reader {
 
     fn resume(&mut self, key: (u32, i32)) {
         let topic = Arc::clone(&self.topics[key.0 as usize]);
-        if self.shared.resume(&[(&topic, key.1)]).is_ok() {
+        if self.shared.resume(&[TopicPartition::new(&*topic, key.1)]).is_ok() {
             self.progress(key).set_paused(false);
         }
     }
 
-    /// Where the beginning of a partition may be.
+    /// Returns where the beginning of a partition may be.
     fn beginning(&mut self, key: (u32, i32)) -> Expected {
         self.progress(key).beginning()
     }
 
-    /// A place, and what it may turn out to be.
+    /// Returns a position, and the offsets that it may resolve to.
     fn some_place(&mut self, cluster: &mut Cluster, key: (u32, i32), rng: &mut Rng) -> (Offset, Expected) {
         let topic = &self.topics[key.0 as usize];
         let end = cluster.control().partition(topic, key.1).map_or(0, |state| state.high_watermark);
@@ -444,7 +447,7 @@ impl Reader {
     }
 
     fn progress(&mut self, key: (u32, i32)) -> &mut Progress {
-        // Keys come from this very map.
+        // The keys come from this map.
         self.partitions.entry(key).or_insert_with(|| Progress::new(format!("{key:?}")))
     }
 

@@ -1,4 +1,4 @@
-//! A run from its knobs, and what became of it.
+//! Runs the world of a seed, and returns the outcome.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -10,7 +10,7 @@ use ottla_core::{
     cluster::{ClusterSettings, command::Command},
     fetch::shared::ConsumerShared,
     machine::Instant,
-    produce::{partitioner::Partitioner, sender::Purge, shared::ProducerShared},
+    produce::{acks::Acks, purge::Purge, shared::ProducerShared},
     rng::Rng,
 };
 use ottla_embedded_broker::{Cluster, ClusterOptions};
@@ -18,51 +18,51 @@ use ottla_embedded_broker::{Cluster, ClusterOptions};
 use crate::{
     checkers::{Broken, accounting, consume, delivery, log::Log, wire::Limits},
     client::Client,
-    curiosity::Asker,
+    deadlines::Application,
     faults::{self, Heal},
-    impatience::Application,
     knobs::Knobs,
+    queries::Querier,
     reader::Reader,
     workload::{Producer, Reports},
     world::{FIRST_PORT, World},
 };
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The first broken promise.
+    /// The first broken guarantee.
     pub broken: Option<Broken>,
-    /// How much virtual time passed.
+    /// The virtual time that passed.
     pub virtual_time: Duration,
-    /// How many transitions there were.
+    /// The number of transitions.
     pub events: u64,
-    /// The hash of the story.
+    /// The hash of the trace.
     pub hash: u64,
-    /// The story, if it was kept.
+    /// The trace, if it was kept.
     pub trace: Vec<String>,
-    /// Records that were sent.
+    /// The number of records that were sent.
     pub records: u64,
-    /// Records that were acknowledged.
+    /// The number of records that were acknowledged.
     pub acknowledged: u64,
-    /// Records that consumers were given.
+    /// The number of records that consumers received.
     pub read: u64,
 }
 
-/// Runs the world of a seed. `keep_trace` keeps the story.
+/// Runs the world of a seed. `keep_trace` keeps the trace.
 pub fn run(knobs: &Knobs, keep_trace: bool) -> Outcome {
     let mut run = Run::new(knobs, keep_trace);
     let broken = run.go().err();
     run.outcome(broken)
 }
 
-/// A run under way.
+/// A run in progress.
 struct Run<'a> {
     knobs: &'a Knobs,
     rng: Rng,
     world: World,
     producers: Vec<Producer>,
     applications: Vec<Application>,
-    askers: Vec<Asker>,
+    queriers: Vec<Querier>,
     readers: Vec<Reader>,
     start: Instant,
     heals: Vec<(Instant, Heal)>,
@@ -75,10 +75,10 @@ impl<'a> Run<'a> {
         let producers = producers(knobs, &mut world, &mut rng);
         let readers = readers(knobs, &mut world, &mut rng);
         let application =
-            |producer: &Producer| Application::new(knobs.impatience, knobs.seed, producer.number);
+            |producer: &Producer| Application::new(knobs.deadlines, knobs.seed, producer.number);
         let applications = producers.iter().map(application).collect();
         let clients = 0..world.clients.len();
-        let askers = clients.map(|client| Asker::new(knobs.curiosity, knobs.seed, client)).collect();
+        let queriers = clients.map(|client| Querier::new(knobs.queries, knobs.seed, client)).collect();
         Self {
             knobs,
             rng,
@@ -86,7 +86,7 @@ impl<'a> Run<'a> {
             world,
             producers,
             applications,
-            askers,
+            queriers,
             readers,
             heals: Vec::new(),
         }
@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
         self.check()
     }
 
-    /// The phase of faults.
+    /// Runs the fault phase.
     fn suffer(&mut self) -> Result<(), Broken> {
         let knobs = self.knobs;
         let end = self.start + knobs.faults_for;
@@ -110,6 +110,10 @@ impl<'a> Run<'a> {
         }
         if !knobs.no_identity_for.is_zero() {
             let until = faults::refuse_identities(&mut self.world, knobs.no_identity_for);
+            self.heals.push(until);
+        }
+        if !knobs.hasty_for.is_zero() {
+            let until = faults::hurry(&mut self.world, knobs.hasty_for);
             self.heals.push(until);
         }
         while self.world.now < end {
@@ -154,7 +158,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Everything heals; whatever was not sent yet is sent now, and everything is read.
+    /// Heals all faults, sends the remaining records, and reads everything.
     fn heal(&mut self) -> Result<(), Broken> {
         let knobs = self.knobs;
         let rest = self.heals.drain(..).map(|(_, heal)| heal).collect();
@@ -168,9 +172,9 @@ impl<'a> Run<'a> {
             let commands = Arc::clone(&self.world.clients[reader.client].commands);
             reader.settle(&mut self.world.cluster, &commands, &mut self.rng);
         }
-        let patience = self.patience();
-        let deadline = self.world.now + patience;
-        // Readers look more often than producers need to.
+        let time_limit = self.time_limit();
+        let deadline = self.world.now + time_limit;
+        // Readers poll more often than producers need to.
         let step = Duration::from_millis(if self.readers.is_empty() { 500 } else { 50 });
         while self.world.now < deadline {
             self.world.run_until((self.world.now + step).min(deadline))?;
@@ -193,7 +197,7 @@ impl<'a> Run<'a> {
             if self.producers.iter().all(|p| p.is_done() && p.shared.budget.messages() == 0)
                 && self.readers.iter().all(|reader| reader.is_done(&mut self.world.cluster))
                 && self.applications.iter().all(Application::is_idle)
-                && self.askers.iter().all(Asker::is_idle)
+                && self.queriers.iter().all(Querier::is_idle)
             {
                 return Ok(());
             }
@@ -204,40 +208,42 @@ impl<'a> Run<'a> {
                 .remark(|| format!("client {number}: {:#?}\n{:#?}", client.cluster, client.brokers));
         }
         for reader in &self.readers {
-            let told = || format!("consumer {} was told: {:#?}", reader.number, reader.errors());
-            self.world.trace.remark(told);
+            let reported =
+                || format!("consumer {} received these errors: {:#?}", reader.number, reader.errors());
+            self.world.trace.remark(reported);
         }
-        Err(Broken::new("liveness", self.unfinished(patience)))
+        Err(Broken::new("liveness", self.unfinished(time_limit)))
     }
 
-    /// What applications do besides sending and reading; where they `may`, they begin something new.
+    /// Steps the applications; they begin new operations where they `may`.
     fn step_applications(&mut self, may: bool) -> Result<(), Broken> {
         let mut pairs = self.applications.iter_mut().zip(&mut self.producers);
         pairs.try_for_each(|(application, producer)| application.step(producer, &mut self.world, may))?;
         let knobs = self.knobs;
-        let mut askers = self.askers.iter_mut();
-        askers.try_for_each(|asker| asker.step(&mut self.world, &knobs.topics, knobs.brokers, may))
+        let mut queriers = self.queriers.iter_mut();
+        queriers.try_for_each(|querier| querier.step(&mut self.world, &knobs.topics, knobs.brokers, may))
     }
 
-    /// How long everything may take after it healed.
-    fn patience(&self) -> Duration {
+    /// Returns the maximum duration of everything after the faults have healed.
+    fn time_limit(&self) -> Duration {
         let knobs = self.knobs;
         // A small queue takes many round trips.
         let round_trips = (knobs.records / knobs.producer.max_queued_messages + 1) as u32;
         let round_trip = (knobs.network.latency + knobs.network.jitter) * 4 + knobs.replication_lag * 2;
         let fetches = if knobs.consumers > 0 { knobs.records as u32 * knobs.producers } else { 0 };
-        knobs.producer.message_timeout.unwrap_or_default()
-            // Connections that are half open are found out one after the other, each by an answer that does not come.
-            + (knobs.producer.answer_timeout * (knobs.brokers as u32 + 2)).max(Duration::from_secs(120))
+        knobs.producer.topic.message_timeout.unwrap_or_default()
+            // The client detects half-open connections one after the other, each by a request timeout.
+            + (knobs.producer.response_timeout * (knobs.brokers as u32 + 2)).max(Duration::from_secs(120))
             + (round_trip + Duration::from_millis(500)) * round_trips
-            // A broker answers the requests of a connection one after the other, and one may carry a single record.
+            // A broker handles the requests of a connection one after the other, and a request may carry a single
+            // record.
             + knobs.replication_lag * knobs.records as u32
-            // A fetch that brings one record may wait for more as long as it is allowed to.
+            // A fetch that returns one record may wait for more up to its maximum wait time.
             + (round_trip + knobs.consumer.fetch_wait_max + Duration::from_millis(200)) * fetches
     }
 
-    fn unfinished(&mut self, patience: Duration) -> String {
-        let after = format!("{} s after everything healed", patience.as_secs());
+    fn unfinished(&mut self, time_limit: Duration) -> String {
+        let after = format!("{} s after everything healed", time_limit.as_secs());
         for producer in &self.producers {
             let waiting = producer.shared.budget.messages();
             if !producer.is_done() || waiting > 0 {
@@ -250,18 +256,18 @@ impl<'a> Run<'a> {
         for reader in &self.readers {
             if let Some((topic, partition, next, end, visible)) = reader.behind(&mut self.world.cluster) {
                 return format!(
-                    "consumer {}: {topic} [{partition}] stands at {next:?} of {end} ({visible} visible) {after}",
+                    "consumer {}: {topic} [{partition}] is at {next:?} of {end} ({visible} visible) {after}",
                     reader.number
                 );
             }
         }
-        format!("something is unfinished {after}")
+        format!("some work is unfinished {after}")
     }
 
     fn check(&mut self) -> Result<(), Broken> {
         let knobs = self.knobs;
-        let promises = delivery::Promises {
-            durable: !knobs.lossy || knobs.producer.acks == -1,
+        let guarantees = delivery::Guarantees {
+            durable: !knobs.lossy || knobs.producer.topic.acks == Acks::All,
             idempotent: knobs.producer.idempotence && !knobs.lossy,
         };
         self.producers.iter().try_for_each(accounting::check)?;
@@ -269,8 +275,8 @@ impl<'a> Run<'a> {
         let history = std::mem::take(&mut self.world.history);
         let sends = self.world.wire.take_sends();
         let log = Log::read(&mut self.world.cluster, &knobs.topics, history, sends)?;
-        delivery::check(&self.producers, &log, &knobs.topics, promises)?;
-        consume::check(&self.readers, &self.producers, &log, promises.durable)
+        delivery::check(&self.producers, &log, &knobs.topics, guarantees)?;
+        consume::check(&self.readers, &self.producers, &log, guarantees.durable)
     }
 
     fn outcome(self, broken: Option<Broken>) -> Outcome {
@@ -299,7 +305,7 @@ fn world(knobs: &Knobs, keep_trace: bool, rng: &mut Rng) -> World {
         replication_factor: knobs.brokers.min(3) as i16,
         replication_lag: knobs.replication_lag,
         auto_create_topics: false,
-        seed: rng.next_u64(),
+        seed: Some(rng.next_u64()),
         ..ClusterOptions::default()
     });
     for (name, partitions) in &knobs.topics {
@@ -307,8 +313,8 @@ fn world(knobs: &Knobs, keep_trace: bool, rng: &mut Rng) -> World {
         let _ = cluster.control().create_topic(name, *partitions, knobs.brokers.min(3) as i16);
     }
     let mut world = World::new(cluster, knobs.network.clone(), rng.fork(), keep_trace);
-    world.slow_threads = knobs.impatience.slow_threads;
-    world.purges_moves = knobs.impatience.purges_moves;
+    world.slow_threads = knobs.deadlines.slow_threads;
+    world.purges_moves = knobs.deadlines.purges_moves;
     world
 }
 
@@ -317,8 +323,7 @@ fn producers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Producer> {
     for number in 0..knobs.producers {
         let reports = Arc::new(Reports::default());
         let sink = Arc::clone(&reports);
-        let shared =
-            Arc::new(ProducerShared::new(knobs.producer.clone(), Partitioner::default(), sink, rng.fork()));
+        let shared = Arc::new(ProducerShared::new(knobs.producer.clone(), sink, rng.fork()));
         let settings = knobs.topic_settings(shared.topic_settings());
         let parts = parts(knobs, Some(Arc::clone(&shared)), None, rng);
         world.clients.push(Client::new(cluster_settings(knobs), parts, rng.fork()));
@@ -328,8 +333,8 @@ fn producers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Producer> {
                 producer: Some(number),
                 max_in_flight: knobs.producer.max_in_flight,
                 max_request_bytes: knobs.producer.max_request_bytes,
-                max_batch_bytes: knobs.producer.batch.max_bytes,
-                max_batch_records: knobs.producer.batch.max_records,
+                max_batch_bytes: knobs.producer.topic.batch.max_bytes,
+                max_batch_records: knobs.producer.topic.batch.max_records,
                 topics: settings.clone(),
             },
         );
@@ -366,9 +371,8 @@ fn readers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Reader> {
 fn cluster_settings(knobs: &Knobs) -> ClusterSettings {
     ClusterSettings {
         bootstrap: (0..knobs.brokers).map(|i| ("broker".to_owned(), FIRST_PORT + i as u16)).collect(),
-        request_timeout: knobs.producer.answer_timeout,
+        request_timeout: knobs.producer.response_timeout,
         refresh_interval: Some(Duration::from_secs(30)),
-        mutation: knobs.mutation,
         ..ClusterSettings::default()
     }
 }
@@ -382,10 +386,9 @@ fn parts(
     BrokerParts {
         connection: Arc::new(ConnectionSettings {
             setup_timeout: Duration::from_secs(3),
-            request_timeout: knobs.producer.answer_timeout,
+            request_timeout: knobs.producer.response_timeout,
             reconnect_backoff_max: Duration::from_secs(2),
             max_idle: rng.chance(1, 4).then(|| Duration::from_secs(2)),
-            mutation: knobs.mutation,
             ..ConnectionSettings::default()
         }),
         producer,

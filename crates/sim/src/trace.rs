@@ -1,21 +1,21 @@
-//! What happened, one line per transition, and a hash of all of it.
+//! The trace of a run: one line per transition, and a hash of all lines.
 
 use std::fmt::Write;
 
 use ottla_core::machine::Instant;
 
-/// The story of a run.
+/// The trace of a run.
 #[derive(Debug)]
 pub struct Trace {
     hash: u64,
     events: u64,
-    /// The lines, kept only when somebody wants to read them.
+    /// The lines, if they are kept.
     lines: Option<Vec<String>>,
     buffer: String,
 }
 
 impl Trace {
-    /// An empty story; `keep` keeps the lines.
+    /// Creates an empty trace; `keep` keeps the lines.
     pub fn new(keep: bool) -> Self {
         Self { hash: 0xcbf2_9ce4_8422_2325, events: 0, lines: keep.then(Vec::new), buffer: String::new() }
     }
@@ -34,24 +34,24 @@ impl Trace {
         }
     }
 
-    /// Adds to the story what only its reader wants to know.
+    /// Adds a line that is not part of the hash.
     pub fn remark(&mut self, what: impl FnOnce() -> String) {
         if let Some(lines) = &mut self.lines {
             lines.push(what());
         }
     }
 
-    /// The hash of everything so far.
+    /// Returns the hash of all transitions.
     pub const fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// How many transitions there were.
+    /// Returns the number of transitions.
     pub const fn events(&self) -> u64 {
         self.events
     }
 
-    /// The lines, if they were kept.
+    /// Returns the lines, if they were kept.
     pub fn lines(&self) -> &[String] {
         self.lines.as_deref().unwrap_or_default()
     }

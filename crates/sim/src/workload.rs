@@ -1,4 +1,4 @@
-//! What the application does: producers that send numbered records, and keep what they were told of each.
+//! The producing application: producers that send numbered records and keep the report of each.
 
 use std::{
     collections::BTreeMap,
@@ -13,51 +13,51 @@ use ottla_core::{
     error::{Error, ErrorKind},
     machine::Instant,
     produce::{
+        purge::Purge,
         record::{Record, SendError},
         report::{DeliveryBatch, DeliverySink, PersistenceStatus},
-        sender::Purge,
         shared::ProducerShared,
         topic_settings::TopicSettings,
     },
     rng::Rng,
 };
 
-/// A producer and what became of its records.
+/// A producer and the reports of its records.
 #[derive(Debug)]
 pub struct Producer {
-    /// Its number, which stands in its records.
+    /// Its number, which its records contain.
     pub number: u32,
-    /// The client's place in the world.
+    /// The client's index in the world.
     pub client: usize,
     /// The producer's shared half.
     pub shared: Arc<ProducerShared>,
-    /// What it was told.
+    /// The delivery reports.
     pub reports: Arc<Reports>,
-    /// How many records were taken.
+    /// The number of accepted records.
     pub sent: u64,
-    /// How many it is to send.
+    /// The number of records to send.
     pub goal: u64,
-    /// Where each record was sent to.
+    /// The destination of each record.
     pub destinations: Vec<(u32, i32)>,
     /// The topics' settings.
     pub settings: Vec<TopicSettings>,
-    /// What was ever purged of it.
+    /// The union of all purges.
     pub purged: Purge,
 }
 
-/// The reports, by record.
+/// The reports by record.
 #[derive(Debug, Default)]
 pub struct Reports {
     by_record: Mutex<BTreeMap<u64, Vec<Report>>>,
     count: AtomicU64,
 }
 
-/// What the application was told of a record.
+/// The report of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// How many reports came before it.
+    /// The number of earlier reports.
     pub order: u64,
-    /// Whether it is in the log.
+    /// Whether the record is in the log.
     pub status: PersistenceStatus,
     /// Where.
     pub offset: Option<i64>,
@@ -68,7 +68,7 @@ pub struct Report {
 }
 
 impl Reports {
-    /// The reports so far.
+    /// Locks the reports and returns them.
     pub fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<Report>>> {
         self.by_record.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -91,7 +91,7 @@ impl DeliverySink for Reports {
 }
 
 impl Producer {
-    /// Sends up to `count` records to random partitions of random topics; stops at a full queue.
+    /// Sends up to `count` records to random partitions of random topics; stops when the queue is full.
     pub fn send(
         &mut self,
         now: Instant,
@@ -123,26 +123,27 @@ impl Producer {
                     self.sent += 1;
                 }
                 Err(SendError::QueueFull) => return,
-                // The topic is not there yet, or not any more: the application tries again later.
+                // The topic does not exist: the application tries again later.
                 Err(_) => return,
             }
         }
     }
 
-    /// True if it sent all of its records.
+    /// Returns true if it has sent all of its records.
     pub const fn is_done(&self) -> bool {
         self.sent == self.goal
     }
 }
 
-/// Reads back what [`Producer::send`] wrote: the producer's number and the record's.
+/// Parses a value that [`Producer::send`] wrote: the numbers of producer and record.
 pub fn parse_value(value: &[u8]) -> Option<(u32, u64)> {
     let number = u32::from_be_bytes(*value.first_chunk()?);
     let record = u64::from_be_bytes(*value.get(4..)?.first_chunk()?);
     Some((number, record))
 }
 
-/// Reads back where [`Producer::send`] sent a record: the topic's place in the list of topics, and the partition.
+/// Parses the destination from a value that [`Producer::send`] wrote: the topic's index in the list of topics, and the
+/// partition.
 pub fn parse_destination(value: &[u8]) -> Option<(u32, i32)> {
     let topic = u16::from_be_bytes(*value.get(12..)?.first_chunk()?);
     let partition = u16::from_be_bytes(*value.get(14..)?.first_chunk()?);

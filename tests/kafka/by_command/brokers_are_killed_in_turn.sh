@@ -1,11 +1,11 @@
-# Three real brokers, each killed on the spot and restarted in turn while an idempotent producer writes with acks=all, and
-# leaders moved back in between. Kafka's own tools then say whether every record is there once, and in its order.
-# `cargo xtask kafka torture` calls it, with OTTLA_RECORDS and OTTLA_RATE if others than these are wanted.
+# Three real brokers are killed with SIGKILL and restarted in turn while an idempotent producer writes with acks=all; in
+# between, leaders move back. Kafka's own tools then verify that every record is there once and in order. `cargo xtask
+# kafka torture` runs this script; OTTLA_RECORDS and OTTLA_RATE override the defaults.
 source "$(dirname "$0")/../../support.bash"
 topic="torture-$$" records=${OTTLA_RECORDS:-2000000} rate=${OTTLA_RATE:-20000}
 kafka org.apache.kafka.tools.TopicCommand --bootstrap-server "$OTTLA_BOOTSTRAP" --create --topic "$topic" \
   --partitions 12 --replication-factor 3 --config min.insync.replicas=2
-# The payloads are the numbers 0, 1, 2, ... in the order of the sends: in each partition they must rise.
+# The payloads are the numbers 0, 1, 2, ... in the order of sending, so they must increase in each partition.
 "$OTTLA" producer-perf-test --topic "$topic" --num-records "$records" --payload-monotonic --throughput "$rate" \
   --producer-props "bootstrap.servers=$OTTLA_BOOTSTRAP" acks=all enable.idempotence=true > "$work/perf" 2>&1 &
 perf=$!
@@ -19,7 +19,7 @@ while kill -0 $perf 2>/dev/null; do
     sleep 2
     xtask kafka restart $broker
     sleep 3
-    # Leaders go back to where they belong; with some brokers only just back not all elections succeed.
+    # Leaders return to their preferred replicas; while some brokers have just restarted, not all elections succeed.
     kafka org.apache.kafka.tools.LeaderElectionCommand --bootstrap-server "$OTTLA_BOOTSTRAP" \
       --election-type preferred --all-topic-partitions > "$work/elections" 2>&1 && moves=$((moves + 1))
   done

@@ -22,7 +22,7 @@ pub fn module(schemas: &[Schema]) -> String {
     out.push_str(
         "pub(crate) mod errors;
 
-        /// What the generated files use.
+        /// The imports of the generated files.
         mod prelude {
             pub(super) use crate::{
                 error_code::ErrorCode,

@@ -1,4 +1,4 @@
-//! One API's Rust file: a struct per struct of the schema, with `Default`, reading and writing.
+//! Writes the Rust file of an API: a struct per struct of the schema, with `Default`, decoding and encoding.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::{
     schema::{Base, Field, Message, Primitive, Schema, Versions},
 };
 
-/// The Rust file of `schema`.
+/// Returns the Rust file of `schema`.
 pub fn file(schema: &Schema) -> Result<String, String> {
     let mut out = String::new();
     let flexible = match schema.flexible_from {
@@ -46,16 +46,16 @@ struct Generator<'a> {
     structs: Structs<'a>,
 }
 
-/// A struct to write: the message itself, or one inside of it.
+/// A struct to write: the message itself, or a nested one.
 struct Subject<'a> {
     name: &'a str,
     fields: &'a [Field],
     versions: Versions,
-    /// Written in the module of the message's structs.
+    /// True if it is written in the module of the message's structs.
     is_inner: bool,
 }
 
-/// Whether a type owns what it holds, or borrows it from the bytes received.
+/// Whether a type owns its contents, or borrows from the received bytes.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Owned,
@@ -90,13 +90,14 @@ impl<'a> Generator<'a> {
         let key = if schema.api_key.is_some() { format!(", ApiKey::{}", schema.name) } else { String::new() };
         let _ = write!(out, "message!({name}, {constant}{key});\n\n");
         if message.borrowed {
-            let _ = writeln!(out, "/// [`{name}`] with its strings and bytes left where they were received.");
+            let _ =
+                writeln!(out, "/// [`{name}`] with strings and bytes that borrow from the received frame.");
             self.subject(&subject, Form::View, out);
             let _ = write!(out, "message!(view {name}View, {constant});\n\n");
         }
     }
 
-    /// The module of the structs inside of the message.
+    /// Writes the module of the nested structs of the message.
     fn structs(&self, out: &mut String) {
         if self.structs.all.is_empty() {
             return;
@@ -118,7 +119,7 @@ impl<'a> Generator<'a> {
             if self.message.borrowed && borrows(fields) {
                 let _ = writeln!(
                     out,
-                    "/// [`{}`] with its strings and bytes left where they were received.",
+                    "/// [`{}`] with strings and bytes that borrow from the received frame.",
                     each.name
                 );
                 self.subject(&subject, Form::View, out);
@@ -127,7 +128,7 @@ impl<'a> Generator<'a> {
         out.push_str("}\n\n");
     }
 
-    /// One struct, with everything that it can do.
+    /// Writes a struct with all of its implementations.
     fn subject(&self, subject: &Subject<'_>, form: Form, out: &mut String) {
         let fields = subject.fields;
         let derives_default = form == Form::Owned && fields.iter().all(|field| self.default_is_rusts(field));
@@ -220,7 +221,7 @@ impl<'a> Generator<'a> {
         );
     }
 
-    /// The expression that reads a field that is there.
+    /// Returns the expression that decodes a field that the version has.
     fn read_field(&self, subject: &Subject<'_>, field: &Field, form: Form) -> String {
         let path = self.path(subject, field);
         let read = |method: &str| format!("r.at(\"{path}\").{method}?");
@@ -277,7 +278,7 @@ impl<'a> Generator<'a> {
                 }
             }
         }
-        // Tagged fields are written last; here only whether they can be.
+        // Tagged fields are written last; this only checks whether they can be written.
         for field in subject.fields.iter().filter(|field| field.tag.is_some()) {
             let refuse = self.refuse_field(subject, field);
             if let (Some(condition), false) = (subject.versions.condition(field.versions), refuse.is_empty())
@@ -331,12 +332,12 @@ impl<'a> Generator<'a> {
         );
     }
 
-    /// The statement that writes a field that is there.
+    /// Returns the statement that encodes a field that the version has.
     fn write_field(&self, subject: &Subject<'_>, field: &Field) -> String {
         let path = self.path(subject, field);
         let name = ident(field);
         let infallible = |method: &str| format!("w.{method}(self.{name});");
-        // The methods for: never null, may be null, null only in other versions.
+        // The methods for fields that are never null, that may be null, and that may be null only in other versions.
         let (plain, nullable, non_null) = match (&field.base, field.is_array) {
             (Base::Struct(_), false) if field.nullable.is_some() => {
                 return format!("w.nullable_struct(version, self.{name}.as_ref())?;");
@@ -370,7 +371,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// The statement that makes it an error if a field is set that is not there; none if that loses nothing.
+    /// Returns the statement that fails if a field is set that the version does not have; none if the loss is harmless.
     fn refuse_field(&self, subject: &Subject<'_>, field: &Field) -> String {
         if field.is_ignorable {
             return String::new();
@@ -379,7 +380,7 @@ impl<'a> Generator<'a> {
         format!("w.at(\"{}\").not_in_version({is_set}, version)?;", self.path(subject, field))
     }
 
-    /// Whether the field holds something that would be lost.
+    /// Returns the condition that the field has a value that would be lost.
     fn is_set(&self, subject: &Subject<'_>, field: &Field) -> String {
         let name = ident(field);
         if field.nullable.is_some() && field.default.as_deref() != Some("null") && !field.is_struct() {
@@ -455,7 +456,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Whether the field's default is what Rust's `Default` gives.
+    /// True if the field's default equals that of Rust's `Default`.
     fn default_is_rusts(&self, field: &Field) -> bool {
         match field.default.as_deref() {
             Some("null") => true,
@@ -494,7 +495,7 @@ impl<'a> Generator<'a> {
         if field.nullable.is_some() { format!("Option<{whole}>") } else { whole }
     }
 
-    /// The type of a struct, as it is written inside of `subject`; in an expression without its lifetime.
+    /// Returns the type of a struct as it is written in the code of `subject`; without its lifetime in an expression.
     fn type_of_struct(
         &self,
         subject: &Subject<'_>,
@@ -512,7 +513,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Error codes of responses have a type of their own.
+    /// Error codes of responses have the type `ErrorCode`.
     fn is_error_code(&self, field: &Field) -> bool {
         self.message.kind == "response"
             && !field.is_array
@@ -520,13 +521,13 @@ impl<'a> Generator<'a> {
             && field.name.ends_with("error_code")
     }
 
-    /// The part of `versions` that is flexible.
+    /// Returns the flexible part of `versions`.
     fn flexible_part(&self, versions: Versions) -> Option<Versions> {
         let low = self.schema.flexible_from?.max(versions.low);
         (low <= versions.high).then_some(Versions { low, high: versions.high })
     }
 
-    /// What errors call the field.
+    /// Returns the field's name in errors.
     fn path(&self, subject: &Subject<'_>, field: &Field) -> String {
         if subject.is_inner {
             format!("{}.{}.{}", self.name, subject.name, field.name)
@@ -569,7 +570,7 @@ impl<'a> Generator<'a> {
     }
 }
 
-/// Whether a struct has anything in it that a view would borrow.
+/// True if a view of the struct would borrow anything.
 fn borrows(fields: &[Field]) -> bool {
     fields.iter().any(|field| match &field.base {
         Base::Struct(fields) => borrows(fields),
@@ -579,7 +580,7 @@ fn borrows(fields: &[Field]) -> bool {
     })
 }
 
-/// Whether the code has `version` in it as a variable: not as a field, or as a part of another word.
+/// True if the code uses `version` as a variable, not as a field or a part of another word.
 fn uses_version(code: &str) -> bool {
     code.match_indices("version").any(|(start, word)| {
         let before = code[..start].chars().next_back().unwrap_or(' ');
@@ -603,7 +604,7 @@ fn negated(condition: &str) -> String {
     }
 }
 
-/// The field's name, as Rust takes it.
+/// Returns the field's name as a Rust identifier.
 fn ident(field: &Field) -> String {
     match field.name.as_str() {
         "match" | "type" => format!("r#{}", field.name),

@@ -1,33 +1,33 @@
-//! A type name for every struct in a message: the field's name, singular, in camel case.
+//! Chooses a type name for every struct in a message: the singular of the field's name, in camel case.
 
 use std::collections::BTreeMap;
 
 use super::schema::{Base, Field};
 
-/// A struct inside of a message.
+/// A nested struct of a message.
 #[derive(Debug)]
 pub struct Struct<'a> {
-    /// Its type name.
+    /// The type name.
     pub name: String,
-    /// The field that has it, as the first that does.
+    /// The first field with this struct.
     pub field: &'a Field,
 }
 
-/// The structs of a message, outer ones first, and which of them a field has.
+/// The structs of a message, outer ones first, and the struct of each field.
 #[derive(Debug, Default)]
 pub struct Structs<'a> {
-    /// All of them.
+    /// The structs.
     pub all: Vec<Struct<'a>>,
     by_field: BTreeMap<*const Field, String>,
 }
 
-/// Names that would shadow what every Rust file has in scope.
+/// Names that would shadow items of the prelude.
 const TAKEN: [&str; 12] =
     ["Box", "Clone", "Copy", "Default", "Err", "None", "Ok", "Option", "Result", "Some", "String", "Vec"];
 
 impl<'a> Structs<'a> {
-    /// Names the structs below `fields`. Equal structs that would have the same name are one type; other structs that
-    /// would have the same name, or one that is taken, get the name of what they are in (`outer`, at the top) in front.
+    /// Names the structs below `fields`. Equal structs with the same name become one type. Different structs with the
+    /// same name, or with a name in use, are prefixed with the name of the enclosing struct (`outer` at the top).
     pub fn of(outer: &str, fields: &'a [Field]) -> Result<Self, String> {
         let mut shapes: BTreeMap<String, Vec<&[Field]>> = BTreeMap::new();
         collect(fields, &mut shapes);
@@ -60,7 +60,7 @@ impl<'a> Structs<'a> {
         Ok(())
     }
 
-    /// The type name of the struct of `field`, or of its elements.
+    /// Returns the type name of the struct of `field`, or of its elements.
     pub fn of_field(&self, field: &Field) -> &str {
         self.by_field.get(&std::ptr::from_ref(field)).map_or("", String::as_str)
     }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn different_structs_of_one_name_get_their_parents_in_front() {
+    fn different_structs_with_one_name_get_their_parents_names() {
         let text = "api Demo 7\nversions 0-2\nrequest\n  a []{}\n    topics []{}\n      x int8\n  \
                     bs []{}\n    topics []{}\n      y int8\n  results []{}\n    z int8\n";
         let schema = Schema::parse("07_demo", text).unwrap();

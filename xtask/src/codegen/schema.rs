@@ -1,55 +1,55 @@
-//! The notation of `schema/`, and the tree of fields that it is read into. `schema/README.md` explains the notation.
+//! Parses the notation of `schema/` into a tree of fields. `schema/README.md` explains the notation.
 
 use std::fmt;
 
-/// One file: an API with a request and a response, or a data structure of its own.
+/// A schema file: an API with a request and a response, or a data structure.
 #[derive(Debug)]
 pub struct Schema {
     /// The file's name without its extension.
     pub stem: String,
-    /// In Kafka's writing: `FindCoordinator`.
+    /// The name as Kafka writes it: `FindCoordinator`.
     pub name: String,
-    /// None for data.
+    /// The API key; `None` for a data structure.
     pub api_key: Option<i16>,
-    /// What we read and write.
+    /// The versions that Ottla reads and writes.
     pub versions: Versions,
-    /// What Apache Kafka 4.3.1 serves.
+    /// The versions that Apache Kafka 4.3.1 serves.
     pub served: Versions,
-    /// Flexible from this version on, if ever.
+    /// The first flexible version, if any.
     pub flexible_from: Option<i16>,
-    /// Request and response, or data.
+    /// The request and the response, or the data structure.
     pub messages: Vec<Message>,
 }
 
-/// A request, a response, or data.
+/// A request, a response, or a data structure.
 #[derive(Debug)]
 pub struct Message {
     /// `request`, `response`, `data`.
     pub kind: String,
-    /// Whether it can be read without copying.
+    /// True if it can also be read without copying.
     pub borrowed: bool,
-    /// Its fields in the order of the wire.
+    /// The fields in the order of the wire.
     pub fields: Vec<Field>,
 }
 
-/// A field of a message or of a struct in it.
+/// A field of a message or of a nested struct.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// In snake case.
+    /// The name in snake case.
     pub name: String,
-    /// Whether it is an array.
+    /// True if the field is an array.
     pub is_array: bool,
-    /// Its type, or that of its elements.
+    /// The type, or that of the elements.
     pub base: Base,
-    /// The versions that have it.
+    /// The versions that have the field.
     pub versions: Versions,
-    /// The versions in which it may be null.
+    /// The versions in which the field may be null.
     pub nullable: Option<Versions>,
-    /// Its tag, if it is a tagged field.
+    /// The tag, if it is a tagged field.
     pub tag: Option<u32>,
-    /// Its default, where that is not zero or empty.
+    /// The default, if it is not zero or empty.
     pub default: Option<String>,
-    /// Whether it may be left out silently in versions that do not have it.
+    /// True if the field may be omitted without an error in versions that do not have it.
     pub is_ignorable: bool,
 }
 
@@ -92,7 +92,7 @@ pub struct Versions {
 type Result<T> = std::result::Result<T, String>;
 
 impl Schema {
-    /// Reads the text of a file.
+    /// Parses the text of a schema file.
     pub fn parse(stem: &str, text: &str) -> Result<Self> {
         let mut schema = Self {
             stem: stem.to_owned(),
@@ -141,7 +141,7 @@ impl Schema {
         Ok(schema)
     }
 
-    /// The type name of one of its messages.
+    /// Returns the type name of a message.
     pub fn message_name(&self, message: &Message) -> String {
         match message.kind.as_str() {
             "request" => format!("{}Request", self.name),
@@ -150,14 +150,14 @@ impl Schema {
         }
     }
 
-    /// The name of its Rust module.
+    /// Returns the name of the Rust module.
     pub fn module(&self) -> &str {
         self.stem.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '_')
     }
 }
 
 impl Field {
-    /// Whether it is a struct, not an array of them.
+    /// True if the field is a struct, not an array of structs.
     pub fn is_struct(&self) -> bool {
         !self.is_array && matches!(self.base, Base::Struct(_))
     }
@@ -175,7 +175,7 @@ impl Versions {
         if low > high { Err(format!("empty range {text}")) } else { Ok(Self { low, high }) }
     }
 
-    /// The condition that `version`, known to be in `self`, is in `part`; none if it always is.
+    /// Returns the condition that `version`, which is in `self`, is also in `part`; none if it always is.
     pub fn condition(self, part: Self) -> Option<String> {
         match (part.low > self.low, part.high < self.high) {
             (false, false) => None,
@@ -197,7 +197,7 @@ impl fmt::Display for Versions {
     }
 }
 
-/// Takes the fields at `depth` from the front of `lines`.
+/// Removes the fields at `depth` from the front of `lines` and returns them.
 fn fields(lines: &mut &[(usize, &str)], depth: usize, parent: Versions) -> Result<Vec<Field>> {
     let mut fields_here = Vec::new();
     while let Some(((number, line), rest)) = lines.split_first() {
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_line_says_everything_of_a_field() {
+    fn field_line_defines_a_field() {
         let parent = Versions { low: 2, high: 9 };
         let field = field("  rack_id string?5+ 3+ tag 1 = null ignorable", parent).unwrap();
         assert_eq!(field.versions, Versions { low: 3, high: 9 });
@@ -304,10 +304,10 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_makes_no_sense_is_named() {
+    fn invalid_line_is_named() {
         let error = Schema::parse("x", "api Demo 7\nversions 0-2\nrequest\n  a int33\n").unwrap_err();
         assert_eq!(error, "line 4: no such type: int33");
-        let error = Schema::parse("x", "nonsense\n").unwrap_err();
-        assert_eq!(error, "line 1: not understood: nonsense");
+        let error = Schema::parse("x", "garbage\n").unwrap_err();
+        assert_eq!(error, "line 1: not understood: garbage");
     }
 }

@@ -1,4 +1,4 @@
-//! The C program [`peer.c`](../peer.c), linked to librdkafka: the door to it is all that is Rust here.
+//! Calls the C program [`peer.c`](../peer.c), linked to librdkafka.
 
 use std::{
     env,

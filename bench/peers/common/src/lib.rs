@@ -1,9 +1,9 @@
-//! What the Rust peers have in common: the command line, the payloads, and the JSON line at the end.
+//! The common parts of the Rust peers: the command line, the payloads, and the JSON line at the end.
 //!
-//! A peer is one process that does one job: `produce`, `consume`, `latency` or `steady` (so many records
-//! per second, each timed from send to acknowledgement). All peers, in whatever language, take the
-//! same arguments, do the same work (each received payload is looked at: its length and its first byte) and print one
-//! line of JSON. CPU time and memory are measured from outside, over the whole life of the process.
+//! A peer is one process that does one job: `produce`, `consume`, `latency` or `steady` (records at a fixed rate, each
+//! timed from send to acknowledgement). All peers, in all languages, take the same arguments, do the same work (the
+//! length and the first byte of each received payload are read) and print one line of JSON. CPU time and memory are
+//! measured from outside, over the whole life of the process.
 
 #![forbid(unsafe_code)]
 
@@ -13,12 +13,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The job, as it stands on the command line: `peer JOB --name value ...`.
+/// The job of the command line: `peer JOB --name value ...`.
 #[derive(Debug)]
 pub struct Job {
     pub kind: String,
     values: HashMap<String, String>,
-    /// `--set name=value`: further properties of the client, in its own words.
+    /// `--set name=value`: additional properties of the client, with its own names.
     pub properties: Vec<(String, String)>,
 }
 
@@ -66,7 +66,7 @@ impl Job {
     }
 }
 
-/// Payloads of one size, one after the other in a file, taken in turn.
+/// Payloads of one size, concatenated in a file and used in turn.
 #[derive(Debug)]
 pub struct Payloads {
     bytes: Vec<u8>,
@@ -81,7 +81,7 @@ impl Payloads {
         self.at(start)
     }
 
-    /// Where the next payload begins, for [`Payloads::at`]: several can be borrowed at once then.
+    /// Returns the position of the next payload, for [`Payloads::at`], so that several can be borrowed at once.
     #[inline]
     pub fn next_start(&mut self) -> usize {
         if self.next + self.size > self.bytes.len() {
@@ -98,7 +98,7 @@ impl Payloads {
     }
 }
 
-/// What was received: enough to see that nothing is missing, and that every payload was looked at.
+/// The totals of the received records, enough to detect missing records and unread payloads.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Received {
     pub messages: u64,
@@ -136,16 +136,17 @@ pub fn report_latency(version: &str, mut times: Vec<Duration>) {
     );
 }
 
-/// What `steady` sends: a record every so often, whatever becomes of those before it.
+/// The schedule of `steady`: a record at fixed intervals, independent of earlier ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     pub rate: u64,
-    /// Records at the beginning that are sent and not counted.
+    /// The number of records at the start that are not counted.
     pub warm: u64,
     pub messages: u64,
-    /// `--tick MS`: it sleeps at least so long, then sends all that is due; a sleep per record would cost more than sending.
+    /// `--tick MS`: sleeps at least this long, then sends all due records; a sleep per record would cost more than
+    /// sending.
     tick: Duration,
-    /// `--spread random`: partitions at random, in place of in turn; the same ones for every peer.
+    /// `--spread random`: random partitions instead of taking turns; the same ones for every peer.
     random: bool,
 }
 
@@ -162,14 +163,14 @@ impl Pace {
         }
     }
 
-    /// How long it is until record `number` is due.
+    /// Returns the time until record `number` is due.
     pub fn wait(&self, began: Instant, number: u64) -> Duration {
         let due = Duration::from_nanos((u128::from(number) * 1_000_000_000 / u128::from(self.rate)) as u64);
         let wait = due.saturating_sub(began.elapsed());
         if wait.is_zero() { wait } else { wait.max(self.tick) }
     }
 
-    /// Where record `number` goes.
+    /// Returns the partition of record `number`.
     pub fn partition(&self, number: u64, partitions: u64) -> i32 {
         let chosen = if self.random { number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33 } else { number };
         (chosen % partitions) as i32

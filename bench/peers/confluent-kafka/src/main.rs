@@ -107,7 +107,7 @@ async fn consume(job: &Job) {
     let messages = job.number("messages");
     let began = Instant::now();
     consumer.assign(partitions.clone()).await.expect("assigned");
-    // Positions are given, so that no coordinator is in the figure.
+    // The positions are given, so that the figure includes no coordinator.
     consumer.seek_to_beginning(&partitions).await.expect("positioned");
     let mut received = Received::default();
     while received.messages < messages && began.elapsed() < Duration::from_secs(60) {

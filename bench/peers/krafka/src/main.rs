@@ -1,4 +1,4 @@
-//! krafka: `enqueue` for every record, and the handles awaited in order behind it, a bounded number at a time.
+//! krafka: calls `enqueue` for every record and awaits the handles in order, with a bounded number of them pending.
 
 use std::{
     collections::VecDeque,
@@ -10,7 +10,7 @@ use krafka::{Compression, Kafka, Record, consumer::AutoOffsetReset, producer::Ac
 use peer::{Job, Received, report, report_latency};
 
 const VERSION: &str = "0.28.1";
-/// Handles that are kept before the oldest is awaited: librdkafka's default queue length.
+/// The maximum number of pending handles: librdkafka's default queue length.
 const OPEN: usize = 100_000;
 
 #[tokio::main]

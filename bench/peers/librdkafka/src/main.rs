@@ -1,4 +1,4 @@
-//! librdkafka in a tight loop, called as a C program would call it: the calls are its own, there is nothing between.
+//! librdkafka in a tight loop, called directly as by a C program, without a wrapper.
 
 use std::{
     ffi::{CStr, CString, c_char, c_void},
@@ -18,14 +18,14 @@ const BEGINNING: i64 = -2;
 struct Delivered {
     messages: u64,
     errors: u64,
-    /// For `steady`: when it began, and what each record took that bears the time of its sending.
+    /// For `steady`: the start, and the latencies of records that carry their send time.
     began: Option<Instant>,
     times: Vec<u64>,
-    /// ProduceRequests, as the last statistics had it.
+    /// The number of Produce requests in the last statistics.
     requests: i64,
 }
 
-/// How often `steady` has statistics, to count requests.
+/// The interval of the statistics in `steady`, which count requests, in milliseconds.
 const STATISTICS_INTERVAL_MS: u64 = 1000;
 
 /// Adds up the requests of all brokers.
@@ -222,7 +222,7 @@ unsafe fn steady(job: &Job) {
     unsafe {
         let (client, topic) = producer(job, &mut delivered);
         for number in 0..pace.messages {
-            // Waiting is polling, so that reports are noticed as they come.
+            // It polls while it waits, so that reports are processed immediately.
             loop {
                 let wait = pace.wait(began, number);
                 rd_kafka_poll(client, i32::from(!wait.is_zero()));
@@ -238,7 +238,7 @@ unsafe fn steady(job: &Job) {
         while delivered.messages < pace.messages {
             rd_kafka_poll(client, 100);
         }
-        // The last statistics come up to an interval later.
+        // The last statistics arrive up to an interval later.
         let interval = Duration::from_millis(2 * STATISTICS_INTERVAL_MS);
         let end = Instant::now() + interval;
         while Instant::now() < end {
@@ -266,8 +266,8 @@ unsafe fn consume(job: &Job) {
         let began = Instant::now();
         let mode = job.optional("mode").unwrap_or("group");
         if mode == "group" {
-            // The consumer of the group API. Its partitions are assigned by hand, so that no coordinator is in the figure:
-            // the way of a message is the same.
+            // The consumer of the group API, with manually assigned partitions, so that the figure includes no
+            // coordinator; messages take the same path.
             rd_kafka_poll_set_consumer(client);
             let list = rd_kafka_topic_partition_list_new(partitions);
             for partition in 0..partitions {
@@ -307,10 +307,10 @@ unsafe fn consume(job: &Job) {
         }
         report(&version(), began, received.messages, 0, received.bytes);
     }
-    // Taking librdkafka's threads down is not part of the work.
+    // Stopping librdkafka's threads is not measured.
     std::process::exit(0);
 }
 
-/// The types have one name in the bindings and another in the header.
+/// The types have different names in the bindings and in the header.
 #[allow(non_camel_case_types)]
 type rd_kafka_message_t = RDKafkaMessage;

@@ -76,7 +76,7 @@ fn produce(job: &Job) {
             let records: Vec<_> = starts.iter().map(record).collect();
             let mut left = &records[..];
             while let Err(error) = topic.send_batch(left) {
-                // Waits for room, with one record.
+                // Waits for queue room with one record.
                 left = &left[error.taken..];
                 topic.send_blocking(left[0].clone(), A_WHILE).unwrap_or_else(|error| panic!("{error}"));
                 left = &left[1..];
@@ -119,7 +119,7 @@ fn steady(job: &Job) {
     let mut payloads = job.payloads();
     let began = Instant::now();
     let times = Arc::new(Mutex::new(Vec::with_capacity(pace.messages as usize)));
-    // `--slow-broker ID`: those whose partition another broker leads are timed once more, by themselves.
+    // `--slow-broker ID`: the latencies of records of other brokers' partitions are also recorded separately.
     let elsewhere = job.optional("slow-broker").map(|slow| led_elsewhere(job, slow.parse().expect("an id")));
     let quick = Arc::new(Mutex::new(Vec::new()));
     let noted_quick = quick.clone();
@@ -161,7 +161,7 @@ fn steady(job: &Job) {
     report_steady(VERSION, times, quick, errors.load(Relaxed), collector.sends, collector.longest_wait);
 }
 
-/// The topic's partitions that this broker doesn't lead.
+/// Returns the topic's partitions that this broker does not lead.
 fn led_elsewhere(job: &Job, broker: i32) -> HashSet<i32> {
     let admin = Admin::new(&config(job, &[])).expect("a client");
     let topic = job.text("topic");
@@ -171,14 +171,25 @@ fn led_elsewhere(job: &Job, broker: i32) -> HashSet<i32> {
 }
 
 fn consume(job: &Job) {
-    let config = config(job, &[("auto.offset.reset", "earliest")]);
+    let topic = job.text("topic");
+    let is_member = job.optional("mode") == Some("member");
+    // The members of earlier runs are still in their groups.
+    let group = format!("bench-{}", std::process::id());
+    let mut own = vec![("auto.offset.reset", "earliest")];
+    if is_member {
+        own.extend([("group.id", &*group), ("enable.auto.commit", "false")]);
+    }
+    let config = config(job, &own);
     let messages = job.number("messages");
     let consumer = Consumer::new(&config).expect("a consumer");
-    let topic = job.text("topic");
     let partitions: Vec<_> =
         (0..job.number("partitions") as i32).map(|partition| (topic, partition, Offset::Beginning)).collect();
     let began = Instant::now();
-    consumer.assign(&partitions).expect("assigned");
+    if is_member {
+        consumer.subscribe(&[topic]).expect("subscribed");
+    } else {
+        consumer.assign(&partitions).expect("assigned");
+    }
     let mut received = Received::default();
     while received.messages < messages && began.elapsed() < A_WHILE {
         let records = consumer.poll(Duration::from_secs(1)).expect("records");

@@ -1,4 +1,4 @@
-//! librdkafka's own benchmark program, or ours on librdkafka: `original ARGS...` or `ours ARGS...`.
+//! Runs librdkafka's benchmark program, or Ottla's on librdkafka: `original ARGS...` or `ours ARGS...`.
 
 use std::{
     env,
@@ -36,11 +36,11 @@ fn main() {
             2
         }
     };
-    // As the end of a `main` in C does, this writes what stdio still holds.
+    // Flushes stdio, as the end of `main` in C does.
     process::exit(code);
 }
 
-/// Ours would start embedded brokers; here there are none.
+/// Ottla's program would start embedded brokers; here there are none.
 extern "C" fn no_brokers() -> *const c_char {
     eprintln!("-b is missing");
     ptr::null()

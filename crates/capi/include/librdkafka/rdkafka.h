@@ -1,5 +1,5 @@
 /*
- * rdkafka.h: the C interface of an Apache Kafka client, as librdkafka 2.15 has it.
+ * rdkafka.h: the C interface of an Apache Kafka client, as librdkafka 2.16 has it.
  *
  * Ottla, an Apache Kafka client. Licensed under MIT or Apache-2.0.
  * Generated from crates/capi/abi; change it there.
@@ -37,9 +37,9 @@ extern "C" {
 typedef struct rd_kafka_s rd_kafka_t;
 /** A topic of a client. */
 typedef struct rd_kafka_topic_s rd_kafka_topic_t;
-/** What a client is told before it starts. */
+/** The configuration of a client. */
 typedef struct rd_kafka_conf_s rd_kafka_conf_t;
-/** What a topic is told before it is used. */
+/** The configuration of a topic. */
 typedef struct rd_kafka_topic_conf_s rd_kafka_topic_conf_t;
 /** A queue towards the application. */
 typedef struct rd_kafka_queue_s rd_kafka_queue_t;
@@ -406,7 +406,7 @@ typedef enum {
         RD_KAFKA_MSG_STATUS_PERSISTED = 2
 } rd_kafka_msg_status_t;
 
-/** What setting a property answers. */
+/** The result of setting a property. */
 typedef enum {
         RD_KAFKA_CONF_UNKNOWN = -2,
         RD_KAFKA_CONF_INVALID = -1,
@@ -589,7 +589,7 @@ typedef enum rd_kafka_ElectionType_t {
 /* Constants. */
 
 /** The version of the interface; compare with rd_kafka_version(). */
-#define RD_KAFKA_VERSION 0x020f00ff
+#define RD_KAFKA_VERSION 0x021000ff
 /** The words that the property debug takes. */
 #define RD_KAFKA_DEBUG_CONTEXTS "all,generic,broker,topic,metadata,feature,queue,msg,protocol,cgrp,security,fetch,interceptor,plugin,consumer,admin,eos,mock,assignor,conf"
 /** The newer or older name of the same code. */
@@ -626,7 +626,7 @@ typedef enum rd_kafka_ElectionType_t {
 #define RD_KAFKA_MSG_F_PARTITION 8
 /** Messages that wait. */
 #define RD_KAFKA_PURGE_F_QUEUE 1
-/** Messages that were sent and have no answer yet. */
+/** Messages that were sent and have no response yet. */
 #define RD_KAFKA_PURGE_F_INFLIGHT 2
 /** Do not wait for the background work of the purge. */
 #define RD_KAFKA_PURGE_F_NON_BLOCKING 4
@@ -706,7 +706,7 @@ struct rd_kafka_err_desc {
         const char *desc;         /**< What it means. */
 };
 
-/** A topic and partition with what a call says or answers of it. */
+/** A topic and partition, with the arguments or results of a call. */
 typedef struct rd_kafka_topic_partition_s {
         char *topic;             /**< The topic. */
         int32_t partition;       /**< The partition. */
@@ -884,7 +884,7 @@ typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_thread_exit_t)(rd_kafka_t 
 /** The on_broker_state_change function of an interceptor. */
 typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_broker_state_change_t)(rd_kafka_t *rk, int32_t broker_id, const char *secproto, const char *name, int port, const char *state, void *ic_opaque);
 
-/** The version as a number, two hexadecimal digits each for major, minor, revision and 0xff: 0x020f00ff is 2.15.0. */
+/** The version as a number, two hexadecimal digits each for major, minor, revision and 0xff: 0x021000ff is 2.16.0. */
 RD_EXPORT
 int rd_kafka_version(void);
 
@@ -896,19 +896,19 @@ const char *rd_kafka_version_str(void);
 RD_EXPORT
 const char *rd_kafka_get_debug_contexts(void);
 
-/** All error codes with name and description. Indexes without a code have a NULL name. */
+/** Returns all error codes with name and description; the index is the code less RD_KAFKA_RESP_ERR__BEGIN. Indexes without a code have a NULL name, and the borders _BEGIN and _END have no description. */
 RD_EXPORT
 void rd_kafka_get_err_descs(const struct rd_kafka_err_desc **errdescs, size_t *cntp);
 
-/** What an error code means, for people. Never NULL; the text lives as long as the library. */
+/** Returns the description of an error code: a label that starts with "Local: " or "Broker: ", or "Err-99?" for a number that is not a code. Never NULL; the text lives as long as the library. */
 RD_EXPORT
 const char *rd_kafka_err2str(rd_kafka_resp_err_t err);
 
-/** The name of an error code without its prefix. Never NULL; the text lives as long as the library. */
+/** Returns the name of an error code without its prefix, or "ERR_99?" for a number that is not a code. Never NULL; the text lives as long as the library. */
 RD_EXPORT
 const char *rd_kafka_err2name(rd_kafka_resp_err_t err);
 
-/** Why the last call of this thread that answers -1 or NULL failed. */
+/** Returns the error of this thread's last call that returned -1 or NULL. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_last_error(void);
 
@@ -920,7 +920,7 @@ RD_DEPRECATED rd_kafka_resp_err_t rd_kafka_errno2err(int errnox);
 RD_EXPORT
 RD_DEPRECATED int rd_kafka_errno(void);
 
-/** The error that ended this client for good, or no error; other calls and the error callback answer RD_KAFKA_RESP_ERR__FATAL then, this one what was the cause. Its text is written to errstr. */
+/** Returns the fatal error of this client, or no error, and writes its text to errstr. After a fatal error, other calls and the error callback report RD_KAFKA_RESP_ERR__FATAL; this call reports the cause. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_fatal_error(rd_kafka_t *rk, char *errstr, size_t errstr_size);
 
@@ -980,7 +980,7 @@ rd_kafka_topic_partition_list_t *rd_kafka_topic_partition_list_new(int size);
 RD_EXPORT
 void rd_kafka_topic_partition_list_destroy(rd_kafka_topic_partition_list_t *rkparlist);
 
-/** Appends a topic and partition and answers its element, which moves when the list grows. */
+/** Appends a topic and partition and returns its element, which moves when the list grows. */
 RD_EXPORT
 rd_kafka_topic_partition_t *rd_kafka_topic_partition_list_add(rd_kafka_topic_partition_list_t *rktparlist, const char *topic, int32_t partition);
 
@@ -992,7 +992,7 @@ void rd_kafka_topic_partition_list_add_range(rd_kafka_topic_partition_list_t *rk
 RD_EXPORT
 int rd_kafka_topic_partition_list_del(rd_kafka_topic_partition_list_t *rktparlist, const char *topic, int32_t partition);
 
-/** Removes the element at a place; 0 if there is none, else 1. */
+/** Removes the element at this index. Returns 1, or 0 if the list is shorter. */
 RD_EXPORT
 int rd_kafka_topic_partition_list_del_by_idx(rd_kafka_topic_partition_list_t *rktparlist, int idx);
 
@@ -1060,7 +1060,7 @@ void rd_kafka_messages_destroy(rd_kafka_messages_t *messages);
 RD_EXPORT
 void rd_kafka_message_destroy(rd_kafka_message_t *rkmessage);
 
-/** The text of a message that is an error, or NULL if it is none. */
+/** Returns the error text of a message, or NULL if the message is not an error. */
 RD_EXPORT
 const char *rd_kafka_message_errstr(const rd_kafka_message_t *rkmessage);
 
@@ -1068,7 +1068,7 @@ const char *rd_kafka_message_errstr(const rd_kafka_message_t *rkmessage);
 RD_EXPORT
 const char *rd_kafka_message_produce_errstr(const rd_kafka_message_t *rkmessage);
 
-/** The timestamp in milliseconds since 1970, and what kind of timestamp it is; -1 and RD_KAFKA_TIMESTAMP_NOT_AVAILABLE where there is none, and of a message with an error. */
+/** Returns the timestamp in milliseconds since 1970, and its type; -1 and RD_KAFKA_TIMESTAMP_NOT_AVAILABLE for a message without a timestamp or with an error. */
 RD_EXPORT
 int64_t rd_kafka_message_timestamp(const rd_kafka_message_t *rkmessage, rd_kafka_timestamp_type_t *tstype);
 
@@ -1152,7 +1152,7 @@ rd_kafka_conf_t *rd_kafka_conf_dup_filter(const rd_kafka_conf_t *conf, size_t fi
 RD_EXPORT
 const rd_kafka_conf_t *rd_kafka_conf(rd_kafka_t *rk);
 
-/** Sets a property. The answer and errstr say what is wrong with name or value. */
+/** Sets a property. The result and errstr name the problem with the name or the value. */
 RD_EXPORT
 rd_kafka_conf_res_t rd_kafka_conf_set(rd_kafka_conf_t *conf, const char *name, const char *value, char *errstr, size_t errstr_size);
 
@@ -1172,11 +1172,11 @@ void rd_kafka_conf_set_dr_cb(rd_kafka_conf_t *conf, void (*dr_cb)(rd_kafka_t *rk
 RD_EXPORT
 void rd_kafka_conf_set_dr_msg_cb(rd_kafka_conf_t *conf, void (*dr_msg_cb)(rd_kafka_t *rk, const rd_kafka_message_t *rkmessage, void *opaque));
 
-/** The callback that is handed consumed messages by rd_kafka_poll(), where rd_kafka_poll_set_consumer() sends them there; a message is destroyed when the callback returns. rd_kafka_consumer_poll() always answers its message. */
+/** The callback that is handed consumed messages by rd_kafka_poll(), where rd_kafka_poll_set_consumer() sends them there; a message is destroyed when the callback returns. rd_kafka_consumer_poll() always returns its message. */
 RD_EXPORT
 void rd_kafka_conf_set_consume_cb(rd_kafka_conf_t *conf, void (*consume_cb)(rd_kafka_message_t *rkmessage, void *opaque));
 
-/** The callback for changes of what a group gives to this consumer. */
+/** Sets the callback for changes of what a group gives to this consumer. It must call one of the assign functions. */
 RD_EXPORT
 void rd_kafka_conf_set_rebalance_cb(rd_kafka_conf_t *conf, void (*rebalance_cb)(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *partitions, void *opaque));
 
@@ -1188,15 +1188,15 @@ void rd_kafka_conf_set_offset_commit_cb(rd_kafka_conf_t *conf, void (*offset_com
 RD_EXPORT
 void rd_kafka_conf_set_error_cb(rd_kafka_conf_t *conf, void (*error_cb)(rd_kafka_t *rk, int err, const char *reason, void *opaque));
 
-/** The callback that is told when a broker throttles. */
+/** Sets the callback that is called when a broker throttles the client. */
 RD_EXPORT
 void rd_kafka_conf_set_throttle_cb(rd_kafka_conf_t *conf, void (*throttle_cb)(rd_kafka_t *rk, const char *broker_name, int32_t broker_id, int throttle_time_ms, void *opaque));
 
-/** The callback for log lines. It may be called by any thread. */
+/** The callback for log lines. It may be called by any thread. NULL: log lines are dropped; by default they are printed. */
 RD_EXPORT
 void rd_kafka_conf_set_log_cb(rd_kafka_conf_t *conf, void (*log_cb)(const rd_kafka_t *rk, int level, const char *fac, const char *buf));
 
-/** The callback for statistics, as JSON text. It answers 1 to keep the text, which it then frees. */
+/** The callback for statistics, as JSON text. It returns 1 to keep the text, which it then frees. */
 RD_EXPORT
 void rd_kafka_conf_set_stats_cb(rd_kafka_conf_t *conf, int (*stats_cb)(rd_kafka_t *rk, char *json, size_t json_len, void *opaque));
 
@@ -1208,23 +1208,23 @@ void rd_kafka_conf_set_oauthbearer_token_refresh_cb(rd_kafka_conf_t *conf, void 
 RD_EXPORT
 void rd_kafka_conf_enable_sasl_queue(rd_kafka_conf_t *conf, int enable);
 
-/** Sets the function that opens sockets, as socket(2) does: it answers a new stream socket, or -1 and errno. The client makes it non-blocking and closes it. I/O threads of all clients call it: it must not block, nor call rd_kafka_destroy(). */
+/** Sets the function that opens sockets, as socket(2) does: it returns a new stream socket, or -1 and errno. The client makes it non-blocking and closes it. I/O threads of all clients call it: it must not block, nor call rd_kafka_destroy(). */
 RD_EXPORT
 void rd_kafka_conf_set_socket_cb(rd_kafka_conf_t *conf, int (*socket_cb)(int domain, int type, int protocol, void *opaque));
 
-/** Sets the function that connects sockets: it gets a non-blocking socket, the address, its length, and the broker's name, and answers 0 or the errno; EINPROGRESS is success, too. I/O threads of all clients call it: it must not block, nor call rd_kafka_destroy(). */
+/** Sets the function that connects sockets: it gets a non-blocking socket, the address, its length, and the broker's name, and returns 0 or the errno; EINPROGRESS is success, too. I/O threads of all clients call it: it must not block, nor call rd_kafka_destroy(). */
 RD_EXPORT
 void rd_kafka_conf_set_connect_cb(rd_kafka_conf_t *conf, int (*connect_cb)(int sockfd, const struct sockaddr *addr, int addrlen, const char *id, void *opaque));
 
-/** Sets the function that closes each socket of the client, whoever opened it; it is the only one that does. Its answer is not looked at. I/O threads of all clients call it: it must not block, nor call rd_kafka_destroy(). */
+/** Sets the function that closes each socket of the client, also those that socket_cb did not open. Only this function closes them. Its return value is ignored. I/O threads of all clients call it: it must not block, nor call rd_kafka_destroy(). */
 RD_EXPORT
 void rd_kafka_conf_set_closesocket_cb(rd_kafka_conf_t *conf, int (*closesocket_cb)(int sockfd, void *opaque));
 
-/** Sets the function that opens files, those of offset.store.method=file, as open(2) does: it answers the descriptor of a regular file, which the client closes, or -1 and errno. */
+/** Sets the function that opens files, those of offset.store.method=file, as open(2) does: it returns the descriptor of a regular file, which the client closes, or -1 and errno. */
 RD_EXPORT
 void rd_kafka_conf_set_open_cb(rd_kafka_conf_t *conf, int (*open_cb)(const char *pathname, int flags, mode_t mode, void *opaque));
 
-/** Sets the function that finds the addresses of a host, with the arguments and answers of getaddrinfo(3). It is asked about hosts that are addresses already, too. It is called once more with node, service and hints NULL to free what it gave. It runs on a thread that all clients share. */
+/** Sets the function that finds the addresses of a host, with the arguments and results of getaddrinfo(3). It is asked about hosts that are addresses already, too. It is called once more with node, service and hints NULL to free what it gave. It runs on a thread that all clients share. */
 RD_EXPORT
 void rd_kafka_conf_set_resolve_cb(rd_kafka_conf_t *conf, int (*resolve_cb)(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **res, void *opaque));
 
@@ -1232,7 +1232,7 @@ void rd_kafka_conf_set_resolve_cb(rd_kafka_conf_t *conf, int (*resolve_cb)(const
 RD_EXPORT
 rd_kafka_conf_res_t rd_kafka_conf_set_ssl_cert_verify_cb(rd_kafka_conf_t *conf, int (*ssl_cert_verify_cb)(rd_kafka_t *rk, const char *broker_name, int32_t broker_id, int *x509_error, int depth, const char *buf, size_t size, char *errstr, size_t errstr_size, void *opaque));
 
-/** Conf set ssl cert. Not there yet. */
+/** Sets the client's certificate with its chain, the client's private key, or CA certificates, from a buffer in PEM, DER or PKCS#12. The buffer is copied. ssl.key.password, which must be set before, is the password of the key and of the PKCS#12 store. A NULL buffer removes what was set. */
 RD_EXPORT
 rd_kafka_conf_res_t rd_kafka_conf_set_ssl_cert(rd_kafka_conf_t *conf, rd_kafka_cert_type_t cert_type, rd_kafka_cert_enc_t cert_enc, const void *buffer, size_t size, char *errstr, size_t errstr_size);
 
@@ -1240,7 +1240,7 @@ rd_kafka_conf_res_t rd_kafka_conf_set_ssl_cert(rd_kafka_conf_t *conf, rd_kafka_c
 RD_EXPORT
 void rd_kafka_conf_set_engine_callback_data(rd_kafka_conf_t *conf, void *callback_data);
 
-/** The pointer that callbacks are given and rd_kafka_opaque() answers. */
+/** The pointer that callbacks are given and rd_kafka_opaque() returns. */
 RD_EXPORT
 void rd_kafka_conf_set_opaque(rd_kafka_conf_t *conf, void *opaque);
 
@@ -1252,7 +1252,7 @@ void *rd_kafka_opaque(const rd_kafka_t *rk);
 RD_EXPORT
 void rd_kafka_conf_set_default_topic_conf(rd_kafka_conf_t *conf, rd_kafka_topic_conf_t *tconf);
 
-/** The default topic configuration, which goes on belonging to conf; NULL if there is none. */
+/** Returns the default topic configuration, which conf still owns; NULL if it was not set. */
 RD_EXPORT
 rd_kafka_topic_conf_t *rd_kafka_conf_get_default_topic_conf(rd_kafka_conf_t *conf);
 
@@ -1300,7 +1300,7 @@ void rd_kafka_topic_conf_destroy(rd_kafka_topic_conf_t *topic_conf);
 RD_EXPORT
 rd_kafka_conf_res_t rd_kafka_topic_conf_set(rd_kafka_topic_conf_t *conf, const char *name, const char *value, char *errstr, size_t errstr_size);
 
-/** The pointer that rd_kafka_topic_opaque() answers. */
+/** The pointer that rd_kafka_topic_opaque() returns. */
 RD_EXPORT
 void rd_kafka_topic_conf_set_opaque(rd_kafka_topic_conf_t *conf, void *rkt_opaque);
 
@@ -1308,7 +1308,7 @@ void rd_kafka_topic_conf_set_opaque(rd_kafka_topic_conf_t *conf, void *rkt_opaqu
 RD_EXPORT
 void rd_kafka_topic_conf_set_partitioner_cb(rd_kafka_topic_conf_t *topic_conf, int32_t (*partitioner)(const rd_kafka_topic_t *rkt, const void *keydata, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque));
 
-/** The function that says in which order the messages go that wait in a partition: it answers less than 0 if a goes first, more */
+/** The function that says in which order the messages go that wait in a partition: it returns less than 0 if a goes first, more */
 RD_EXPORT
 void rd_kafka_topic_conf_set_msg_order_cmp(rd_kafka_topic_conf_t *topic_conf, int (*msg_order_cmp)(const rd_kafka_message_t *a, const rd_kafka_message_t *b));
 
@@ -1344,7 +1344,7 @@ int32_t rd_kafka_msg_partitioner_fnv1a(const rd_kafka_topic_t *rkt, const void *
 RD_EXPORT
 int32_t rd_kafka_msg_partitioner_fnv1a_random(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
 
-/** Starts a client. conf belongs to it from now on, unless the answer is NULL. */
+/** Starts a client, which owns conf from then on, unless the call returns NULL. */
 RD_EXPORT
 rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errstr, size_t errstr_size);
 
@@ -1352,7 +1352,7 @@ rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errs
 RD_EXPORT
 void rd_kafka_destroy(rd_kafka_t *rk);
 
-/** Ends a client. A consumer that was not closed commits first what it would commit by itself, and waits some seconds for that and for commits under way, unless RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE says otherwise. */
+/** Ends a client. A consumer that was not closed first commits the offsets that are committed automatically, and waits some seconds for that and for commits in flight, unless RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE is set. */
 RD_EXPORT
 void rd_kafka_destroy_flags(rd_kafka_t *rk, int flags);
 
@@ -1376,7 +1376,7 @@ const char *rd_kafka_name(const rd_kafka_t *rk);
 RD_EXPORT
 rd_kafka_type_t rd_kafka_type(const rd_kafka_t *rk);
 
-/** The id of the member of a group that the client is, to be freed by rd_kafka_mem_free(), or NULL. */
+/** Returns the client's member ID in its group, empty without one, to be freed by rd_kafka_mem_free(); NULL for a client without a group. */
 RD_EXPORT
 char *rd_kafka_memberid(const rd_kafka_t *rk);
 
@@ -1384,7 +1384,7 @@ char *rd_kafka_memberid(const rd_kafka_t *rk);
 RD_EXPORT
 char *rd_kafka_clusterid(rd_kafka_t *rk, int timeout_ms);
 
-/** The id of the controller as it was told last, without waiting; otherwise it is asked for, which takes at most timeout_ms, with 0 not at all. -1 when it is not known (in time). */
+/** Returns the ID of the controller from the last metadata, without waiting. If it is unknown, the call requests it and waits up to timeout_ms; with 0 it does not wait. Returns -1 if it stays unknown. */
 RD_EXPORT
 int32_t rd_kafka_controllerid(rd_kafka_t *rk, int timeout_ms);
 
@@ -1404,7 +1404,7 @@ const char *rd_kafka_topic_name(const rd_kafka_topic_t *rkt);
 RD_EXPORT
 void *rd_kafka_topic_opaque(const rd_kafka_topic_t *rkt);
 
-/** Calls the callbacks of what happened, waiting up to timeout_ms for something (-1: for ever); answers how many. */
+/** Calls the callbacks of events, and waits up to timeout_ms for the first one (-1: without a limit). Returns the number of events. */
 RD_EXPORT
 int rd_kafka_poll(rd_kafka_t *rk, int timeout_ms);
 
@@ -1412,11 +1412,11 @@ int rd_kafka_poll(rd_kafka_t *rk, int timeout_ms);
 RD_EXPORT
 void rd_kafka_yield(rd_kafka_t *rk);
 
-/** Nothing of these partitions is handed out until they are resumed, or sent by a producer, whose messages wait meanwhile while message.timeout.ms runs; each element tells its error. */
+/** Pauses partitions: a consumer hands out none of their messages until they are resumed, and a producer sends none, while message.timeout.ms runs. Each element has its error. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_pause_partitions(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions);
 
-/** Hands out paused partitions again, or sends what waits; each element tells its error. */
+/** Resumes paused partitions. Each element has its error. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_resume_partitions(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions);
 
@@ -1476,7 +1476,7 @@ rd_kafka_queue_t *rd_kafka_queue_get_consumer(rd_kafka_t *rk);
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_queue_get_partition(rd_kafka_t *rk, const char *topic, int32_t partition);
 
-/** The queue that the background event callback is given, or NULL. */
+/** Returns the queue whose events a thread of the client serves: by background_event_cb, or else by the callbacks of */
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_queue_get_background(rd_kafka_t *rk);
 
@@ -1520,7 +1520,7 @@ int rd_kafka_consume_stop(rd_kafka_topic_t *rkt, int32_t partition);
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_seek(rd_kafka_topic_t *rkt, int32_t partition, int64_t offset, int timeout_ms);
 
-/** Goes on from other offsets of partitions; all at once, for which timeout_ms is the time; each element tells its error. With a timeout of 0 it is not waited for. */
+/** Seeks partitions to other offsets, all at once and within timeout_ms. Each element has its error. With a timeout of 0 the call does not wait. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_seek_partitions(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions, int timeout_ms);
 
@@ -1528,11 +1528,11 @@ rd_kafka_error_t *rd_kafka_seek_partitions(rd_kafka_t *rk, rd_kafka_topic_partit
 RD_EXPORT
 rd_kafka_message_t *rd_kafka_consume(rd_kafka_topic_t *rkt, int32_t partition, int timeout_ms);
 
-/** Up to rkmessages_size messages of a partition; answers how many. */
+/** Up to rkmessages_size messages of a partition; returns the number. */
 RD_EXPORT
 ssize_t rd_kafka_consume_batch(rd_kafka_topic_t *rkt, int32_t partition, int timeout_ms, rd_kafka_message_t **rkmessages, size_t rkmessages_size);
 
-/** Hands messages of a partition to a callback; answers how many. */
+/** Hands messages of a partition to a callback; returns the number. */
 RD_EXPORT
 int rd_kafka_consume_callback(rd_kafka_topic_t *rkt, int32_t partition, int timeout_ms, void (*consume_cb)(rd_kafka_message_t *rkmessage, void *commit_opaque), void *commit_opaque);
 
@@ -1540,11 +1540,11 @@ int rd_kafka_consume_callback(rd_kafka_topic_t *rkt, int32_t partition, int time
 RD_EXPORT
 rd_kafka_message_t *rd_kafka_consume_queue(rd_kafka_queue_t *rkqu, int timeout_ms);
 
-/** Up to rkmessages_size messages of a queue; answers how many. */
+/** Up to rkmessages_size messages of a queue; returns the number. */
 RD_EXPORT
 ssize_t rd_kafka_consume_batch_queue(rd_kafka_queue_t *rkqu, int timeout_ms, rd_kafka_message_t **rkmessages, size_t rkmessages_size);
 
-/** Hands messages of a queue to a callback; answers how many. */
+/** Hands messages of a queue to a callback; returns the number. */
 RD_EXPORT
 int rd_kafka_consume_callback_queue(rd_kafka_queue_t *rkqu, int timeout_ms, void (*consume_cb)(rd_kafka_message_t *rkmessage, void *commit_opaque), void *commit_opaque);
 
@@ -1552,7 +1552,7 @@ int rd_kafka_consume_callback_queue(rd_kafka_queue_t *rkqu, int timeout_ms, void
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_offset_store(rd_kafka_topic_t *rkt, int32_t partition, int64_t offset);
 
-/** Stores offsets to be committed later; each element tells its error. */
+/** Stores offsets to be committed later. Each element has its error. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_offsets_store(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *offsets);
 
@@ -1560,15 +1560,15 @@ rd_kafka_resp_err_t rd_kafka_offsets_store(rd_kafka_t *rk, rd_kafka_topic_partit
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_offset_store_message(rd_kafka_message_t *rkmessage);
 
-/** Subscribe. Not there yet. */
+/** Consumes these topics as a member of the group of group.id; names that begin with ^ are patterns. Returns at once; the list must not be empty. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_subscribe(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *topics);
 
-/** Unsubscribe. Not there yet. */
+/** Gives all partitions up and leaves the group, without waiting for that. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_unsubscribe(rd_kafka_t *rk);
 
-/** Subscription. */
+/** Returns the subscription as a new list, with the topics and patterns of the last call of rd_kafka_subscribe(). */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_subscription(rd_kafka_t *rk, rd_kafka_topic_partition_list_t **topics);
 
@@ -1576,11 +1576,11 @@ rd_kafka_resp_err_t rd_kafka_subscription(rd_kafka_t *rk, rd_kafka_topic_partiti
 RD_EXPORT
 rd_kafka_message_t *rd_kafka_consumer_poll(rd_kafka_t *rk, int timeout_ms);
 
-/** Ends a consumer: leaves the group, stops fetching. */
+/** Closes a consumer: serves rebalance and commit callbacks for the last time, commits stored offsets and leaves the group. Waits for the coordinator for a bounded time. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_consumer_close(rd_kafka_t *rk);
 
-/** Consumer close queue. Not there yet. */
+/** Begins to close a consumer, whose rebalance and commit events come to the queue; rd_kafka_consumer_closed() returns 1 when it is closed. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_consumer_close_queue(rd_kafka_t *rk, rd_kafka_queue_t *rkqu);
 
@@ -1596,7 +1596,7 @@ rd_kafka_error_t *rd_kafka_incremental_assign(rd_kafka_t *rk, const rd_kafka_top
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_incremental_unassign(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *partitions);
 
-/** Rebalance protocol. Not there yet. */
+/** Returns how the members of the group give partitions up: NONE outside of a group, EAGER or COOPERATIVE. */
 RD_EXPORT
 const char *rd_kafka_rebalance_protocol(rd_kafka_t *rk);
 
@@ -1608,7 +1608,7 @@ rd_kafka_resp_err_t rd_kafka_assign(rd_kafka_t *rk, const rd_kafka_topic_partiti
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_assignment(rd_kafka_t *rk, rd_kafka_topic_partition_list_t **partitions);
 
-/** Assignment lost. */
+/** Returns 1 while the group has given the assignment to others and the application has not answered that. */
 RD_EXPORT
 int rd_kafka_assignment_lost(rd_kafka_t *rk);
 
@@ -1632,47 +1632,47 @@ rd_kafka_resp_err_t rd_kafka_committed(rd_kafka_t *rk, rd_kafka_topic_partition_
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_position(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions);
 
-/** Consumer group metadata. Not there yet. */
+/** Returns the identity of the consumer in its group at this moment; NULL for a client without a group. */
 RD_EXPORT
 rd_kafka_consumer_group_metadata_t *rd_kafka_consumer_group_metadata(rd_kafka_t *rk);
 
-/** Consumer group metadata new. Not there yet. */
+/** Returns group metadata without a member. */
 RD_EXPORT
 rd_kafka_consumer_group_metadata_t *rd_kafka_consumer_group_metadata_new(const char *group_id);
 
-/** Consumer group metadata new with genid. Not there yet. */
+/** Returns group metadata of a member in a generation; the instance ID may be NULL. */
 RD_EXPORT
 rd_kafka_consumer_group_metadata_t *rd_kafka_consumer_group_metadata_new_with_genid(const char *group_id, int32_t generation_id, const char *member_id, const char *group_instance_id);
 
-/** Consumer group metadata group id. Not there yet. */
+/** Returns the group; valid as long as the metadata. */
 RD_EXPORT
 const char *rd_kafka_consumer_group_metadata_group_id(const rd_kafka_consumer_group_metadata_t *group_metadata);
 
-/** Consumer group metadata group instance id. Not there yet. */
+/** Returns the instance ID or NULL; valid as long as the metadata. */
 RD_EXPORT
 const char *rd_kafka_consumer_group_metadata_group_instance_id(const rd_kafka_consumer_group_metadata_t *group_metadata);
 
-/** Consumer group metadata member id. Not there yet. */
+/** Returns the member ID; valid as long as the metadata. */
 RD_EXPORT
 const char *rd_kafka_consumer_group_metadata_member_id(const rd_kafka_consumer_group_metadata_t *group_metadata);
 
-/** Consumer group metadata generation id. Not there yet. */
+/** Returns the generation; -1 without a member. */
 RD_EXPORT
 int32_t rd_kafka_consumer_group_metadata_generation_id(const rd_kafka_consumer_group_metadata_t *group_metadata);
 
-/** Frees the consumer group metadata. Not there yet. */
+/** Frees group metadata. */
 RD_EXPORT
 void rd_kafka_consumer_group_metadata_destroy(rd_kafka_consumer_group_metadata_t *);
 
-/** Consumer group metadata write. Not there yet. */
+/** Writes group metadata as bytes, to be freed by rd_kafka_mem_free(), for rd_kafka_consumer_group_metadata_read() in another process of the same machine type. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_consumer_group_metadata_write(const rd_kafka_consumer_group_metadata_t *cgmd, void **bufferp, size_t *sizep);
 
-/** Consumer group metadata read. Not there yet. */
+/** Reads what rd_kafka_consumer_group_metadata_write() wrote; RD_KAFKA_RESP_ERR__BAD_MSG for anything else. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_consumer_group_metadata_read(rd_kafka_consumer_group_metadata_t **cgmdp, const void *buffer, size_t size);
 
-/** Takes a message, or answers -1 with the reason in rd_kafka_last_error() and errno. */
+/** Takes a message, or returns -1 with the reason in rd_kafka_last_error() and errno. */
 RD_EXPORT
 int rd_kafka_produce(rd_kafka_topic_t *rkt, int32_t partition, int msgflags, void *payload, size_t len, const void *key, size_t keylen, void *msg_opaque);
 
@@ -1684,7 +1684,7 @@ rd_kafka_resp_err_t rd_kafka_producev(rd_kafka_t *rk, ...);
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_produceva(rd_kafka_t *rk, const rd_kafka_vu_t *vus, size_t cnt);
 
-/** Takes messages for one topic; answers how many. Each of the others tells its error. */
+/** Produces messages to one topic, and returns the number that was accepted. Each of the others has its error. */
 RD_EXPORT
 int rd_kafka_produce_batch(rd_kafka_topic_t *rkt, int32_t partition, int msgflags, rd_kafka_message_t *rkmessages, int message_cnt);
 
@@ -1820,31 +1820,31 @@ uint16_t rd_kafka_Node_port(const rd_kafka_Node_t *node);
 RD_EXPORT
 const char *rd_kafka_Node_rack(const rd_kafka_Node_t *node);
 
-/** List groups. Not there yet. */
+/** Lists the groups of all brokers, or the one that is named, with their members, and waits at most timeout_ms. Returns RD_KAFKA_RESP_ERR__PARTIAL, and the groups of the others, if some brokers fail. Destroy the list with rd_kafka_group_list_destroy. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_list_groups(rd_kafka_t *rk, const char *group, const struct rd_kafka_group_list **grplistp, int timeout_ms);
 
-/** The name of the consumer group state. Not there yet. */
+/** Returns the name of a group state; NULL for an unknown number. */
 RD_EXPORT
 const char *rd_kafka_consumer_group_state_name(rd_kafka_consumer_group_state_t state);
 
-/** Consumer group state code. Not there yet. */
+/** Returns the group state with this name, in upper or lower case; RD_KAFKA_CONSUMER_GROUP_STATE_UNKNOWN for any other name. */
 RD_EXPORT
 rd_kafka_consumer_group_state_t rd_kafka_consumer_group_state_code(const char *name);
 
-/** The name of the consumer group type. Not there yet. */
+/** Returns the name of a group type; NULL for an unknown number. */
 RD_EXPORT
 const char *rd_kafka_consumer_group_type_name(rd_kafka_consumer_group_type_t type);
 
-/** Consumer group type code. Not there yet. */
+/** Returns the group type with this name, in upper or lower case; RD_KAFKA_CONSUMER_GROUP_TYPE_UNKNOWN for any other name. */
 RD_EXPORT
 rd_kafka_consumer_group_type_t rd_kafka_consumer_group_type_code(const char *name);
 
-/** Frees the group list. Not there yet. */
+/** Frees a list of groups. */
 RD_EXPORT
 void rd_kafka_group_list_destroy(const struct rd_kafka_group_list *grplist);
 
-/** Adds brokers to start from, also while the client runs; answers how many entries are well-formed. */
+/** Adds brokers to start from, also while the client runs; returns the number of well-formed entries. */
 RD_EXPORT
 int rd_kafka_brokers_add(rd_kafka_t *rk, const char *brokerlist);
 
@@ -1884,7 +1884,7 @@ int rd_kafka_thread_cnt(void);
 RD_EXPORT
 int rd_kafka_wait_destroyed(int timeout_ms);
 
-/** Tests on this machine what the library computes: checksums, hashes, numbers, and batches in every codec. Answers how many */
+/** Tests on this machine what the library computes: checksums, hashes, numbers, and batches in every codec. Returns the number of */
 RD_EXPORT
 int rd_kafka_unittest(void);
 
@@ -1908,7 +1908,7 @@ void rd_kafka_event_destroy(rd_kafka_event_t *rkev);
 RD_EXPORT
 const rd_kafka_message_t *rd_kafka_event_message_next(rd_kafka_event_t *rkev);
 
-/** Up to size messages of an event; answers how many. */
+/** Up to size messages of an event; returns the number. */
 RD_EXPORT
 size_t rd_kafka_event_message_array(rd_kafka_event_t *rkev, const rd_kafka_message_t **rkmessages, size_t size);
 
@@ -1916,7 +1916,7 @@ size_t rd_kafka_event_message_array(rd_kafka_event_t *rkev, const rd_kafka_messa
 RD_EXPORT
 size_t rd_kafka_event_message_count(rd_kafka_event_t *rkev);
 
-/** What `sasl.oauthbearer.config` says, of an event that asks for a token; there are none without OAUTHBEARER. Not there yet. */
+/** Returns the value of `sasl.oauthbearer.config` of an event that requests a token; without OAUTHBEARER there are no such events. Not there yet. */
 RD_EXPORT
 const char *rd_kafka_event_config_string(rd_kafka_event_t *rkev);
 
@@ -1932,11 +1932,11 @@ const char *rd_kafka_event_error_string(rd_kafka_event_t *rkev);
 RD_EXPORT
 int rd_kafka_event_error_is_fatal(rd_kafka_event_t *rkev);
 
-/** The pointer that came with the administrative call that this is the answer to, else NULL. */
+/** Returns the opaque pointer of the administrative call of this result event, or NULL for other events. */
 RD_EXPORT
 void *rd_kafka_event_opaque(rd_kafka_event_t *rkev);
 
-/** The parts of a log line; -1 if the event is none. */
+/** Returns the parts of a log line; -1 if the event is not a log line. */
 RD_EXPORT
 int rd_kafka_event_log(rd_kafka_event_t *rkev, const char **fac, const char **str, int *level);
 
@@ -1984,11 +1984,11 @@ const rd_kafka_DescribeConfigs_result_t *rd_kafka_event_DescribeConfigs_result(r
 RD_EXPORT
 const rd_kafka_DeleteRecords_result_t *rd_kafka_event_DeleteRecords_result(rd_kafka_event_t *rkev);
 
-/** The result of ListConsumerGroups that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of ListConsumerGroups that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_ListConsumerGroups_result_t *rd_kafka_event_ListConsumerGroups_result(rd_kafka_event_t *rkev);
 
-/** The result of DescribeConsumerGroups that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of DescribeConsumerGroups that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_DescribeConsumerGroups_result_t *rd_kafka_event_DescribeConsumerGroups_result(rd_kafka_event_t *rkev);
 
@@ -2000,11 +2000,11 @@ const rd_kafka_DescribeTopics_result_t *rd_kafka_event_DescribeTopics_result(rd_
 RD_EXPORT
 const rd_kafka_DescribeCluster_result_t *rd_kafka_event_DescribeCluster_result(rd_kafka_event_t *rkev);
 
-/** The result of DeleteGroups that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of DeleteGroups that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_DeleteGroups_result_t *rd_kafka_event_DeleteGroups_result(rd_kafka_event_t *rkev);
 
-/** The result of DeleteConsumerGroupOffsets that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of DeleteConsumerGroupOffsets that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_DeleteConsumerGroupOffsets_result_t *rd_kafka_event_DeleteConsumerGroupOffsets_result(rd_kafka_event_t *rkev);
 
@@ -2020,11 +2020,11 @@ const rd_kafka_DescribeAcls_result_t *rd_kafka_event_DescribeAcls_result(rd_kafk
 RD_EXPORT
 const rd_kafka_DeleteAcls_result_t *rd_kafka_event_DeleteAcls_result(rd_kafka_event_t *rkev);
 
-/** The result of ListConsumerGroupOffsets that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of ListConsumerGroupOffsets that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_ListConsumerGroupOffsets_result_t *rd_kafka_event_ListConsumerGroupOffsets_result(rd_kafka_event_t *rkev);
 
-/** The result of AlterConsumerGroupOffsets that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of AlterConsumerGroupOffsets that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_AlterConsumerGroupOffsets_result_t *rd_kafka_event_AlterConsumerGroupOffsets_result(rd_kafka_event_t *rkev);
 
@@ -2048,7 +2048,7 @@ const rd_kafka_ElectLeaders_result_t *rd_kafka_event_ElectLeaders_result(rd_kafk
 RD_EXPORT
 rd_kafka_event_t *rd_kafka_queue_poll(rd_kafka_queue_t *rkqu, int timeout_ms);
 
-/** Calls the callbacks of what is in a queue; answers how many. */
+/** Calls the callbacks of what is in a queue; returns the number. */
 RD_EXPORT
 int rd_kafka_queue_poll_callback(rd_kafka_queue_t *rkqu, int timeout_ms);
 
@@ -2072,11 +2072,11 @@ rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_new(rd_kafka_conf_t *conf, 
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_destroy(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_destroy_t *on_destroy, void *ic_opaque);
 
-/** Adds an on_send interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it answers RD_KAFKA_RESP_ERR__STATE. */
+/** Adds an on_send interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it returns RD_KAFKA_RESP_ERR__STATE. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_send(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_send_t *on_send, void *ic_opaque);
 
-/** Adds an on_acknowledgement interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it answers RD_KAFKA_RESP_ERR__STATE. */
+/** Adds an on_acknowledgement interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it returns RD_KAFKA_RESP_ERR__STATE. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_acknowledgement(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_acknowledgement_t *on_acknowledgement, void *ic_opaque);
 
@@ -2088,23 +2088,23 @@ rd_kafka_resp_err_t rd_kafka_interceptor_add_on_consume(rd_kafka_t *rk, const ch
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_commit(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_commit_t *on_commit, void *ic_opaque);
 
-/** Adds an on_request_sent interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it answers RD_KAFKA_RESP_ERR__STATE. It is called when a request, of size bytes with its length, was wholly written to the socket. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
+/** Adds an on_request_sent interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it returns RD_KAFKA_RESP_ERR__STATE. It is called when a request, of size bytes with its length, was wholly written to the socket. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_request_sent(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_request_sent_t *on_request_sent, void *ic_opaque);
 
-/** Adds an on_response_received interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it answers RD_KAFKA_RESP_ERR__STATE. It is called when the answer to a request, of size bytes with its length, was wholly read and before anybody looks into it; rtt is in microseconds and counts from the request's last byte. It is also called when the answer to a request that was sent won't come: err then is RD_KAFKA_RESP_ERR__TIMED_OUT for the request that took too long, or says why else the connection was given up (RD_KAFKA_RESP_ERR__TRANSPORT if it was lost), size is 0 and rtt is -1. So each request that on_request_sent was told of and that has an answer is told of once here. sockfd is -1 always. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
+/** Adds an on_response_received interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it returns RD_KAFKA_RESP_ERR__STATE. It is called when the response to a request, of size bytes with its length, was read completely and before it is decoded; rtt is in microseconds and counts from the request's last byte. It is also called when the response to a sent request won't come: err then is RD_KAFKA_RESP_ERR__TIMED_OUT for a request that took too long, or the reason why the connection was given up (RD_KAFKA_RESP_ERR__TRANSPORT if it was lost), size is 0 and rtt is -1. So it is called once for each request that on_request_sent saw and that has a response. sockfd is -1 always. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_response_received(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_response_received_t *on_response_received, void *ic_opaque);
 
-/** Adds an on_thread_start interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it answers RD_KAFKA_RESP_ERR__STATE. The background thread calls it when it starts, as RD_KAFKA_THREAD_BACKGROUND. I/O threads serve all clients of the process: each calls it, as RD_KAFKA_THREAD_BROKER, when it begins to serve this client. */
+/** Adds an on_thread_start interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it returns RD_KAFKA_RESP_ERR__STATE. The background thread calls it when it starts, as RD_KAFKA_THREAD_BACKGROUND. I/O threads serve all clients of the process: each calls it, as RD_KAFKA_THREAD_BROKER, when it begins to serve this client. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_thread_start(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_thread_start_t *on_thread_start, void *ic_opaque);
 
-/** Adds an on_thread_exit interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it answers RD_KAFKA_RESP_ERR__STATE. The background thread calls it when it ends. An I/O thread calls it when it serves this client no more, and may go on for others. */
+/** Adds an on_thread_exit interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it returns RD_KAFKA_RESP_ERR__STATE. The background thread calls it when it ends. An I/O thread calls it when it serves this client no more, and may go on for others. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_thread_exit(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_thread_exit_t *on_thread_exit, void *ic_opaque);
 
-/** Adds an on_broker_state_change interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it answers RD_KAFKA_RESP_ERR__STATE. It is called when a connection is in another state: CONNECT, APIVERSION_QUERY, UP or DOWN. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
+/** Adds an on_broker_state_change interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it returns RD_KAFKA_RESP_ERR__STATE. It is called when a connection is in another state: CONNECT, APIVERSION_QUERY, UP or DOWN. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_broker_state_change(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_broker_state_change_t *on_broker_state_change, void *ic_opaque);
 
@@ -2120,15 +2120,15 @@ const char *rd_kafka_topic_result_error_string(const rd_kafka_topic_result_t *to
 RD_EXPORT
 const char *rd_kafka_topic_result_name(const rd_kafka_topic_result_t *topicres);
 
-/** The error in the result of group; they live as long as the event. Not there yet. */
+/** Returns the error of the group, or NULL. It lives as long as the event. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_group_result_error(const rd_kafka_group_result_t *groupres);
 
-/** The name in the result of group; they live as long as the event. Not there yet. */
+/** Returns the group ID. It lives as long as the event. */
 RD_EXPORT
 const char *rd_kafka_group_result_name(const rd_kafka_group_result_t *groupres);
 
-/** The partitions in the result of group; they live as long as the event. Not there yet. */
+/** Returns the partitions, each with its error; NULL if the call is not about partitions. The list lives as long as the event. */
 RD_EXPORT
 const rd_kafka_topic_partition_list_t *rd_kafka_group_result_partitions(const rd_kafka_group_result_t *groupres);
 
@@ -2160,11 +2160,11 @@ rd_kafka_resp_err_t rd_kafka_AdminOptions_set_operation_timeout(rd_kafka_AdminOp
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_AdminOptions_set_validate_only(rd_kafka_AdminOptions_t *options, int true_or_false, char *errstr, size_t errstr_size);
 
-/** The broker that is asked, in place of the one that the call would go to. The call ends with RD_KAFKA_RESP_ERR__TIMED_OUT if there is none of this id. */
+/** Sets the broker that gets the request, in place of the default one. The call ends with RD_KAFKA_RESP_ERR__TIMED_OUT if no broker has this ID. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_AdminOptions_set_broker(rd_kafka_AdminOptions_t *options, int32_t broker_id, char *errstr, size_t errstr_size);
 
-/** Sets the require stable offsets of a request, or says why it can not be set. Not there yet. */
+/** 1: the coordinator returns only offsets that no open transaction may change; the call waits for them. For ListConsumerGroupOffsets. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_AdminOptions_set_require_stable_offsets(rd_kafka_AdminOptions_t *options, int true_or_false);
 
@@ -2172,11 +2172,11 @@ rd_kafka_error_t *rd_kafka_AdminOptions_set_require_stable_offsets(rd_kafka_Admi
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_AdminOptions_set_include_authorized_operations(rd_kafka_AdminOptions_t *options, int true_or_false);
 
-/** Sets the match consumer group states of a request, or says why it can not be set. Not there yet. */
+/** Lists only groups in one of these states, each named once. For ListConsumerGroups; needs brokers of Kafka 2.6. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_AdminOptions_set_match_consumer_group_states(rd_kafka_AdminOptions_t *options, const rd_kafka_consumer_group_state_t *consumer_group_states, size_t consumer_group_states_cnt);
 
-/** Sets the match consumer group types of a request, or says why it can not be set. Not there yet. */
+/** Lists only groups of one of these types, each named once and not UNKNOWN. For ListConsumerGroups; needs brokers of Kafka 3.8. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_AdminOptions_set_match_consumer_group_types(rd_kafka_AdminOptions_t *options, const rd_kafka_consumer_group_type_t *consumer_group_types, size_t consumer_group_types_cnt);
 
@@ -2184,7 +2184,7 @@ rd_kafka_error_t *rd_kafka_AdminOptions_set_match_consumer_group_types(rd_kafka_
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_AdminOptions_set_isolation_level(rd_kafka_AdminOptions_t *options, rd_kafka_IsolationLevel_t value);
 
-/** The pointer that rd_kafka_event_opaque() answers for the result. */
+/** The pointer that rd_kafka_event_opaque() returns for the result. */
 RD_EXPORT
 void rd_kafka_AdminOptions_set_opaque(rd_kafka_AdminOptions_t *options, void *ev_opaque);
 
@@ -2236,7 +2236,7 @@ void rd_kafka_DeleteTopics(rd_kafka_t *rk, rd_kafka_DeleteTopic_t **del_topics, 
 RD_EXPORT
 const rd_kafka_topic_result_t **rd_kafka_DeleteTopics_result_topics(const rd_kafka_DeleteTopics_result_t *result, size_t *cntp);
 
-/** A topic that is to have so many partitions in all. NULL, with the reason in errstr, if that is not in 1 .. 100000 or there is no name. */
+/** Describes a topic that is to have this number of partitions in total. NULL, with the reason in errstr, if that is not in 1 .. 100000 or there is no name. */
 RD_EXPORT
 rd_kafka_NewPartitions_t *rd_kafka_NewPartitions_new(const char *topic, size_t new_total_cnt, char *errstr, size_t errstr_size);
 
@@ -2348,7 +2348,7 @@ const char *rd_kafka_ConfigResource_error_string(const rd_kafka_ConfigResource_t
 RD_EXPORT
 void rd_kafka_AlterConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t **configs, size_t config_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** What became of each resource, in the order of the call. They live as long as the event. */
+/** Returns the result for each resource, in the order of the call. The results live as long as the event. */
 RD_EXPORT
 const rd_kafka_ConfigResource_t **rd_kafka_AlterConfigs_result_resources(const rd_kafka_AlterConfigs_result_t *result, size_t *cntp);
 
@@ -2356,7 +2356,7 @@ const rd_kafka_ConfigResource_t **rd_kafka_AlterConfigs_result_resources(const r
 RD_EXPORT
 void rd_kafka_IncrementalAlterConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t **configs, size_t config_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** What became of each resource, in the order of the call. They live as long as the event. */
+/** Returns the result for each resource, in the order of the call. The results live as long as the event. */
 RD_EXPORT
 const rd_kafka_ConfigResource_t **rd_kafka_IncrementalAlterConfigs_result_resources(const rd_kafka_IncrementalAlterConfigs_result_t *result, size_t *cntp);
 
@@ -2424,7 +2424,7 @@ const rd_kafka_Node_t **rd_kafka_TopicPartitionInfo_isr(const rd_kafka_TopicPart
 RD_EXPORT
 const rd_kafka_Node_t **rd_kafka_TopicPartitionInfo_replicas(const rd_kafka_TopicPartitionInfo_t *partition, size_t *cntp);
 
-/** What the application may do with the topic, if rd_kafka_AdminOptions_set_include_authorized_operations() asked for that; otherwise, or if the broker does not tell, NULL. They live as long as the event. */
+/** Returns the operations on the topic that the application is authorized for, if rd_kafka_AdminOptions_set_include_authorized_operations() requested them; NULL otherwise, or if the broker does not report them. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_AclOperation_t *rd_kafka_TopicDescription_authorized_operations(const rd_kafka_TopicDescription_t *topicdesc, size_t *cntp);
 
@@ -2452,7 +2452,7 @@ void rd_kafka_DescribeCluster(rd_kafka_t *rk, const rd_kafka_AdminOptions_t *opt
 RD_EXPORT
 const rd_kafka_Node_t **rd_kafka_DescribeCluster_result_nodes(const rd_kafka_DescribeCluster_result_t *result, size_t *cntp);
 
-/** What the application may do with the cluster, if rd_kafka_AdminOptions_set_include_authorized_operations() asked for that; otherwise, or if the broker does not tell, NULL. They live as long as the event. */
+/** Returns the operations on the cluster that the application is authorized for, if rd_kafka_AdminOptions_set_include_authorized_operations() requested them; NULL otherwise, or if the broker does not report them. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_AclOperation_t *rd_kafka_DescribeCluster_result_authorized_operations(const rd_kafka_DescribeCluster_result_t *result, size_t *cntp);
 
@@ -2464,187 +2464,187 @@ const rd_kafka_Node_t *rd_kafka_DescribeCluster_result_controller(const rd_kafka
 RD_EXPORT
 const char *rd_kafka_DescribeCluster_result_cluster_id(const rd_kafka_DescribeCluster_result_t *result);
 
-/** Asks for list consumer groups; the result comes as an event to rkqu. Not there yet. */
+/** Lists the consumer groups of all brokers. The event has no error if brokers fail: their errors are in the result, beside the groups of the others. */
 RD_EXPORT
 void rd_kafka_ListConsumerGroups(rd_kafka_t *rk, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The group id of the consumer group listing. Not there yet. */
+/** Returns the group ID. */
 RD_EXPORT
 const char *rd_kafka_ConsumerGroupListing_group_id(const rd_kafka_ConsumerGroupListing_t *grplist);
 
-/** The is simple consumer group of the consumer group listing. Not there yet. */
+/** Returns 1 if the group only has committed offsets, and never had members. */
 RD_EXPORT
 int rd_kafka_ConsumerGroupListing_is_simple_consumer_group(const rd_kafka_ConsumerGroupListing_t *grplist);
 
-/** The state of the consumer group listing. Not there yet. */
+/** Returns the state of the group. States that the enumeration lacks are RD_KAFKA_CONSUMER_GROUP_STATE_UNKNOWN. */
 RD_EXPORT
 rd_kafka_consumer_group_state_t rd_kafka_ConsumerGroupListing_state(const rd_kafka_ConsumerGroupListing_t *grplist);
 
-/** The type of the consumer group listing. Not there yet. */
+/** Returns the type of the group; unknown from brokers before Kafka 3.8. */
 RD_EXPORT
 rd_kafka_consumer_group_type_t rd_kafka_ConsumerGroupListing_type(const rd_kafka_ConsumerGroupListing_t *grplist);
 
-/** The valid in the result of ListConsumerGroups; they live as long as the event. Not there yet. */
+/** Returns the listed groups, by ID. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_ConsumerGroupListing_t **rd_kafka_ListConsumerGroups_result_valid(const rd_kafka_ListConsumerGroups_result_t *result, size_t *cntp);
 
-/** The errors in the result of ListConsumerGroups; they live as long as the event. Not there yet. */
+/** Returns an error for each broker that failed; NULL if none did. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_error_t **rd_kafka_ListConsumerGroups_result_errors(const rd_kafka_ListConsumerGroups_result_t *result, size_t *cntp);
 
-/** Asks for describe consumer groups; the result comes as an event to rkqu. Not there yet. */
+/** Describes groups of the classic and the consumer protocol. Each group has an error of its own. */
 RD_EXPORT
 void rd_kafka_DescribeConsumerGroups(rd_kafka_t *rk, const char **groups, size_t groups_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The groups in the result of DescribeConsumerGroups; they live as long as the event. Not there yet. */
+/** Returns the descriptions, in the order of the call. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_ConsumerGroupDescription_t **rd_kafka_DescribeConsumerGroups_result_groups(const rd_kafka_DescribeConsumerGroups_result_t *result, size_t *cntp);
 
-/** The group id of the consumer group description. Not there yet. */
+/** Returns the group ID. */
 RD_EXPORT
 const char *rd_kafka_ConsumerGroupDescription_group_id(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
 
-/** The error of the consumer group description. Not there yet. */
+/** Returns the error of the group, or NULL. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_ConsumerGroupDescription_error(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
 
-/** The is simple consumer group of the consumer group description. Not there yet. */
+/** Returns 1 if the group has no protocol type, because it does not exist or never had members. */
 RD_EXPORT
 int rd_kafka_ConsumerGroupDescription_is_simple_consumer_group(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
 
-/** The partition assignor of the consumer group description. Not there yet. */
+/** Returns the name of the assignor; empty while the group has none. */
 RD_EXPORT
 const char *rd_kafka_ConsumerGroupDescription_partition_assignor(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
 
-/** The authorized operations of the consumer group description. Not there yet. */
+/** Returns the permitted operations, if they were requested; NULL without any. */
 RD_EXPORT
 const rd_kafka_AclOperation_t *rd_kafka_ConsumerGroupDescription_authorized_operations(const rd_kafka_ConsumerGroupDescription_t *grpdesc, size_t *cntp);
 
-/** The state of the consumer group description. Not there yet. */
+/** Returns the state; RD_KAFKA_CONSUMER_GROUP_STATE_DEAD if the group does not exist. */
 RD_EXPORT
 rd_kafka_consumer_group_state_t rd_kafka_ConsumerGroupDescription_state(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
 
-/** The coordinator of the consumer group description. Not there yet. */
+/** Returns the coordinator; NULL if the group has an error. */
 RD_EXPORT
 const rd_kafka_Node_t *rd_kafka_ConsumerGroupDescription_coordinator(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
 
-/** The type of the consumer group description. Not there yet. */
+/** Returns the protocol of the members. */
 RD_EXPORT
 rd_kafka_consumer_group_type_t rd_kafka_ConsumerGroupDescription_type(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
 
-/** The member count of the consumer group description. Not there yet. */
+/** Returns the number of members. */
 RD_EXPORT
 size_t rd_kafka_ConsumerGroupDescription_member_count(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
 
-/** The member of the consumer group description. Not there yet. */
+/** Returns a member by its index, or NULL. */
 RD_EXPORT
 const rd_kafka_MemberDescription_t *rd_kafka_ConsumerGroupDescription_member(const rd_kafka_ConsumerGroupDescription_t *grpdesc, size_t idx);
 
-/** The client id of the member description. Not there yet. */
+/** Returns the client.id of the member. */
 RD_EXPORT
 const char *rd_kafka_MemberDescription_client_id(const rd_kafka_MemberDescription_t *member);
 
-/** The group instance id of the member description. Not there yet. */
+/** Returns the group.instance.id of a static member; NULL for others. */
 RD_EXPORT
 const char *rd_kafka_MemberDescription_group_instance_id(const rd_kafka_MemberDescription_t *member);
 
-/** The consumer id of the member description. Not there yet. */
+/** Returns the member ID. */
 RD_EXPORT
 const char *rd_kafka_MemberDescription_consumer_id(const rd_kafka_MemberDescription_t *member);
 
-/** The host of the member description. Not there yet. */
+/** Returns the host that the coordinator sees. */
 RD_EXPORT
 const char *rd_kafka_MemberDescription_host(const rd_kafka_MemberDescription_t *member);
 
-/** The assignment of the member description. Not there yet. */
+/** Returns what the member is assigned. */
 RD_EXPORT
 const rd_kafka_MemberAssignment_t *rd_kafka_MemberDescription_assignment(const rd_kafka_MemberDescription_t *member);
 
-/** The partitions of the member assignment. Not there yet. */
+/** Returns the partitions. The list lives as long as the event. */
 RD_EXPORT
 const rd_kafka_topic_partition_list_t *rd_kafka_MemberAssignment_partitions(const rd_kafka_MemberAssignment_t *assignment);
 
-/** The target assignment of the member description. Not there yet. */
+/** Returns what the member of a group of the consumer protocol will have; NULL for other groups. */
 RD_EXPORT
 const rd_kafka_MemberAssignment_t *rd_kafka_MemberDescription_target_assignment(const rd_kafka_MemberDescription_t *member);
 
-/** A new delete group. Not there yet. */
+/** Creates a group to delete; NULL without a group ID. */
 RD_EXPORT
 rd_kafka_DeleteGroup_t *rd_kafka_DeleteGroup_new(const char *group);
 
-/** Frees the delete group. Not there yet. */
+/** Frees a group to delete. */
 RD_EXPORT
 void rd_kafka_DeleteGroup_destroy(rd_kafka_DeleteGroup_t *del_group);
 
-/** Frees each delete group of an array; the array itself stays the caller's. Not there yet. */
+/** Frees the elements of an array, not the array. */
 RD_EXPORT
 void rd_kafka_DeleteGroup_destroy_array(rd_kafka_DeleteGroup_t **del_groups, size_t del_group_cnt);
 
-/** Asks for delete groups; the result comes as an event to rkqu. Not there yet. */
+/** Deletes groups that have no members, with their committed offsets. Each group has a result of its own. */
 RD_EXPORT
 void rd_kafka_DeleteGroups(rd_kafka_t *rk, rd_kafka_DeleteGroup_t **del_groups, size_t del_group_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The groups in the result of DeleteGroups; they live as long as the event. Not there yet. */
+/** Returns the results, in the order of the call. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_group_result_t **rd_kafka_DeleteGroups_result_groups(const rd_kafka_DeleteGroups_result_t *result, size_t *cntp);
 
-/** A new list consumer group offsets. Not there yet. */
+/** Creates a request for the offsets of these partitions, which are copied; of all partitions with NULL. */
 RD_EXPORT
 rd_kafka_ListConsumerGroupOffsets_t *rd_kafka_ListConsumerGroupOffsets_new(const char *group_id, const rd_kafka_topic_partition_list_t *partitions);
 
-/** Frees the list consumer group offsets. Not there yet. */
+/** Frees a request. */
 RD_EXPORT
 void rd_kafka_ListConsumerGroupOffsets_destroy(rd_kafka_ListConsumerGroupOffsets_t *list_grpoffsets);
 
-/** Frees each list consumer group offsets of an array; the array itself stays the caller's. Not there yet. */
+/** Frees the elements of an array, not the array. */
 RD_EXPORT
 void rd_kafka_ListConsumerGroupOffsets_destroy_array(rd_kafka_ListConsumerGroupOffsets_t **list_grpoffsets, size_t list_grpoffset_cnt);
 
-/** Asks for list consumer group offsets; the result comes as an event to rkqu. Not there yet. */
+/** Lists the committed offsets of one group. Partitions without one have RD_KAFKA_OFFSET_INVALID. Exactly one object is taken. */
 RD_EXPORT
 void rd_kafka_ListConsumerGroupOffsets(rd_kafka_t *rk, rd_kafka_ListConsumerGroupOffsets_t **list_grpoffsets, size_t list_grpoffsets_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The groups in the result of ListConsumerGroupOffsets; they live as long as the event. Not there yet. */
+/** Returns the result of the group, an array of one. It lives as long as the event. */
 RD_EXPORT
 const rd_kafka_group_result_t **rd_kafka_ListConsumerGroupOffsets_result_groups(const rd_kafka_ListConsumerGroupOffsets_result_t *result, size_t *cntp);
 
-/** A new alter consumer group offsets. Not there yet. */
+/** Creates a request to commit the offsets of these partitions, which are copied. */
 RD_EXPORT
 rd_kafka_AlterConsumerGroupOffsets_t *rd_kafka_AlterConsumerGroupOffsets_new(const char *group_id, const rd_kafka_topic_partition_list_t *partitions);
 
-/** Frees the alter consumer group offsets. Not there yet. */
+/** Frees a request. */
 RD_EXPORT
 void rd_kafka_AlterConsumerGroupOffsets_destroy(rd_kafka_AlterConsumerGroupOffsets_t *alter_grpoffsets);
 
-/** Frees each alter consumer group offsets of an array; the array itself stays the caller's. Not there yet. */
+/** Frees the elements of an array, not the array. */
 RD_EXPORT
 void rd_kafka_AlterConsumerGroupOffsets_destroy_array(rd_kafka_AlterConsumerGroupOffsets_t **alter_grpoffsets, size_t alter_grpoffset_cnt);
 
-/** Asks for alter consumer group offsets; the result comes as an event to rkqu. Not there yet. */
+/** Commits offsets for one group, which must not have members. Each partition has an error of its own. Exactly one object is taken. */
 RD_EXPORT
 void rd_kafka_AlterConsumerGroupOffsets(rd_kafka_t *rk, rd_kafka_AlterConsumerGroupOffsets_t **alter_grpoffsets, size_t alter_grpoffsets_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The groups in the result of AlterConsumerGroupOffsets; they live as long as the event. Not there yet. */
+/** Returns the result of the group, an array of one. It lives as long as the event. */
 RD_EXPORT
 const rd_kafka_group_result_t **rd_kafka_AlterConsumerGroupOffsets_result_groups(const rd_kafka_AlterConsumerGroupOffsets_result_t *result, size_t *cntp);
 
-/** A new delete consumer group offsets. Not there yet. */
+/** Creates a request to delete the offsets of these partitions, which are copied. */
 RD_EXPORT
 rd_kafka_DeleteConsumerGroupOffsets_t *rd_kafka_DeleteConsumerGroupOffsets_new(const char *group, const rd_kafka_topic_partition_list_t *partitions);
 
-/** Frees the delete consumer group offsets. Not there yet. */
+/** Frees a request. */
 RD_EXPORT
 void rd_kafka_DeleteConsumerGroupOffsets_destroy(rd_kafka_DeleteConsumerGroupOffsets_t *del_grpoffsets);
 
-/** Frees each delete consumer group offsets of an array; the array itself stays the caller's. Not there yet. */
+/** Frees the elements of an array, not the array. */
 RD_EXPORT
 void rd_kafka_DeleteConsumerGroupOffsets_destroy_array(rd_kafka_DeleteConsumerGroupOffsets_t **del_grpoffsets, size_t del_grpoffset_cnt);
 
-/** Asks for delete consumer group offsets; the result comes as an event to rkqu. Not there yet. */
+/** Deletes committed offsets of one group, of topics that no member subscribes to. Each partition has an error of its own. Exactly one object is taken. */
 RD_EXPORT
 void rd_kafka_DeleteConsumerGroupOffsets(rd_kafka_t *rk, rd_kafka_DeleteConsumerGroupOffsets_t **del_grpoffsets, size_t del_grpoffsets_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The groups in the result of DeleteConsumerGroupOffsets; they live as long as the event. Not there yet. */
+/** Returns the result of the group, an array of one. It lives as long as the event. */
 RD_EXPORT
 const rd_kafka_group_result_t **rd_kafka_DeleteConsumerGroupOffsets_result_groups(const rd_kafka_DeleteConsumerGroupOffsets_result_t *result, size_t *cntp);
 
@@ -2656,7 +2656,7 @@ const rd_kafka_topic_partition_t *rd_kafka_ListOffsetsResultInfo_topic_partition
 RD_EXPORT
 int64_t rd_kafka_ListOffsetsResultInfo_timestamp(const rd_kafka_ListOffsetsResultInfo_t *result_info);
 
-/** The answer for each partition, in the order of the call. They live as long as the event. */
+/** Returns the result for each partition, in the order of the call. The results live as long as the event. */
 RD_EXPORT
 const rd_kafka_ListOffsetsResultInfo_t **rd_kafka_ListOffsets_result_infos(const rd_kafka_ListOffsets_result_t *result, size_t *cntp);
 

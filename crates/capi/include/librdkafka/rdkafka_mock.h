@@ -7,7 +7,7 @@
 #ifndef OTTLA_RDKAFKA_MOCK_H
 #define OTTLA_RDKAFKA_MOCK_H
 
-#include <librdkafka/rdkafka.h>
+#include "rdkafka.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,7 +44,7 @@ const char *rd_kafka_mock_cluster_bootstraps(const rd_kafka_mock_cluster_t *mclu
 RD_EXPORT
 void rd_kafka_mock_clear_request_errors(rd_kafka_mock_cluster_t *mcluster, int16_t ApiKey);
 
-/** The next cnt requests of this API, to any broker, are answered with these errors, one each and in this order; RD_KAFKA_RESP_ERR_NO_ERROR lets one through, RD_KAFKA_RESP_ERR__TRANSPORT closes its connection instead. Nothing is pushed if one of them can not be sent. */
+/** The next cnt requests of this API, to any broker, get these errors, one each and in this order; RD_KAFKA_RESP_ERR_NO_ERROR lets one through, RD_KAFKA_RESP_ERR__TRANSPORT closes its connection instead. Nothing is pushed if one of them can not be sent. */
 RD_EXPORT
 void rd_kafka_mock_push_request_errors(rd_kafka_mock_cluster_t *mcluster, int16_t ApiKey, size_t cnt, ...);
 
@@ -56,7 +56,7 @@ void rd_kafka_mock_push_request_errors_array(rd_kafka_mock_cluster_t *mcluster, 
 RD_EXPORT
 void rd_kafka_mock_group_initial_rebalance_delay_ms(rd_kafka_mock_cluster_t *mcluster, int32_t delay_ms);
 
-/** As rd_kafka_mock_push_request_errors(), for requests to one broker, with pairs of error and int milliseconds by which the answer is late. A broker's errors go before the cluster's. */
+/** As rd_kafka_mock_push_request_errors(), for requests to one broker, with pairs of error and int milliseconds by which the response is late. A broker's errors go before the cluster's. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_push_request_error_rtts(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id, int16_t ApiKey, size_t cnt, ...);
 
@@ -64,11 +64,11 @@ rd_kafka_resp_err_t rd_kafka_mock_broker_push_request_error_rtts(rd_kafka_mock_c
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_error_stack_cnt(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id, int16_t ApiKey, size_t *cntp);
 
-/** As rd_kafka_mock_push_request_errors(), for the parts of requests that are about one partition. The topic is created if there is none. */
+/** As rd_kafka_mock_push_request_errors(), for the parts of requests that are about one partition. The topic is created if it does not exist. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_partition_push_request_errors(rd_kafka_mock_cluster_t *mcluster, const char *topic, int32_t partition, int16_t ApiKey, size_t cnt, ...);
 
-/** Metadata answers this error for the topic, until it is RD_KAFKA_RESP_ERR_NO_ERROR again. */
+/** Metadata returns this error for the topic, until it is RD_KAFKA_RESP_ERR_NO_ERROR again. */
 RD_EXPORT
 void rd_kafka_mock_topic_set_error(rd_kafka_mock_cluster_t *mcluster, const char *topic, rd_kafka_resp_err_t err);
 
@@ -84,19 +84,19 @@ rd_kafka_resp_err_t rd_kafka_mock_topic_delete(rd_kafka_mock_cluster_t *mcluster
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_partition_delete_records(rd_kafka_mock_cluster_t *mcluster, const char *topic, int32_t partition, int64_t before_offset);
 
-/** Lets a broker lead a partition, with -1 nobody. The topic is created if there is none. */
+/** Makes a broker the leader of a partition; with -1 the partition has no leader. The topic is created if it does not exist. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_partition_set_leader(rd_kafka_mock_cluster_t *mcluster, const char *topic, int32_t partition, int32_t broker_id);
 
-/** Sends the consumers of a partition to this broker, which need not exist, with -1 no longer. The topic is created if there is none. */
+/** Sends the consumers of a partition to this broker, which need not exist, with -1 no longer. The topic is created if it does not exist. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_partition_set_follower(rd_kafka_mock_cluster_t *mcluster, const char *topic, int32_t partition, int32_t broker_id);
 
-/** The low and the high watermark that the broker of rd_kafka_mock_partition_set_follower() gives; -1 for the leader's. The topic is created if there is none. */
+/** The low and the high watermark that the broker of rd_kafka_mock_partition_set_follower() gives; -1 for the leader's. The topic is created if it does not exist. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_partition_set_follower_wmarks(rd_kafka_mock_cluster_t *mcluster, const char *topic, int32_t partition, int64_t lo, int64_t hi);
 
-/** The next Metadata answer names this leader and leader epoch for the partition, whoever leads; the one after it the next that was pushed. The topic is created if there is none. */
+/** The next Metadata response names this leader and leader epoch for the partition, whichever broker leads it; the response after it names the next that was pushed. The topic is created if it does not exist. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_partition_push_leader_response(rd_kafka_mock_cluster_t *mcluster, const char *topic, int partition, int32_t leader_id, int32_t leader_epoch);
 
@@ -104,7 +104,7 @@ rd_kafka_resp_err_t rd_kafka_mock_partition_push_leader_response(rd_kafka_mock_c
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_set_down(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id);
 
-/** Where clients are told to find a broker. It goes on listening where it did. */
+/** Sets the address of a broker in metadata. The broker still listens at its old address. */
 RD_EXPORT
 void rd_kafka_mock_broker_set_host_port(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id, const char *host, int port);
 
@@ -112,13 +112,17 @@ void rd_kafka_mock_broker_set_host_port(rd_kafka_mock_cluster_t *mcluster, int32
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_set_up(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id);
 
-/** Answers of a broker, with -1 of all, take at least this many milliseconds. */
+/** Delays the responses of a broker, with -1 of all, by at least this number of milliseconds. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_set_rtt(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id, int rtt_ms);
 
-/** The rack that clients are told a broker is in, with -1 all; NULL for none. */
+/** Sets the rack of a broker in metadata, or of all brokers with -1; NULL removes it. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_mock_broker_set_rack(rd_kafka_mock_cluster_t *mcluster, int32_t broker_id, const char *rack);
+
+/** Sets the controller id that brokers report. It need not be the id of a broker; -1 is no controller. */
+RD_EXPORT
+void rd_kafka_mock_set_controller_id(rd_kafka_mock_cluster_t *mcluster, int32_t controller_id);
 
 /** Removes a broker for good; its partitions go to others. */
 RD_EXPORT
@@ -196,19 +200,19 @@ void rd_kafka_mock_cgrp_consumer_target_assignment_destroy(rd_kafka_mock_cgrp_co
 RD_EXPORT
 void rd_kafka_mock_cgrp_consumer_target_assignment(rd_kafka_mock_cluster_t *mcluster, const char *group_id, rd_kafka_mock_cgrp_consumer_target_assignment_t *target_assignment);
 
-/** How long nothing may be heard of a member of a group of the consumer protocol; from each member's next heartbeat on. 45 seconds unless set; a time below 1 changes nothing. */
+/** Sets the session timeout of members of groups of the consumer protocol, from each member's next heartbeat on. 45 seconds unless set; a time below 1 changes nothing. */
 RD_EXPORT
 void rd_kafka_mock_set_group_consumer_session_timeout_ms(rd_kafka_mock_cluster_t *mcluster, int group_consumer_session_timeout_ms);
 
-/** How often members of a group of the consumer protocol are told to send a heartbeat; they learn of it by their next one. 5 seconds unless set; a time below 1 changes nothing. */
+/** Sets the heartbeat interval of members of groups of the consumer protocol; each gets it with the response to its next heartbeat. 5 seconds unless set; a time below 1 changes nothing. */
 RD_EXPORT
 void rd_kafka_mock_set_group_consumer_heartbeat_interval_ms(rd_kafka_mock_cluster_t *mcluster, int group_consumer_heartbeat_interval_ms);
 
-/** How long nothing may be heard of a member of a share group before it is removed, in milliseconds; 0 is Kafka's default of 45 seconds. This and the other settings hold for all share groups, from the next request on; a negative value changes nothing. */
+/** Sets the session timeout of members of share groups, in milliseconds; 0 is Kafka's default of 45 seconds. This and the other settings hold for all share groups, from the next request on; a negative value changes nothing. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_session_timeout(rd_kafka_mock_cluster_t *mcluster, int session_timeout_ms);
 
-/** How often members of share groups are told to send a heartbeat, in milliseconds; 0 is Kafka's default of 5 seconds. */
+/** Sets the heartbeat interval of members of share groups, in milliseconds; 0 is Kafka's default of 5 seconds. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_heartbeat_interval(rd_kafka_mock_cluster_t *mcluster, int heartbeat_interval_ms);
 
@@ -232,7 +236,7 @@ void rd_kafka_mock_sharegroup_set_max_size(rd_kafka_mock_cluster_t *mcluster, in
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_max_fetch_sessions(rd_kafka_mock_cluster_t *mcluster, int max_fetch_sessions);
 
-/** From the first record of a partition that a share group isn't done with, so many are delivered at most. 0 is no limit; Kafka's default is 2000. */
+/** Limits the number of records that are delivered from the first one of a partition that a share group has not finished. 0 is no limit; Kafka's default is 2000. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_max_record_locks(rd_kafka_mock_cluster_t *mcluster, int max_record_locks);
 
@@ -240,7 +244,7 @@ void rd_kafka_mock_sharegroup_set_max_record_locks(rd_kafka_mock_cluster_t *mclu
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_auto_offset_reset(rd_kafka_mock_cluster_t *mcluster, int auto_offset_reset);
 
-/** Assigns these partitions to the members of a share group, in place of the assignor and whatever they subscribe to, until the next call; members that are not named get none, and what does not exist is left out. Members hear of it with their next heartbeat. With a `member_cnt` of 0 the assignor assigns again. Nothing happens if there is no such group. */
+/** Assigns these partitions to the members of a share group, in place of the assignor and whatever they subscribe to, until the next call; members that are not named get none, and what does not exist is left out. Members get their new assignment with their next heartbeat. With a `member_cnt` of 0 the assignor assigns again. Nothing happens if there is no such group. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_target_assignment(rd_kafka_mock_cluster_t *mcluster, const char *group_id, const char **member_ids, rd_kafka_topic_partition_list_t **assignments, size_t member_cnt);
 

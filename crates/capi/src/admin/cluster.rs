@@ -6,16 +6,28 @@ use std::{
     ptr,
 };
 
-use ottla::{AuthorizedOperations, BrokerDescription, ClusterDescription, Error, PartitionDescription};
+use ottla_core::{
+    admin::describe::{AuthorizedOperations, BrokerDescription, ClusterDescription, PartitionDescription},
+    error::Error,
+};
 
-use super::{AdminOptions, Answer, Failure, Listed, Outcome, call, code_in_result, destroy, show};
+use super::{
+    call::{Listed, Outcome, call, code_in_result, destroy, found, show},
+    options::AdminOptions,
+};
 use crate::{
-    boundary::{Handle, Tag, c_text, guarded_local, handle, text},
-    client::Client,
-    error::ErrorObject,
-    event::Event,
-    queue::Queue,
-    uuid::Uuid,
+    admin::uuid::Uuid,
+    client::{
+        event::{Event, Failure},
+        handle::Client,
+        queue::Queue,
+    },
+    ffi::{
+        argument::{Part, Place, Ref},
+        boundary::{Handle, Tag, c_text, text},
+        error::ErrorObject,
+        export, getters, or_null, text_or_null,
+    },
 };
 
 /// `RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT`.
@@ -33,7 +45,7 @@ pub struct Node {
 }
 
 impl Node {
-    fn new(broker: &BrokerDescription) -> Self {
+    pub(super) fn new(broker: &BrokerDescription) -> Self {
         Self {
             id: broker.id,
             host: c_text(&broker.host),
@@ -132,59 +144,44 @@ unsafe impl Handle for TopicCollection {
     const KIND: u32 = 0x6f74_4105;
 }
 
-fn flat<T>(answer: Result<Result<T, Error>, Error>) -> Result<T, Failure> {
-    answer.and_then(|answer| answer).map_err(|error| Failure::of(&error))
+fn flat<T>(result: Result<Result<T, Error>, Error>) -> Result<T, Failure> {
+    result.and_then(|result| result).map_err(|error| Failure::of(&error))
 }
 
 /// As `rd_kafka_AclOperation_t`, of which there are 13. The first three are no operations that a broker names.
-fn operations(operations: Option<AuthorizedOperations>) -> Vec<c_int> {
+pub(super) fn operations(operations: Option<AuthorizedOperations>) -> Vec<c_int> {
     let named = operations.into_iter().flat_map(AuthorizedOperations::iter);
     named.filter(|operation| (3..13).contains(operation)).map(c_int::from).collect()
 }
 
 /// Shows operations; NULL if there are none.
-///
-/// # Safety
-///
-/// `cntp` is NULL or writable.
-unsafe fn show_operations(operations: Option<&Vec<c_int>>, cntp: *mut usize) -> *const c_int {
-    let operations = operations.map_or(&[][..], Vec::as_slice);
-    if !cntp.is_null() {
-        // SAFETY: as the caller says.
-        unsafe { *cntp = operations.len() };
+pub(super) fn show_operations(operations: Option<&Vec<c_int>>, cntp: Place<usize>) -> *const c_int {
+    show(operations.map_or(&[], Vec::as_slice), cntp)
+}
+
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_DescribeCluster_result_authorized_operations(
+        result: Ref<Event>,
+        cntp: Place<usize>,
+    ) -> *const c_int {
+        show_operations(cluster_of(result).map(|cluster| &cluster.operations), cntp)
     }
-    if operations.is_empty() { ptr::null() } else { operations.as_ptr() }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DescribeCluster_result_authorized_operations(
-    result: *const Event,
-    cntp: *mut usize,
-) -> *const c_int {
-    // SAFETY: NULL or an event, and a writable place or NULL, says the caller.
-    unsafe { show_operations(cluster_of(result).map(|cluster| &cluster.operations), cntp) }
-}
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_TopicDescription_authorized_operations(
+        topic: Part<TopicDescription>,
+        cntp: Place<usize>,
+    ) -> *const c_int {
+        show_operations(topic.get().map(|topic| &topic.operations), cntp)
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_TopicDescription_authorized_operations(
-    topic: *const TopicDescription,
-    cntp: *mut usize,
-) -> *const c_int {
-    // SAFETY: NULL or a description, and a writable place or NULL, says the caller.
-    unsafe { show_operations(topic.as_ref().map(|topic| &topic.operations), cntp) }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DescribeCluster(
-    rk: *const Client,
-    options: *const AdminOptions,
-    rkqu: *const Queue,
-) {
-    // SAFETY: as the caller says.
-    unsafe {
+export!(
+    #[on(rk, ())]
+    fn rd_kafka_DescribeCluster(rk: Ref<Client>, options: Ref<AdminOptions>, rkqu: Ref<Queue>) {
         call(rk, options, rkqu, CLUSTER, |admin, options| {
             let asked = admin.metadata_with(Some(&[]), options);
             Ok(async move {
@@ -193,24 +190,22 @@ pub unsafe extern "C" fn rd_kafka_DescribeCluster(
                 let controller = cluster.controller_id.map_or(ptr::null(), |id| nodes.get(id));
                 let cluster_id = c_text(cluster.cluster_id.as_deref().unwrap_or(""));
                 let operations = operations(cluster.authorized_operations);
-                Ok(Answer::Cluster(ClusterResult { nodes, controller, cluster_id, operations }))
+                found(ClusterResult { nodes, controller, cluster_id, operations })
             })
         });
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DescribeTopics(
-    rk: *const Client,
-    topics: *const TopicCollection,
-    options: *const AdminOptions,
-    rkqu: *const Queue,
-) {
-    // SAFETY: as the caller says.
-    unsafe {
+export!(
+    #[on(rk, ())]
+    fn rd_kafka_DescribeTopics(
+        rk: Ref<Client>,
+        topics: Ref<TopicCollection>,
+        options: Ref<AdminOptions>,
+        rkqu: Ref<Queue>,
+    ) {
         call(rk, options, rkqu, TOPICS, |admin, options| {
-            let names = handle(topics).map_or_else(Vec::new, |topics| topics.names.clone());
+            let names = topics.get().map_or_else(Vec::new, |topics| topics.names.clone());
             if names.is_empty() || names.iter().any(String::is_empty) {
                 return Err(Failure::misuse("topics to describe have names, and there is at least one"));
             }
@@ -222,11 +217,11 @@ pub unsafe extern "C" fn rd_kafka_DescribeTopics(
             Ok(async move { described(&names, flat(asked.await)?) })
         });
     }
-}
+);
 
 fn described(names: &[String], cluster: ClusterDescription) -> Outcome {
     let nodes = Nodes::new(&cluster);
-    let mut topics: BTreeMap<&str, &ottla::TopicDescription> =
+    let mut topics: BTreeMap<&str, &ottla_core::admin::describe::TopicDescription> =
         cluster.topics.iter().map(|topic| (topic.name.as_str(), topic)).collect();
     let info = |partition: &PartitionDescription| TopicPartitionInfo {
         partition: partition.id,
@@ -248,187 +243,122 @@ fn described(names: &[String], cluster: ClusterDescription) -> Outcome {
             operations: operations(topic.authorized_operations.filter(|_| topic.error.is_none())),
         });
     let topics = Listed::new(described.collect::<Vec<_>>());
-    Ok(Answer::Descriptions(TopicsResult { topics, _nodes: nodes }))
+    found(TopicsResult { topics, _nodes: nodes })
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_TopicCollection_of_topic_names(
-    topics: *const *const c_char,
-    topics_cnt: usize,
-) -> *mut TopicCollection {
-    guarded_local(ptr::null_mut(), || {
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_TopicCollection_of_topic_names(
+        topics: *const *const c_char,
+        topics_cnt: usize,
+    ) -> *mut TopicCollection {
         if topics.is_null() && topics_cnt > 0 || topics_cnt > c_int::MAX as usize {
             return ptr::null_mut();
         }
-        // SAFETY: an array of that size of texts or NULL, says the caller.
+        // SAFETY: the header demands an array of that size of texts or NULL.
         let names =
             (0..topics_cnt).map(|at| unsafe { text(*topics.add(at)) }.unwrap_or_default().into_owned());
         let names = names.collect();
         Box::into_raw(Box::new(TopicCollection { tag: Tag::of::<TopicCollection>(), names }))
-    })
+    }
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_TopicCollection_destroy(topics: *mut TopicCollection) {
+        // SAFETY: the header demands NULL or a collection; the caller gives it up.
+        unsafe { destroy(topics) };
+    }
+);
+
+/// Returns the cluster that an event shows.
+fn cluster_of<'a>(event: Ref<'a, Event>) -> Option<&'a ClusterResult> {
+    event.get().and_then(Event::result)
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_TopicCollection_destroy(topics: *mut TopicCollection) {
-    // SAFETY: NULL or a collection, says the caller, who gives it up.
-    unsafe { destroy(topics) };
-}
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_DescribeCluster_result_nodes(result: Ref<Event>, cntp: Place<usize>) -> *const *const Node {
+        Listed::show(cluster_of(result).map(|cluster| &cluster.nodes.list), cntp)
+    }
+);
 
-/// What an event shows of a cluster.
-///
-/// # Safety
-///
-/// NULL or an event.
-unsafe fn cluster_of<'a>(event: *const Event) -> Option<&'a ClusterResult> {
-    // SAFETY: as the caller says.
-    match unsafe { handle(event) }.and_then(Event::answer) {
-        Some(Answer::Cluster(cluster)) => Some(cluster),
-        _ => None,
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_DescribeCluster_result_controller(result: Ref<Event>) -> *const Node {
+        cluster_of(result).map_or(ptr::null(), |cluster| cluster.controller)
+    }
+);
+
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_DescribeCluster_result_cluster_id(result: Ref<Event>) -> *const c_char {
+        cluster_of(result).map_or(ptr::null(), |cluster| cluster.cluster_id.as_ptr())
+    }
+);
+
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_DescribeTopics_result_topics(
+        result: Ref<Event>,
+        cntp: Place<usize>,
+    ) -> *const *const TopicDescription {
+        let described = result.get().and_then(Event::result::<TopicsResult>);
+        Listed::show(described.map(|described| &described.topics), cntp)
+    }
+);
+
+getters! {
+    fn rd_kafka_TopicDescription_name(topic: Part<TopicDescription>) -> *const c_char {
+        ptr::null(); topic.name.as_ptr()
+    }
+    fn rd_kafka_TopicDescription_topic_id(topic: Part<TopicDescription>) -> *const Uuid {
+        ptr::null(); ptr::from_ref(&topic.id)
+    }
+    fn rd_kafka_TopicDescription_is_internal(topic: Part<TopicDescription>) -> c_int { 0; topic.is_internal.into() }
+    fn rd_kafka_TopicDescription_error(topic: Part<TopicDescription>) -> *const ErrorObject {
+        ptr::null(); or_null(topic.error.as_ref())
     }
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DescribeCluster_result_nodes(
-    result: *const Event,
-    cntp: *mut usize,
-) -> *const *const Node {
-    // SAFETY: NULL or an event, and a writable place or NULL, says the caller.
-    unsafe { Listed::show(cluster_of(result).map(|cluster| &cluster.nodes.list), cntp) }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DescribeCluster_result_controller(result: *const Event) -> *const Node {
-    // SAFETY: NULL or an event, says the caller.
-    unsafe { cluster_of(result) }.map_or(ptr::null(), |cluster| cluster.controller)
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DescribeCluster_result_cluster_id(result: *const Event) -> *const c_char {
-    // SAFETY: NULL or an event, says the caller.
-    unsafe { cluster_of(result) }.map_or(ptr::null(), |cluster| cluster.cluster_id.as_ptr())
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DescribeTopics_result_topics(
-    result: *const Event,
-    cntp: *mut usize,
-) -> *const *const TopicDescription {
-    // SAFETY: NULL or an event, and a writable place or NULL, says the caller.
-    unsafe {
-        let topics = match handle(result).and_then(Event::answer) {
-            Some(Answer::Descriptions(described)) => Some(&described.topics),
-            _ => None,
-        };
-        Listed::show(topics, cntp)
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_TopicDescription_partitions(
+        topic: Part<TopicDescription>,
+        cntp: Place<usize>,
+    ) -> *const *const TopicPartitionInfo {
+        Listed::show(topic.get().map(|topic| &topic.partitions), cntp)
     }
+);
+
+getters! {
+    fn rd_kafka_TopicPartitionInfo_partition(info: Part<TopicPartitionInfo>) -> c_int { -1; info.partition }
+    fn rd_kafka_TopicPartitionInfo_leader(info: Part<TopicPartitionInfo>) -> *const Node { ptr::null(); info.leader }
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_TopicDescription_name(topic: *const TopicDescription) -> *const c_char {
-    // SAFETY: NULL or a description, says the caller.
-    unsafe { topic.as_ref() }.map_or(ptr::null(), |topic| topic.name.as_ptr())
-}
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_TopicPartitionInfo_isr(
+        info: Part<TopicPartitionInfo>,
+        cntp: Place<usize>,
+    ) -> *const *const Node {
+        show(info.get().map_or(&[], |info| &info.in_sync), cntp)
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_TopicDescription_topic_id(topic: *const TopicDescription) -> *const Uuid {
-    // SAFETY: NULL or a description, says the caller.
-    unsafe { topic.as_ref() }.map_or(ptr::null(), |topic| ptr::from_ref(&topic.id))
-}
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_TopicPartitionInfo_replicas(
+        info: Part<TopicPartitionInfo>,
+        cntp: Place<usize>,
+    ) -> *const *const Node {
+        show(info.get().map_or(&[], |info| &info.replicas), cntp)
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_TopicDescription_is_internal(topic: *const TopicDescription) -> c_int {
-    // SAFETY: NULL or a description, says the caller.
-    unsafe { topic.as_ref() }.map_or(0, |topic| topic.is_internal.into())
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_TopicDescription_error(
-    topic: *const TopicDescription,
-) -> *const ErrorObject {
-    // SAFETY: NULL or a description, says the caller.
-    let error = unsafe { topic.as_ref() }.and_then(|topic| topic.error.as_ref());
-    error.map_or(ptr::null(), ptr::from_ref)
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_TopicDescription_partitions(
-    topic: *const TopicDescription,
-    cntp: *mut usize,
-) -> *const *const TopicPartitionInfo {
-    // SAFETY: NULL or a description, and a writable place or NULL, says the caller.
-    unsafe { Listed::show(topic.as_ref().map(|topic| &topic.partitions), cntp) }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_TopicPartitionInfo_partition(info: *const TopicPartitionInfo) -> c_int {
-    // SAFETY: NULL or an info, says the caller.
-    unsafe { info.as_ref() }.map_or(-1, |info| info.partition)
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_TopicPartitionInfo_leader(info: *const TopicPartitionInfo) -> *const Node {
-    // SAFETY: NULL or an info, says the caller.
-    unsafe { info.as_ref() }.map_or(ptr::null(), |info| info.leader)
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_TopicPartitionInfo_isr(
-    info: *const TopicPartitionInfo,
-    cntp: *mut usize,
-) -> *const *const Node {
-    // SAFETY: NULL or an info, and a writable place or NULL, says the caller.
-    unsafe { show(info.as_ref().map_or(&[], |info| &info.in_sync), cntp) }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_TopicPartitionInfo_replicas(
-    info: *const TopicPartitionInfo,
-    cntp: *mut usize,
-) -> *const *const Node {
-    // SAFETY: NULL or an info, and a writable place or NULL, says the caller.
-    unsafe { show(info.as_ref().map_or(&[], |info| &info.replicas), cntp) }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_Node_id(node: *const Node) -> c_int {
-    // SAFETY: NULL or a node, says the caller.
-    unsafe { node.as_ref() }.map_or(-1, |node| node.id)
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_Node_host(node: *const Node) -> *const c_char {
-    // SAFETY: NULL or a node, says the caller.
-    unsafe { node.as_ref() }.map_or(ptr::null(), |node| node.host.as_ptr())
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_Node_port(node: *const Node) -> u16 {
-    // SAFETY: NULL or a node, says the caller.
-    unsafe { node.as_ref() }.map_or(0, |node| node.port)
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_Node_rack(node: *const Node) -> *const c_char {
-    // SAFETY: NULL or a node, says the caller.
-    let rack = unsafe { node.as_ref() }.and_then(|node| node.rack.as_ref());
-    rack.map_or(ptr::null(), |rack| rack.as_ptr())
+getters! {
+    fn rd_kafka_Node_id(node: Part<Node>) -> c_int { -1; node.id }
+    fn rd_kafka_Node_host(node: Part<Node>) -> *const c_char { ptr::null(); node.host.as_ptr() }
+    fn rd_kafka_Node_port(node: Part<Node>) -> u16 { 0; node.port }
+    fn rd_kafka_Node_rack(node: Part<Node>) -> *const c_char { ptr::null(); text_or_null(node.rack.as_ref()) }
 }

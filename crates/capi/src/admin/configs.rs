@@ -5,19 +5,31 @@ use std::{
     ptr,
 };
 
-use ottla::{Admin, ConfigChange, ConfigOperation, ConfigResults, Error, ResourceKind};
+use ottla::Admin;
+use ottla_core::{
+    admin::configs::{ConfigChange, ConfigOperation, ConfigResults, ResourceKind},
+    error::Error,
+};
 
 use super::{
-    AdminOptions, Answer, Failure, Listed, Outcome, call, code_in_result, common_failure, destroy, each,
-    error_text, objects,
+    call::{
+        Listed, Outcome, call, code_in_result, common_failure, destroy, each, error_text, found, objects,
+    },
+    options::AdminOptions,
 };
 use crate::{
-    boundary::{Handle, Tag, c_text, guarded_local, handle, text},
-    client::Client,
-    codes::code,
-    error::ErrorObject,
-    event::Event,
-    queue::Queue,
+    client::{
+        event::{Event, Failure},
+        handle::Client,
+        queue::Queue,
+    },
+    ffi::{
+        argument::{Handles, Part, Place, Ref, Text},
+        boundary::{Handle, Tag, c_text, handle},
+        codes::{RespErr, code},
+        error::ErrorObject,
+        export,
+    },
 };
 
 /// `RD_KAFKA_EVENT_ALTERCONFIGS_RESULT`.
@@ -53,7 +65,7 @@ pub struct ConfigResource {
     name: CString,
     changes: Vec<ConfigChange>,
     entries: Listed<ConfigEntry>,
-    code: c_int,
+    code: RespErr,
     error: CString,
 }
 
@@ -76,7 +88,7 @@ pub struct ConfigEntry {
 }
 
 impl ConfigEntry {
-    fn new(entry: &ottla::ConfigEntry) -> Self {
+    fn new(entry: &ottla_core::admin::configs::ConfigEntry) -> Self {
         let synonyms = entry.synonyms.iter().map(|synonym| Self {
             is_synonym: true,
             source: source(synonym.source),
@@ -135,15 +147,18 @@ impl ConfigResource {
     }
 
     /// The resource as the protocol names it.
-    fn wanted(&self) -> ottla::ConfigResource {
+    fn to_core(&self) -> ottla_core::admin::configs::ConfigResource {
         let kind = match self.kind {
             GROUP => ResourceKind::GROUP,
             kind => ResourceKind(i8::try_from(kind).unwrap_or(0)),
         };
-        ottla::ConfigResource { kind, name: self.name.to_string_lossy().into_owned() }
+        ottla_core::admin::configs::ConfigResource { kind, name: self.name.to_string_lossy().into_owned() }
     }
 
-    fn of_result(resource: &ottla::ConfigResource, result: &Result<Vec<ottla::ConfigEntry>, Error>) -> Self {
+    fn of_result(
+        resource: &ottla_core::admin::configs::ConfigResource,
+        result: &Result<Vec<ottla_core::admin::configs::ConfigEntry>, Error>,
+    ) -> Self {
         let kind = if resource.kind == ResourceKind::GROUP { GROUP } else { c_int::from(resource.kind.0) };
         let new = Self::new(kind, &resource.name);
         match result {
@@ -161,83 +176,68 @@ fn outcome(results: Results) -> Outcome {
         Some(failure) => Err(failure),
         None => {
             let result = |(resource, result): &(_, _)| ConfigResource::of_result(resource, result);
-            Ok(Answer::Configs(Listed::new(results.iter().map(result))))
+            found(Listed::new(results.iter().map(result)))
         }
     }
 }
 
 /// The application's resources, each of which may be named once, and at most one of which is a broker.
-///
-/// # Safety
-///
-/// NULL or an array of that size.
-unsafe fn resources<'a>(
-    configs: *const *const ConfigResource,
-    count: usize,
-) -> Result<Vec<&'a ConfigResource>, Failure> {
-    // SAFETY: as the caller says.
-    let resources = unsafe { objects(configs, count, "configurations")? };
-    let mut seen = std::collections::BTreeSet::new();
-    for resource in &resources {
-        if !seen.insert((resource.kind, &resource.name)) {
-            return Err(Failure::misuse(format!("{:?} is named twice", resource.name)));
-        }
-    }
+fn resources(configs: Handles<'_, ConfigResource>, count: usize) -> Result<Vec<&ConfigResource>, Failure> {
+    let resources = objects(configs, count, "configurations")?;
     if resources.iter().filter(|resource| resource.kind == BROKER).count() > 1 {
-        return Err(Failure::misuse("a broker answers for itself only: name one broker in a call"));
+        let text = "each broker responds for itself only; name one broker in a call";
+        return Err(Failure::new(code::_CONFLICT, text));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    for ConfigResource { kind, name, .. } in resources.iter().copied() {
+        if !seen.insert((kind, name)) {
+            return Err(Failure::misuse(format!("{name:?} is named twice")));
+        }
+        if *kind == BROKER && !name.to_str().is_ok_and(|name| name.parse::<i32>().is_ok()) {
+            return Err(Failure::misuse(format!("broker {name:?}: a broker is named by its numeric ID")));
+        }
     }
     Ok(resources)
 }
 
-fn changes(resources: &[&ConfigResource]) -> ottla::ConfigChanges {
-    resources.iter().map(|resource| (resource.wanted(), resource.changes.clone())).collect()
+fn changes(resources: &[&ConfigResource]) -> ottla_core::admin::configs::ConfigChanges {
+    resources.iter().map(|resource| (resource.to_core(), resource.changes.clone())).collect()
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigResource_new(
-    restype: c_int,
-    resname: *const c_char,
-) -> *mut ConfigResource {
-    guarded_local(ptr::null_mut(), || {
-        // SAFETY: a text or NULL, says the caller.
-        match unsafe { text(resname) } {
-            Some(name) if !name.is_empty() && (2..6).contains(&restype) => {
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_ConfigResource_new(restype: c_int, resname: Text) -> *mut ConfigResource {
+        match resname.get() {
+            Some(name) if !name.is_empty() && (0..6).contains(&restype) => {
                 Box::into_raw(Box::new(ConfigResource::new(restype, &name)))
             }
             _ => ptr::null_mut(),
         }
-    })
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigResource_destroy(config: *mut ConfigResource) {
-    // SAFETY: NULL or a resource, says the caller, who gives it up.
-    unsafe { destroy(config) };
-}
+export!(
+    #[local(())]
+    fn rd_kafka_ConfigResource_destroy(config: *mut ConfigResource) {
+        // SAFETY: the header demands NULL or a resource; the caller gives it up.
+        unsafe { destroy(config) };
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigResource_destroy_array(
-    config: *const *mut ConfigResource,
-    count: usize,
-) {
-    // SAFETY: NULL or an array of that size, says the caller.
-    unsafe { each(config, count, |config| rd_kafka_ConfigResource_destroy(config)) };
-}
+export!(
+    #[local(())]
+    fn rd_kafka_ConfigResource_destroy_array(config: *const *mut ConfigResource, count: usize) {
+        // SAFETY: the header demands NULL or an array of that size.
+        unsafe { each(config, count, |config| rd_kafka_ConfigResource_destroy(config)) };
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigResource_set_config(
-    config: *mut ConfigResource,
-    name: *const c_char,
-    value: *const c_char,
-) -> c_int {
-    guarded_local(code::_FATAL, || {
-        // SAFETY: NULL or a resource that one thread uses, and texts or NULL, says the caller.
+export!(
+    #[local(code::_FATAL)]
+    fn rd_kafka_ConfigResource_set_config(config: *mut ConfigResource, name: Text, value: Text) -> RespErr {
+        // SAFETY: the header demands NULL or a resource that one thread uses, and texts or NULL.
         unsafe {
-            match (handle(config.cast_const()), text(name), text(value)) {
+            match (handle(config.cast_const()), name.get(), value.get()) {
                 (Some(_), Some(name), Some(value)) if !name.is_empty() => {
                     (*config).add(&name, ConfigOperation::Set, Some(&value));
                     code::NO_ERROR
@@ -245,25 +245,24 @@ pub unsafe extern "C" fn rd_kafka_ConfigResource_set_config(
                 _ => code::_INVALID_ARG,
             }
         }
-    })
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigResource_add_incremental_config(
-    config: *mut ConfigResource,
-    name: *const c_char,
-    op_type: c_int,
-    value: *const c_char,
-) -> *mut ErrorObject {
-    let refuse = |reason: &str| ErrorObject::new(code::_INVALID_ARG, reason).into_raw();
-    guarded_local(ptr::null_mut(), || {
-        // SAFETY: NULL or a resource that one thread uses, and texts or NULL, says the caller.
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_ConfigResource_add_incremental_config(
+        config: *mut ConfigResource,
+        name: Text,
+        op_type: c_int,
+        value: Text,
+    ) -> *mut ErrorObject {
+        let refuse = |reason: &str| ErrorObject::new(code::_INVALID_ARG, reason).into_raw();
+        // SAFETY: the header demands NULL or a resource that one thread uses, and texts or NULL.
         unsafe {
             if handle(config.cast_const()).is_none() {
                 return refuse("this is no resource");
             }
-            let Some(name) = text(name).filter(|name| !name.is_empty()) else {
+            let Some(name) = name.get().filter(|name| !name.is_empty()) else {
                 return refuse("a property has a name");
             };
             let operation = match op_type {
@@ -273,31 +272,32 @@ pub unsafe extern "C" fn rd_kafka_ConfigResource_add_incremental_config(
                 3 => ConfigOperation::Subtract,
                 _ => return refuse("there is no such operation"),
             };
-            let value = text(value);
+            let value = value.get();
             if value.is_none() && operation != ConfigOperation::Delete {
                 return refuse("a value is needed for everything but to delete");
             }
             (*config).add(&name, operation, value.as_deref());
             ptr::null_mut()
         }
-    })
-}
+    }
+);
 
 macro_rules! fields {
-    ($kind:ty, $live:expr; $($name:ident -> $answer:ty, $none:expr, |$object:ident| $field:expr;)*) => {$(
-        /// See the header.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(object: *const $kind) -> $answer {
-            // SAFETY: NULL or such an object, says the caller.
-            unsafe { $live(object) }.map_or($none, |$object: &$kind| $field)
-        }
+    ($kind:ty, $live:expr; $($name:ident -> $result:ty, $none:expr, |$object:ident| $field:expr;)*) => {$(
+        export!(
+            #[local($none)]
+            fn $name(object: *const $kind) -> $result {
+                // SAFETY: the header demands NULL or such an object.
+                unsafe { $live(object) }.map_or($none, |$object: &$kind| $field)
+            }
+        );
     )*};
 }
 
 fields! { ConfigResource, handle;
     rd_kafka_ConfigResource_type -> c_int, 0, |config| config.kind;
     rd_kafka_ConfigResource_name -> *const c_char, ptr::null(), |config| config.name.as_ptr();
-    rd_kafka_ConfigResource_error -> c_int, code::_INVALID_ARG, |config| config.code;
+    rd_kafka_ConfigResource_error -> RespErr, code::_INVALID_ARG, |config| config.code;
     rd_kafka_ConfigResource_error_string -> *const c_char, ptr::null(), |config| match config.code {
         code::NO_ERROR => ptr::null(),
         _ => config.error.as_ptr(),
@@ -316,50 +316,52 @@ fields! { ConfigEntry, <*const ConfigEntry>::as_ref;
     rd_kafka_ConfigEntry_is_synonym -> c_int, 0, |entry| entry.is_synonym.into();
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigResource_configs(
-    config: *const ConfigResource,
-    cntp: *mut usize,
-) -> *const *const ConfigEntry {
-    // SAFETY: NULL or a resource, and a writable place or NULL, says the caller.
-    unsafe { Listed::show(handle(config).map(|config| &config.entries), cntp) }
-}
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_ConfigResource_configs(
+        config: Ref<ConfigResource>,
+        cntp: Place<usize>,
+    ) -> *const *const ConfigEntry {
+        Listed::show(config.get().map(|config| &config.entries), cntp)
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ConfigEntry_synonyms(
-    entry: *const ConfigEntry,
-    cntp: *mut usize,
-) -> *const *const ConfigEntry {
-    // SAFETY: NULL or an entry, and a writable place or NULL, says the caller.
-    unsafe { Listed::show(entry.as_ref().map(|entry| &entry.synonyms), cntp) }
-}
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_ConfigEntry_synonyms(
+        entry: Part<ConfigEntry>,
+        cntp: Place<usize>,
+    ) -> *const *const ConfigEntry {
+        Listed::show(entry.get().map(|entry| &entry.synonyms), cntp)
+    }
+);
 
 fn name_of(names: &[&'static CStr], number: c_int) -> *const c_char {
     let name = usize::try_from(number).ok().and_then(|number| names.get(number));
     name.map_or(c"UNSUPPORTED".as_ptr(), |name| name.as_ptr())
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub extern "C" fn rd_kafka_ConfigSource_name(confsource: c_int) -> *const c_char {
-    name_of(&SOURCES, confsource)
-}
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_ConfigSource_name(confsource: c_int) -> *const c_char {
+        name_of(&SOURCES, confsource)
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub extern "C" fn rd_kafka_ResourceType_name(restype: c_int) -> *const c_char {
-    name_of(&RESOURCE_TYPES, restype)
-}
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_ResourceType_name(restype: c_int) -> *const c_char {
+        name_of(&RESOURCE_TYPES, restype)
+    }
+);
 
 fn describe(
     admin: &Admin,
     resources: &[&ConfigResource],
     options: &ottla::AdminOptions,
 ) -> Result<impl Future<Output = Results> + Send + use<>, Failure> {
-    let wanted: Vec<_> = resources.iter().map(|resource| resource.wanted()).collect();
-    Ok(admin.describe_configs_with(&wanted, options))
+    let requested: Vec<_> = resources.iter().map(|resource| resource.to_core()).collect();
+    Ok(admin.describe_configs_with(&requested, options))
 }
 
 fn change(
@@ -383,40 +385,29 @@ fn replace(
 
 macro_rules! calls {
     ($($name:ident, $result:ident: $kind:ident, $ask:ident;)*) => {$(
-        /// See the header.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            rk: *const Client,
-            configs: *const *const ConfigResource,
-            config_cnt: usize,
-            options: *const AdminOptions,
-            rkqu: *const Queue,
-        ) {
-            // SAFETY: as the caller says.
-            unsafe {
+        export!(
+            #[on(rk, ())]
+            fn $name(
+                rk: Ref<Client>,
+                configs: Handles<ConfigResource>,
+                config_cnt: usize,
+                options: Ref<AdminOptions>,
+                rkqu: Ref<Queue>,
+            ) {
                 call(rk, options, rkqu, $kind, |admin, options| {
                     let asked = $ask(admin, &resources(configs, config_cnt)?, options)?;
                     Ok(async move { outcome(asked.await) })
                 });
             }
-        }
+        );
 
-        /// See the header.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $result(
-            result: *const Event,
-            cntp: *mut usize,
-        ) -> *const *const ConfigResource {
-            // SAFETY: NULL or an event, and a writable place or NULL, says the caller.
-            unsafe {
-                let answer = handle(result).filter(|event| event.kind == $kind).and_then(Event::answer);
-                let resources = answer.and_then(|answer| match answer {
-                    Answer::Configs(resources) => Some(resources),
-                    _ => None,
-                });
-                Listed::show(resources, cntp)
+        export!(
+            #[local(ptr::null())]
+            fn $result(result: Ref<Event>, cntp: Place<usize>) -> *const *const ConfigResource {
+                let event = result.get().filter(|event| event.kind == $kind);
+                Listed::show(event.and_then(Event::result::<Listed<ConfigResource>>), cntp)
             }
-        }
+        );
     )*};
 }
 

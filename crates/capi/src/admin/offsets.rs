@@ -1,18 +1,35 @@
 //! The first offset of partitions, the last, or that of a time.
+//!
+//! # Pitfalls
+//!
+//! - An application that takes many records at once may not call the library for minutes. The cluster actor's timer
+//!   commits what is due (`autocommit.c`).
 
 use std::{collections::BTreeSet, ffi::c_int, ptr};
 
-use ottla::{Error, ListedOffset, OffsetSpec};
+use ottla_core::{
+    error::{Error, ErrorKind},
+    fetch::offsets::{ListedOffset, OffsetSpec},
+};
+use ottla_protocol::vocabulary::LeaderEpoch;
 
-use super::{AdminOptions, Answer, Failure, Listed, Outcome, call, code_in_result, common_failure};
+use super::{
+    call::{Listed, Outcome, call, code_in_result, common_failure, found},
+    options::AdminOptions,
+};
 use crate::{
-    boundary::handle,
-    client::Client,
-    codes::code,
-    event::Event,
-    list::{self, List, rd_kafka_topic_partition_destroy, rd_kafka_topic_partition_set_leader_epoch},
-    queue::Queue,
-    types::{OFFSET_INVALID, rd_kafka_topic_partition_t},
+    client::{
+        event::{Event, Failure},
+        handle::Client,
+        queue::Queue,
+    },
+    ffi::{
+        argument::{Part, Place, Ref},
+        codes::code,
+        export, getters,
+        list::{self, List, rd_kafka_topic_partition_destroy, rd_kafka_topic_partition_set_leader_epoch},
+        types::{OFFSET_INVALID, rd_kafka_topic_partition_t},
+    },
 };
 
 /// `RD_KAFKA_EVENT_LISTOFFSETS_RESULT`.
@@ -31,16 +48,20 @@ unsafe impl Send for ListedInfo {}
 unsafe impl Sync for ListedInfo {}
 
 impl ListedInfo {
-    fn new(topic: &str, partition: i32, answer: &Result<ListedOffset, Error>) -> Self {
-        let (offset, code) = match answer {
+    fn new(topic: &str, partition: i32, result: &Result<ListedOffset, Error>) -> Self {
+        let (offset, code) = match result {
             Ok(listed) => (listed.offset, code::NO_ERROR),
+            // The leaders are looked up in metadata: no broker was asked about a partition that is not there.
+            Err(error) if error.kind() == ErrorKind::UnknownPartition => {
+                (OFFSET_INVALID, code::_UNKNOWN_PARTITION)
+            }
             Err(error) => (OFFSET_INVALID, code_in_result(error)),
         };
         let element = list::alone(topic, partition, offset, code);
         let (epoch, timestamp) =
-            answer.as_ref().map_or((-1, -1), |listed| (listed.leader_epoch, listed.timestamp));
+            result.as_ref().map_or((None, -1), |listed| (listed.leader_epoch, listed.timestamp));
         // SAFETY: the element was just made, or is NULL.
-        unsafe { rd_kafka_topic_partition_set_leader_epoch(element, epoch) };
+        unsafe { rd_kafka_topic_partition_set_leader_epoch(element, LeaderEpoch::to_wire(epoch)) };
         Self { partition: element, timestamp }
     }
 }
@@ -54,11 +75,8 @@ impl Drop for ListedInfo {
 
 type Question = (String, i32, OffsetSpec);
 
-/// What a list asks: each element's offset is a `RD_KAFKA_OFFSET_SPEC_*` or a timestamp.
+/// Returns the queries of a list: each element's offset is a `RD_KAFKA_OFFSET_SPEC_*` or a timestamp.
 fn questions(list: &List) -> Result<Vec<Question>, Failure> {
-    if list.elements().is_empty() {
-        return Err(Failure::misuse("no partitions: at least one is needed"));
-    }
     let mut seen = BTreeSet::new();
     let question = |element: &rd_kafka_topic_partition_t| {
         let (name, partition) = (element.name().to_owned(), element.partition);
@@ -84,66 +102,59 @@ fn questions(list: &List) -> Result<Vec<Question>, Failure> {
     list.elements().iter().map(question).collect()
 }
 
-fn outcome(asked: &[Question], answers: Result<Vec<Result<ListedOffset, Error>>, Error>) -> Outcome {
-    let answers = answers.map_err(|error| Failure::of(&error))?;
-    if let Some(failure) = common_failure(answers.iter().map(|answer| answer.as_ref().err())) {
+fn outcome(asked: &[Question], results: Result<Vec<Result<ListedOffset, Error>>, Error>) -> Outcome {
+    let results = results.map_err(|error| Failure::of(&error))?;
+    if let Some(failure) = common_failure(results.iter().map(|result| result.as_ref().err())) {
         return Err(failure);
     }
-    let infos = asked.iter().zip(&answers);
-    let infos = infos.map(|((name, partition, _), answer)| ListedInfo::new(name, *partition, answer));
-    Ok(Answer::Offsets(Listed::new(infos)))
+    let infos = asked.iter().zip(&results);
+    let infos = infos.map(|((name, partition, _), result)| ListedInfo::new(name, *partition, result));
+    found(Listed::new(infos))
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ListOffsets(
-    rk: *const Client,
-    topic_partitions: *const List,
-    options: *const AdminOptions,
-    rkqu: *const Queue,
-) {
-    // SAFETY: as the caller says.
-    unsafe {
+export!(
+    #[on(rk, ())]
+    fn rd_kafka_ListOffsets(
+        rk: Ref<Client>,
+        topic_partitions: Part<List>,
+        options: Ref<AdminOptions>,
+        rkqu: Ref<Queue>,
+    ) {
         call(rk, options, rkqu, LISTED, |admin, options| {
-            let list = List::of(topic_partitions).ok_or_else(|| Failure::misuse("no list of partitions"))?;
+            let list =
+                List::passed(topic_partitions).ok_or_else(|| Failure::misuse("no list of partitions"))?;
             let asked = questions(list)?;
             let named: Vec<_> =
                 asked.iter().map(|(name, partition, spec)| (name.as_str(), *partition, *spec)).collect();
-            let answers = admin.list_offsets_with(&named, options);
-            let answers = answers.map_err(|error| Failure::of(&error))?;
-            Ok(async move { outcome(&asked, answers.await) })
+            // An empty list has an empty result.
+            let results = (!named.is_empty()).then(|| admin.list_offsets_with(&named, options));
+            let results = results.transpose().map_err(|error| Failure::of(&error))?;
+            Ok(async move {
+                match results {
+                    Some(results) => outcome(&asked, results.await),
+                    None => outcome(&asked, Ok(Vec::new())),
+                }
+            })
         });
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ListOffsets_result_infos(
-    result: *const Event,
-    cntp: *mut usize,
-) -> *const *const ListedInfo {
-    // SAFETY: NULL or an event, and a writable place or NULL, says the caller.
-    unsafe {
-        let infos = match handle(result).and_then(Event::answer) {
-            Some(Answer::Offsets(infos)) => Some(infos),
-            _ => None,
-        };
-        Listed::show(infos, cntp)
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_ListOffsets_result_infos(result: Ref<Event>, cntp: Place<usize>) -> *const *const ListedInfo {
+        Listed::show(result.get().and_then(Event::result::<Listed<ListedInfo>>), cntp)
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ListOffsetsResultInfo_topic_partition(
-    result_info: *const ListedInfo,
-) -> *const rd_kafka_topic_partition_t {
-    // SAFETY: NULL or an info, says the caller.
-    unsafe { result_info.as_ref() }.map_or(ptr::null(), |info| info.partition.cast_const())
-}
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_ListOffsetsResultInfo_topic_partition(
+        result_info: Part<ListedInfo>,
+    ) -> *const rd_kafka_topic_partition_t {
+        result_info.get().map_or(ptr::null(), |info| info.partition.cast_const())
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_ListOffsetsResultInfo_timestamp(result_info: *const ListedInfo) -> i64 {
-    // SAFETY: NULL or an info, says the caller.
-    unsafe { result_info.as_ref() }.map_or(-1, |info| info.timestamp)
+getters! {
+    fn rd_kafka_ListOffsetsResultInfo_timestamp(result_info: Part<ListedInfo>) -> i64 { -1; result_info.timestamp }
 }

@@ -1,17 +1,23 @@
 //! `rd_kafka_AdminOptions_t`: how a call is made.
 
 use std::{
-    ffi::{c_char, c_int, c_void},
+    ffi::{c_int, c_void},
     ptr,
     time::Duration,
 };
 
-use super::destroy;
+use ottla::GroupFilter;
+
+use super::groups::{STATES, TYPES};
 use crate::{
-    boundary::{Handle, Opaque, Tag, guarded, handle, put_text},
-    client::Client,
-    codes::code,
-    error::ErrorObject,
+    client::handle::Client,
+    ffi::{
+        argument::{ErrorText, Numbers, Ref, RefMut},
+        boundary::{Handle, Opaque, Tag},
+        codes::{RespErr, code},
+        error::ErrorObject,
+        export, graves,
+    },
 };
 
 /// `rd_kafka_AdminOptions_t`.
@@ -27,6 +33,8 @@ pub struct AdminOptions {
     broker: Option<i32>,
     read_committed: bool,
     authorized_operations: bool,
+    require_stable_offsets: bool,
+    group_filter: GroupFilter,
     opaque: Opaque,
 }
 
@@ -40,11 +48,14 @@ const CALLS: c_int = 23;
 /// The longest timeout that can be said: an hour.
 const LONGEST: c_int = 3_600_000;
 
-/// Calls that an option is for, by their number in `rd_kafka_admin_op_t`.
+/// Calls that an option is for, by their number in `rd_kafka_admin_op_t`; none of them stands for any call.
+const ANY_CALL: &[c_int] = &[];
 const WITH_OPERATION_TIMEOUT: &[c_int] = &[1, 2, 3, 6, 22];
 const WITH_VALIDATE_ONLY: &[c_int] = &[1, 3, 4, 16];
 const WITH_ISOLATION_LEVEL: &[c_int] = &[21];
 const WITH_AUTHORIZED_OPERATIONS: &[c_int] = &[13, 19, 20];
+const WITH_STABLE_OFFSETS: &[c_int] = &[14];
+const WITH_GROUP_FILTER: &[c_int] = &[12];
 
 impl AdminOptions {
     pub(super) fn new(client: &Client, for_api: c_int) -> Self {
@@ -58,6 +69,8 @@ impl AdminOptions {
             broker: None,
             read_committed: false,
             authorized_operations: false,
+            require_stable_offsets: false,
+            group_filter: GroupFilter::default(),
             opaque: Opaque(ptr::null_mut()),
         }
     }
@@ -75,11 +88,17 @@ impl AdminOptions {
         options.broker = self.broker;
         options.read_committed = self.read_committed;
         options.authorized_operations = self.authorized_operations;
+        options.require_stable_offsets = self.require_stable_offsets;
         options
     }
 
+    /// Returns the groups that ListConsumerGroups lists.
+    pub(super) fn group_filter(&self) -> GroupFilter {
+        self.group_filter.clone()
+    }
+
     fn allows(&self, name: &str, calls: &[c_int]) -> Result<(), String> {
-        if self.for_api == 0 || calls.contains(&self.for_api) {
+        if self.for_api == 0 || calls.is_empty() || calls.contains(&self.for_api) {
             Ok(())
         } else {
             Err(format!("{name} is no option of this call"))
@@ -95,193 +114,174 @@ fn in_range(name: &str, value: c_int, lowest: c_int, highest: c_int) -> Result<(
     }
 }
 
-/// Changes options, or writes why they can't be changed.
-///
-/// # Safety
-///
-/// Options or NULL, and a buffer of that size or NULL.
-unsafe fn change(
-    options: *mut AdminOptions,
-    errstr: *mut c_char,
-    size: usize,
+/// Changes options, or says why they can't be changed.
+fn change(
+    options: RefMut<AdminOptions>,
     change: impl FnOnce(&mut AdminOptions) -> Result<(), String>,
-) -> c_int {
-    guarded(code::_FATAL, || {
-        // SAFETY: as the caller says; options are used by one thread at a time.
-        unsafe {
-            if handle(options.cast_const()).is_none() {
-                put_text(errstr, size, "these are no options");
-                return code::_INVALID_ARG;
-            }
-            match change(&mut *options) {
-                Ok(()) => code::NO_ERROR,
-                Err(text) => {
-                    put_text(errstr, size, &text);
-                    code::_INVALID_ARG
-                }
-            }
-        }
-    })
+) -> Result<(), String> {
+    change(options.get().ok_or("these are no options")?)
 }
 
-/// The same for functions that answer an error object.
-///
-/// # Safety
-///
-/// Options or NULL.
-unsafe fn change_or_error(
-    options: *mut AdminOptions,
-    act: impl FnOnce(&mut AdminOptions) -> Result<(), String>,
-) -> *mut ErrorObject {
-    let mut reason = String::from("these are no options");
-    let keep = |options: &mut AdminOptions| act(options).inspect_err(|text| reason.clone_from(text));
-    // SAFETY: as the caller says.
-    match unsafe { change(options, ptr::null_mut(), 0, keep) } {
-        code::NO_ERROR => ptr::null_mut(),
-        error => ErrorObject::new(error, reason).into_raw(),
-    }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_AdminOptions_new(rk: *const Client, for_api: c_int) -> *mut AdminOptions {
-    guarded(ptr::null_mut(), || {
-        // SAFETY: NULL or a client, says the caller.
-        match unsafe { Client::of(rk) } {
+export!(
+    #[on(rk, ptr::null_mut())]
+    fn rd_kafka_AdminOptions_new(rk: Ref<Client>, for_api: c_int) -> *mut AdminOptions {
+        match rk.get() {
             Some(client) if (0..CALLS).contains(&for_api) => {
                 Box::into_raw(Box::new(AdminOptions::new(client, for_api)))
             }
             _ => ptr::null_mut(),
         }
-    })
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_AdminOptions_destroy(options: *mut AdminOptions) {
-    // SAFETY: NULL or options, says the caller, who gives them up.
-    unsafe { destroy(options) };
-}
+export!(
+    #[local(())]
+    fn rd_kafka_AdminOptions_destroy(options: *mut AdminOptions) {
+        // SAFETY: the header demands NULL or options; the caller gives them up.
+        unsafe { graves::bury(options) };
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_AdminOptions_set_request_timeout(
-    options: *mut AdminOptions,
-    timeout_ms: c_int,
-    errstr: *mut c_char,
-    errstr_size: usize,
-) -> c_int {
-    // SAFETY: as the caller says.
-    unsafe {
-        change(options, errstr, errstr_size, |options| {
-            in_range("request_timeout", timeout_ms, 0, LONGEST)?;
-            options.request_timeout_ms = timeout_ms;
+/// Declares functions that set a number. The error is a code and a text, or an error object.
+macro_rules! setters {
+    ($(
+        fn $name:ident($value:ident) -> $kind:ident {
+            $option:literal of $calls:expr, $lowest:literal ..= $highest:expr;
+            |$options:ident| $set:expr
+        }
+    )*) => {$(
+        setters! { $kind, $name, $value, |options| change(options, |$options| {
+            $options.allows($option, $calls)?;
+            in_range($option, $value, $lowest, $highest)?;
+            $set;
             Ok(())
-        })
+        }) }
+    )*};
+    (Text, $name:ident, $value:ident, |$options:ident| $change:expr) => {
+        export!(
+            #[local(code::_FATAL)]
+            fn $name(
+                $options: RefMut<AdminOptions>,
+                $value: c_int,
+                errstr: ErrorText,
+                errstr_size: usize,
+            ) -> RespErr {
+                $change.map_or_else(
+                    |text| {
+                        errstr.put(errstr_size, &text);
+                        code::_INVALID_ARG
+                    },
+                    |()| code::NO_ERROR,
+                )
+            }
+        );
+    };
+    (Object, $name:ident, $value:ident, |$options:ident| $change:expr) => {
+        export!(
+            #[local(ptr::null_mut())]
+            fn $name($options: RefMut<AdminOptions>, $value: c_int) -> *mut ErrorObject {
+                error_object($change)
+            }
+        );
+    };
+}
+
+fn error_object(result: Result<(), String>) -> *mut ErrorObject {
+    ErrorObject::from_result(result.map_err(|text| ErrorObject::new(code::_INVALID_ARG, text)))
+}
+
+setters! {
+    fn rd_kafka_AdminOptions_set_request_timeout(timeout_ms) -> Text {
+        "request_timeout" of ANY_CALL, 0..=LONGEST;
+        |options| options.request_timeout_ms = timeout_ms
+    }
+    fn rd_kafka_AdminOptions_set_operation_timeout(timeout_ms) -> Text {
+        "operation_timeout" of WITH_OPERATION_TIMEOUT, -1..=LONGEST;
+        |options| options.operation_timeout_ms = Some(timeout_ms)
+    }
+    fn rd_kafka_AdminOptions_set_validate_only(true_or_false) -> Text {
+        "validate_only" of WITH_VALIDATE_ONLY, 0..=1;
+        |options| options.validate_only = true_or_false == 1
+    }
+    fn rd_kafka_AdminOptions_set_broker(broker_id) -> Text {
+        "broker" of ANY_CALL, 0..=c_int::MAX;
+        |options| options.broker = Some(broker_id)
+    }
+    fn rd_kafka_AdminOptions_set_include_authorized_operations(true_or_false) -> Object {
+        "include_authorized_operations" of WITH_AUTHORIZED_OPERATIONS, 0..=1;
+        |options| options.authorized_operations = true_or_false == 1
+    }
+    fn rd_kafka_AdminOptions_set_isolation_level(value) -> Object {
+        "isolation_level" of WITH_ISOLATION_LEVEL, 0..=1;
+        |options| options.read_committed = value == 1
+    }
+    fn rd_kafka_AdminOptions_set_require_stable_offsets(true_or_false) -> Object {
+        "require_stable_offsets" of WITH_STABLE_OFFSETS, 0..=1;
+        |options| options.require_stable_offsets = true_or_false == 1
     }
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_AdminOptions_set_operation_timeout(
-    options: *mut AdminOptions,
-    timeout_ms: c_int,
-    errstr: *mut c_char,
-    errstr_size: usize,
-) -> c_int {
-    // SAFETY: as the caller says.
-    unsafe {
-        change(options, errstr, errstr_size, |options| {
-            options.allows("operation_timeout", WITH_OPERATION_TIMEOUT)?;
-            in_range("operation_timeout", timeout_ms, -1, LONGEST)?;
-            options.operation_timeout_ms = Some(timeout_ms);
-            Ok(())
-        })
+/// Returns the values of an array of numbers, each the place of its value in the rows, and each at most once.
+fn values<T: Copy + PartialEq>(
+    array: Numbers,
+    count: usize,
+    rows: &[(T, &std::ffi::CStr)],
+    what: &str,
+) -> Result<Vec<T>, String> {
+    let mut values = Vec::new();
+    let numbers = array.get(count).filter(|numbers| numbers.len() <= rows.len());
+    let too_many = || format!("{count} {what}s, of which there are {}, or no array", rows.len());
+    for &number in numbers.ok_or_else(too_many)? {
+        let row = usize::try_from(number).ok().and_then(|number| rows.get(number));
+        let (value, _) = row.ok_or_else(|| format!("{number} is no {what}"))?;
+        if values.contains(value) {
+            return Err(format!("the {what} {number} is listed twice"));
+        }
+        values.push(*value);
     }
+    Ok(values)
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_AdminOptions_set_validate_only(
-    options: *mut AdminOptions,
-    true_or_false: c_int,
-    errstr: *mut c_char,
-    errstr_size: usize,
-) -> c_int {
-    // SAFETY: as the caller says.
-    unsafe {
-        change(options, errstr, errstr_size, |options| {
-            options.allows("validate_only", WITH_VALIDATE_ONLY)?;
-            in_range("validate_only", true_or_false, 0, 1)?;
-            options.validate_only = true_or_false == 1;
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_AdminOptions_set_match_consumer_group_states(
+        options: RefMut<AdminOptions>,
+        consumer_group_states: Numbers,
+        consumer_group_states_cnt: usize,
+    ) -> *mut ErrorObject {
+        error_object(change(options, |options| {
+            options.allows("match_consumer_group_states", WITH_GROUP_FILTER)?;
+            options.group_filter.states =
+                values(consumer_group_states, consumer_group_states_cnt, &STATES, "group state")?;
             Ok(())
-        })
+        }))
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_AdminOptions_set_broker(
-    options: *mut AdminOptions,
-    broker_id: i32,
-    errstr: *mut c_char,
-    errstr_size: usize,
-) -> c_int {
-    // SAFETY: as the caller says.
-    unsafe {
-        change(options, errstr, errstr_size, |options| {
-            in_range("broker", broker_id, 0, c_int::MAX)?;
-            options.broker = Some(broker_id);
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_AdminOptions_set_match_consumer_group_types(
+        options: RefMut<AdminOptions>,
+        consumer_group_types: Numbers,
+        consumer_group_types_cnt: usize,
+    ) -> *mut ErrorObject {
+        error_object(change(options, |options| {
+            options.allows("match_consumer_group_types", WITH_GROUP_FILTER)?;
+            let types = values(consumer_group_types, consumer_group_types_cnt, &TYPES, "group type")?;
+            if types.contains(&TYPES[0].0) {
+                return Err("groups can't be listed by the type UNKNOWN".to_owned());
+            }
+            options.group_filter.types = types;
             Ok(())
-        })
+        }))
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_AdminOptions_set_include_authorized_operations(
-    options: *mut AdminOptions,
-    true_or_false: c_int,
-) -> *mut ErrorObject {
-    // SAFETY: as the caller says.
-    unsafe {
-        change_or_error(options, |options| {
-            options.allows("include_authorized_operations", WITH_AUTHORIZED_OPERATIONS)?;
-            in_range("include_authorized_operations", true_or_false, 0, 1)?;
-            options.authorized_operations = true_or_false == 1;
-            Ok(())
-        })
-    }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_AdminOptions_set_isolation_level(
-    options: *mut AdminOptions,
-    value: c_int,
-) -> *mut ErrorObject {
-    // SAFETY: as the caller says.
-    unsafe {
-        change_or_error(options, |options| {
-            options.allows("isolation_level", WITH_ISOLATION_LEVEL)?;
-            in_range("isolation_level", value, 0, 1)?;
-            options.read_committed = value == 1;
-            Ok(())
-        })
-    }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_AdminOptions_set_opaque(
-    options: *mut AdminOptions,
-    ev_opaque: *mut c_void,
-) {
-    // SAFETY: as the caller says.
-    unsafe {
-        change(options, ptr::null_mut(), 0, |options| {
+export!(
+    #[local(())]
+    fn rd_kafka_AdminOptions_set_opaque(options: RefMut<AdminOptions>, ev_opaque: *mut c_void) {
+        if let Some(options) = options.get() {
             options.opaque = Opaque(ev_opaque);
-            Ok(())
-        });
+        }
     }
-}
+);

@@ -2,19 +2,26 @@
 
 use std::{collections::BTreeSet, ffi::c_int, ptr};
 
-use ottla::Error;
+use ottla_core::error::{Error, ErrorKind};
 
 use super::{
-    AdminOptions, Answer, Failure, Outcome, call, code_in_result, common_failure, destroy, each, objects,
+    call::{Outcome, call, code_in_result, common_failure, destroy, each, found, objects},
+    options::AdminOptions,
 };
 use crate::{
-    boundary::{Handle, Tag, guarded_local, handle},
-    client::Client,
-    codes::code,
-    event::Event,
-    list::{List, rd_kafka_topic_partition_list_destroy},
-    queue::Queue,
-    types::OFFSET_INVALID,
+    client::{
+        event::{Event, Failure},
+        handle::Client,
+        queue::Queue,
+    },
+    ffi::{
+        argument::{Handles, Part, Ref},
+        boundary::{Handle, Tag},
+        codes::code,
+        export,
+        list::{List, rd_kafka_topic_partition_list_destroy},
+        types::OFFSET_END,
+    },
 };
 
 /// `RD_KAFKA_EVENT_DELETERECORDS_RESULT`.
@@ -35,7 +42,7 @@ unsafe impl Handle for DeleteRecords {
 
 /// A list that an event shows.
 #[derive(Debug)]
-pub(crate) struct ShownList(*mut List);
+pub struct ShownList(pub(super) *mut List);
 
 // SAFETY: the event has the only pointer.
 unsafe impl Send for ShownList {}
@@ -47,70 +54,71 @@ impl Drop for ShownList {
     }
 }
 
-fn outcome(asked: &[(String, i32, i64)], answers: Result<Vec<Result<i64, Error>>, Error>) -> Outcome {
-    let answers = answers.map_err(|error| Failure::of(&error))?;
-    if let Some(failure) = common_failure(answers.iter().map(|answer| answer.as_ref().err())) {
+fn outcome(asked: &[(String, i32, i64)], results: Result<Vec<Result<i64, Error>>, Error>) -> Outcome {
+    let results = results.map_err(|error| Failure::of(&error))?;
+    if let Some(failure) = common_failure(results.iter().map(|result| result.as_ref().err())) {
         return Err(failure);
     }
-    let list = ShownList(List::with_capacity(answers.len()));
+    let list = ShownList(List::with_capacity(results.len()));
     // SAFETY: the list was just made, or is NULL.
     if let Some(list) = unsafe { list.0.as_mut() } {
-        for ((topic, partition, _), answer) in asked.iter().zip(&answers) {
+        for ((topic, partition, before), result) in asked.iter().zip(&results) {
             let element = list.add(topic.as_bytes(), *partition);
             // SAFETY: the element was just added, or is NULL.
             if let Some(element) = unsafe { element.as_mut() } {
-                (element.offset, element.err) = match answer {
+                (element.offset, element.err) = match result {
                     Ok(low) => (*low, code::NO_ERROR),
-                    Err(error) => (OFFSET_INVALID, code_in_result(error)),
+                    // The leaders are looked up in metadata: no broker was asked, and the requested offset stays.
+                    Err(error) if error.kind() == ErrorKind::UnknownPartition => {
+                        (*before, code::_UNKNOWN_PARTITION)
+                    }
+                    Err(error) if error.kind() == ErrorKind::UnknownTopic => (*before, code_in_result(error)),
+                    // A broker that refuses a partition returns -1 for its low watermark.
+                    Err(error) => (OFFSET_END, code_in_result(error)),
                 };
             }
         }
     }
-    Ok(Answer::Records(list))
+    found(list)
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DeleteRecords_new(before_offsets: *const List) -> *mut DeleteRecords {
-    guarded_local(ptr::null_mut(), || {
-        // SAFETY: NULL or a list, says the caller.
-        let Some(list) = (unsafe { List::of(before_offsets) }) else { return ptr::null_mut() };
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_DeleteRecords_new(before_offsets: Part<List>) -> *mut DeleteRecords {
+        let Some(list) = List::passed(before_offsets) else { return ptr::null_mut() };
         let partitions = list.elements().iter();
         let partitions = partitions
             .map(|element| (element.name().to_owned(), element.partition, element.offset))
             .collect();
         Box::into_raw(Box::new(DeleteRecords { tag: Tag::of::<DeleteRecords>(), partitions }))
-    })
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DeleteRecords_destroy(del_records: *mut DeleteRecords) {
-    // SAFETY: NULL or records to delete, says the caller, who gives them up.
-    unsafe { destroy(del_records) };
-}
+export!(
+    #[local(())]
+    fn rd_kafka_DeleteRecords_destroy(del_records: *mut DeleteRecords) {
+        // SAFETY: the header demands NULL or records to delete; the caller gives them up.
+        unsafe { destroy(del_records) };
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DeleteRecords_destroy_array(
-    del_records: *const *mut DeleteRecords,
-    count: usize,
-) {
-    // SAFETY: NULL or an array of that size, says the caller.
-    unsafe { each(del_records, count, |records| rd_kafka_DeleteRecords_destroy(records)) };
-}
+export!(
+    #[local(())]
+    fn rd_kafka_DeleteRecords_destroy_array(del_records: *const *mut DeleteRecords, count: usize) {
+        // SAFETY: the header demands NULL or an array of that size.
+        unsafe { each(del_records, count, |records| rd_kafka_DeleteRecords_destroy(records)) };
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DeleteRecords(
-    rk: *const Client,
-    del_records: *const *const DeleteRecords,
-    del_record_cnt: usize,
-    options: *const AdminOptions,
-    rkqu: *const Queue,
-) {
-    // SAFETY: as the caller says.
-    unsafe {
+export!(
+    #[on(rk, ())]
+    fn rd_kafka_DeleteRecords(
+        rk: Ref<Client>,
+        del_records: Handles<DeleteRecords>,
+        del_record_cnt: usize,
+        options: Ref<AdminOptions>,
+        rkqu: Ref<Queue>,
+    ) {
         call(rk, options, rkqu, DELETED, |admin, options| {
             let records = objects(del_records, del_record_cnt, "lists of records to delete")?;
             let [records] = &records[..] else {
@@ -122,23 +130,21 @@ pub unsafe extern "C" fn rd_kafka_DeleteRecords(
             if partitions.is_empty() || named.len() < partitions.len() {
                 return Err(Failure::misuse("there is at least one partition, and none is named twice"));
             }
-            let wanted: Vec<_> = partitions
+            let requested: Vec<_> = partitions
                 .iter()
                 .map(|(topic, partition, before)| (topic.as_str(), *partition, *before))
                 .collect();
-            let asked = admin.delete_records_with(&wanted, options);
+            let asked = admin.delete_records_with(&requested, options);
             let asked = asked.map_err(|error| Failure::of(&error))?;
             Ok(async move { outcome(&partitions, asked.await) })
         });
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DeleteRecords_result_offsets(result: *const Event) -> *const List {
-    // SAFETY: NULL or an event, says the caller.
-    match unsafe { handle(result) }.and_then(Event::answer) {
-        Some(Answer::Records(list)) => list.0.cast_const(),
-        _ => ptr::null(),
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_DeleteRecords_result_offsets(result: Ref<Event>) -> *const List {
+        let list = result.get().and_then(Event::result::<ShownList>);
+        list.map_or(ptr::null(), |list| list.0.cast_const())
     }
-}
+);

@@ -1,22 +1,35 @@
 //! Creating and deleting topics, and giving them more partitions.
+//!
+//! # Pitfalls
+//!
+//! - Apache Kafka returns authorized operations for the name of a topic that does not exist. librdkafka's callers don't
+//!   get them (`describe.c`).
 
 use std::{
     ffi::{CString, c_char, c_int},
     ptr,
 };
 
-use ottla::{Error, TopicResults};
+use ottla_core::{admin::topics::TopicResults, error::Error};
 
 use super::{
-    AdminOptions, Answer, Failure, Listed, Outcome, call, code_in_result, common_failure, destroy, each,
-    error_text, objects,
+    call::{
+        Listed, Outcome, call, code_in_result, common_failure, destroy, each, error_text, found, objects,
+    },
+    options::AdminOptions,
 };
 use crate::{
-    boundary::{Handle, Tag, c_text, guarded_local, handle, put_text, text},
-    client::Client,
-    codes::code,
-    event::Event,
-    queue::Queue,
+    client::{
+        event::{Event, Failure},
+        handle::Client,
+        queue::Queue,
+    },
+    ffi::{
+        argument::{Handles, Part, Place, Ref, Text},
+        boundary::{Handle, Tag, c_text, handle, put_text, text},
+        codes::{RespErr, code},
+        export, getters,
+    },
 };
 
 /// `RD_KAFKA_EVENT_CREATETOPICS_RESULT`.
@@ -35,7 +48,7 @@ const MOST_BROKERS: usize = 10_000;
 #[derive(Debug)]
 pub struct NewTopic {
     tag: Tag,
-    topic: ottla::NewTopic,
+    topic: ottla_core::admin::topics::NewTopic,
 }
 
 /// `rd_kafka_DeleteTopic_t`.
@@ -51,7 +64,7 @@ pub struct DeleteTopic {
 #[derive(Debug)]
 pub struct NewPartitions {
     tag: Tag,
-    partitions: ottla::NewPartitions,
+    partitions: ottla_core::admin::topics::NewPartitions,
 }
 
 // SAFETY: `repr(C)`, the tag comes first.
@@ -73,7 +86,7 @@ unsafe impl Handle for NewPartitions {
 #[derive(Debug)]
 pub struct TopicResult {
     name: CString,
-    code: c_int,
+    code: RespErr,
     error: CString,
 }
 
@@ -91,28 +104,27 @@ fn outcome(results: Result<TopicResults, Error>) -> Outcome {
         None => {
             let result =
                 |(name, result): &(String, Result<(), Error>)| TopicResult::new(name, result.as_ref().err());
-            Ok(Answer::Topics(Listed::new(results.iter().map(result))))
+            found(Listed::new(results.iter().map(result)))
         }
     }
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_NewTopic_new(
-    topic: *const c_char,
-    num_partitions: c_int,
-    replication_factor: c_int,
-    errstr: *mut c_char,
-    errstr_size: usize,
-) -> *mut NewTopic {
-    guarded_local(ptr::null_mut(), || {
-        // SAFETY: a text or NULL, and a buffer of that size or NULL, says the caller.
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_NewTopic_new(
+        topic: *const c_char,
+        num_partitions: c_int,
+        replication_factor: c_int,
+        errstr: *mut c_char,
+        errstr_size: usize,
+    ) -> *mut NewTopic {
+        // SAFETY: the header demands a text or NULL, and a buffer of that size or NULL.
         unsafe {
             let refuse = |reason: &str| {
                 put_text(errstr, errstr_size, reason);
                 ptr::null_mut()
             };
-            let Some(name) = text(topic).filter(|name| !name.is_empty()) else {
+            let Some(name) = text(topic) else {
                 return refuse("a topic has a name");
             };
             if !(-1..=MOST_PARTITIONS).contains(&num_partitions) {
@@ -122,25 +134,27 @@ pub unsafe extern "C" fn rd_kafka_NewTopic_new(
             if !(-1..=MOST_BROKERS as i16).contains(&factor) {
                 return refuse("replication_factor must be in 1 .. 10000, or -1 for the broker's default");
             }
-            let topic = ottla::NewTopic::new(name, num_partitions, factor);
+            let topic = ottla_core::admin::topics::NewTopic::new(name, num_partitions, factor);
             Box::into_raw(Box::new(NewTopic { tag: Tag::of::<NewTopic>(), topic }))
         }
-    })
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_NewTopic_destroy(new_topic: *mut NewTopic) {
-    // SAFETY: NULL or a new topic, says the caller, who gives it up.
-    unsafe { destroy(new_topic) };
-}
+export!(
+    #[local(())]
+    fn rd_kafka_NewTopic_destroy(new_topic: *mut NewTopic) {
+        // SAFETY: the header demands NULL or a new topic; the caller gives it up.
+        unsafe { destroy(new_topic) };
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_NewTopic_destroy_array(new_topics: *const *mut NewTopic, count: usize) {
-    // SAFETY: NULL or an array of that size, says the caller.
-    unsafe { each(new_topics, count, |topic| rd_kafka_NewTopic_destroy(topic)) };
-}
+export!(
+    #[local(())]
+    fn rd_kafka_NewTopic_destroy_array(new_topics: *const *mut NewTopic, count: usize) {
+        // SAFETY: the header demands NULL or an array of that size.
+        unsafe { each(new_topics, count, |topic| rd_kafka_NewTopic_destroy(topic)) };
+    }
+);
 
 /// Brokers of a partition, of which the first is the preferred leader.
 ///
@@ -154,22 +168,21 @@ unsafe fn brokers(ids: *const i32, count: usize) -> Result<Vec<i32>, String> {
     if count > MOST_BROKERS {
         return Err(format!("{count} replicas; at most {MOST_BROKERS} can be named"));
     }
-    // SAFETY: as the caller says.
+    // SAFETY: by the contract of this function.
     Ok(unsafe { std::slice::from_raw_parts(ids, count) }.to_vec())
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_NewTopic_set_replica_assignment(
-    new_topic: *mut NewTopic,
-    partition: i32,
-    broker_ids: *const i32,
-    broker_id_cnt: usize,
-    errstr: *mut c_char,
-    errstr_size: usize,
-) -> c_int {
-    guarded_local(code::_FATAL, || {
-        // SAFETY: NULL or a new topic that one thread uses, an array and a buffer of those sizes, says the caller.
+export!(
+    #[local(code::_FATAL)]
+    fn rd_kafka_NewTopic_set_replica_assignment(
+        new_topic: *mut NewTopic,
+        partition: i32,
+        broker_ids: *const i32,
+        broker_id_cnt: usize,
+        errstr: *mut c_char,
+        errstr_size: usize,
+    ) -> RespErr {
+        // SAFETY: the header demands NULL or a new topic that one thread uses, an array and a buffer of those sizes.
         unsafe {
             let refuse = |reason: &str| {
                 put_text(errstr, errstr_size, reason);
@@ -196,20 +209,15 @@ pub unsafe extern "C" fn rd_kafka_NewTopic_set_replica_assignment(
                 }
             }
         }
-    })
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_NewTopic_set_config(
-    new_topic: *mut NewTopic,
-    name: *const c_char,
-    value: *const c_char,
-) -> c_int {
-    guarded_local(code::_FATAL, || {
-        // SAFETY: NULL or a new topic that one thread uses, and texts or NULL, says the caller.
+export!(
+    #[local(code::_FATAL)]
+    fn rd_kafka_NewTopic_set_config(new_topic: *mut NewTopic, name: Text, value: Text) -> RespErr {
+        // SAFETY: the header demands NULL or a new topic that one thread uses, and texts or NULL.
         unsafe {
-            match (handle(new_topic.cast_const()), text(name), text(value)) {
+            match (handle(new_topic.cast_const()), name.get(), value.get()) {
                 (Some(_), Some(name), Some(value)) if !name.is_empty() => {
                     (*new_topic).topic.configs.push((name.into_owned(), value.into_owned()));
                     code::NO_ERROR
@@ -217,25 +225,23 @@ pub unsafe extern "C" fn rd_kafka_NewTopic_set_config(
                 _ => code::_INVALID_ARG,
             }
         }
-    })
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_CreateTopics(
-    rk: *const Client,
-    new_topics: *const *const NewTopic,
-    new_topic_cnt: usize,
-    options: *const AdminOptions,
-    rkqu: *const Queue,
-) {
-    // SAFETY: as the caller says.
-    unsafe {
+export!(
+    #[on(rk, ())]
+    fn rd_kafka_CreateTopics(
+        rk: Ref<Client>,
+        new_topics: Handles<NewTopic>,
+        new_topic_cnt: usize,
+        options: Ref<AdminOptions>,
+        rkqu: Ref<Queue>,
+    ) {
         call(rk, options, rkqu, CREATED, |admin, options| {
             let topics = objects(new_topics, new_topic_cnt, "topics to create")?;
             for NewTopic { topic, .. } in &topics {
-                let (assigned, wanted) = (topic.assignments.len(), usize::try_from(topic.partitions));
-                if assigned > 0 && wanted.is_ok_and(|wanted| wanted != assigned) {
+                let (assigned, requested) = (topic.assignments.len(), usize::try_from(topic.partitions));
+                if assigned > 0 && requested.is_ok_and(|requested| requested != assigned) {
                     return Err(Failure::misuse(format!(
                         "{}: replicas of {assigned} partitions are assigned, but there are to be {}",
                         topic.name, topic.partitions
@@ -248,48 +254,43 @@ pub unsafe extern "C" fn rd_kafka_CreateTopics(
             Ok(async move { outcome(asked.await) })
         });
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DeleteTopic_new(topic: *const c_char) -> *mut DeleteTopic {
-    guarded_local(ptr::null_mut(), || {
-        // SAFETY: a text or NULL, says the caller.
-        unsafe { text(topic) }.map_or(ptr::null_mut(), |name| {
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_DeleteTopic_new(topic: Text) -> *mut DeleteTopic {
+        topic.get().map_or(ptr::null_mut(), |name| {
             let name = name.into_owned();
             Box::into_raw(Box::new(DeleteTopic { tag: Tag::of::<DeleteTopic>(), name }))
         })
-    })
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DeleteTopic_destroy(del_topic: *mut DeleteTopic) {
-    // SAFETY: NULL or a topic to delete, says the caller, who gives it up.
-    unsafe { destroy(del_topic) };
-}
+export!(
+    #[local(())]
+    fn rd_kafka_DeleteTopic_destroy(del_topic: *mut DeleteTopic) {
+        // SAFETY: the header demands NULL or a topic to delete; the caller gives it up.
+        unsafe { destroy(del_topic) };
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DeleteTopic_destroy_array(
-    del_topics: *const *mut DeleteTopic,
-    count: usize,
-) {
-    // SAFETY: NULL or an array of that size, says the caller.
-    unsafe { each(del_topics, count, |topic| rd_kafka_DeleteTopic_destroy(topic)) };
-}
+export!(
+    #[local(())]
+    fn rd_kafka_DeleteTopic_destroy_array(del_topics: *const *mut DeleteTopic, count: usize) {
+        // SAFETY: the header demands NULL or an array of that size.
+        unsafe { each(del_topics, count, |topic| rd_kafka_DeleteTopic_destroy(topic)) };
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DeleteTopics(
-    rk: *const Client,
-    del_topics: *const *const DeleteTopic,
-    del_topic_cnt: usize,
-    options: *const AdminOptions,
-    rkqu: *const Queue,
-) {
-    // SAFETY: as the caller says.
-    unsafe {
+export!(
+    #[on(rk, ())]
+    fn rd_kafka_DeleteTopics(
+        rk: Ref<Client>,
+        del_topics: Handles<DeleteTopic>,
+        del_topic_cnt: usize,
+        options: Ref<AdminOptions>,
+        rkqu: Ref<Queue>,
+    ) {
         call(rk, options, rkqu, DELETED, |admin, options| {
             let topics = objects(del_topics, del_topic_cnt, "topics to delete")?;
             let names: Vec<&str> = topics.iter().map(|topic| topic.name.as_str()).collect();
@@ -298,23 +299,22 @@ pub unsafe extern "C" fn rd_kafka_DeleteTopics(
             Ok(async move { outcome(asked.await) })
         });
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_NewPartitions_new(
-    topic: *const c_char,
-    new_total_cnt: usize,
-    errstr: *mut c_char,
-    errstr_size: usize,
-) -> *mut NewPartitions {
-    guarded_local(ptr::null_mut(), || {
-        // SAFETY: a text or NULL, and a buffer of that size or NULL, says the caller.
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_NewPartitions_new(
+        topic: Text,
+        new_total_cnt: usize,
+        errstr: *mut c_char,
+        errstr_size: usize,
+    ) -> *mut NewPartitions {
+        // SAFETY: the header demands a text or NULL, and a buffer of that size or NULL.
         unsafe {
             let count = c_int::try_from(new_total_cnt).unwrap_or(c_int::MAX);
-            match text(topic) {
+            match topic.get() {
                 Some(name) if !name.is_empty() && (1..=MOST_PARTITIONS).contains(&count) => {
-                    let partitions = ottla::NewPartitions::new(name, count);
+                    let partitions = ottla_core::admin::topics::NewPartitions::new(name, count);
                     Box::into_raw(Box::new(NewPartitions { tag: Tag::of::<NewPartitions>(), partitions }))
                 }
                 _ => {
@@ -323,38 +323,36 @@ pub unsafe extern "C" fn rd_kafka_NewPartitions_new(
                 }
             }
         }
-    })
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_NewPartitions_destroy(new_parts: *mut NewPartitions) {
-    // SAFETY: NULL or new partitions, says the caller, who gives them up.
-    unsafe { destroy(new_parts) };
-}
+export!(
+    #[local(())]
+    fn rd_kafka_NewPartitions_destroy(new_parts: *mut NewPartitions) {
+        // SAFETY: the header demands NULL or new partitions; the caller gives them up.
+        unsafe { destroy(new_parts) };
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_NewPartitions_destroy_array(
-    new_parts: *const *mut NewPartitions,
-    count: usize,
-) {
-    // SAFETY: NULL or an array of that size, says the caller.
-    unsafe { each(new_parts, count, |partitions| rd_kafka_NewPartitions_destroy(partitions)) };
-}
+export!(
+    #[local(())]
+    fn rd_kafka_NewPartitions_destroy_array(new_parts: *const *mut NewPartitions, count: usize) {
+        // SAFETY: the header demands NULL or an array of that size.
+        unsafe { each(new_parts, count, |partitions| rd_kafka_NewPartitions_destroy(partitions)) };
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_NewPartitions_set_replica_assignment(
-    new_parts: *mut NewPartitions,
-    new_partition_idx: i32,
-    broker_ids: *const i32,
-    broker_id_cnt: usize,
-    errstr: *mut c_char,
-    errstr_size: usize,
-) -> c_int {
-    guarded_local(code::_FATAL, || {
-        // SAFETY: NULL or new partitions that one thread uses, an array and a buffer of those sizes, says the caller.
+export!(
+    #[local(code::_FATAL)]
+    fn rd_kafka_NewPartitions_set_replica_assignment(
+        new_parts: *mut NewPartitions,
+        new_partition_idx: i32,
+        broker_ids: *const i32,
+        broker_id_cnt: usize,
+        errstr: *mut c_char,
+        errstr_size: usize,
+    ) -> RespErr {
+        // SAFETY: the header demands NULL or new partitions that one thread uses, an array and a buffer of those sizes.
         unsafe {
             let refuse = |reason: &str| {
                 put_text(errstr, errstr_size, reason);
@@ -379,20 +377,18 @@ pub unsafe extern "C" fn rd_kafka_NewPartitions_set_replica_assignment(
                 }
             }
         }
-    })
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_CreatePartitions(
-    rk: *const Client,
-    new_parts: *const *const NewPartitions,
-    new_parts_cnt: usize,
-    options: *const AdminOptions,
-    rkqu: *const Queue,
-) {
-    // SAFETY: as the caller says.
-    unsafe {
+export!(
+    #[on(rk, ())]
+    fn rd_kafka_CreatePartitions(
+        rk: Ref<Client>,
+        new_parts: Handles<NewPartitions>,
+        new_parts_cnt: usize,
+        options: Ref<AdminOptions>,
+        rkqu: Ref<Queue>,
+    ) {
         call(rk, options, rkqu, EXTENDED, |admin, options| {
             let topics = objects(new_parts, new_parts_cnt, "topics that get more partitions")?;
             let topics: Vec<_> = topics.iter().map(|topic| topic.partitions.clone()).collect();
@@ -401,75 +397,60 @@ pub unsafe extern "C" fn rd_kafka_CreatePartitions(
             Ok(async move { outcome(asked.await) })
         });
     }
+);
+
+/// Returns the topics of a result.
+fn topics_of(event: Ref<Event>, kind: c_int, cntp: Place<usize>) -> *const *const TopicResult {
+    let event = event.get().filter(|event| event.kind == kind);
+    Listed::show(event.and_then(Event::result::<Listed<TopicResult>>), cntp)
 }
 
-/// The topics of a result.
-///
-/// # Safety
-///
-/// NULL or an event, and a writable place or NULL.
-unsafe fn topics_of(event: *const Event, kind: c_int, cntp: *mut usize) -> *const *const TopicResult {
-    // SAFETY: as the caller says.
-    unsafe {
-        let answer = handle(event).filter(|event| event.kind == kind).and_then(Event::answer);
-        let topics = match answer {
-            Some(Answer::Topics(topics)) => Some(topics),
-            _ => None,
-        };
-        Listed::show(topics, cntp)
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_CreateTopics_result_topics(
+        result: Ref<Event>,
+        cntp: Place<usize>,
+    ) -> *const *const TopicResult {
+        topics_of(result, CREATED, cntp)
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_CreateTopics_result_topics(
-    result: *const Event,
-    cntp: *mut usize,
-) -> *const *const TopicResult {
-    // SAFETY: as the caller says.
-    unsafe { topics_of(result, CREATED, cntp) }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_DeleteTopics_result_topics(
-    result: *const Event,
-    cntp: *mut usize,
-) -> *const *const TopicResult {
-    // SAFETY: as the caller says.
-    unsafe { topics_of(result, DELETED, cntp) }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_CreatePartitions_result_topics(
-    result: *const Event,
-    cntp: *mut usize,
-) -> *const *const TopicResult {
-    // SAFETY: as the caller says.
-    unsafe { topics_of(result, EXTENDED, cntp) }
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_topic_result_error(topicres: *const TopicResult) -> c_int {
-    // SAFETY: NULL or a result, says the caller.
-    unsafe { topicres.as_ref() }.map_or(code::_INVALID_ARG, |result| result.code)
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_topic_result_error_string(topicres: *const TopicResult) -> *const c_char {
-    // SAFETY: NULL or a result, says the caller.
-    match unsafe { topicres.as_ref() } {
-        Some(result) if result.code != code::NO_ERROR => result.error.as_ptr(),
-        _ => ptr::null(),
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_DeleteTopics_result_topics(
+        result: Ref<Event>,
+        cntp: Place<usize>,
+    ) -> *const *const TopicResult {
+        topics_of(result, DELETED, cntp)
     }
+);
+
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_CreatePartitions_result_topics(
+        result: Ref<Event>,
+        cntp: Place<usize>,
+    ) -> *const *const TopicResult {
+        topics_of(result, EXTENDED, cntp)
+    }
+);
+
+getters! {
+    fn rd_kafka_topic_result_error(topicres: Part<TopicResult>) -> RespErr { code::_INVALID_ARG; topicres.code }
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_topic_result_name(topicres: *const TopicResult) -> *const c_char {
-    // SAFETY: NULL or a result, says the caller.
-    unsafe { topicres.as_ref() }.map_or(ptr::null(), |result| result.name.as_ptr())
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_topic_result_error_string(topicres: Part<TopicResult>) -> *const c_char {
+        match topicres.get() {
+            Some(result) if result.code != code::NO_ERROR => result.error.as_ptr(),
+            _ => ptr::null(),
+        }
+    }
+);
+
+getters! {
+    fn rd_kafka_topic_result_name(topicres: Part<TopicResult>) -> *const c_char {
+        ptr::null(); topicres.name.as_ptr()
+    }
 }

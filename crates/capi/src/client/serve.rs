@@ -1,4 +1,4 @@
-//! What comes to a client's queues, and the application's functions that it is handed to.
+//! Serving the entries of a client's queues by the application's functions.
 
 use std::{
     ffi::{CString, c_int},
@@ -6,53 +6,70 @@ use std::{
     task::{Wake, Waker},
 };
 
-use ottla::{Event as ClientEvent, RecreatedTopic};
+use ottla_core::{
+    cluster::metadata::RecreatedTopic,
+    event::{CredentialsEvent, Event as ClientEvent},
+};
 
-use super::{Client, Core};
 use crate::{
-    boundary::{Place, c_text, guarded_for, malloc_text, reach},
-    codes::code,
-    conf::ConsumeCb,
-    error::code_of,
-    message::rd_kafka_message_destroy,
-    op::{Op, wants},
-    queue::take_yield,
-    time::Patience,
-    types::event_type,
+    client::{
+        callbacks::ConsumeCb,
+        core::Core,
+        handle::Client,
+        op::{Op, wants},
+        yielding::take_yield,
+    },
+    consume::message::rd_kafka_message_destroy,
+    ffi::{
+        argument::Ref,
+        boundary::{c_text, malloc_text},
+        codes::{RespErr, code},
+        error::code_of,
+        export,
+        injection::{Place, reach},
+        lock::assert_none_held,
+        time::PollTimeout,
+        types::event_type,
+    },
+    produce::delivery::Served,
 };
 
 impl Client {
-    /// Calls the callback that an entry is for. An entry that was not served to its end is answered.
+    /// Calls the callback that an entry is for. Returns an entry that was not served completely.
     pub(crate) fn serve(&self, op: Op) -> Option<Op> {
-        reach(Place::Serve, self);
+        assert_none_held("a callback");
+        reach(Place::Serve, self.as_c());
         let callbacks = &self.conf.callbacks;
         match op {
             Op::Delivery(mut delivery) => {
+                let to =
+                    Served { client: self.as_c(), opaque: self.conf.opaque, is_closing: &self.is_closing };
                 let is_done = match (callbacks.dr_msg, callbacks.dr) {
-                    (Some(callback), _) => delivery.serve_message_callback(self, callback),
-                    (None, Some(callback)) => delivery.serve_callback(self, callback),
+                    (Some(callback), _) => delivery.serve_message_callback(&to, callback),
+                    (None, Some(callback)) => delivery.serve_callback(&to, callback),
                     (None, None) => true,
                 };
                 return (!is_done).then_some(Op::Delivery(delivery));
             }
-            Op::Error { code, text, is_fatal } => match callbacks.error {
+            Op::Error { code, text, .. } => match callbacks.error {
                 Some(callback) => {
                     let text = c_text(&text);
                     // SAFETY: the application's function with a text that lives until it returns.
-                    unsafe { callback(self, code, text.as_ptr(), self.conf.opaque.0) };
+                    unsafe { callback(self.as_c(), code, text.as_ptr(), self.conf.opaque.0) };
                 }
-                None => self.log(if is_fatal { 0 } else { 3 }, c"ERROR", &text),
+                None => self.log(3, c"ERROR", &text),
             },
-            Op::Log { level, facility, text, .. } => self.write_log(level, facility, &text),
+            Op::Log { level, facility, text, .. } => self.logging().write(level, facility, &text),
             Op::Stats(json) => self.serve_stats(json),
             Op::Committed(committed) => self.serve_committed(&committed),
+            Op::Rebalance(rebalance) => self.serve_rebalance(&rebalance),
             Op::Throttle(throttle) => {
                 if let Some(callback) = callbacks.throttle {
                     let node = throttle.node_id.unwrap_or(-1);
                     let name = c_text(&format!("{}/{}", throttle.broker, BrokerName(throttle.node_id)));
                     let millis = c_int::try_from(throttle.millis).unwrap_or(c_int::MAX);
                     // SAFETY: the application's function with a text that lives until it returns.
-                    unsafe { callback(self, name.as_ptr(), node, millis, self.conf.opaque.0) };
+                    unsafe { callback(self.as_c(), name.as_ptr(), node, millis, self.conf.opaque.0) };
                 }
             }
             Op::Event(_) | Op::Message(_) => {}
@@ -64,9 +81,9 @@ impl Client {
     /// callback.
     fn serve_messages(&self, callback: ConsumeCb, timeout_ms: c_int) -> c_int {
         let mut served = self.main.serve(self, 0);
-        let mut patience = Patience::new(if served > 0 { 0 } else { timeout_ms });
+        let mut timeout = PollTimeout::new(if served > 0 { 0 } else { timeout_ms });
         while !self.is_closing()
-            && let Some(message) = self.main.pop_message(self, &mut patience)
+            && let Some(message) = self.main.pop_message(self, &mut timeout)
         {
             // SAFETY: the application's function, with a message that lives until it returns.
             unsafe {
@@ -77,7 +94,7 @@ impl Client {
             if take_yield() {
                 break;
             }
-            patience = Patience::new(0);
+            timeout = PollTimeout::new(0);
         }
         served
     }
@@ -91,44 +108,59 @@ impl Client {
         }
         // SAFETY: the application's function, with a text of `malloc` that ends with a zero byte.
         unsafe {
-            if callback(self, text, json.as_bytes().len(), self.conf.opaque.0) == 0 {
+            if callback(self.as_c(), text, json.as_bytes().len(), self.conf.opaque.0) == 0 {
                 libc::free(text.cast());
             }
         }
     }
 
     /// Where statistics go, if the application wants them.
-    pub(super) fn statistics_sink(&self) -> Option<impl Fn(ottla::Statistics) + Send + Sync + 'static> {
-        let is_wanted = self.conf.callbacks.stats.is_some() || wants(self.conf.events, event_type::STATS);
+    pub(super) fn statistics_sink(
+        &self,
+    ) -> Option<impl Fn(ottla_core::stats::Statistics) + Send + Sync + 'static> {
+        let is_requested = self.conf.callbacks.stats.is_some() || wants(self.conf.events, event_type::STATS);
         let me = Weak::clone(&self.me);
-        is_wanted.then_some(move |mut statistics: ottla::Statistics| {
+        is_requested.then_some(move |mut statistics: ottla_core::stats::Statistics| {
             if let Some(client) = me.upgrade().filter(|client| !client.is_closing()) {
-                // The name is the one that rd_kafka_name() tells.
+                // The name is that of rd_kafka_name().
                 statistics.name = client.name.to_string_lossy().into_owned();
+                client.add_stored_offsets(&mut statistics);
                 statistics.simple_cnt = client.simple_count.load(Ordering::Relaxed);
                 client.main.push(Op::Stats(c_text(&statistics.to_json())));
             }
         })
     }
 
-    /// Tells that a topic is not the one that it was.
-    pub(crate) fn tell_recreated(&self, topic: &RecreatedTopic) {
+    /// Fills in the offsets that the application stored.
+    fn add_stored_offsets(&self, statistics: &mut ottla_core::stats::Statistics) {
+        let Some(consumer) = self.consumer() else { return };
+        for (topic, of_topic) in &mut statistics.topics {
+            for (number, partition) in &mut of_topic.partitions {
+                if let Some((offset, leader_epoch, _)) = self.offsets().stored(consumer, topic, *number) {
+                    partition.set_stored(offset, leader_epoch);
+                }
+            }
+        }
+    }
+
+    /// Logs that a topic was deleted and created again.
+    pub(crate) fn report_recreated(&self, topic: &RecreatedTopic) {
         let RecreatedTopic { name, old_id, new_id } = topic;
         self.log(
             4,
             c"RECREATED",
-            &format!("{name}: the topic was deleted and made anew (id {old_id}, now {new_id})"),
+            &format!("{name}: the topic was deleted and recreated (id {old_id}, now {new_id})"),
         );
     }
 
-    /// Whether the application wants to be told of errors; otherwise they are logged.
-    pub(crate) fn tells_errors(&self) -> bool {
+    /// Returns whether the application takes errors, by a callback or as events; otherwise they are logged.
+    pub(crate) fn reports_errors(&self) -> bool {
         self.conf.callbacks.error.is_some() || wants(self.conf.events, event_type::ERROR)
     }
 
-    /// Tells of an error that belongs to no call.
-    pub(crate) fn error(&self, code: c_int, text: String) {
-        if self.tells_errors() {
+    /// Reports an error that belongs to no call.
+    pub(crate) fn error(&self, code: RespErr, text: String) {
+        if self.reports_errors() {
             self.main.push(Op::Error { code, text, is_fatal: false });
         } else {
             self.log(3, c"ERROR", &text);
@@ -156,7 +188,7 @@ impl Wake for EventWaker {
         loop {
             let event = match client.core.get() {
                 Some(Core::Producer(producer, _)) => producer.poll_event(),
-                Some(Core::Consumer(consumer)) => consumer.poll_client_event(),
+                Some(Core::Consumer(consumer)) => consumer.events().pop(),
                 None => None,
             };
             match event {
@@ -172,13 +204,21 @@ impl Wake for EventWaker {
                         client.main.push(Op::Throttle(throttle));
                     }
                 }
-                Some(ClientEvent::TopicRecreated(topic)) => client.tell_recreated(&topic),
+                Some(ClientEvent::TopicRecreated(topic)) => client.report_recreated(&topic),
+                Some(ClientEvent::ClusterChanged(change)) => {
+                    client.log(4, c"CLUSTERID", &change.to_string());
+                }
+                Some(ClientEvent::Credentials(news)) => {
+                    let level = if news == CredentialsEvent::Reloaded { 6 } else { 4 };
+                    client.log(level, c"SSL", &news.to_string());
+                }
                 Some(_) => {}
                 None => {
-                    // What came between the last look and this registration is seen by the next event; so look once more.
+                    // An event that came between the last check and this registration would wait for the next one; so check
+                    // once more.
                     let is_empty = match client.core.get() {
-                        Some(Core::Producer(producer, _)) => producer.register_events(&waker),
-                        Some(Core::Consumer(consumer)) => consumer.register_events(&waker),
+                        Some(Core::Producer(producer, _)) => producer.events().register(&waker),
+                        Some(Core::Consumer(consumer)) => consumer.events().register(&waker),
                         None => true,
                     };
                     if is_empty {
@@ -202,12 +242,10 @@ impl std::fmt::Display for BrokerName {
     }
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_poll(rk: *const Client, timeout_ms: c_int) -> c_int {
-    guarded_for(rk, 0, || {
-        // SAFETY: NULL or a client, says the caller.
-        unsafe { Client::of(rk) }.map_or(0, |client| {
+export!(
+    #[on(rk, 0)]
+    fn rd_kafka_poll(rk: Ref<Client>, timeout_ms: c_int) -> c_int {
+        rk.get().map_or(0, |client| {
             // A callback may destroy the client.
             let held = client.me.upgrade();
             let served = match client.conf.callbacks.consume {
@@ -217,5 +255,5 @@ pub unsafe extern "C" fn rd_kafka_poll(rk: *const Client, timeout_ms: c_int) -> 
             drop(held);
             served
         })
-    })
-}
+    }
+);

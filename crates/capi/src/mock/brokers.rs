@@ -1,102 +1,82 @@
 //! The cluster's brokers.
 
-use std::{
-    ffi::{c_char, c_int},
-    time::Duration,
-};
+use std::{ffi::c_int, time::Duration};
 
 use ottla_embedded_broker::{ApiKey, BrokerId, CoordinatorKey};
 
-use super::{MockCluster, with};
-use crate::{
-    boundary::{guarded, text},
-    codes::code,
+use super::cluster::{MockCluster, with};
+use crate::ffi::{
+    argument::{Ref, Text},
+    codes::{RespErr, code},
+    export,
 };
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_broker_set_down(
-    mcluster: *const MockCluster,
-    broker_id: i32,
-) -> c_int {
-    // SAFETY: NULL or a cluster, says the caller.
-    unsafe {
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_broker_set_down(mcluster: Ref<MockCluster>, broker_id: i32) -> RespErr {
         with(mcluster, |cluster| {
             cluster.each_broker(broker_id, |control, broker| control.set_reachable(broker, false))
         })
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_broker_set_up(mcluster: *const MockCluster, broker_id: i32) -> c_int {
-    // SAFETY: NULL or a cluster, says the caller.
-    unsafe {
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_broker_set_up(mcluster: Ref<MockCluster>, broker_id: i32) -> RespErr {
         with(mcluster, |cluster| {
             cluster.each_broker(broker_id, |control, broker| control.set_reachable(broker, true))
         })
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_broker_set_host_port(
-    mcluster: *const MockCluster,
-    broker_id: i32,
-    host: *const c_char,
-    port: c_int,
-) {
-    guarded((), || {
-        // SAFETY: NULL or a cluster, and a text or NULL, says the caller.
-        let (Some(cluster), Some(host)) = (unsafe { (MockCluster::of(mcluster), text(host)) }) else {
+export!(
+    #[on(mcluster, ())]
+    fn rd_kafka_mock_broker_set_host_port(
+        mcluster: Ref<MockCluster>,
+        broker_id: i32,
+        host: Text,
+        port: c_int,
+    ) {
+        let (Some(cluster), Some(host)) = (mcluster.get(), host.get()) else {
             return;
         };
         let Ok(port) = u16::try_from(port) else { return };
         cluster.control(|control| control.set_endpoint(BrokerId(broker_id), &host, port));
-    });
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_broker_set_rtt(
-    mcluster: *const MockCluster,
-    broker_id: i32,
-    rtt_ms: c_int,
-) -> c_int {
-    // SAFETY: NULL or a cluster, says the caller.
-    unsafe {
+export!(
+    #[on(mcluster, ())]
+    fn rd_kafka_mock_set_controller_id(mcluster: Ref<MockCluster>, controller_id: i32) {
+        let Some(cluster) = mcluster.get() else { return };
+        cluster.control(|control| control.set_controller_id(BrokerId(controller_id)));
+    }
+);
+
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_broker_set_rtt(mcluster: Ref<MockCluster>, broker_id: i32, rtt_ms: c_int) -> RespErr {
         with(mcluster, |cluster| {
             let Ok(rtt) = u64::try_from(rtt_ms) else { return code::_INVALID_ARG };
             let rtt = Duration::from_millis(rtt);
             cluster.each_broker(broker_id, |control, broker| control.set_latency(broker, rtt))
         })
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_broker_set_rack(
-    mcluster: *const MockCluster,
-    broker_id: i32,
-    rack: *const c_char,
-) -> c_int {
-    // SAFETY: NULL or a cluster, and a text or NULL, says the caller.
-    unsafe {
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_broker_set_rack(mcluster: Ref<MockCluster>, broker_id: i32, rack: Text) -> RespErr {
         with(mcluster, |cluster| {
-            let rack = text(rack);
+            let rack = rack.get();
             cluster.each_broker(broker_id, |control, broker| control.set_rack(broker, rack.as_deref()))
         })
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_broker_decommission(
-    cluster: *const MockCluster,
-    broker_id: i32,
-) -> c_int {
-    // SAFETY: NULL or a cluster, says the caller.
-    unsafe {
+export!(
+    #[on(cluster, code::_FATAL)]
+    fn rd_kafka_mock_broker_decommission(cluster: Ref<MockCluster>, broker_id: i32) -> RespErr {
         with(cluster, |cluster| {
             if cluster.control(|control| control.remove_broker(BrokerId(broker_id))) {
                 code::NO_ERROR
@@ -105,16 +85,11 @@ pub unsafe extern "C" fn rd_kafka_mock_broker_decommission(
             }
         })
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_broker_remove_from_metadata(
-    mcluster: *const MockCluster,
-    broker_id: i32,
-) -> c_int {
-    // SAFETY: NULL or a cluster, says the caller.
-    unsafe {
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_broker_remove_from_metadata(mcluster: Ref<MockCluster>, broker_id: i32) -> RespErr {
         with(mcluster, |cluster| {
             if broker_id == -1 {
                 return code::BROKER_NOT_AVAILABLE;
@@ -122,33 +97,29 @@ pub unsafe extern "C" fn rd_kafka_mock_broker_remove_from_metadata(
             cluster.each_broker(broker_id, |control, broker| control.set_listed(broker, false))
         })
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_broker_add(mcluster: *const MockCluster, broker_id: i32) -> c_int {
-    // SAFETY: NULL or a cluster, says the caller.
-    unsafe {
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_broker_add(mcluster: Ref<MockCluster>, broker_id: i32) -> RespErr {
         with(mcluster, |cluster| match cluster.embedded.add_broker(BrokerId(broker_id)) {
             Ok(true) => code::NO_ERROR,
             Ok(false) => code::_INVALID_ARG,
             Err(_) => code::_CRIT_SYS_RESOURCE,
         })
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_coordinator_set(
-    mcluster: *const MockCluster,
-    key_type: *const c_char,
-    key: *const c_char,
-    broker_id: i32,
-) -> c_int {
-    // SAFETY: NULL or a cluster, and texts or NULL, says the caller.
-    unsafe {
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_coordinator_set(
+        mcluster: Ref<MockCluster>,
+        key_type: Text,
+        key: Text,
+        broker_id: i32,
+    ) -> RespErr {
         with(mcluster, |cluster| {
-            let (Some(kind), Some(key)) = (text(key_type), text(key)) else { return code::_INVALID_ARG };
+            let (Some(kind), Some(key)) = (key_type.get(), key.get()) else { return code::_INVALID_ARG };
             let key = match &*kind {
                 "group" => CoordinatorKey::Group(&key),
                 "transaction" => CoordinatorKey::Transaction(&key),
@@ -158,18 +129,11 @@ pub unsafe extern "C" fn rd_kafka_mock_coordinator_set(
             code::NO_ERROR
         })
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_set_apiversion(
-    mcluster: *const MockCluster,
-    api: i16,
-    min: i16,
-    max: i16,
-) -> c_int {
-    // SAFETY: NULL or a cluster, says the caller.
-    unsafe {
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_set_apiversion(mcluster: Ref<MockCluster>, api: i16, min: i16, max: i16) -> RespErr {
         with(mcluster, |cluster| {
             cluster.control(|control| {
                 let (Some(api), Some((_, newest))) =
@@ -189,4 +153,4 @@ pub unsafe extern "C" fn rd_kafka_mock_set_apiversion(
             })
         })
     }
-}
+);

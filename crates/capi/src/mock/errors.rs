@@ -1,4 +1,4 @@
-//! What the next requests are answered with.
+//! The errors in the responses to the next requests.
 
 use std::{
     ffi::{c_char, c_int},
@@ -7,21 +7,23 @@ use std::{
 
 use ottla_embedded_broker::{BrokerId, ErrorCode, ScriptScope, ScriptStep};
 
-use super::{MockCluster, with};
-use crate::{
-    boundary::{guarded, text},
-    codes::code,
+use super::cluster::{MockCluster, with};
+use crate::ffi::{
+    argument::{Argument, Ref},
+    boundary::text,
+    codes::{RespErr, code},
+    export,
 };
 
 /// A step for each error, or `None` if one of them can't be sent: RD_KAFKA_RESP_ERR__TRANSPORT closes the connection,
 /// and a delay is at least 0.
-fn steps(errors: &[c_int], rtts: Option<&[c_int]>) -> Option<Vec<ScriptStep>> {
-    let step = |(at, error): (usize, &c_int)| {
+fn steps(errors: &[RespErr], rtts: Option<&[c_int]>) -> Option<Vec<ScriptStep>> {
+    let step = |(at, error): (usize, &RespErr)| {
         let delay = rtts.and_then(|rtts| rtts.get(at)).copied().unwrap_or(0);
         let delay = Duration::from_millis(u64::try_from(delay).ok()?);
         let step = match *error {
             code::_TRANSPORT => ScriptStep::close(),
-            error => ScriptStep::error(ErrorCode(i16::try_from(error).ok().filter(|error| *error >= -1)?)),
+            error => ScriptStep::error(ErrorCode(i16::try_from(error.0).ok().filter(|error| *error >= -1)?)),
         };
         Some(ScriptStep { delay, ..step })
     };
@@ -32,12 +34,12 @@ fn push(
     cluster: &MockCluster,
     scope: ScriptScope,
     api: i16,
-    errors: &[c_int],
+    errors: &[RespErr],
     rtts: Option<&[c_int]>,
-) -> c_int {
+) -> RespErr {
     let Some(steps) = steps(errors, rtts).filter(|_| api >= 0) else { return code::_INVALID_ARG };
     cluster.control(|control| match &scope {
-        ScriptScope::Broker(broker) if !control.brokers().contains(broker) => code::BROKER_NOT_AVAILABLE,
+        ScriptScope::Broker(broker) if !control.brokers().contains(broker) => code::_UNKNOWN_BROKER,
         ScriptScope::Partition(topic, partition) if !super::topics::ensure(control, topic, *partition) => {
             code::UNKNOWN_TOPIC_OR_PART
         }
@@ -61,13 +63,13 @@ pub(crate) unsafe extern "C" fn ottla_mock_push_errors(
     partition: i32,
     api: i16,
     count: usize,
-    errors: *const c_int,
+    errors: *const RespErr,
     rtts: *const c_int,
     kind: c_int,
-) -> c_int {
-    // SAFETY: as the caller says.
+) -> RespErr {
+    // SAFETY: by the contract of this function.
     unsafe {
-        with(cluster, |cluster| {
+        with(Ref::from_c(cluster), |cluster| {
             let errors = std::slice::from_raw_parts(errors, count);
             let rtts = std::slice::from_raw_parts(rtts, count);
             let scope = match (kind, text(topic)) {
@@ -81,58 +83,58 @@ pub(crate) unsafe extern "C" fn ottla_mock_push_errors(
     }
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_push_request_errors_array(
-    mcluster: *const MockCluster,
-    api: i16,
-    cnt: usize,
-    errors: *const c_int,
-) {
-    // SAFETY: NULL or a cluster, and an array of that size, says the caller.
-    unsafe {
-        with(mcluster, |cluster| {
-            if errors.is_null() || cnt > isize::MAX as usize / size_of::<c_int>() {
-                return code::_INVALID_ARG;
-            }
-            push(cluster, ScriptScope::Cluster, api, std::slice::from_raw_parts(errors, cnt), None)
-        });
+export!(
+    #[on(mcluster, ())]
+    fn rd_kafka_mock_push_request_errors_array(
+        mcluster: Ref<MockCluster>,
+        api: i16,
+        cnt: usize,
+        errors: *const RespErr,
+    ) {
+        // SAFETY: the header demands NULL or a cluster, and an array of that size.
+        unsafe {
+            with(mcluster, |cluster| {
+                if errors.is_null() || cnt > isize::MAX as usize / size_of::<RespErr>() {
+                    return code::_INVALID_ARG;
+                }
+                push(cluster, ScriptScope::Cluster, api, std::slice::from_raw_parts(errors, cnt), None)
+            });
+        }
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_clear_request_errors(mcluster: *const MockCluster, api: i16) {
-    guarded((), || {
-        // SAFETY: NULL or a cluster, says the caller.
-        if let Some(cluster) = unsafe { MockCluster::of(mcluster) } {
+export!(
+    #[on(mcluster, ())]
+    fn rd_kafka_mock_clear_request_errors(mcluster: Ref<MockCluster>, api: i16) {
+        if let Some(cluster) = mcluster.get() {
             cluster.control(|control| control.clear_script(&ScriptScope::Cluster, api));
         }
-    });
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_broker_error_stack_cnt(
-    mcluster: *const MockCluster,
-    broker_id: i32,
-    api: i16,
-    cntp: *mut usize,
-) -> c_int {
-    // SAFETY: NULL or a cluster, and a writable place or NULL, says the caller.
-    unsafe {
-        with(mcluster, |cluster| {
-            if cntp.is_null() || api < 0 {
-                return code::_INVALID_ARG;
-            }
-            cluster.control(|control| {
-                let broker = BrokerId(broker_id);
-                if !control.brokers().contains(&broker) {
-                    return code::BROKER_NOT_AVAILABLE;
-                }
-                *cntp = control.script_len(&ScriptScope::Broker(broker), api);
-                code::NO_ERROR
-            })
-        })
     }
-}
+);
+
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_broker_error_stack_cnt(
+        mcluster: Ref<MockCluster>,
+        broker_id: i32,
+        api: i16,
+        cntp: *mut usize,
+    ) -> RespErr {
+        // SAFETY: the header demands NULL or a cluster, and a writable place or NULL.
+        unsafe {
+            with(mcluster, |cluster| {
+                if cntp.is_null() || api < 0 {
+                    return code::_INVALID_ARG;
+                }
+                cluster.control(|control| {
+                    let broker = BrokerId(broker_id);
+                    if !control.brokers().contains(&broker) {
+                        return code::_UNKNOWN_BROKER;
+                    }
+                    *cntp = control.script_len(&ScriptScope::Broker(broker), api);
+                    code::NO_ERROR
+                })
+            })
+        }
+    }
+);

@@ -8,9 +8,11 @@ use std::{
 
 use ottla_embedded_broker::ClusterOptions;
 
-use super::MockCluster;
-use crate::{
-    boundary::{Handle, Tag, guarded, guarded_local, handle, text},
+use super::cluster::MockCluster;
+use crate::ffi::{
+    argument::{Argument, Part, Ref, Text},
+    boundary::{Handle, Tag, handle, text},
+    export,
     graves::bury,
     list::List,
 };
@@ -29,59 +31,52 @@ unsafe impl Handle for TargetAssignment {
     const KIND: u32 = 0x6f74_6d03;
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_cgrp_consumer_target_assignment_new(
-    member_ids: *mut *mut c_char,
-    member_cnt: c_int,
-    assignment: *mut *mut List,
-) -> *mut TargetAssignment {
-    guarded_local(ptr::null_mut(), || {
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_mock_cgrp_consumer_target_assignment_new(
+        member_ids: *mut *mut c_char,
+        member_cnt: c_int,
+        assignment: *mut *mut List,
+    ) -> *mut TargetAssignment {
         let Ok(count) = usize::try_from(member_cnt) else { return ptr::null_mut() };
         if count > 0 && (member_ids.is_null() || assignment.is_null()) {
             return ptr::null_mut();
         }
         let members = (0..count).map(|at| {
-            // SAFETY: so many texts and lists, each of which may be NULL, says the caller.
-            let (member_id, list) = unsafe { (text(*member_ids.add(at)), *assignment.add(at)) };
-            // SAFETY: NULL or a list.
-            if unsafe { List::is_gone(list) } {
+            // SAFETY: the header demands arrays of this number of texts and lists, each of which may be NULL.
+            let (member_id, list) =
+                unsafe { (text(*member_ids.add(at)), Part::from_c((*assignment.add(at)).cast_const())) };
+            if List::is_gone(list) {
                 return None;
             }
-            // SAFETY: as above.
-            let elements = unsafe { List::of(list) }.map_or(&[][..], List::elements);
+            let elements = List::passed(list).map_or(&[][..], List::elements);
             let partitions = elements.iter().map(|element| (element.name().to_owned(), element.partition));
             Some((member_id?.into_owned(), partitions.collect()))
         });
         let Some(members) = members.collect() else { return ptr::null_mut() };
         Box::into_raw(Box::new(TargetAssignment { tag: Tag::of::<TargetAssignment>(), members }))
-    })
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_cgrp_consumer_target_assignment_destroy(
-    target_assignment: *mut TargetAssignment,
-) {
-    guarded_local((), || {
-        // SAFETY: NULL or an assignment, says the caller, who gives it up.
+export!(
+    #[local(())]
+    fn rd_kafka_mock_cgrp_consumer_target_assignment_destroy(target_assignment: *mut TargetAssignment) {
+        // SAFETY: the header demands NULL or an assignment; the caller gives it up.
         unsafe { bury(target_assignment) };
-    });
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_cgrp_consumer_target_assignment(
-    mcluster: *const MockCluster,
-    group_id: *const c_char,
-    target_assignment: *const TargetAssignment,
-) {
-    guarded((), || {
-        // SAFETY: NULL or a cluster, and a text or NULL, says the caller.
-        let (Some(cluster), Some(group)) = (unsafe { (MockCluster::of(mcluster), text(group_id)) }) else {
+export!(
+    #[on(mcluster, ())]
+    fn rd_kafka_mock_cgrp_consumer_target_assignment(
+        mcluster: Ref<MockCluster>,
+        group_id: Text,
+        target_assignment: *const TargetAssignment,
+    ) {
+        let (Some(cluster), Some(group)) = (mcluster.get(), group_id.get()) else {
             return;
         };
-        // SAFETY: NULL or an assignment, says the caller.
+        // SAFETY: the header demands NULL or an assignment.
         let target = unsafe { handle(target_assignment) };
         if target.is_none() && !target_assignment.is_null() {
             return;
@@ -93,48 +88,41 @@ pub unsafe extern "C" fn rd_kafka_mock_cgrp_consumer_target_assignment(
             })
         });
         cluster.control(|control| control.set_target_assignment(&group, members));
-    });
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_set_group_consumer_session_timeout_ms(
-    mcluster: *const MockCluster,
-    group_consumer_session_timeout_ms: c_int,
-) {
-    // SAFETY: NULL or a cluster, says the caller.
-    unsafe {
+export!(
+    #[on(mcluster, ())]
+    fn rd_kafka_mock_set_group_consumer_session_timeout_ms(
+        mcluster: Ref<MockCluster>,
+        group_consumer_session_timeout_ms: c_int,
+    ) {
         set_time(mcluster, group_consumer_session_timeout_ms, |options, time| {
             options.group_consumer_session_timeout = time;
         });
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_set_group_consumer_heartbeat_interval_ms(
-    mcluster: *const MockCluster,
-    group_consumer_heartbeat_interval_ms: c_int,
-) {
-    // SAFETY: NULL or a cluster, says the caller.
-    unsafe {
+export!(
+    #[on(mcluster, ())]
+    fn rd_kafka_mock_set_group_consumer_heartbeat_interval_ms(
+        mcluster: Ref<MockCluster>,
+        group_consumer_heartbeat_interval_ms: c_int,
+    ) {
         set_time(mcluster, group_consumer_heartbeat_interval_ms, |options, time| {
             options.group_consumer_heartbeat_interval = time;
         });
     }
-}
+);
 
 /// Sets a time of at least 1 ms; a shorter one, which no broker takes, changes nothing.
-unsafe fn set_time(
-    mcluster: *const MockCluster,
+fn set_time(
+    mcluster: Ref<MockCluster>,
     milliseconds: c_int,
     set: impl FnOnce(&mut ClusterOptions, Duration),
 ) {
-    guarded((), || {
-        // SAFETY: as the caller says.
-        let Some(cluster) = (unsafe { MockCluster::of(mcluster) }) else { return };
-        if let Some(time) = u64::try_from(milliseconds).ok().filter(|time| *time > 0) {
-            cluster.control(|control| set(control.options(), Duration::from_millis(time)));
-        }
-    });
+    let Some(cluster) = mcluster.get() else { return };
+    if let Some(time) = u64::try_from(milliseconds).ok().filter(|time| *time > 0) {
+        cluster.control(|control| set(control.options(), Duration::from_millis(time)));
+    }
 }

@@ -4,8 +4,9 @@ use std::ptr;
 
 use ottla_embedded_broker::RequestRecord;
 
-use super::MockCluster;
-use crate::boundary::{Handle, Tag, guarded, guarded_local, handle};
+use super::cluster::MockCluster;
+use crate::ffi::boundary::{Handle, Tag};
+use crate::ffi::{argument::Ref, export};
 
 /// A request.
 #[repr(C)]
@@ -21,52 +22,45 @@ unsafe impl Handle for MockRequest {
     const KIND: u32 = 0x6f74_6d02;
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_start_request_tracking(mcluster: *const MockCluster) {
-    guarded((), || {
-        // SAFETY: NULL or a cluster, says the caller.
-        if let Some(cluster) = unsafe { MockCluster::of(mcluster) } {
+export!(
+    #[on(mcluster, ())]
+    fn rd_kafka_mock_start_request_tracking(mcluster: Ref<MockCluster>) {
+        if let Some(cluster) = mcluster.get() {
             cluster.control(|control| control.record_requests());
         }
-    });
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_stop_request_tracking(mcluster: *const MockCluster) {
-    guarded((), || {
-        // SAFETY: NULL or a cluster, says the caller.
-        if let Some(cluster) = unsafe { MockCluster::of(mcluster) } {
-            cluster.control(|control| control.stop_recording());
+export!(
+    #[on(mcluster, ())]
+    fn rd_kafka_mock_stop_request_tracking(mcluster: Ref<MockCluster>) {
+        if let Some(cluster) = mcluster.get() {
+            cluster.control(|control| {
+                control.stop_recording();
+                drop(control.take_requests());
+            });
         }
-    });
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_clear_requests(mcluster: *const MockCluster) {
-    guarded((), || {
-        // SAFETY: NULL or a cluster, says the caller.
-        if let Some(cluster) = unsafe { MockCluster::of(mcluster) } {
+export!(
+    #[on(mcluster, ())]
+    fn rd_kafka_mock_clear_requests(mcluster: Ref<MockCluster>) {
+        if let Some(cluster) = mcluster.get() {
             drop(cluster.control(|control| control.take_requests()));
         }
-    });
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_get_requests(
-    mcluster: *const MockCluster,
-    cntp: *mut usize,
-) -> *mut *mut MockRequest {
-    guarded(ptr::null_mut(), || {
-        // SAFETY: NULL or a cluster, and a writable place or NULL, says the caller.
+export!(
+    #[on(mcluster, ptr::null_mut())]
+    fn rd_kafka_mock_get_requests(mcluster: Ref<MockCluster>, cntp: *mut usize) -> *mut *mut MockRequest {
+        // SAFETY: the header demands NULL or a cluster, and a writable place or NULL.
         unsafe {
             if !cntp.is_null() {
                 *cntp = 0;
             }
-            let Some(cluster) = MockCluster::of(mcluster) else { return ptr::null_mut() };
+            let Some(cluster) = mcluster.get() else { return ptr::null_mut() };
             if cntp.is_null() {
                 return ptr::null_mut();
             }
@@ -86,50 +80,51 @@ pub unsafe extern "C" fn rd_kafka_mock_get_requests(
             }
             array
         }
-    })
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_request_destroy(mreq: *mut MockRequest) {
-    guarded_local((), || {
-        // SAFETY: NULL or a request, says the caller, who gives it up.
-        unsafe { crate::graves::bury(mreq) };
-    });
-}
-
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_request_destroy_array(mreqs: *mut *mut MockRequest, mreq_cnt: usize) {
-    if mreqs.is_null() {
-        return;
     }
-    // SAFETY: an array of `rd_kafka_mock_get_requests` with so many elements, says the caller, who gives both up.
-    unsafe {
-        for at in 0..mreq_cnt {
-            rd_kafka_mock_request_destroy(*mreqs.add(at));
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_mock_request_destroy(mreq: *mut MockRequest) {
+        // SAFETY: the header demands NULL or a request; the caller gives it up.
+        unsafe { crate::ffi::graves::bury(mreq) };
+    }
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_mock_request_destroy_array(mreqs: *mut *mut MockRequest, mreq_cnt: usize) {
+        if mreqs.is_null() {
+            return;
         }
-        libc::free(mreqs.cast());
+        // SAFETY: the header demands an array of `rd_kafka_mock_get_requests` with this number of elements; the caller gives both
+        // up.
+        unsafe {
+            for at in 0..mreq_cnt {
+                rd_kafka_mock_request_destroy(*mreqs.add(at));
+            }
+            libc::free(mreqs.cast());
+        }
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_request_id(mreq: *const MockRequest) -> i32 {
-    // SAFETY: NULL or a request, says the caller.
-    guarded_local(-1, || unsafe { handle(mreq) }.map_or(-1, |request| request.record.broker.0))
-}
+export!(
+    #[local(-1)]
+    fn rd_kafka_mock_request_id(mreq: Ref<MockRequest>) -> i32 {
+        mreq.get().map_or(-1, |request| request.record.broker.0)
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_request_api_key(mreq: *const MockRequest) -> i16 {
-    // SAFETY: NULL or a request, says the caller.
-    guarded_local(-1, || unsafe { handle(mreq) }.map_or(-1, |request| request.record.api as i16))
-}
+export!(
+    #[local(-1)]
+    fn rd_kafka_mock_request_api_key(mreq: Ref<MockRequest>) -> i16 {
+        mreq.get().map_or(-1, |request| request.record.api as i16)
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_request_timestamp(mreq: *const MockRequest) -> i64 {
-    // SAFETY: NULL or a request, says the caller.
-    guarded_local(0, || unsafe { handle(mreq) }.map_or(0, |request| request.at_micros))
-}
+export!(
+    #[local(0)]
+    fn rd_kafka_mock_request_timestamp(mreq: Ref<MockRequest>) -> i64 {
+        mreq.get().map_or(0, |request| request.at_micros)
+    }
+);

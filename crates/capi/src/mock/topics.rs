@@ -1,13 +1,14 @@
 //! Topics and partitions of the cluster.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 
 use ottla_embedded_broker::{BrokerId, Control, ErrorCode};
 
-use super::{MockCluster, with};
-use crate::{
-    boundary::{guarded, text},
-    codes::code,
+use super::cluster::{MockCluster, with};
+use crate::ffi::{
+    argument::{Ref, Text},
+    codes::{RespErr, code},
+    export,
 };
 
 /// True if there is this partition; a topic that does not exist is created as one that a client asks for.
@@ -19,58 +20,47 @@ pub(super) fn ensure(control: &mut Control<'_>, topic: &str, partition: i32) -> 
 }
 
 /// Runs a call on a partition, whose topic is created if need be.
-unsafe fn with_partition(
-    cluster: *const MockCluster,
-    topic: *const c_char,
+fn with_partition(
+    cluster: Ref<MockCluster>,
+    topic: Text,
     partition: i32,
-    act: impl FnOnce(&mut Control<'_>, &str) -> c_int,
-) -> c_int {
-    // SAFETY: NULL or a cluster, and a text or NULL, says the caller.
-    unsafe {
-        with(cluster, |cluster| {
-            let Some(topic) = text(topic) else { return code::_INVALID_ARG };
-            cluster.control(|control| {
-                if ensure(control, &topic, partition) {
-                    act(control, &topic)
-                } else {
-                    code::UNKNOWN_TOPIC_OR_PART
-                }
-            })
+    act: impl FnOnce(&mut Control<'_>, &str) -> RespErr,
+) -> RespErr {
+    with(cluster, |cluster| {
+        let Some(topic) = topic.get() else { return code::_INVALID_ARG };
+        cluster.control(|control| {
+            if ensure(control, &topic, partition) {
+                act(control, &topic)
+            } else {
+                code::UNKNOWN_TOPIC_OR_PART
+            }
         })
-    }
+    })
 }
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_topic_set_error(
-    mcluster: *const MockCluster,
-    topic: *const c_char,
-    err: c_int,
-) {
-    guarded((), || {
-        // SAFETY: NULL or a cluster, and a text or NULL, says the caller.
-        let (Some(cluster), Some(topic)) = (unsafe { (MockCluster::of(mcluster), text(topic)) }) else {
+export!(
+    #[on(mcluster, ())]
+    fn rd_kafka_mock_topic_set_error(mcluster: Ref<MockCluster>, topic: Text, err: RespErr) {
+        let (Some(cluster), Some(topic)) = (mcluster.get(), topic.get()) else {
             return;
         };
-        let Ok(err) = i16::try_from(err) else { return };
+        let Ok(err) = i16::try_from(err.0) else { return };
         cluster.control(|control| control.set_topic_error(&topic, (err != 0).then_some(ErrorCode(err))));
-    });
-}
+    }
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_topic_create(
-    mcluster: *const MockCluster,
-    topic: *const c_char,
-    partition_cnt: c_int,
-    replication_factor: c_int,
-) -> c_int {
-    // SAFETY: NULL or a cluster, and a text or NULL, says the caller.
-    unsafe {
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_topic_create(
+        mcluster: Ref<MockCluster>,
+        topic: Text,
+        partition_cnt: c_int,
+        replication_factor: c_int,
+    ) -> RespErr {
         with(mcluster, |cluster| {
-            let Some(topic) = text(topic) else { return code::_INVALID_ARG };
+            let Some(topic) = topic.get() else { return code::_INVALID_ARG };
             let Ok(factor) = i16::try_from(replication_factor) else {
-                return c_int::from(ErrorCode::INVALID_REPLICATION_FACTOR.0);
+                return code::INVALID_REPLICATION_FACTOR;
             };
             match cluster.control(|control| control.create_topic(&topic, partition_cnt, factor)) {
                 Ok(_) => {
@@ -82,64 +72,55 @@ pub unsafe extern "C" fn rd_kafka_mock_topic_create(
                     });
                     code::NO_ERROR
                 }
-                Err(error) => c_int::from(error.0),
+                Err(error) => error.into(),
             }
         })
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_topic_delete(
-    mcluster: *const MockCluster,
-    topic: *const c_char,
-) -> c_int {
-    // SAFETY: NULL or a cluster, and a text or NULL, says the caller.
-    unsafe {
-        with(mcluster, |cluster| match text(topic) {
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_topic_delete(mcluster: Ref<MockCluster>, topic: Text) -> RespErr {
+        with(mcluster, |cluster| match topic.get() {
             None => code::_INVALID_ARG,
             Some(topic) if cluster.control(|control| control.delete_topic(&topic)) => code::NO_ERROR,
             Some(_) => code::UNKNOWN_TOPIC_OR_PART,
         })
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_partition_delete_records(
-    mcluster: *const MockCluster,
-    topic: *const c_char,
-    partition: i32,
-    before_offset: i64,
-) -> c_int {
-    // SAFETY: NULL or a cluster, and a text or NULL, says the caller.
-    unsafe {
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_partition_delete_records(
+        mcluster: Ref<MockCluster>,
+        topic: Text,
+        partition: i32,
+        before_offset: i64,
+    ) -> RespErr {
         with(mcluster, |cluster| {
-            let Some(topic) = text(topic) else { return code::_INVALID_ARG };
+            let Some(topic) = topic.get() else { return code::_INVALID_ARG };
             cluster.control(|control| {
                 let Some(state) = control.partition(&topic, partition) else {
                     return code::UNKNOWN_TOPIC_OR_PART;
                 };
                 if !(0..=state.high_watermark).contains(&before_offset) {
-                    return c_int::from(ErrorCode::OFFSET_OUT_OF_RANGE.0);
+                    return code::OFFSET_OUT_OF_RANGE;
                 }
                 control.delete_records(&topic, partition, before_offset);
                 code::NO_ERROR
             })
         })
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_partition_set_leader(
-    mcluster: *const MockCluster,
-    topic: *const c_char,
-    partition: i32,
-    broker_id: i32,
-) -> c_int {
-    // SAFETY: as the caller says.
-    unsafe {
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_partition_set_leader(
+        mcluster: Ref<MockCluster>,
+        topic: Text,
+        partition: i32,
+        broker_id: i32,
+    ) -> RespErr {
         with_partition(mcluster, topic, partition, |control, topic| {
             let leader = (broker_id != -1).then_some(BrokerId(broker_id));
             if leader.is_some_and(|leader| !control.brokers().contains(&leader)) {
@@ -149,37 +130,33 @@ pub unsafe extern "C" fn rd_kafka_mock_partition_set_leader(
             code::NO_ERROR
         })
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_partition_set_follower(
-    mcluster: *const MockCluster,
-    topic: *const c_char,
-    partition: i32,
-    broker_id: i32,
-) -> c_int {
-    // SAFETY: as the caller says.
-    unsafe {
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_partition_set_follower(
+        mcluster: Ref<MockCluster>,
+        topic: Text,
+        partition: i32,
+        broker_id: i32,
+    ) -> RespErr {
         with_partition(mcluster, topic, partition, |control, topic| {
             let replica = (broker_id >= 0).then_some(BrokerId(broker_id));
             control.set_preferred_replica(topic, partition, replica);
             code::NO_ERROR
         })
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_partition_set_follower_wmarks(
-    mcluster: *const MockCluster,
-    topic: *const c_char,
-    partition: i32,
-    lo: i64,
-    hi: i64,
-) -> c_int {
-    // SAFETY: as the caller says.
-    unsafe {
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_partition_set_follower_wmarks(
+        mcluster: Ref<MockCluster>,
+        topic: Text,
+        partition: i32,
+        lo: i64,
+        hi: i64,
+    ) -> RespErr {
         with_partition(mcluster, topic, partition, |control, topic| {
             if lo < -1 || hi < -1 {
                 return code::_INVALID_ARG;
@@ -189,22 +166,20 @@ pub unsafe extern "C" fn rd_kafka_mock_partition_set_follower_wmarks(
             code::NO_ERROR
         })
     }
-}
+);
 
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rd_kafka_mock_partition_push_leader_response(
-    mcluster: *const MockCluster,
-    topic: *const c_char,
-    partition: c_int,
-    leader_id: i32,
-    leader_epoch: i32,
-) -> c_int {
-    // SAFETY: as the caller says.
-    unsafe {
+export!(
+    #[on(mcluster, code::_FATAL)]
+    fn rd_kafka_mock_partition_push_leader_response(
+        mcluster: Ref<MockCluster>,
+        topic: Text,
+        partition: c_int,
+        leader_id: i32,
+        leader_epoch: i32,
+    ) -> RespErr {
         with_partition(mcluster, topic, partition, |control, topic| {
-            control.push_told_leader(topic, partition, leader_id, leader_epoch);
+            control.push_reported_leader(topic, partition, leader_id, leader_epoch);
             code::NO_ERROR
         })
     }
-}
+);

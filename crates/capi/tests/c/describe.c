@@ -36,7 +36,7 @@ static void create_topic(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
 }
 
 /* What may be done is told to who asks for it: everything, where there are no access rules. */
-static void the_cluster_is_described(rd_kafka_t *rk, rd_kafka_queue_t *queue, int asks) {
+static void cluster_is_described(rd_kafka_t *rk, rd_kafka_queue_t *queue, int asks) {
         static const rd_kafka_AclOperation_t all[] = {
             RD_KAFKA_ACL_OPERATION_CREATE,           RD_KAFKA_ACL_OPERATION_ALTER,
             RD_KAFKA_ACL_OPERATION_DESCRIBE,         RD_KAFKA_ACL_OPERATION_CLUSTER_ACTION,
@@ -112,7 +112,7 @@ int main(int argc, char **argv) {
         queue = rd_kafka_queue_new(rk);
         create_topic(rk, queue);
         for (asks = 0; asks < 2; asks++) {
-                the_cluster_is_described(rk, queue, asks);
+                cluster_is_described(rk, queue, asks);
                 /* Brokers hear of a topic one after the other. */
                 UNTIL(topics_are_described(rk, queue, asks), usleep(100000));
         }

@@ -70,14 +70,22 @@ static void warns_of_nothing_that_works(const char *servers) {
         char errstr[256];
         rd_kafka_topic_conf_t *topic_conf = rd_kafka_topic_conf_new();
         int i;
-        for (i = 0; i < 4; i++)
-                set(conf, names[i], values[i]);
         CHECK(rd_kafka_topic_conf_set(topic_conf, "auto.commit.interval.ms", "100", errstr, sizeof(errstr)) == 0);
         CHECK(rd_kafka_topic_conf_set(topic_conf, "auto.offset.reset", "earliest", errstr, sizeof(errstr)) == 0);
         rd_kafka_conf_set_default_topic_conf(conf, topic_conf);
+        for (i = 0; i < 4; i++)
+                set(conf, names[i], values[i]);
         rd_kafka_conf_set_log_cb(conf, on_log);
         rd_kafka_destroy(client(RD_KAFKA_CONSUMER, conf, servers));
         CHECK(warnings == 0);
+        /* A default topic configuration that replaces topic properties, which are lost. */
+        conf = rd_kafka_conf_new();
+        set(conf, "auto.offset.reset", "earliest");
+        rd_kafka_conf_set_default_topic_conf(conf, rd_kafka_topic_conf_new());
+        rd_kafka_conf_set_log_cb(conf, on_log);
+        rd_kafka_destroy(client(RD_KAFKA_CONSUMER, conf, servers));
+        CHECK(warnings == 1);
+        warnings = 0;
         /* What is deprecated is said to be so, and works. */
         conf = rd_kafka_conf_new();
         set(conf, "api.version.request", "false");

@@ -72,7 +72,7 @@ static void send_to(rd_kafka_t *rk, int count, void *opaque) {
 /* The broker throttles if there is a second argument. */
 static void by_callbacks(const char *brokers, int throttles) {
         rd_kafka_conf_t *conf = configuration(brokers);
-        rd_kafka_queue_t *queue;
+        rd_kafka_queue_t *queue, *background;
         rd_kafka_t *rk;
         set(conf, "statistics.interval.ms", "50");
         set(conf, "linger.ms", "5");
@@ -81,7 +81,9 @@ static void by_callbacks(const char *brokers, int throttles) {
         rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
         rk = start(RD_KAFKA_PRODUCER, conf);
         CHECK(rd_kafka_thread_cnt() > 0);
-        CHECK(rd_kafka_queue_get_background(rk) == NULL);
+        background = rd_kafka_queue_get_background(rk);
+        CHECK(background && rd_kafka_queue_length(background) == 0);
+        rd_kafka_queue_destroy(background);
         queue = rd_kafka_queue_get_main(rk);
         rd_kafka_queue_cb_event_enable(queue, on_notify, &notified);
         send_to(rk, 10, NULL);

@@ -228,7 +228,15 @@ static void plugins(const char *program, const char *brokers) {
         set(conf, "bootstrap.servers", brokers);
         set(conf, "debug", "plugin");
         rd_kafka_conf_set_log_cb(conf, on_plugin_log);
+        /* The plug-in of a copy gets the properties that the plug-in of the original took, also from a copy of a copy. */
+        unsetenv("PLUGIN_TRACE");
         copy = rd_kafka_conf_dup(conf);
+        CHECK(getenv("PLUGIN_TRACE") && !strcmp(getenv("PLUGIN_TRACE"), "seen"));
+        unsetenv("PLUGIN_TRACE");
+        rd_kafka_conf_destroy(conf);
+        conf = copy;
+        copy = rd_kafka_conf_dup(conf);
+        CHECK(getenv("PLUGIN_TRACE") && !strcmp(getenv("PLUGIN_TRACE"), "seen"));
         rd_kafka_conf_destroy(conf);
         rk = rd_kafka_new(RD_KAFKA_PRODUCER, copy, errstr, sizeof(errstr));
         CHECK(getenv("PLUGIN_NEW") && !strcmp(getenv("PLUGIN_NEW"), rd_kafka_name(rk)));

@@ -6,14 +6,14 @@ static int errors, all_down;
 
 /* Lines come from any thread. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char lines[4000][160];
+static char lines[4000][400];
 static int line_count;
 
 static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *line) {
         (void)rk;
         pthread_mutex_lock(&lock);
         if (line_count < 4000)
-                snprintf(lines[line_count++], sizeof(lines[0]), "%d|%s|%.130s", level, facility, line);
+                snprintf(lines[line_count++], sizeof(lines[0]), "%d|%s|%.370s", level, facility, line);
         pthread_mutex_unlock(&lock);
 }
 
@@ -62,6 +62,7 @@ static rd_kafka_t *reader(rd_kafka_conf_t *conf) {
         rd_kafka_t *rk;
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
         rd_kafka_message_t *message;
+        set(conf, "group.id", "logs");
         rk = start(RD_KAFKA_CONSUMER, conf);
         rd_kafka_poll_set_consumer(rk);
         rd_kafka_topic_partition_list_add(list, "logs", 0)->offset = 0;
@@ -191,7 +192,7 @@ static void a_mock_cluster_queues_and_interceptors_have_lines_too(void) {
                 }
                 rd_kafka_destroy(rk);
                 CHECK(logged("7|MOCK|[thrd:app]: ", "Created topic \"logs\" with 3 partition(s)") == (i == 0));
-                CHECK(logged("7|MOCK|[thrd:app]: ", "is replaced by 127.0.0.1:") == (i == 0));
+                CHECK(logged("5|MOCK|[thrd:app]: ", "is replaced by 127.0.0.1:") == 1);
                 CHECK((logged("7|MOCK|", "") > 0) == (i == 0));
                 CHECK(logged("7|FORWARD|[thrd:app]: ", "polled itself") == (i == 1));
                 CHECK(logged("7|PURGE|[thrd:app]: ", "of 0 message(s)") == (i == 1));
@@ -320,6 +321,60 @@ static void a_lost_connection_is_told_unless_log_connection_close_says_no(const 
         }
 }
 
+static int emergencies;
+
+static void on_facility(const rd_kafka_t *rk, int level, const char *facility, const char *line) {
+        (void)rk;
+        if (!strcmp(facility, "FATAL")) {
+                CHECK(level == 0 && strstr(line, "Fatal error: Broker: ") && strstr(line, "because"));
+                emergencies++;
+        }
+}
+
+static void on_any_error(rd_kafka_t *rk, int code, const char *reason, void *opaque) {
+        (void)rk;
+        (void)opaque;
+        CHECK(code == RD_KAFKA_RESP_ERR__FATAL && strstr(reason, "Fatal error: ") == reason);
+}
+
+static void a_fatal_error_is_logged_for_applications_with_an_error_callback(void) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_t *rk;
+        set(conf, "bootstrap.servers", "127.0.0.1:1");
+        rd_kafka_conf_set_log_cb(conf, on_facility);
+        rd_kafka_conf_set_error_cb(conf, on_any_error);
+        rk = start(RD_KAFKA_PRODUCER, conf);
+        CHECK(rd_kafka_test_fatal_error(rk, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "because") == 0);
+        CHECK(emergencies == 1);
+        rd_kafka_destroy(rk);
+}
+
+static void brokers_of_another_cluster_are_logged_with_both_cluster_ids(rd_kafka_t *host) {
+        rd_kafka_mock_cluster_t *first = rd_kafka_mock_cluster_new(host, 1), *second = rd_kafka_mock_cluster_new(host, 1);
+        rd_kafka_conf_t *conf = logging(rd_kafka_mock_cluster_bootstraps(first));
+        rd_kafka_t *rk;
+        char *known;
+        int count;
+        forget();
+        set(conf, "topic.metadata.refresh.interval.ms", "100");
+        set(conf, "reconnect.backoff.max.ms", "100");
+        rk = start(RD_KAFKA_PRODUCER, conf);
+        known = rd_kafka_clusterid(rk, PATIENCE);
+        CHECK(known != NULL);
+        CHECK(logged("4|CLUSTERID|", "") == 0);
+        CHECK(rd_kafka_brokers_add(rk, rd_kafka_mock_cluster_bootstraps(second)) == 1);
+        CHECK(rd_kafka_mock_broker_set_down(first, 1) == 0);
+        UNTIL(logged("4|CLUSTERID|", known) > 0, poll_for(rk, 50));
+        /* Several responses of the second cluster are one change. */
+        count = logged("4|CLUSTERID|", "");
+        poll_for(rk, 500);
+        CHECK(logged("4|CLUSTERID|", "") == count);
+        rd_kafka_mem_free(rk, known);
+        rd_kafka_destroy(rk);
+        rd_kafka_mock_cluster_destroy(first);
+        rd_kafka_mock_cluster_destroy(second);
+}
+
 int main(void) {
         const char *servers;
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
@@ -348,6 +403,8 @@ int main(void) {
         an_offset_that_is_not_there_is_told_when_it_is_reset(servers);
         a_lost_connection_is_told_unless_log_connection_close_says_no(servers, cluster);
 
+        brokers_of_another_cluster_are_logged_with_both_cluster_ids(rk);
         rd_kafka_destroy(rk);
+        a_fatal_error_is_logged_for_applications_with_an_error_callback();
         return bad != 0;
 }

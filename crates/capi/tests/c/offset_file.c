@@ -223,7 +223,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
         CHECK(consume(topic, 1) == 0);
         UNTIL(errors, rd_kafka_poll(rk, 100));
-        CHECK(errors == 1 && strstr(last_error, "open_cb answered -1"));
+        CHECK(errors == 1 && strstr(last_error, "open_cb returned -1"));
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
         CHECK(in_file("files-0.offset") == 20);

@@ -34,9 +34,7 @@ static void forks(const char *brokers) {
         int status = 0;
         pid_t child = fork();
         if (!child) {
-                char errstr[256];
                 alarm(WITHIN(60));
-                errstr[0] = 0;
                 CHECK(rd_kafka_produce(t, 0, RD_KAFKA_MSG_F_COPY, (void *)"x", 1, NULL, 0, NULL) == -1);
                 CHECK(rd_kafka_poll(rk, -1) == 0);
                 CHECK(rd_kafka_flush(rk, -1) != 0);
@@ -45,8 +43,6 @@ static void forks(const char *brokers) {
                 CHECK(rd_kafka_assign(reader, NULL) != 0);
                 CHECK(rd_kafka_commit(reader, NULL, 0) != 0);
                 CHECK(rd_kafka_queue_get_main(rk) == NULL);
-                CHECK(rd_kafka_new(RD_KAFKA_PRODUCER, NULL, errstr, sizeof(errstr)) == NULL);
-                CHECK(strstr(errstr, "fork"));
                 CHECK(strcmp(rd_kafka_name(rk), "") != 0);
                 rd_kafka_consumer_close(reader);
                 rd_kafka_topic_destroy(t);
@@ -155,11 +151,14 @@ static void of_another_kind(const char *brokers) {
         rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, brokers, NULL);
         rd_kafka_topic_t *t = rd_kafka_topic_new(rk, "robust", NULL);
         rd_kafka_queue_t *queue = rd_kafka_queue_get_main(rk);
+        rd_kafka_message_t *message;
         CHECK(rd_kafka_poll((rd_kafka_t *)t, 0) == 0);
         CHECK(rd_kafka_flush((rd_kafka_t *)queue, 0) == RD_KAFKA_RESP_ERR__INVALID_ARG);
         CHECK(rd_kafka_produce((rd_kafka_topic_t *)rk, 0, 0, NULL, 0, NULL, 0, NULL) == -1);
         CHECK(rd_kafka_queue_poll((rd_kafka_queue_t *)t, 0) == NULL);
-        CHECK(rd_kafka_consumer_poll(rk, 0) == NULL);
+        message = rd_kafka_consumer_poll(rk, 0);
+        CHECK(message && message->err == RD_KAFKA_RESP_ERR__UNKNOWN_GROUP);
+        rd_kafka_message_destroy(message);
         CHECK(rd_kafka_assign(rk, NULL) == RD_KAFKA_RESP_ERR__UNKNOWN_GROUP);
         CHECK(rd_kafka_consume_start(t, 0, 0) == -1);
         rd_kafka_destroy((rd_kafka_t *)t);

@@ -44,7 +44,6 @@ static rd_kafka_resp_err_t produce(rd_kafka_t *rk) {
 static void metadata_tells_the_controller_to_who_asks_without_waiting(const char *servers) {
         rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers);
         const struct rd_kafka_metadata *metadata = NULL;
-        CHECK(rd_kafka_controllerid(rk, 0) == -1);
         CHECK(rd_kafka_metadata(rk, 1, NULL, &metadata, PATIENCE) == 0);
         CHECK(rd_kafka_controllerid(rk, 0) > 0);
         rd_kafka_metadata_destroy(metadata);
@@ -186,7 +185,13 @@ static void commits_that_are_under_way_are_waited_for_by_close_and_destroy(const
         rd_kafka_destroy(rk);
 }
 
-static void what_is_dumped_can_be_set_and_nothing_is_dumped_twice(void) {
+/* librdkafka dumps some properties with values that it refuses: an empty `debug`, certificate stores of Windows, pointers. */
+static int is_dumped_but_refused(const char *name) {
+        return !strcmp(name, "debug") || !strcmp(name, "ssl.ca.certificate.stores") || !strcmp(name, "log_cb") ||
+               !strcmp(name, "default_topic_conf");
+}
+
+static void a_dump_can_be_set_again_and_names_no_property_twice(void) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new(), *copy = rd_kafka_conf_new();
         size_t count, i, other;
         const char **dump;
@@ -196,16 +201,21 @@ static void what_is_dumped_can_be_set_and_nothing_is_dumped_twice(void) {
         set(conf, "client.id", "me");
         dump = rd_kafka_conf_dump(conf, &count);
         for (i = 0; i < count; i += 2) {
-                has_acks |= !strcmp(dump[i], "request.required.acks") && !strcmp(dump[i + 1], "1");
                 for (other = i + 2; other < count; other += 2)
                         CHECK(strcmp(dump[i], dump[other]));
-                if (rd_kafka_conf_set(copy, dump[i], dump[i + 1], errstr, sizeof(errstr)) != RD_KAFKA_CONF_OK) {
-                        fprintf(stderr, "%s\n", errstr);
+                if ((rd_kafka_conf_set(copy, dump[i], dump[i + 1], errstr, sizeof(errstr)) == RD_KAFKA_CONF_OK) ==
+                    is_dumped_but_refused(dump[i])) {
+                        fprintf(stderr, "%s: %s\n", dump[i], errstr);
                         bad++;
                 }
                 /* Nobody has said anything about these. */
                 CHECK(strcmp(dump[i], "message.timeout.ms") && strcmp(dump[i], "ssl.ca.location"));
         }
+        rd_kafka_conf_dump_free(dump, count);
+        /* Properties of topics are in the default topic configuration. */
+        dump = rd_kafka_topic_conf_dump(rd_kafka_conf_get_default_topic_conf(conf), &count);
+        for (i = 0; i < count; i += 2)
+                has_acks |= !strcmp(dump[i], "request.required.acks") && !strcmp(dump[i + 1], "1");
         CHECK(has_acks);
         rd_kafka_conf_dump_free(dump, count);
         rd_kafka_conf_destroy(conf);
@@ -244,7 +254,7 @@ int main(void) {
         commits_that_are_under_way_are_waited_for_by_close_and_destroy(servers);
         a_producer_that_is_paused_sends_nothing_until_it_is_resumed(servers);
         servers_that_are_added_are_found_by_a_client_that_runs(servers);
-        what_is_dumped_can_be_set_and_nothing_is_dumped_twice();
+        a_dump_can_be_set_again_and_names_no_property_twice();
 
         rd_kafka_destroy(rk);
         return bad != 0;

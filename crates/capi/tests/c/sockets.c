@@ -25,18 +25,18 @@ enum mode {
 
 /* What the error that the application is told has to say. */
 static const char *said[MODES] = {"",
-                                  "socket_cb answered -1",
-                                  "socket_cb answered 1000000, which is no open stream socket",
-                                  "socket_cb answered 0, which is no open stream socket",
+                                  "socket_cb returned -1",
+                                  "socket_cb returned 1000000, which is no open stream socket",
+                                  "socket_cb returned 0, which is no open stream socket",
                                   "which is no open stream socket",
                                   "which is in use already",
-                                  "connect_cb answered 101",
-                                  "connect_cb answered -1, which is neither 0 nor an errno",
-                                  "nobody connects the socket",
-                                  "connect_cb closed the socket and answered success",
-                                  "resolve_cb answered",
-                                  "resolve_cb answered 0 and gave no IPv4 or IPv6 address",
-                                  "resolve_cb answered 0 and gave no IPv4 or IPv6 address"};
+                                  "connect_cb returned 101",
+                                  "connect_cb returned -1, which is neither 0 nor an errno",
+                                  "the transport did not connect the socket",
+                                  "connect_cb closed the socket and returned success",
+                                  "resolve_cb returned",
+                                  "resolve_cb returned 0 and gave no IPv4 or IPv6 address",
+                                  "resolve_cb returned 0 and gave no IPv4 or IPv6 address"};
 
 static enum mode mode;
 static int opened, connected, closed, resolved, freed, is_over, first = -1, datagram = -1;
@@ -82,7 +82,7 @@ static int on_connect(int fd, const struct sockaddr *address, int length, const 
         CHECK(length == sizeof(struct sockaddr_in) && address->sa_family == AF_INET);
         CHECK(((const struct sockaddr_in *)address)->sin_addr.s_addr == htonl(INADDR_LOOPBACK));
         CHECK(!strncmp(id, "localhost:", 10) || !strncmp(id, "127.0.0.1:", 10));
-        CHECK(strchr(id, '/') != NULL);
+        CHECK(strchr(id, ':') != NULL && strchr(id, '/') == NULL);
         count(&connected);
         if (mode == CONNECT_FAILS)
                 return ENETUNREACH;
@@ -177,6 +177,8 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *brokers) {
         CHECK(!strncmp(brokers, "127.0.0.1:", 10));
         snprintf(servers, sizeof(servers), "localhost:%.*s", (int)(end - brokers) - 10, brokers + 10);
         set(conf, "bootstrap.servers", servers);
+        if (type == RD_KAFKA_CONSUMER)
+                set(conf, "group.id", "sockets");
         set(conf, "broker.address.family", "v4");
         set(conf, "reconnect.backoff.ms", "10");
         set(conf, "reconnect.backoff.max.ms", "20");

@@ -211,10 +211,9 @@ static void producing(int with_reports) {
         rd_kafka_conf_set(conf, "message.max.bytes", "2000", NULL, 0);
         rk = start(RD_KAFKA_PRODUCER, conf);
         row("a topic without a name", last(!rd_kafka_topic_new(rk, NULL, NULL)), INVALID, EINVAL);
-        row("a topic with an empty name", last(!rd_kafka_topic_new(rk, "", NULL)), INVALID, EINVAL);
-        memset(large, 'x', 300);
-        row("a topic with 300 letters", last(!rd_kafka_topic_new(rk, large, NULL)), INVALID, EINVAL);
-        memset(large, 0, 300);
+        memset(large, 'x', 513);
+        row("a topic with 513 letters", last(!rd_kafka_topic_new(rk, large, NULL)), INVALID, EINVAL);
+        memset(large, 0, 513);
         topic = rd_kafka_topic_new(rk, "table", NULL);
         row("a message for partition 0", produce(topic, 0, RD_KAFKA_MSG_F_COPY, text, 4, NULL, 0), OK, 0);
         row("it is sent, so that the partitions are known", rd_kafka_flush(rk, PATIENCE), OK, 0);

@@ -1,94 +1,113 @@
-//! `ottla broker`: an embedded cluster as a server.
+//! `ottla broker`: runs an embedded cluster as a server.
 
-use std::{fmt::Write as _, io::Write as _, time::Duration};
+use std::{fmt::Write as _, io::Write as _, net::IpAddr, time::Duration};
 
 use clap::Args;
 use ottla_embedded_broker::{ClientTelemetry, ClusterOptions, EmbeddedCluster, TelemetryPush};
 
-use crate::failure::{Failure, Outcome};
+use super::self_signed::SelfSigned;
+use crate::{
+    failure::{Failure, Outcome},
+    signals::Interrupt,
+};
 
-/// Run an embedded Kafka cluster, until Ctrl-C
+/// Run an embedded Kafka cluster, until SIGINT (Ctrl-C) or SIGTERM
 ///
-/// Everything is kept in memory and gone afterwards. Any Kafka client can connect.
+/// Any Kafka client can connect. All data is in memory and lost at the end. All logs together hold up to 4 GiB; beyond
+/// that the oldest batches of the longest logs are deleted. The IDs of topics and of the cluster are new at each start.
+///
+/// These topic configurations are enforced: max.message.bytes, min.insync.replicas, message.timestamp.type,
+/// retention.ms and retention.bytes (if a topic sets them; retention deletes single record batches instead of
+/// segments), and cleanup.policy, which enables or disables that retention. A compacted topic refuses records without
+/// keys, but nothing is compacted. All other configurations are accepted and listed but have no effect; a warning names
+/// them. Transactions, SASL and quotas are unimplemented.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     ottla broker --brokers 3 --port 9092\n  \
-    ottla broker --discard --port 9092      # to measure producers")]
+    ottla broker --discard --port 9092      # for benchmarks of producers\n  \
+    ottla broker --tls-self-signed --port 9093      # prints the properties for clients\n  \
+    ottla broker --host 0.0.0.0 --advertised-host kafka      # in a container with the host name kafka")]
 pub struct BrokerOptions {
-    /// How many brokers
+    /// The number of brokers
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..=300))]
     brokers: i32,
 
-    /// The first broker's port; the others get the ports after it. 0 takes free ones
+    /// The port of the first broker; the others get the following ports. 0 chooses free ports
     #[arg(long, default_value_t = 9092)]
     port: u16,
 
-    /// The host that is listened on and advertised
+    /// The host or address to listen on; 0.0.0.0 for all interfaces interfaces
     #[arg(long, default_value = "127.0.0.1")]
-    host: String,
+    pub(super) host: String,
 
-    /// Acknowledge records and throw them away
+    /// The advertised host, which clients connect to [default: --host, or the loopback address if that is 0.0.0.0 or
+    /// ::]
+    #[arg(long, value_name = "HOST")]
+    pub(super) advertised_host: Option<String>,
+
+    /// The advertised port of the first broker, which clients connect to; the others get the following ports [default:
+    /// --port]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    advertised_port: Option<u16>,
+
+    /// Encrypt all connections with TLS, with a certificate that is made at the start. The CA's certificate is written to a
+    /// file, and the properties for clients are printed
+    #[arg(long)]
+    tls_self_signed: bool,
+
+    /// With --tls-self-signed: require a client certificate. One is made, written to files and printed, too
+    #[arg(long, requires = "tls_self_signed")]
+    pub(super) tls_client_auth: bool,
+
+    /// The cluster's ID [default: a random one]
+    #[arg(long, value_name = "ID")]
+    cluster_id: Option<String>,
+
+    /// Derive the IDs of topics and of the cluster from this number, so that they are the same at each start. A client
+    /// that survives a restart then takes the new, empty topics for the old ones
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+
+    /// Acknowledge records and discard them
     #[arg(long)]
     discard: bool,
 
-    /// Partitions of topics that are created by themselves
+    /// The number of partitions of automatically created topics
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(i32).range(1..=100_000))]
     partitions: i32,
 
-    /// Don't create topics when a client asks for them
+    /// Do not create unknown topics that a client requests
     #[arg(long)]
     no_auto_create: bool,
 
-    /// Create a topic at the start; may stand more than once
+    /// Create a topic at the start; can be repeated
     #[arg(long, value_name = "NAME[:PARTITIONS]")]
     topic: Vec<String>,
 
-    /// Racks, given to the brokers in turn
+    /// Racks, assigned to the brokers in turn
     #[arg(long, value_delimiter = ',')]
     racks: Vec<String>,
 
-    /// Ask clients for the metrics whose names begin so, or `*` for all (KIP-714), and print what they push
+    /// Request client metrics whose names start with one of these prefixes, or `*` for all (KIP-714), and print them
     #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
     client_metrics: Vec<String>,
 
-    /// How often clients are to push them, in milliseconds
+    /// The interval at which clients push metrics, in milliseconds
     #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u64).range(100..=3_600_000))]
     client_metrics_interval: u64,
 }
 
 /// Runs it.
 pub fn run(options: &BrokerOptions) -> Outcome {
-    if options.port != 0 && i32::from(options.port) + options.brokers - 1 > 65_535 {
-        return Err(Failure::Usage(format!(
-            "there are not {} ports from --port {} on",
-            options.brokers, options.port
-        )));
-    }
+    check(options)?;
     let topics = options
         .topic
         .iter()
         .map(|topic| parse_topic(topic, options.partitions))
         .collect::<Outcome<Vec<_>>>()?;
-    let cluster = EmbeddedCluster::start(ClusterOptions {
-        brokers: options.brokers,
-        port: options.port,
-        host: options.host.clone(),
-        discard: options.discard,
-        partitions: options.partitions,
-        auto_create_topics: !options.no_auto_create,
-        racks: options.racks.clone(),
-        client_telemetry: match options.client_metrics.is_empty() {
-            true => ClientTelemetry::None,
-            false => ClientTelemetry::Kafka,
-        },
-        ..ClusterOptions::default()
-    })
-    .map_err(|error| {
-        Failure::Failed(format!(
-            "the brokers can't listen on {} port {}: {error}",
-            options.host, options.port
-        ))
-    })?;
+    let interrupt = Interrupt::catch()?;
+    let tls = options.tls_self_signed.then(|| SelfSigned::new(options)).transpose()?;
+    let cluster = start(options, tls.as_ref())?;
     for (name, partitions) in &topics {
         let replicas = options.brokers.min(3) as i16;
         cluster
@@ -100,24 +119,86 @@ pub fn run(options: &BrokerOptions) -> Outcome {
         control.telemetry().set_push_interval(Duration::from_millis(options.client_metrics_interval));
     });
     println!("bootstrap.servers={}", cluster.bootstrap_servers());
-    eprintln!("{} broker(s) running, Ctrl-C ends them", options.brokers);
-    loop {
-        // The brokers run on a thread of their own; the process ends by a signal.
-        if options.client_metrics.is_empty() {
-            std::thread::park();
-            continue;
-        }
+    if let Some(tls) = &tls {
+        print!("{}", tls.properties);
+    }
+    eprintln!("{} broker(s) running; Ctrl-C stops them", options.brokers);
+    // The brokers run in a separate thread.
+    while !interrupt.is_requested() {
         std::thread::sleep(Duration::from_millis(100));
-        let pushes = cluster.control(|control| control.telemetry().take_pushes());
+        let (warnings, pushes) =
+            cluster.control(|control| (control.take_warnings(), control.telemetry().take_pushes()));
+        warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
         let mut out = std::io::stdout().lock();
         pushes
             .iter()
             .try_for_each(|push| out.write_all(written(push).as_bytes()))
-            .map_err(|error| Failure::Failed(format!("what clients pushed can't be printed: {error}")))?;
+            .map_err(|error| Failure::Failed(format!("client metrics can't be printed: {error}")))?;
     }
+    drop(cluster);
+    eprintln!("brokers stopped");
+    Ok(())
 }
 
-/// A push as lines: who, and each value.
+fn start(options: &BrokerOptions, tls: Option<&SelfSigned>) -> Outcome<EmbeddedCluster> {
+    let cluster_options = ClusterOptions {
+        brokers: options.brokers,
+        port: options.port,
+        tls: tls.map(|tls| tls.listener.clone()),
+        host: options.host.clone(),
+        advertised_host: options.advertised_host.clone(),
+        advertised_port: options.advertised_port,
+        cluster_id: options.cluster_id.clone(),
+        seed: options.seed,
+        discard: options.discard,
+        partitions: options.partitions,
+        auto_create_topics: !options.no_auto_create,
+        racks: options.racks.clone(),
+        client_telemetry: match options.client_metrics.is_empty() {
+            true => ClientTelemetry::None,
+            false => ClientTelemetry::Kafka,
+        },
+        ..ClusterOptions::default()
+    };
+    let advertised = cluster_options.advertised_host();
+    if options.advertised_host.is_none() && advertised != options.host {
+        eprintln!(
+            "warning: the brokers advertise {advertised}, which only clients on this machine can reach; set \
+             --advertised-host to a host that other machines can reach"
+        );
+    }
+    EmbeddedCluster::start(cluster_options).map_err(|error| {
+        Failure::Failed(format!(
+            "the brokers can't listen on {} port {}: {error}",
+            options.host, options.port
+        ))
+    })
+}
+
+fn check(options: &BrokerOptions) -> Outcome {
+    for (name, port) in
+        [("--port", options.port), ("--advertised-port", options.advertised_port.unwrap_or(0))]
+    {
+        if port != 0 && i32::from(port) + options.brokers - 1 > 65_535 {
+            return Err(Failure::Usage(format!(
+                "{name} {port}: {} brokers need as many ports, and the last port is 65535; choose a lower one",
+                options.brokers
+            )));
+        }
+    }
+    let address = options.advertised_host.as_ref().and_then(|host| host.parse::<IpAddr>().ok());
+    if options.advertised_host.as_ref().is_some_and(String::is_empty)
+        || address.is_some_and(|address| address.is_unspecified())
+    {
+        return Err(Failure::Usage(
+            "--advertised-host: no client can connect to this address; name a host that clients can reach"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Formats a push: a line about the client, then a line per value.
 fn written(push: &TelemetryPush) -> String {
     let (software, version) =
         push.software.as_ref().map_or(("a client", ""), |(name, version)| (name.as_str(), version.as_str()));

@@ -1,169 +1,282 @@
-//! `ottla consume`: messages to standard output.
+//! `ottla consume`: prints messages to standard output.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use ottla::{Admin, Consumer, ConsumerEvent, Offset};
+use ottla::{Config, Consumer, ConsumerEvent, Error, ErrorKind, MessageRef, Offset, Records};
 
-use crate::client_options::{ClientOptions, print_warnings, require_servers};
-use crate::commands::topics::partition_count;
-use crate::failure::{Failure, Outcome};
+use crate::client_options::{ClientOptions, print_warnings};
+use crate::commands::{consume_group, topics::partition_count};
+use crate::events::{EventPrinter, EventWatch, describe};
+use crate::failure::{EXIT_CODES, Failure, Outcome};
 use crate::message_format::{FORMAT_HELP, MessageFormat, MessageParts, write_json};
 use crate::metrics_port::MetricsServer;
+use crate::signals::Interrupt;
 
 /// Consume messages and print them
 #[derive(Args, Debug)]
 #[command(after_help = format!("{FORMAT_HELP}\n\nExamples:\n  \
     ottla consume -b localhost:9092 -t demo -o beginning -e\n  \
     ottla consume -b localhost:9092 -t demo -p 3 -o -10 -e -f '%p/%o %k: %s\\n'\n  \
-    ottla consume -b localhost:9092 -t demo -o s@1700000000000 -o e@1700003600000 -J\n\n\
-    Exit codes: 0 done, 1 failed, 2 wrong options"))]
+    ottla consume -b localhost:9092 -t demo -o s@1700000000000 -o e@1700003600000 -J\n  \
+    ottla consume -b localhost:9092 -G billing -t orders -t '^payments-' -o beginning\n\n\
+    With -G the members of the group share the partitions of all topics. It continues at the committed offsets; -o beginning\n\
+    or -o end is for partitions without one. The offsets of printed messages are committed every auto.commit.interval.ms and\n\
+    at the end, also after SIGINT, unless enable.auto.commit=false is set.\n\n\
+    Without -c, -e or -o e@MS it runs until SIGINT (Ctrl-C) or until every partition has failed.\n\n\
+    {EXIT_CODES}"))]
 pub struct ConsumeOptions {
     #[command(flatten)]
     client: ClientOptions,
 
-    /// The topic
+    /// Consume this topic (required). With --group it can be repeated, and ^PATTERN is a regular expression of topic names
     #[arg(short = 't', long)]
-    topic: Option<String>,
+    pub(super) topic: Vec<String>,
 
-    /// Only this partition; may stand more than once
+    /// Consume as a member of this group
+    #[arg(short = 'G', long, value_name = "ID", conflicts_with = "partition")]
+    pub(super) group: Option<String>,
+
+    /// Consume only this partition; can be repeated [default: all partitions]
     #[arg(short = 'p', long, value_parser = clap::value_parser!(i32).range(0..))]
     partition: Vec<i32>,
 
-    /// Where to start: beginning, end, an offset, -N for the last N, s@MS for a time; e@MS is where to stop
+    /// Where to start in each partition [default: end]: beginning, end, an offset, -N for the last N messages of each
+    /// partition, or s@MS for a time. e@MS is the time to stop at; both times are in milliseconds since 1970
     #[arg(short = 'o', long, value_name = "OFFSET", allow_hyphen_values = true)]
-    offset: Vec<String>,
+    pub(super) offset: Vec<String>,
 
     /// Stop after this many messages
     #[arg(short = 'c', long, value_name = "COUNT")]
-    count: Option<u64>,
+    pub(super) count: Option<u64>,
 
-    /// Stop at the end of all partitions
+    /// Exit when the end of every partition is reached
     #[arg(short = 'e', long)]
-    exit: bool,
+    pub(super) exit: bool,
 
-    /// How to print a message; see below
+    /// The format of a message; see below
     #[arg(short = 'f', long, value_name = "FORMAT", conflicts_with = "json")]
     format: Option<String>,
 
-    /// Print lines of JSON
+    /// Print each message as a line of JSON
     #[arg(short = 'J', long)]
     json: bool,
 
-    /// Print keys too, with this behind them
+    /// Print the key, followed by this text, before each message
     #[arg(short = 'K', long, value_name = "TEXT")]
     key_delimiter: Option<String>,
 
-    /// What is printed behind a message
+    /// The text after each message
     #[arg(short = 'D', long, value_name = "TEXT", default_value = "\\n")]
     delimiter: String,
 
-    /// Print NULL for nulls
+    /// Print null keys and values as NULL
     #[arg(short = 'Z', long)]
     null: bool,
 
-    /// Serve what the client counts, as text for Prometheus, on this port of this machine; 0 takes any free one
+    /// Serve the client's statistics in Prometheus format on this port of 127.0.0.1; 0 chooses a free port
     #[arg(long, value_name = "PORT")]
-    metrics_port: Option<u16>,
+    pub(super) metrics_port: Option<u16>,
 
-    /// Say nothing but messages and errors
+    /// Print only messages and errors
     #[arg(short = 'q', long)]
-    quiet: bool,
+    pub(super) quiet: bool,
 }
 
-/// Consumes.
-pub fn run(options: &ConsumeOptions) -> Outcome {
-    if options.client.wants_list() {
+/// Runs the command; `outer` are the options before its name.
+pub fn run(options: &ConsumeOptions, outer: &ClientOptions) -> Outcome {
+    let client = options.client.after(outer);
+    if client.wants_list() {
         return super::properties::list(&mut io::stdout().lock());
     }
-    let topic = options
-        .topic
-        .as_deref()
-        .ok_or_else(|| Failure::Usage("no topic is named: give one with -t".into()))?;
+    let topic =
+        options.topic.first().ok_or_else(|| Failure::Usage("no topic is named: add -t TOPIC".into()))?;
     let (start, stop_ms) = parse_offsets(&options.offset)?;
     let format = match &options.format {
         Some(format) => MessageFormat::parse(format, options.null).map_err(Failure::Usage)?,
         None => MessageFormat::usual(options.key_delimiter.as_deref(), &options.delimiter, options.null),
     };
-    let mut config = options.client.config()?;
-    require_servers(&config)?;
+    if let Some(group) = &options.group {
+        return consume_group::run(options, &client, group, &format);
+    }
+    if options.topic.len() > 1 {
+        return Err(Failure::Usage("several topics need a group: add -G ID".into()));
+    }
+    let mut config = client.config()?;
     config.set("enable.partition.eof", "true")?;
     let consumer = Consumer::new(&config)?;
     print_warnings(consumer.warnings());
+    let watch = EventWatch::start(consumer.admin());
     let counted = consumer.clone();
     let _metrics = MetricsServer::start(options.metrics_port, move || counted.statistics())?;
-    let partitions = match options.partition.as_slice() {
-        [] => (0..partition_count(&Admin::new(&config)?, topic)?).collect(),
-        partitions => partitions.to_vec(),
-    };
+    watch.wait_for_broker(client.timeout())?;
+    let partitions = choose_partitions(&consumer, topic, &options.partition)?;
+    // From here on the poll below returns the events.
+    let printer = watch.into_printer();
+    let interrupt = Interrupt::catch()?;
     let assignment: Vec<_> = partitions.iter().map(|partition| (topic, *partition, start)).collect();
     consumer.assign(&assignment)?;
-    // Partitions that are not at their end, or not at the time to stop at.
-    let mut open: BTreeSet<i32> = partitions.iter().copied().collect();
-    let mut left = options.count.unwrap_or(u64::MAX);
+    let mut session = Session {
+        options,
+        format,
+        stop_ms,
+        stops_on_recreation: stops_on_recreation(&config),
+        open: partitions.into_iter().collect(),
+        left: options.count.unwrap_or(u64::MAX),
+        first_failure: None,
+        printer: &printer,
+    };
     let is_terminal = io::stdout().is_terminal();
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
-    while left > 0 && !open.is_empty() {
-        let records = consumer.poll(Duration::from_millis(500))?;
-        let mut headers = Vec::new();
-        for message in &records {
-            if stop_ms.is_some_and(|stop| message.timestamp() >= stop) {
-                open.remove(&message.partition());
-                continue;
-            }
-            if left == 0 || !open.contains(&message.partition()) {
-                continue;
-            }
-            left -= 1;
-            headers.clear();
-            headers.extend(message.headers().map(|header| (AsRef::<[u8]>::as_ref(header.key), header.value)));
-            let parts = MessageParts {
-                topic: message.topic(),
-                partition: message.partition(),
-                offset: message.offset(),
-                timestamp: message.timestamp(),
-                key: message.key(),
-                value: message.value(),
-                headers: &headers,
-            };
-            match options.json {
-                true => write_json(&parts, &mut out)?,
-                false => format.write(&parts, &mut out)?,
-            }
-        }
+    while session.left > 0 && !session.open.is_empty() && !interrupt.is_requested() {
+        let records = consumer.poll(Duration::from_millis(100))?;
+        session.print_messages(&records, &mut out)?;
         if is_terminal || records.is_empty() {
             out.flush()?;
         }
+        session.handle_events(&records, &mut out)?;
+    }
+    out.flush()?;
+    interrupt.check()?;
+    match session.first_failure {
+        Some(failure) if session.left > 0 => Err(Failure::Failed(failure)),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the requested partitions, or all of the topic's; fails if one does not exist.
+fn choose_partitions(consumer: &Consumer, topic: &str, requested: &[i32]) -> Outcome<Vec<i32>> {
+    let count = partition_count(&consumer.admin(), topic)?;
+    if let Some(missing) = requested.iter().find(|partition| **partition >= count) {
+        return Err(Failure::Failed(format!(
+            "-p {missing}: topic \"{topic}\" has {count} partitions, numbered from 0"
+        )));
+    }
+    Ok(if requested.is_empty() { (0..count).collect() } else { requested.to_vec() })
+}
+
+fn stops_on_recreation(config: &Config) -> bool {
+    config.get("topic.recreate.policy").as_deref() == Some("error")
+}
+
+impl ConsumeOptions {
+    /// Prints a message.
+    pub(super) fn print(
+        &self,
+        format: &MessageFormat,
+        message: &MessageRef<'_>,
+        out: &mut impl Write,
+    ) -> Outcome {
+        let headers: Vec<_> =
+            message.headers().map(|header| (AsRef::<[u8]>::as_ref(header.key), header.value)).collect();
+        let parts = MessageParts {
+            topic: message.topic(),
+            partition: message.partition(),
+            offset: message.offset(),
+            timestamp: message.timestamp(),
+            key: message.key(),
+            value: message.value(),
+            headers: &headers,
+        };
+        match self.json {
+            true => write_json(&parts, out)?,
+            false => format.write(&parts, out)?,
+        }
+        Ok(())
+    }
+}
+
+/// The state of the print loop.
+struct Session<'a> {
+    options: &'a ConsumeOptions,
+    format: MessageFormat,
+    stop_ms: Option<i64>,
+    /// True if a recreated topic ends its partitions (`topic.recreate.policy=error`).
+    stops_on_recreation: bool,
+    /// Partitions that have neither failed nor reached the point to stop at.
+    open: BTreeSet<i32>,
+    /// The number of messages still to print.
+    left: u64,
+    first_failure: Option<String>,
+    printer: &'a EventPrinter,
+}
+
+impl Session<'_> {
+    fn print_messages(&mut self, records: &Records, out: &mut impl Write) -> Outcome {
+        for message in records {
+            if self.stop_ms.is_some_and(|stop| message.timestamp() >= stop) {
+                self.open.remove(&message.partition());
+                continue;
+            }
+            if self.left == 0 || !self.open.contains(&message.partition()) {
+                continue;
+            }
+            self.left -= 1;
+            self.options.print(&self.format, &message, out)?;
+        }
+        Ok(())
+    }
+
+    fn handle_events(&mut self, records: &Records, out: &mut impl Write) -> Outcome {
         for event in records.events() {
+            // After the last requested message, events refer to messages that are not printed.
+            if self.left == 0 {
+                return Ok(());
+            }
             match event {
                 ConsumerEvent::EndOfPartition { partition, .. } => {
-                    if !options.quiet {
+                    if !self.options.quiet && self.open.contains(partition) {
                         out.flush()?;
                         eprintln!("% {event}");
                     }
-                    if options.exit || stop_ms.is_some() {
-                        open.remove(partition);
+                    if self.options.exit || self.stop_ms.is_some() {
+                        self.open.remove(partition);
                     }
                 }
-                // Somebody who asks for an offset that not all partitions have gets what they have.
-                ConsumerEvent::OffsetReset { .. } if options.quiet => {}
-                _ => eprintln!("% {event}"),
+                // It is normal that only some partitions have the requested offset; the others reset.
+                ConsumerEvent::OffsetReset { .. } if self.options.quiet => {}
+                ConsumerEvent::TopicRecreated(_) if self.stops_on_recreation => {
+                    eprintln!("% {event}");
+                    self.open.clear();
+                    self.first_failure.get_or_insert_with(|| event.to_string());
+                }
+                ConsumerEvent::Error(error) => {
+                    self.printer.error(error);
+                    if let Some(partition) = error.context().partition.filter(|_| is_final(error))
+                        && self.open.remove(&partition)
+                    {
+                        self.first_failure.get_or_insert_with(|| describe(error));
+                    }
+                }
+                _ => self.printer.line(&event.to_string(), Instant::now()),
             }
         }
+        Ok(())
     }
-    out.flush()?;
-    Ok(())
 }
 
-/// Where to start, and the time to stop at.
+/// True if this error stops its partition until the application acts.
+fn is_final(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::UnknownTopic
+        | ErrorKind::UnknownPartition
+        | ErrorKind::OffsetReset
+        | ErrorKind::LogTruncated
+        | ErrorKind::TopicRecreated => true,
+        ErrorKind::Broker(code) => !code.is_retriable() && error.context().next_attempt.is_none(),
+        _ => false,
+    }
+}
+
+/// Parses the start position and the end time.
 fn parse_offsets(texts: &[String]) -> Outcome<(Offset, Option<i64>)> {
     let (mut start, mut stop) = (Offset::End, None);
     for text in texts {
         let wrong = || {
             Failure::Usage(format!(
-                "-o {text}: it must be beginning, end, an offset, -N for the last N, s@MS or e@MS"
+                "-o {text}: must be beginning, end, an offset, -N for the last N messages of each partition, s@MS or e@MS"
             ))
         };
         let number = |digits: &str| match digits.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -177,7 +290,10 @@ fn parse_offsets(texts: &[String]) -> Outcome<(Offset, Option<i64>)> {
         start = match text.as_str() {
             "beginning" | "earliest" => Offset::Beginning,
             "end" | "latest" => Offset::End,
-            "stored" => return Err(Failure::Usage("-o stored: consumer groups aren't built yet".into())),
+            "stored" => {
+                let text = "-o stored: a group (-G ID) continues at its committed offsets without -o";
+                return Err(Failure::Usage(text.into()));
+            }
             text => match (text.strip_prefix("s@"), text.strip_prefix('-')) {
                 (Some(time), _) => Offset::Timestamp(number(time)?),
                 (None, Some(count)) => Offset::Tail(number(count)?),

@@ -1,45 +1,51 @@
-//! `ottla consumer-perf-test`: Kafka's ConsumerPerformance with its options and lines.
+//! `ottla consumer-perf-test`: has the options and the output of Kafka's ConsumerPerformance.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{ArgGroup, Args};
-use ottla::{Admin, Config, Consumer, ConsumerEvent, Offset};
+use ottla::{Admin, Config, Consumer, ConsumerEvent, Records};
 use regex_lite::Regex;
 
-use crate::client_options::{load, print_warnings, require_servers, set_pair};
+use crate::client_options::{
+    ClientOptions, bound_connection_setup, load, print_warnings, require_servers, set_pair,
+};
 use crate::commands::topics::{partition_count, topic_names};
-use crate::failure::{Failure, Outcome};
+use crate::events::EventWatch;
+use crate::failure::{EXIT_CODES, Failure, Outcome};
 use crate::metrics_port::MetricsServer;
 use crate::perf::date;
 use crate::perf::metrics::print_metrics;
+use crate::signals::Interrupt;
 
 /// Measure consuming, with the options and the output of Kafka's kafka-consumer-perf-test
 #[derive(Args, Debug)]
 #[command(
     group(ArgGroup::new("topics").required(true).args(["topic", "include"])),
     group(ArgGroup::new("how_many").required(true).args(["num_records", "messages"])),
-    after_help = "Examples:\n  \
+    after_help = format!("Examples:\n  \
         ottla consumer-perf-test --bootstrap-server localhost:9092 --topic demo --num-records 5000000\n  \
         ottla consumer-perf-test --bootstrap-server localhost:9092 --topic demo --num-records 5000000 \\\n      \
             --show-detailed-stats --reporting-interval 1000\n\n\
-        Times are in UTC. All partitions are assigned: consumer groups aren't built yet.\n\
-        Exit codes: 0 done, 1 failed, 2 wrong options"
+        Times are in UTC. rebalance.time.ms is the time until the group has assigned partitions for the first time.\n\
+        SIGINT (Ctrl-C) stops consuming and prints the summary. A second SIGINT ends at once.\n\n\
+        {EXIT_CODES}")
 )]
 pub struct ConsumerPerfTestOptions {
-    /// Brokers to ask first
-    #[arg(short = 'b', long, visible_alias = "broker-list", value_name = "SERVERS")]
+    /// Brokers to connect to first, separated by commas; overrides the property bootstrap.servers
+    #[arg(short = 'b', long, visible_alias = "broker-list", value_name = "HOST:PORT,...")]
     bootstrap_server: Option<String>,
 
-    /// The topic to consume
+    /// Consume this topic
     #[arg(long)]
     topic: Option<String>,
 
-    /// A regular expression of topics to consume
+    /// Consume the topics whose whole names match this regular expression
     #[arg(long, value_name = "REGEX")]
     include: Option<String>,
 
-    /// How many records to consume
+    /// The number of records to consume
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     num_records: Option<u64>,
 
@@ -47,27 +53,27 @@ pub struct ConsumerPerfTestOptions {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     messages: Option<u64>,
 
-    /// The consumer group (without effect: partitions are assigned)
+    /// The consumer group [default: perf-consumer- and a number]
     #[arg(long, value_name = "ID")]
     group: Option<String>,
 
-    /// The most bytes of a partition per request
+    /// The maximum number of bytes of a partition per request (max.partition.fetch.bytes)
     #[arg(long, value_name = "BYTES", default_value_t = 1_048_576)]
     fetch_size: u32,
 
-    /// Start at the end, not at the beginning
+    /// Start at the end of the partitions, not at the beginning
     #[arg(long)]
     from_latest: bool,
 
-    /// The size of the socket's receive buffer
+    /// The size of the socket's receive buffer (receive.buffer.bytes)
     #[arg(long, value_name = "BYTES", default_value_t = 2_097_152)]
     socket_buffer_size: u32,
 
-    /// Set properties; they go before those of files
+    /// Set properties; they override those of files
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     command_property: Vec<String>,
 
-    /// Set a property; may stand more than once
+    /// Set a property; can be repeated
     #[arg(short = 'X', value_name = "NAME=VALUE")]
     property: Vec<String>,
 
@@ -83,139 +89,166 @@ pub struct ConsumerPerfTestOptions {
     #[arg(long)]
     print_metrics: bool,
 
-    /// Print a line for every reporting interval, in place of the one at the end
+    /// Print a line for each reporting interval instead of one line at the end
     #[arg(long)]
     show_detailed_stats: bool,
 
-    /// Give up after this long without records
+    /// Give up after this time without records, or if no broker responds within this time
     #[arg(long, value_name = "MS", default_value_t = 10_000)]
     timeout: u64,
 
-    /// How often a line is printed
+    /// The interval of the lines
     #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..))]
     reporting_interval: u64,
 
-    /// How times are printed, in the letters of Java's SimpleDateFormat
+    /// The format of times, in the pattern letters of Java's SimpleDateFormat
     #[arg(long, value_name = "FORMAT", default_value = "yyyy-MM-dd HH:mm:ss:SSS")]
     date_format: String,
 
-    /// Serve what the client counts, as text for Prometheus, on this port of this machine; 0 takes any free one
+    /// Serve the client's statistics in Prometheus format on this port of 127.0.0.1; 0 chooses a free port
     #[arg(long, value_name = "PORT")]
     metrics_port: Option<u16>,
 
-    /// Don't print the line of column names
+    /// Do not print the line of column names
     #[arg(long)]
     hide_header: bool,
 }
 
-/// Measures.
-pub fn run(options: &ConsumerPerfTestOptions) -> Outcome {
-    date::format(&options.date_format, 0)
-        .map_err(|letter| Failure::Usage(format!("--date-format: the letter {letter} isn't known")))?;
-    let include = options.include.as_deref().map(compile).transpose()?;
-    let config = options.config()?;
-    require_servers(&config)?;
-    if !options.hide_header {
-        println!("{}", header(options.show_detailed_stats));
+/// Runs the command; `outer` are the options before its name.
+pub fn run(options: &ConsumerPerfTestOptions, outer: &ClientOptions) -> Outcome {
+    let client = options.client().after(outer);
+    if client.wants_list() {
+        return super::properties::list(&mut io::stdout().lock());
     }
-    let wanted = options.num_records.or(options.messages).unwrap_or_default();
+    date::format(&options.date_format, 0).map_err(|letter| {
+        Failure::Usage(format!(
+            "--date-format: unknown letter \"{letter}\"; the letters are those of Java's SimpleDateFormat"
+        ))
+    })?;
+    let include = options.include.as_deref().map(compile).transpose()?;
+    let mut config = options.config(&client)?;
+    require_servers(&config)?;
+    // Kafka's --timeout is in milliseconds; the --timeout before the command is in seconds.
+    let timeout = Duration::from_millis(options.timeout);
+    let broker_timeout = outer.timeout.unwrap_or(timeout);
+    bound_connection_setup(&mut config, broker_timeout)?;
+    let target = options.num_records.or(options.messages).unwrap_or_default();
     let mut measure = Measure::new(options);
     let consumer = Consumer::new(&config)?;
     print_warnings(consumer.warnings());
     let counted = consumer.clone();
     let _metrics = MetricsServer::start(options.metrics_port, move || counted.statistics())?;
-    let admin = Admin::new(&config)?;
-    let topics = match (&options.topic, include) {
-        (Some(topic), _) => vec![topic.clone()],
-        (None, Some(include)) => {
-            topic_names(&admin)?.into_iter().filter(|topic| include.is_match(topic)).collect()
-        }
-        (None, None) => Vec::new(),
-    };
-    let start = if options.from_latest { Offset::End } else { Offset::Beginning };
-    let mut assignment = Vec::new();
+    let admin = consumer.admin();
+    let watch = EventWatch::start(admin.clone());
+    watch.wait_for_broker(broker_timeout)?;
+    // From here on the loop below handles the events.
+    let printer = watch.into_printer();
+    let mut out = io::stdout();
+    if !options.hide_header {
+        writeln!(out, "{}", header(options.show_detailed_stats))?;
+    }
+    let topics = options.topics(&admin, include)?;
     for topic in &topics {
-        let partitions = partition_count(&admin, topic)?;
-        assignment.extend((0..partitions).map(|partition| (topic.as_str(), partition, start)));
+        partition_count(&admin, topic)?;
     }
-    if assignment.is_empty() {
-        return Err(Failure::Failed("no topic matches --include".into()));
+    if topics.is_empty() {
+        let pattern = options.include.as_deref().unwrap_or_default();
+        return Err(Failure::Failed(format!("no topic matches --include {pattern}")));
     }
-    consumer.assign(&assignment)?;
-    measure.assigned();
-    let timeout = Duration::from_millis(options.timeout);
+    let interrupt = Interrupt::catch()?;
+    consumer.subscribe(&topics)?;
+    let mut is_assigned = false;
     let mut last_came = Instant::now();
-    while measure.records < wanted {
+    while measure.records < target && !interrupt.is_requested() {
         let records = consumer.poll(Duration::from_millis(100))?;
         let before = measure.records;
-        for message in &records {
-            let bytes = message.key().map_or(0, <[u8]>::len) + message.value().map_or(0, <[u8]>::len);
-            measure.bytes += bytes as u64;
-            measure.records += 1;
-            if measure.records == wanted {
-                break;
-            }
+        if !is_assigned && !consumer.assignment().is_empty() {
+            is_assigned = true;
+            measure.assigned();
         }
+        measure.count(&records, target);
         for event in records.events() {
             if let ConsumerEvent::Error(error) = event {
-                eprintln!("{error}");
+                printer.error(error);
             }
         }
         if measure.records > before {
             last_came = Instant::now();
         } else if last_came.elapsed() > timeout {
-            println!(
+            writeln!(
+                out,
                 "WARNING: Exiting before consuming the expected number of records: timeout ({} ms) exceeded. You can \
                  use the --timeout option to increase the timeout.",
                 options.timeout
-            );
+            )?;
             break;
         }
         if options.show_detailed_stats
             && let Some(line) = measure.interval(Instant::now())
         {
-            println!("{line}");
+            writeln!(out, "{line}")?;
         }
     }
+    let ended = Instant::now();
+    // Kafka's tool leaves its group and commits, too.
+    consumer.close(timeout)?;
     if !options.show_detailed_stats {
-        println!("{}", measure.total(Instant::now()));
+        writeln!(out, "{}", measure.total(ended))?;
     }
     if options.print_metrics {
-        let seconds = measure.start.elapsed().as_secs_f64();
-        print_metrics(
-            "consumer-fetch-manager-metrics",
-            &config.get("client.id").unwrap_or_default(),
-            &[
-                ("bytes-consumed-rate", measure.bytes as f64 / seconds),
-                ("bytes-consumed-total", measure.bytes as f64),
-                ("records-consumed-rate", measure.records as f64 / seconds),
-                ("records-consumed-total", measure.records as f64),
-            ],
-        );
+        measure.print_metrics(&config.get("client.id").unwrap_or_default())?;
     }
-    Ok(())
+    interrupt.check()
 }
 
 impl ConsumerPerfTestOptions {
-    fn config(&self) -> Outcome<Config> {
+    /// Returns the topics to read: the named one, or those whose names match `include`.
+    fn topics(&self, admin: &Admin, include: Option<Regex>) -> Result<Vec<String>, Failure> {
+        Ok(match (&self.topic, include) {
+            (Some(topic), _) => vec![topic.clone()],
+            (None, Some(include)) => {
+                topic_names(admin)?.into_iter().filter(|topic| include.is_match(topic)).collect()
+            }
+            (None, None) => Vec::new(),
+        })
+    }
+
+    /// Returns the common client options, which have Kafka's names in this command.
+    fn client(&self) -> ClientOptions {
+        ClientOptions {
+            bootstrap_server: self.bootstrap_server.clone(),
+            property: self.property.clone(),
+            file: self.command_config.clone(),
+            timeout: None,
+        }
+    }
+
+    fn config(&self, client: &ClientOptions) -> Outcome<Config> {
         let mut config = Config::new();
         config.set("client.id", "perf-consumer-client")?;
+        config.set("auto.offset.reset", if self.from_latest { "latest" } else { "earliest" })?;
         config.set("max.partition.fetch.bytes", &self.fetch_size.to_string())?;
         config.set("receive.buffer.bytes", &self.socket_buffer_size.to_string())?;
-        for file in [&self.consumer_config, &self.command_config].into_iter().flatten() {
+        for file in [&self.consumer_config, &client.file].into_iter().flatten() {
             load(&mut config, file)?;
         }
-        for pair in self.command_property.iter().chain(&self.property) {
+        for pair in self.command_property.iter().chain(&client.property) {
             set_pair(&mut config, pair)?;
         }
-        if let Some(servers) = &self.bootstrap_server {
+        if let Some(servers) = &client.bootstrap_server {
             config.set("bootstrap.servers", servers)?;
+        }
+        if let Some(group) = &self.group {
+            config.set("group.id", group)?;
+        } else if config.get("group.id").is_none_or(|group| group.is_empty()) {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            config.set("group.id", &format!("perf-consumer-{}", since.as_nanos() % 100_000))?;
         }
         Ok(config)
     }
 }
 
-/// A whole name has to match, as in Java.
+/// Compiles a regular expression that must match a whole name, as in Java.
 fn compile(regex: &str) -> Outcome<Regex> {
     Regex::new(&format!("^(?:{regex})$")).map_err(|error| Failure::Usage(format!("--include: {error}")))
 }
@@ -228,12 +261,12 @@ fn header(is_detailed: bool) -> String {
     )
 }
 
-/// What came, and when.
+/// The counters of the measurement.
 struct Measure<'a> {
     options: &'a ConsumerPerfTestOptions,
     start: Instant,
     start_unix_ms: u64,
-    /// How long it took to get the partitions, which Kafka's tool calls rebalance time.
+    /// The time until the partitions were assigned, which Kafka's tool calls rebalance time.
     join_ms: u64,
     records: u64,
     bytes: u64,
@@ -262,12 +295,38 @@ impl<'a> Measure<'a> {
         }
     }
 
+    /// Counts received messages up to the number that was requested.
+    fn count(&mut self, messages: &Records, requested: u64) {
+        let left = requested.saturating_sub(self.records);
+        for message in messages.iter().take(usize::try_from(left).unwrap_or(usize::MAX)) {
+            let bytes = message.key().map_or(0, <[u8]>::len) + message.value().map_or(0, <[u8]>::len);
+            self.bytes += bytes as u64;
+            self.records += 1;
+        }
+    }
+
+    /// Prints the metrics that Kafka's tool prints.
+    fn print_metrics(&self, client_id: &str) -> Outcome {
+        let seconds = self.start.elapsed().as_secs_f64();
+        print_metrics(
+            "consumer-fetch-manager-metrics",
+            client_id,
+            &[
+                ("bytes-consumed-rate", self.bytes as f64 / seconds),
+                ("bytes-consumed-total", self.bytes as f64),
+                ("records-consumed-rate", self.records as f64 / seconds),
+                ("records-consumed-total", self.records as f64),
+            ],
+        )?;
+        Ok(())
+    }
+
     fn assigned(&mut self) {
         self.join_ms = self.start.elapsed().as_millis() as u64;
         self.interval_join_ms = self.join_ms;
     }
 
-    /// The line of the interval that is over, if one is.
+    /// Returns the line of the interval if it has elapsed.
     fn interval(&mut self, now: Instant) -> Option<String> {
         let elapsed = now - self.interval_start;
         if elapsed < Duration::from_millis(self.options.reporting_interval) {
@@ -286,7 +345,7 @@ impl<'a> Measure<'a> {
         Some(line)
     }
 
-    /// The line of everything.
+    /// Returns the line of the whole measurement.
     fn total(&self, now: Instant) -> String {
         let elapsed_ms = (now - self.start).as_millis() as u64;
         let times = format!("{}, {}", self.time(self.start), self.time(now));
@@ -331,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn the_total_is_kafkas_line() {
+    fn total_has_the_format_of_kafkas_tool() {
         let options = options(&[]);
         let mut measure = Measure::new(&options);
         measure.start_unix_ms = 1_795_228_947_708;
@@ -344,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_counts_from_the_one_before() {
+    fn interval_starts_at_the_end_of_the_previous_one() {
         let options = options(&["--show-detailed-stats", "--reporting-interval", "200"]);
         let mut measure = Measure::new(&options);
         measure.start_unix_ms = 1_795_228_949_659;
@@ -364,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regular_expression_matches_whole_names() {
+    fn regular_expression_matches_whole_names() {
         let regex = compile("demo|test.*").unwrap();
         assert!(regex.is_match("demo") && regex.is_match("test-1"));
         assert!(!regex.is_match("my-demo") && !regex.is_match("demo2"));

@@ -1,25 +1,26 @@
-//! `ottla metadata`: brokers, topics, partitions, in kcat's layout or as JSON.
+//! `ottla metadata`: prints brokers, topics and partitions in kcat's layout or as JSON.
 
 use std::io::{self, Write};
 
 use clap::Args;
-use ottla::{Admin, ClusterDescription};
+use ottla::ClusterDescription;
 use serde_json::{Value, json};
 
-use crate::client_options::{ClientOptions, require_servers};
+use crate::client_options::ClientOptions;
 use crate::commands::topics::{TIMEOUT, join};
-use crate::failure::Outcome;
+use crate::events::EventWatch;
+use crate::failure::{EXIT_CODES, Outcome};
 
 /// Print the cluster's brokers, topics and partitions
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  \
+#[command(after_help = format!("Examples:\n  \
     ottla metadata -b localhost:9092\n  \
-    ottla metadata -b localhost:9092 -t demo -J")]
+    ottla metadata -b localhost:9092 -t demo -J\n\n{EXIT_CODES}"))]
 pub struct MetadataOptions {
     #[command(flatten)]
     client: ClientOptions,
 
-    /// Only these topics; may stand more than once
+    /// Print only this topic; can be repeated
     #[arg(short = 't', long)]
     topic: Vec<String>,
 
@@ -28,16 +29,16 @@ pub struct MetadataOptions {
     json: bool,
 }
 
-/// Prints it.
-pub fn run(options: &MetadataOptions) -> Outcome {
-    if options.client.wants_list() {
+/// Runs the command; `outer` are the options before its name.
+pub fn run(options: &MetadataOptions, outer: &ClientOptions) -> Outcome {
+    let client = options.client.after(outer);
+    if client.wants_list() {
         return super::properties::list(&mut io::stdout().lock());
     }
-    let config = options.client.config()?;
-    require_servers(&config)?;
+    let (admin, _watch) = EventWatch::connect_admin(&client)?;
     let names: Vec<_> = options.topic.iter().map(String::as_str).collect();
     let which = if names.is_empty() { None } else { Some(names.as_slice()) };
-    let mut cluster = Admin::new(&config)?.metadata(which, TIMEOUT)?;
+    let mut cluster = admin.metadata(which, TIMEOUT)?;
     cluster.brokers.sort_by_key(|broker| broker.id);
     cluster.topics.sort_by(|left, right| left.name.cmp(&right.name));
     let mut out = io::stdout().lock();
@@ -84,7 +85,7 @@ fn print(cluster: &ClusterDescription, topics: &[String], out: &mut impl Write) 
     Ok(())
 }
 
-/// kcat's fields, and the ids it doesn't have.
+/// Returns kcat's fields, and the IDs that kcat does not print.
 fn as_json(cluster: &ClusterDescription) -> Value {
     let ids = |ids: &[i32]| ids.iter().map(|id| json!({ "id": id })).collect::<Vec<_>>();
     json!({

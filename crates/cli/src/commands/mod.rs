@@ -2,11 +2,14 @@
 
 pub mod broker;
 pub mod consume;
+mod consume_group;
 pub mod consumer_perf_test;
+pub mod groups;
 pub mod metadata;
 pub mod offsets;
 pub mod produce;
 pub mod producer_perf_test;
 pub mod properties;
 pub mod rdkafka_performance;
+mod self_signed;
 pub mod topics;

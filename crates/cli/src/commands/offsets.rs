@@ -1,42 +1,43 @@
-//! `ottla offsets`: the offsets of partitions, as Kafka's GetOffsetShell prints them.
+//! `ottla offsets`: prints the offsets of partitions in the format of Kafka's GetOffsetShell.
 
 use std::io::{self, Write};
 
 use clap::Args;
-use ottla::{Admin, OffsetSpec};
+use ottla::OffsetSpec;
 
-use crate::client_options::{ClientOptions, require_servers};
+use crate::client_options::ClientOptions;
 use crate::commands::topics::{TIMEOUT, partition_count, topic_names};
-use crate::failure::{Failure, Outcome};
+use crate::events::EventWatch;
+use crate::failure::{EXIT_CODES, Failure, Outcome};
 
 /// Print the offsets of partitions, as topic:partition:offset
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  \
+#[command(after_help = format!("Examples:\n  \
     ottla offsets -b localhost:9092 -t demo\n  \
     ottla offsets -b localhost:9092 -t demo --time earliest\n  \
-    ottla offsets -b localhost:9092 -t demo --time 1700000000000")]
+    ottla offsets -b localhost:9092 -t demo --time 1700000000000\n\n{EXIT_CODES}"))]
 pub struct OffsetsOptions {
     #[command(flatten)]
     client: ClientOptions,
 
-    /// The topic; may stand more than once. All topics where none is given
+    /// Print only this topic; can be repeated [default: all topics]
     #[arg(short = 't', long)]
     topic: Vec<String>,
 
-    /// latest (-1), earliest (-2), max-timestamp (-3), or milliseconds since 1970
+    /// Which offset to print: latest (-1), earliest (-2), max-timestamp (-3, of the record with the largest timestamp), or
+    /// a time in milliseconds since 1970 (of the first record that is not older)
     #[arg(long, default_value = "latest", allow_hyphen_values = true)]
     time: String,
 }
 
-/// Prints them.
-pub fn run(options: &OffsetsOptions) -> Outcome {
-    if options.client.wants_list() {
+/// Runs the command; `outer` are the options before its name.
+pub fn run(options: &OffsetsOptions, outer: &ClientOptions) -> Outcome {
+    let client = options.client.after(outer);
+    if client.wants_list() {
         return super::properties::list(&mut io::stdout().lock());
     }
     let spec = parse_time(&options.time)?;
-    let config = options.client.config()?;
-    require_servers(&config)?;
-    let admin = Admin::new(&config)?;
+    let (admin, _watch) = EventWatch::connect_admin(&client)?;
     let topics = if options.topic.is_empty() { topic_names(&admin)? } else { options.topic.clone() };
     let mut questions = Vec::new();
     for topic in &topics {
@@ -45,9 +46,9 @@ pub fn run(options: &OffsetsOptions) -> Outcome {
     }
     let mut out = io::stdout().lock();
     let mut failure = None;
-    for ((topic, partition, _), answer) in questions.iter().zip(admin.list_offsets(&questions, TIMEOUT)?) {
-        match answer {
-            // No record is so late: Kafka's tool prints nothing then but the colon.
+    for ((topic, partition, _), result) in questions.iter().zip(admin.list_offsets(&questions, TIMEOUT)?) {
+        match result {
+            // If no record has this timestamp or a later one, Kafka's tool prints an empty offset.
             Ok(listed) if listed.offset < 0 => writeln!(out, "{topic}:{partition}:")?,
             Ok(listed) => writeln!(out, "{topic}:{partition}:{}", listed.offset)?,
             Err(error) => failure = Some(error),
@@ -64,7 +65,7 @@ fn parse_time(time: &str) -> Outcome<OffsetSpec> {
         ms => match ms.parse() {
             Ok(ms @ 0..) => Ok(OffsetSpec::Timestamp(ms)),
             _ => Err(Failure::Usage(format!(
-                "--time {ms}: it must be latest, earliest, max-timestamp or milliseconds since 1970"
+                "--time {ms}: must be latest, earliest, max-timestamp or milliseconds since 1970"
             ))),
         },
     }

@@ -1,36 +1,40 @@
-//! `ottla produce`: messages from standard input or from files.
+//! `ottla produce`: sends messages from standard input or files.
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use clap::Args;
 use ottla::{Producer, Record, Topic};
 
-use crate::client_options::{ClientOptions, print_warnings, require_servers};
-use crate::failure::{Failure, Outcome};
+use crate::client_options::{ClientOptions, print_warnings};
+use crate::events::EventWatch;
+use crate::failure::{EXIT_CODES, Failure, Outcome};
+use crate::input::InterruptibleInput;
 use crate::metrics_port::MetricsServer;
 use crate::perf::payload::unescape;
+use crate::sending::{flush_interruptibly, require_topic, send_interruptibly};
+use crate::signals::Interrupt;
 
-/// Produce messages from standard input, a line each, or from files, one each
+/// Produce messages: one per line of standard input, or one per file
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  \
+#[command(after_help = format!("Examples:\n  \
     echo hello | ottla produce -b localhost:9092 -t demo\n  \
     printf 'k1:v1\\nk2:v2\\n' | ottla produce -b localhost:9092 -t demo -K : -H source=cli -p 3\n  \
-    ottla produce -b localhost:9092 -t pictures -k cat cat.jpg -X compression.type=zstd\n\n\
-    Exit codes: 0 all messages delivered, 1 some were not, 2 wrong options")]
+    ottla produce -b localhost:9092 -t pictures -k cat cat.jpg -z zstd\n\n\
+    SIGINT (Ctrl-C) ends the input; messages that were already read are still delivered. A second SIGINT ends at once.\n\n\
+    {EXIT_CODES}"))]
 pub struct ProduceOptions {
     #[command(flatten)]
     client: ClientOptions,
 
-    /// The topic
+    /// Produce to this topic (required)
     #[arg(short = 't', long)]
     topic: Option<String>,
 
-    /// The partition; the partitioner chooses otherwise
+    /// Produce to this partition [default: the partitioner chooses]
     #[arg(short = 'p', long, value_parser = clap::value_parser!(i32).range(0..))]
     partition: Option<i32>,
 
@@ -38,15 +42,15 @@ pub struct ProduceOptions {
     #[arg(short = 'k', long, conflicts_with = "key_delimiter")]
     key: Option<String>,
 
-    /// Messages begin with a key, up to this delimiter
+    /// Each message starts with its key, which this text separates from the value
     #[arg(short = 'K', long, value_name = "TEXT")]
     key_delimiter: Option<String>,
 
-    /// What stands between messages
+    /// The text that separates messages; the escapes \n, \t, \r, \0, \\ and \xHH are supported
     #[arg(short = 'D', long, value_name = "TEXT", default_value = "\\n")]
     delimiter: String,
 
-    /// Add a header to all messages; may stand more than once. Without = its value is null
+    /// Add a header to all messages; can be repeated. Without "=" the value is null
     #[arg(short = 'H', long, value_name = "NAME=VALUE")]
     header: Vec<String>,
 
@@ -66,41 +70,39 @@ pub struct ProduceOptions {
     #[arg(short = 'z', long, value_name = "CODEC")]
     compression: Option<String>,
 
-    /// Cut the files into messages too, instead of sending each as one
+    /// Split files into messages at the delimiter, instead of sending each file as one message
     #[arg(short = 'l', long, requires = "files")]
     lines: bool,
 
-    /// Say how many messages were delivered
+    /// Print how many messages were delivered
     #[arg(short = 'v', long)]
     verbose: bool,
 
-    /// Serve what the client counts, as text for Prometheus, on this port of this machine; 0 takes any free one
+    /// Serve the client's statistics in Prometheus format on this port of 127.0.0.1; 0 chooses a free port
     #[arg(long, value_name = "PORT")]
     metrics_port: Option<u16>,
 
-    /// Files to send
+    /// Files to send [default: standard input]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
-/// Produces.
-pub fn run(options: &ProduceOptions) -> Outcome {
-    if options.client.wants_list() {
+/// Runs the command; `outer` are the options before its name.
+pub fn run(options: &ProduceOptions, outer: &ClientOptions) -> Outcome {
+    let mut client = options.client.after(outer);
+    if let Some(codec) = &options.compression {
+        client.property.push(format!("compression.type={codec}"));
+    }
+    if client.wants_list() {
         return super::properties::list(&mut io::stdout().lock());
     }
-    let topic = options
-        .topic
-        .as_deref()
-        .ok_or_else(|| Failure::Usage("no topic is named: give one with -t".into()))?;
-    let mut config = options.client.config()?;
-    if let Some(codec) = &options.compression {
-        config.set("compression.type", codec)?;
-    }
-    require_servers(&config)?;
+    let topic =
+        options.topic.as_deref().ok_or_else(|| Failure::Usage("no topic is named: add -t TOPIC".into()))?;
+    let config = client.config()?;
     let max_bytes = config.get("message.max.bytes").and_then(|bytes| bytes.parse().ok()).unwrap_or(1_000_000);
     let delimiter = unescape(&options.delimiter);
     if delimiter.is_empty() {
-        return Err(Failure::Usage("-D must not be empty".into()));
+        return Err(Failure::Usage("-D: the delimiter must not be empty".into()));
     }
     let deliveries = Arc::new(Deliveries::default());
     let sink = Arc::clone(&deliveries);
@@ -113,43 +115,65 @@ pub fn run(options: &ProduceOptions) -> Outcome {
         })
         .build()?;
     print_warnings(producer.warnings());
+    let watch = EventWatch::start(producer.admin());
     let counted = producer.clone();
     let _metrics = MetricsServer::start(options.metrics_port, move || counted.statistics())?;
-    let sender = Sender {
+    watch.wait_for_broker(client.timeout())?;
+    require_topic(&producer, topic, client.timeout())?;
+    let interrupt = Interrupt::catch()?;
+    let mut sender = Sender {
         options,
         topic: producer.topic(topic),
         key_delimiter: options.key_delimiter.as_deref().map(unescape),
+        interrupt: interrupt.clone(),
+        number: 0,
     };
-    let mut left = options.count.unwrap_or(u64::MAX);
-    let result = (|| {
-        if options.files.is_empty() {
-            return sender.send_pieces(io::stdin().lock(), &delimiter, max_bytes, &mut left);
-        }
-        for path in &options.files {
-            let failed = |error: io::Error| Failure::Failed(format!("{}: {error}", path.display()));
-            let mut file = File::open(path).map_err(failed)?;
-            if options.lines {
-                sender.send_pieces(file, &delimiter, max_bytes, &mut left)?;
-            } else if left > 0 {
-                let mut message = Vec::new();
-                // One byte more than is allowed, so that the producer refuses it and not the memory.
-                file.by_ref().take(max_bytes as u64 + 1).read_to_end(&mut message).map_err(failed)?;
-                sender.send(&message)?;
-                left -= 1;
-            }
-        }
-        Ok(())
-    })();
-    let flushed = producer.close(Duration::from_secs(3600));
-    result?;
+    let result = sender.send_all(&delimiter, max_bytes);
+    let flushed = flush_interruptibly(&producer, &interrupt);
+    drop(watch);
     let delivered = deliveries.delivered.load(Ordering::Relaxed);
-    if options.verbose {
-        eprintln!("{delivered} messages delivered");
+    if options.verbose || interrupt.is_requested() {
+        eprintln!("{} delivered", messages(delivered));
     }
-    match deliveries.failures.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-        Some((count, first)) => Err(Failure::Failed(format!("{count} messages were not delivered: {first}"))),
-        None => Ok(flushed?),
+    let failed = deliveries.failed();
+    if let (Err(Failure::Failed(_)), Some(failed)) = (&result, &failed) {
+        eprintln!("{failed}");
     }
+    result?;
+    match failed {
+        Some(failed) => Err(Failure::Failed(failed)),
+        None => flushed.and_then(|()| interrupt.check()),
+    }
+}
+
+/// Reads a file that is one message of at most `max_bytes`.
+fn read_message(path: &Path, mut file: File, max_bytes: usize) -> Result<Vec<u8>, Failure> {
+    let failed = |error: io::Error| Failure::Failed(format!("{}: {error}", path.display()));
+    let too_large = |size: &str| {
+        Failure::Failed(format!(
+            "{}: the file has {size}; raise the limit with -X message.max.bytes=BYTES, or send its lines as messages \
+             with -l",
+            path.display()
+        ))
+    };
+    // A file that is too large is not read; the error contains its size.
+    let size = file.metadata().map_err(failed)?.len();
+    if size > max_bytes as u64 {
+        return Err(too_large(&format!("{size} bytes, more than message.max.bytes={max_bytes}")));
+    }
+    let mut message = Vec::new();
+    // Reads at most one byte more than the limit, so that memory is bounded.
+    file.by_ref().take(max_bytes as u64 + 1).read_to_end(&mut message).map_err(failed)?;
+    if message.len() > max_bytes {
+        // A pipe, or a file that grows: its whole size is unknown.
+        return Err(too_large(&format!("more than message.max.bytes={max_bytes} bytes")));
+    }
+    Ok(message)
+}
+
+/// Returns "1 message", "2 messages".
+fn messages(count: u64) -> String {
+    format!("{count} message{}", if count == 1 { "" } else { "s" })
 }
 
 #[derive(Default)]
@@ -163,19 +187,59 @@ impl Deliveries {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         failures.get_or_insert_with(|| (0, error.to_string())).0 += count;
     }
+
+    /// The number of messages that failed, with the first error.
+    fn failed(&self) -> Option<String> {
+        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let (count, first) = failures.as_ref()?;
+        let verb = if *count == 1 { "was" } else { "were" };
+        Some(format!("{} {verb} not delivered; first error: {first}", messages(*count)))
+    }
 }
 
 struct Sender<'a> {
     options: &'a ProduceOptions,
     topic: Topic,
     key_delimiter: Option<Vec<u8>>,
+    interrupt: Interrupt,
+    /// The number of messages that were sent.
+    number: u64,
 }
 
 impl Sender<'_> {
-    fn send_pieces(&self, input: impl Read, delimiter: &[u8], max_bytes: usize, left: &mut u64) -> Outcome {
-        let mut pieces = Pieces::new(input, delimiter, max_bytes);
+    /// Sends the messages of standard input or of the files.
+    fn send_all(&mut self, delimiter: &[u8], max_bytes: usize) -> Outcome {
+        let options = self.options;
+        let mut left = options.count.unwrap_or(u64::MAX);
+        if options.files.is_empty() {
+            return self.send_pieces(io::stdin(), delimiter, max_bytes, &mut left);
+        }
+        for path in &options.files {
+            let file =
+                File::open(path).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
+            if options.lines {
+                self.send_pieces(file, delimiter, max_bytes, &mut left)?;
+            } else if left > 0 {
+                self.send(&read_message(path, file, max_bytes)?)?;
+                left -= 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn send_pieces(
+        &mut self,
+        input: impl Read + Send + 'static,
+        delimiter: &[u8],
+        max_bytes: usize,
+        left: &mut u64,
+    ) -> Outcome {
+        let mut pieces = Pieces::new(InterruptibleInput::new(input, &self.interrupt), delimiter, max_bytes);
         while *left > 0 {
-            match pieces.next()? {
+            let piece = pieces.next()?;
+            // If a signal ended the input, the last piece may be an incomplete message.
+            self.interrupt.check()?;
+            match piece {
                 Some(piece) => self.send(piece)?,
                 None => return Ok(()),
             }
@@ -184,7 +248,7 @@ impl Sender<'_> {
         Ok(())
     }
 
-    fn send(&self, message: &[u8]) -> Outcome {
+    fn send(&mut self, message: &[u8]) -> Outcome {
         let (key, value) = match &self.key_delimiter {
             Some(delimiter) => match find(message, delimiter) {
                 Some(end) => (Some(&message[..end]), &message[end + delimiter.len()..]),
@@ -208,17 +272,17 @@ impl Sender<'_> {
         }
         for header in &self.options.header {
             record = match header.split_once('=') {
-                Some((name, value)) => record.header(name, Some(value.as_bytes())),
-                None => record.header(header, None),
+                Some((name, value)) => record.header(name, value),
+                None => record.null_header(header),
             };
         }
-        self.topic
-            .send_blocking(record, Duration::from_secs(300))
-            .map_err(|error| Failure::Failed(format!("a message was not accepted: {error}")))
+        self.number += 1;
+        send_interruptibly(&self.topic, &record, &self.interrupt)?
+            .map_err(|error| Failure::Failed(format!("message {} was not accepted: {error}", self.number)))
     }
 }
 
-/// Cuts a stream at a delimiter.
+/// Splits a stream at a delimiter.
 struct Pieces<'a, R> {
     input: R,
     delimiter: &'a [u8],
@@ -233,7 +297,7 @@ impl<'a, R: Read> Pieces<'a, R> {
         Pieces { input, delimiter, max_bytes, buffer: Vec::new(), start: 0, at_end: false }
     }
 
-    /// The next piece; the last may lack its delimiter.
+    /// Returns the next piece; the last one may lack its delimiter.
     fn next(&mut self) -> Outcome<Option<&[u8]>> {
         const READ: usize = 64 << 10;
         let mut searched = 0;
@@ -251,7 +315,8 @@ impl<'a, R: Read> Pieces<'a, R> {
             }
             if rest.len() > self.max_bytes {
                 return Err(Failure::Failed(format!(
-                    "a message has more than message.max.bytes={} bytes without a delimiter",
+                    "a message is larger than message.max.bytes={}: the input has no delimiter (-D) before that size; raise it \
+                     with -X message.max.bytes=BYTES",
                     self.max_bytes
                 )));
             }
@@ -286,7 +351,7 @@ fn find(bytes: &[u8], delimiter: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Gives a byte at a time.
+    /// A reader that returns one byte at a time.
     struct Drip<'a>(&'a [u8]);
 
     impl Read for Drip<'_> {
@@ -308,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn input_is_cut_at_the_delimiter_however_it_arrives() {
+    fn input_is_split_at_the_delimiter_in_chunks_of_any_size() {
         for input in ["a\n\nbc\n", "a\n\nbc"] {
             assert_eq!(pieces(input.as_bytes(), b"\n"), ["a", "", "bc"]);
             assert_eq!(pieces(Drip(input.as_bytes()), b"\n"), ["a", "", "bc"]);
@@ -318,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_end_is_an_error_and_not_all_of_the_memory() {
+    fn message_without_delimiter_is_an_error_of_bounded_size() {
         let mut pieces = Pieces::new(io::repeat(b'x'), b"\n", 1000);
         assert!(matches!(pieces.next(), Err(Failure::Failed(_))));
     }

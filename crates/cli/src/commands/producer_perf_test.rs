@@ -1,17 +1,21 @@
-//! `ottla producer-perf-test`: Kafka's ProducerPerformance with its options and lines, and without a cluster at hand
-//! also with a cluster of its own, from which everything is read back and checked.
+//! `ottla producer-perf-test`: has the options and the output of Kafka's ProducerPerformance. Without bootstrap servers
+//! it starts an embedded cluster, and reads and verifies all records after producing.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args};
-use ottla::{Config, Consumer, DeliveryBatch, Offset, Producer, Record, SendError, Topic};
+use ottla::{Config, Consumer, DeliveryBatch, Offset, Producer, Record, SendError, Topic, TrySendError};
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
-use crate::client_options::{load, print_warnings, set_pair};
-use crate::failure::{Failure, Outcome};
+use crate::client_options::{
+    ClientOptions, bound_connection_setup, load, parse_seconds, print_warnings, set_pair,
+};
+use crate::events::EventWatch;
+use crate::failure::{EXIT_CODES, Failure, Outcome};
 use crate::metrics_port::MetricsServer;
 use crate::perf::latency::{Rate, Stats, Tag};
 use crate::perf::metrics::print_metrics;
@@ -19,30 +23,33 @@ use crate::perf::pace::Pace;
 use crate::perf::payload::Payloads;
 use crate::perf::verify::Verifier;
 use crate::progress::Progress;
+use crate::sending::{flush_interruptibly, require_topic, send_interruptibly};
+use crate::signals::Interrupt;
 
 /// Measure producing, with the options and the output of Kafka's kafka-producer-perf-test
 ///
-/// With no bootstrap.servers it starts an embedded 3-broker cluster in this process, creates the topic, produces, reads
-/// everything back, and checks that every record came once and in order per partition.
+/// Without bootstrap.servers it starts an embedded cluster of 3 brokers in this process, creates the topic, produces, reads
+/// everything back, and checks that each record arrived once and in order within its partition.
 #[derive(Args, Debug)]
 #[command(
     group(ArgGroup::new("payload").required(true).args(["record_size", "payload_file", "payload_monotonic"])),
-    after_help = "Examples:\n  \
+    after_help = format!("Examples:\n  \
         ottla producer-perf-test --topic demo --num-records 5000000 --record-size 100 --throughput -1\n  \
         ottla producer-perf-test --topic demo --num-records 100000 --record-size 1000 --throughput 10000 \\\n      \
             --bootstrap-server localhost:9092 --command-property acks=1 compression.type=lz4\n\n\
-        Exit codes: 0 all records delivered (and verified), 1 some were not, 2 wrong options"
+        SIGINT (Ctrl-C) stops sending, waits for deliveries and prints the summary. A second SIGINT ends at once.\n\n\
+        {EXIT_CODES}")
 )]
 pub struct ProducerPerfTestOptions {
-    /// Brokers to ask first; goes before bootstrap.servers set otherwise
-    #[arg(short = 'b', long, visible_alias = "broker-list", value_name = "SERVERS")]
+    /// Brokers to connect to first, separated by commas; overrides the property bootstrap.servers
+    #[arg(short = 'b', long, visible_alias = "broker-list", value_name = "HOST:PORT,...")]
     bootstrap_server: Option<String>,
 
     /// Produce to this topic
     #[arg(long)]
     topic: String,
 
-    /// How many records to produce
+    /// The number of records to produce
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     num_records: u64,
 
@@ -50,23 +57,23 @@ pub struct ProducerPerfTestOptions {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
     record_size: Option<u32>,
 
-    /// Take payloads from this file, in random order
+    /// Choose payloads from this file at random
     #[arg(long, value_name = "FILE")]
     payload_file: Option<PathBuf>,
 
-    /// What stands between the payloads of the file
+    /// The text that separates payloads in the file
     #[arg(long, value_name = "TEXT", default_value = "\\n")]
     payload_delimiter: String,
 
-    /// Payloads are the numbers 0, 1, 2, ...
+    /// Use the numbers 0, 1, 2, ... as payloads
     #[arg(long)]
     payload_monotonic: bool,
 
-    /// At most about this many records per second; -1 is as many as possible
+    /// Send at most about this many records per second; -1 is as many as possible
     #[arg(long, value_name = "RECORDS", default_value = "-1", allow_hyphen_values = true)]
     throughput: f64,
 
-    /// Set properties; they go before those of files
+    /// Set properties; they override those of files
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     command_property: Vec<String>,
 
@@ -74,7 +81,7 @@ pub struct ProducerPerfTestOptions {
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     producer_props: Vec<String>,
 
-    /// Set a property; may stand more than once
+    /// Set a property; can be repeated
     #[arg(short = 'X', value_name = "NAME=VALUE")]
     property: Vec<String>,
 
@@ -90,34 +97,42 @@ pub struct ProducerPerfTestOptions {
     #[arg(long)]
     print_metrics: bool,
 
-    /// Produce in transactions (not built yet)
+    /// Produce in transactions (unimplemented)
     #[arg(long, value_name = "ID")]
     transactional_id: Option<String>,
 
-    /// How long a transaction takes (not built yet)
+    /// The duration of a transaction (unimplemented)
     #[arg(long, value_name = "MS")]
     transaction_duration_ms: Option<u64>,
 
-    /// Leave the first records out of the steady-state statistics, which get a line of their own
+    /// Exclude the first records from the steady-state statistics, which are a line of their own
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     warmup_records: u64,
 
-    /// How often a line is printed on the way
+    /// The interval of the lines that are printed while records are sent
     #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..))]
     reporting_interval: u64,
 
-    /// Serve what the client counts, as text for Prometheus, on this port of this machine; 0 takes any free one
+    /// Serve the client's statistics in Prometheus format on this port of 127.0.0.1; 0 chooses a free port
     #[arg(long, value_name = "PORT")]
     metrics_port: Option<u16>,
+
+    /// Give up if no broker responds within this time [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    timeout: Option<Duration>,
 
     /// Partitions of the topic in the embedded cluster
     #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(i32).range(1..=100_000))]
     partitions: i32,
 }
 
-/// Measures.
-pub fn run(options: &ProducerPerfTestOptions) -> Outcome {
-    let mut config = options.config()?;
+/// Runs the command; `outer` are the options before its name.
+pub fn run(options: &ProducerPerfTestOptions, outer: &ClientOptions) -> Outcome {
+    let client = options.client().after(outer);
+    if client.wants_list() {
+        return super::properties::list(&mut io::stdout().lock());
+    }
+    let mut config = options.config(&client)?;
     let mut payloads = options.payloads()?;
     let cluster = match config.get("bootstrap.servers").filter(|servers| !servers.is_empty()) {
         Some(_) => None,
@@ -126,7 +141,8 @@ pub fn run(options: &ProducerPerfTestOptions) -> Outcome {
     if let Some(cluster) = &cluster {
         config.set("bootstrap.servers", &cluster.bootstrap_servers())?;
     }
-    produce(options, &config, &mut payloads)?;
+    bound_connection_setup(&mut config, client.timeout())?;
+    produce(options, &config, client.timeout(), &mut payloads)?;
     match &cluster {
         Some(cluster) => verify(options, cluster, &payloads),
         None => Ok(()),
@@ -134,10 +150,20 @@ pub fn run(options: &ProducerPerfTestOptions) -> Outcome {
 }
 
 impl ProducerPerfTestOptions {
-    fn config(&self) -> Outcome<Config> {
+    /// Returns the common client options, which have Kafka's names in this command.
+    fn client(&self) -> ClientOptions {
+        ClientOptions {
+            bootstrap_server: self.bootstrap_server.clone(),
+            property: self.property.clone(),
+            file: self.command_config.clone(),
+            timeout: self.timeout,
+        }
+    }
+
+    fn config(&self, client: &ClientOptions) -> Outcome<Config> {
         if self.transactional_id.is_some() || self.transaction_duration_ms.is_some() {
             return Err(Failure::Usage(
-                "--transactional-id, --transaction-duration-ms: transactions aren't built yet".into(),
+                "--transactional-id, --transaction-duration-ms: transactions are unimplemented".into(),
             ));
         }
         if self.warmup_records >= self.num_records {
@@ -145,19 +171,19 @@ impl ProducerPerfTestOptions {
         }
         if !(self.throughput > 0.0 || self.throughput == -1.0) {
             return Err(Failure::Usage(format!(
-                "--throughput {}: it must be more than 0, or -1 for as much as possible",
+                "--throughput {}: must be more than 0, or -1 for as much as possible",
                 self.throughput
             )));
         }
         let mut config = Config::new();
         config.set("client.id", "perf-producer-client")?;
-        for file in [&self.producer_config, &self.command_config].into_iter().flatten() {
+        for file in [&self.producer_config, &client.file].into_iter().flatten() {
             load(&mut config, file)?;
         }
-        for pair in self.producer_props.iter().chain(&self.command_property).chain(&self.property) {
+        for pair in self.producer_props.iter().chain(&self.command_property).chain(&client.property) {
             set_pair(&mut config, pair)?;
         }
-        if let Some(servers) = &self.bootstrap_server {
+        if let Some(servers) = &client.bootstrap_server {
             config.set("bootstrap.servers", servers)?;
         }
         Ok(config)
@@ -169,15 +195,15 @@ impl ProducerPerfTestOptions {
         }
         let Some(file) = &self.payload_file else { return Ok(Payloads::monotonic()) };
         let payloads = Payloads::file(file, &self.payload_delimiter)?;
-        println!("Reading payloads from: {}", std::path::absolute(file)?.display());
-        println!("Number of records read: {}", payloads.len().unwrap_or_default());
+        writeln!(io::stdout(), "Reading payloads from: {}", std::path::absolute(file)?.display())?;
+        writeln!(io::stdout(), "Number of records read: {}", payloads.len().unwrap_or_default())?;
         Ok(payloads)
     }
 }
 
-/// What the delivery reports and the printing thread share with the loop.
+/// State that the delivery reports and the printing thread share with the sending loop.
 struct Run {
-    start: Instant,
+    start: OnceLock<Instant>,
     sent: AtomicU64,
     stats: Mutex<Stats>,
     failures: Mutex<Failures>,
@@ -191,7 +217,12 @@ struct Failures {
 
 impl Run {
     fn now_ms(&self) -> u64 {
-        self.start.elapsed().as_millis() as u64
+        self.start().elapsed().as_millis() as u64
+    }
+
+    /// When the measurement started: at the first call.
+    fn start(&self) -> Instant {
+        *self.start.get_or_init(Instant::now)
     }
 
     fn deliver(&self, batch: &DeliveryBatch) {
@@ -212,15 +243,21 @@ impl Failures {
     }
 }
 
-fn produce(options: &ProducerPerfTestOptions, config: &Config, payloads: &mut Payloads) -> Outcome {
+fn produce(
+    options: &ProducerPerfTestOptions,
+    config: &Config,
+    timeout: Duration,
+    payloads: &mut Payloads,
+) -> Outcome {
     if options.warmup_records > 0 {
-        println!(
+        writeln!(
+            io::stdout(),
             "Warmup first {} records. Steady state results will print after the complete test summary.",
             options.warmup_records
-        );
+        )?;
     }
     let run = Arc::new(Run {
-        start: Instant::now(),
+        start: OnceLock::new(),
         sent: AtomicU64::new(0),
         stats: Mutex::default(),
         failures: Mutex::default(),
@@ -228,9 +265,15 @@ fn produce(options: &ProducerPerfTestOptions, config: &Config, payloads: &mut Pa
     let sink = Arc::clone(&run);
     let producer = Producer::builder(config).on_delivery(move |batch| sink.deliver(batch)).build()?;
     print_warnings(producer.warnings());
+    let watch = EventWatch::start(producer.admin());
     let counted = producer.clone();
     let _metrics = MetricsServer::start(options.metrics_port, move || counted.statistics())?;
+    watch.wait_for_broker(timeout)?;
+    require_topic(&producer, &options.topic, timeout)?;
+    let interrupt = Interrupt::catch()?;
     let topic = producer.topic(&options.topic);
+    // The measurement does not include the wait for the first broker.
+    run.start();
     let progress = {
         let (window, sent) = (Arc::clone(&run), Arc::clone(&run));
         Progress::start(
@@ -240,13 +283,17 @@ fn produce(options: &ProducerPerfTestOptions, config: &Config, payloads: &mut Pa
             move || sent.sent.load(Ordering::Relaxed),
         )
     };
-    send_all(options, &run, &topic, payloads)?;
-    // Every record has its report by message.timeout.ms; only the property 0 makes that longer than this.
-    producer.flush(Duration::from_secs(3600))?;
+    let sent = send_all(options, &run, &topic, payloads, &interrupt);
+    if !matches!(sent, Ok(()) | Err(Failure::Interrupted(_))) {
+        return sent;
+    }
+    // Reports arrive by message.timeout.ms at the latest.
+    flush_interruptibly(&producer, &interrupt)?;
     progress.stop();
+    drop(watch);
     let elapsed_ms = run.now_ms();
     let stats = lock(&run.stats);
-    println!("{}", stats.summary(elapsed_ms));
+    writeln!(io::stdout(), "{}", stats.summary(elapsed_ms))?;
     let failures = lock(&run.failures);
     if options.print_metrics {
         let rate = Rate::new(stats.count(), stats.bytes(), elapsed_ms);
@@ -262,50 +309,56 @@ fn produce(options: &ProducerPerfTestOptions, config: &Config, payloads: &mut Pa
                 ("record-send-rate", rate.records),
                 ("record-send-total", stats.count() as f64),
             ],
-        );
+        )?;
     }
     producer.close(Duration::from_secs(10))?;
     match &failures.first {
         Some(first) => {
-            Err(Failure::Failed(format!("{} records were not delivered: {first}", failures.count)))
+            Err(Failure::Failed(format!("records not delivered: {}; first error: {first}", failures.count)))
         }
-        None => Ok(()),
+        None => interrupt.check(),
     }
 }
 
-/// The loop that is measured: a payload, a record, nothing else.
-fn send_all(options: &ProducerPerfTestOptions, run: &Run, topic: &Topic, payloads: &mut Payloads) -> Outcome {
-    /// The clock is read once for so many records: it costs as much as sending one.
+/// The measured loop.
+fn send_all(
+    options: &ProducerPerfTestOptions,
+    run: &Run,
+    topic: &Topic,
+    payloads: &mut Payloads,
+    interrupt: &Interrupt,
+) -> Outcome {
+    /// The number of records per clock reading; reading the clock costs as much as sending a record.
     const CLOCK_EVERY: u64 = 32;
-    let pace = (options.throughput > 0.0).then(|| Pace::new(run.start, options.throughput));
+    let pace = (options.throughput > 0.0).then(|| Pace::new(run.start(), options.throughput));
     let mut now_ms = 0;
     for number in 0..options.num_records {
         if number % CLOCK_EVERY == 0 {
             run.sent.store(number, Ordering::Relaxed);
             now_ms = run.now_ms();
+            interrupt.check()?;
         }
         if let Some(pace) = &pace {
             if let Some(wait) = pace.wait(number, Instant::now()) {
-                std::thread::sleep(wait);
+                interruptible_sleep(wait, interrupt)?;
             }
             now_ms = run.now_ms();
         }
         let payload = payloads.get(number);
         let tag =
             Tag::new(now_ms, payload.len(), options.warmup_records > 0 && number >= options.warmup_records);
-        let sent = match topic.send(Record::new().value(payload).opaque(tag.0)) {
-            Err(SendError::QueueFull) => {
+        let sent = match topic.try_send(Record::new().value(payload).opaque(tag.0)) {
+            Err(TrySendError { record, error: SendError::QueueFull }) => {
                 run.sent.store(number, Ordering::Relaxed);
-                let record = Record::new().value(payload).opaque(tag.0);
-                let sent = topic.send_blocking(record, Duration::from_secs(300));
+                let sent = send_interruptibly(topic, &record, interrupt)?;
                 now_ms = run.now_ms();
                 sent
             }
-            sent => sent,
+            sent => sent.map_err(SendError::from),
         };
         match sent {
             Ok(()) => {}
-            // These hold for every further record too.
+            // Every further record would fail with these errors, too.
             Err(
                 error
                 @ (SendError::Topic(_) | SendError::Fatal(_) | SendError::Closed | SendError::QueueFull),
@@ -322,9 +375,21 @@ fn send_all(options: &ProducerPerfTestOptions, run: &Run, topic: &Topic, payload
     Ok(())
 }
 
+/// Sleeps, in steps that a signal ends.
+fn interruptible_sleep(mut wait: Duration, interrupt: &Interrupt) -> Outcome {
+    const STEP: Duration = Duration::from_millis(100);
+    while !wait.is_zero() {
+        interrupt.check()?;
+        let step = wait.min(STEP);
+        std::thread::sleep(step);
+        wait -= step;
+    }
+    Ok(())
+}
+
 fn start_cluster(options: &ProducerPerfTestOptions) -> Outcome<EmbeddedCluster> {
     let cluster = EmbeddedCluster::start(ClusterOptions { brokers: 3, ..ClusterOptions::default() })
-        .map_err(|error| Failure::Failed(format!("the embedded cluster didn't start: {error}")))?;
+        .map_err(|error| Failure::Failed(format!("the embedded cluster can't start: {error}")))?;
     cluster
         .control(|control| control.create_topic(&options.topic, options.partitions, 3))
         .map_err(|code| Failure::Usage(format!("--topic {}: {}", options.topic, code.description())))?;
@@ -336,7 +401,7 @@ fn start_cluster(options: &ProducerPerfTestOptions) -> Outcome<EmbeddedCluster> 
     Ok(cluster)
 }
 
-/// Reads everything back from the embedded cluster.
+/// Reads everything back from the embedded cluster and checks it.
 fn verify(options: &ProducerPerfTestOptions, cluster: &EmbeddedCluster, payloads: &Payloads) -> Outcome {
     let written: u64 = (0..options.partitions)
         .filter_map(|partition| cluster.control(|control| control.partition(&options.topic, partition)))
@@ -365,14 +430,14 @@ fn verify(options: &ProducerPerfTestOptions, cluster: &EmbeddedCluster, payloads
     consumer.close(Duration::from_secs(10))?;
     match verifier.verdict() {
         Ok(verdict) => {
-            println!("verified: {verdict}, {rate}");
+            writeln!(io::stdout(), "verified: {verdict}, {rate}")?;
             Ok(())
         }
         Err(verdict) => Err(Failure::Failed(format!("verification failed: {verdict}"))),
     }
 }
 
-/// What a thread that panicked left behind is still good enough to print.
+/// Locks the state, even if a thread panicked while it held the lock: the state is only printed.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

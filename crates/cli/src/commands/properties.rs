@@ -1,4 +1,4 @@
-//! `ottla properties`, and `-X list`: what can be configured.
+//! `ottla properties` and `-X list`: print the properties of clients.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  ottla properties\n  ottla properties linger.ms acks\n  ottla -X list")]
 pub struct PropertiesOptions {
-    /// Explain only these
+    /// Explain only these properties
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 }
@@ -25,7 +25,7 @@ pub fn run(options: &PropertiesOptions) -> Outcome {
     for name in &options.names {
         let named: Vec<_> = properties::properties().filter(|property| property.name == name).collect();
         if named.is_empty() {
-            // Setting it gives the error with "did you mean".
+            // Setting it returns an error that suggests a similar name.
             ottla::Config::new().set(name, "")?;
             return Err(Failure::Usage(format!("there is no property `{name}`")));
         }
@@ -36,7 +36,7 @@ pub fn run(options: &PropertiesOptions) -> Outcome {
     Ok(())
 }
 
-/// All properties, a line each, in sections.
+/// Prints all properties in sections, one per line.
 pub fn list(out: &mut impl Write) -> Outcome {
     let section = |property: &Property| match (property.scope, property.side) {
         (Scope::Topic, _) => "Topics",
@@ -51,6 +51,7 @@ pub fn list(out: &mut impl Write) -> Outcome {
                 (Some(alias), _) => format!("alias of {}", alias.of),
                 (None, Status::Used) => String::new(),
                 (None, Status::Accepted(_)) => "no effect".to_string(),
+                (None, Status::Unbuilt(_)) => "unimplemented".to_string(),
                 (None, Status::Refused(_)) if property.kind == Kind::Call => "set by a call".to_string(),
                 (None, Status::Refused(_)) => "refused".to_string(),
             };
@@ -91,13 +92,14 @@ fn explain(property: &'static Property, out: &mut impl Write) -> Outcome {
     match property.status {
         Status::Used => {}
         Status::Accepted(reason) => writeln!(out, "  accepted without effect: {reason}")?,
+        Status::Unbuilt(reason) => writeln!(out, "  unimplemented: {reason}")?,
         Status::Refused(reason) => writeln!(out, "  refused: {reason}")?,
     }
     if property.deprecated {
         writeln!(out, "  deprecated")?;
     }
     if property.importance == Importance::High {
-        writeln!(out, "  worth a thought for every new program")?;
+        writeln!(out, "  important: consider it for every new program")?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `ottla rdkafka_performance`: the benchmark program of librdkafka's users, through the C library.
+//! `ottla rdkafka_performance`: librdkafka's benchmark program, on Ottla's C library.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -8,21 +8,21 @@ use std::sync::OnceLock;
 use clap::Args;
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
-/// The name by which the program is called, too.
+/// The name of the subcommand, and of the program if it is called by this name.
 pub const NAME: &str = "rdkafka_performance";
 
-/// Measure with the flags of librdkafka's rdkafka_performance, through the C library; without flags it lists them
+/// Run benchmarks with the flags of librdkafka's rdkafka_performance, on the C library; without flags it lists them
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct RdkafkaPerformanceOptions {
-    /// Its own flags
+    /// The flags of rdkafka_performance
     #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
     pub flags: Vec<OsString>,
 }
 
-/// Runs it; the first argument is the program's name.
+/// Runs the program; the first argument is its name.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
-    // No argument that a program got holds a zero byte.
+    // The arguments of a process contain no zero bytes.
     let arguments =
         arguments.into_iter().filter_map(|argument| CString::new(argument.into_vec()).ok()).collect();
     // The published measurement has two brokers and a topic with two partitions.

@@ -1,23 +1,25 @@
-//! `ottla topics`: list, create, delete, describe.
+//! `ottla topics`: lists, creates, deletes and describes topics.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use ottla::{Admin, NewTopic};
+use ottla::{Admin, ErrorKind, NewTopic};
 
-use crate::client_options::{ClientOptions, require_servers};
-use crate::failure::{Failure, Outcome};
+use crate::client_options::ClientOptions;
+use crate::events::EventWatch;
+use crate::failure::{EXIT_CODES, Failure, Outcome};
 
-/// How long a call to the cluster may take.
+/// The timeout of a request after the first broker has responded.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// List, create, delete and describe topics
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  \
+#[command(after_help = format!("Examples:\n  \
     ottla topics -b localhost:9092 list\n  \
     ottla topics -b localhost:9092 create demo --partitions 6 --replication-factor 3 --config retention.ms=3600000\n  \
-    ottla topics -b localhost:9092 delete demo")]
+    ottla topics -b localhost:9092 delete demo\n  \
+    ottla topics describe demo -b localhost:9092\n\n{EXIT_CODES}"))]
 pub struct TopicsOptions {
     #[command(flatten)]
     client: ClientOptions,
@@ -29,53 +31,72 @@ pub struct TopicsOptions {
 #[derive(Subcommand, Debug)]
 enum Action {
     /// Print the names of all topics
-    List,
+    List {
+        #[command(flatten)]
+        client: ClientOptions,
+    },
     /// Create topics
     Create {
-        /// Their names
+        #[command(flatten)]
+        client: ClientOptions,
+        /// Names of the topics
         #[arg(required = true, value_name = "TOPIC")]
         topics: Vec<String>,
-        /// How many partitions; the brokers' default where it isn't given
+        /// The number of partitions [default: num.partitions of the brokers]
         #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..=100_000))]
         partitions: Option<i32>,
-        /// How many replicas; the brokers' default where it isn't given
+        /// The number of replicas [default: default.replication.factor of the brokers]
         #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i16).range(1..))]
         replication_factor: Option<i16>,
-        /// Set a property of the topics; may stand more than once
+        /// Set a property of the topics; can be repeated
         #[arg(long, value_name = "NAME=VALUE")]
         config: Vec<String>,
     },
     /// Delete topics
     Delete {
-        /// Their names
+        #[command(flatten)]
+        client: ClientOptions,
+        /// Names of the topics
         #[arg(required = true, value_name = "TOPIC")]
         topics: Vec<String>,
     },
     /// Print partitions, leaders and replicas
     Describe {
-        /// Their names; all topics where none is given
+        #[command(flatten)]
+        client: ClientOptions,
+        /// Names of the topics [default: all topics]
         #[arg(value_name = "TOPIC")]
         topics: Vec<String>,
     },
 }
 
-/// Does it.
-pub fn run(options: &TopicsOptions) -> Outcome {
-    if options.client.wants_list() {
+impl Action {
+    fn client(&self) -> &ClientOptions {
+        match self {
+            Action::List { client }
+            | Action::Create { client, .. }
+            | Action::Delete { client, .. }
+            | Action::Describe { client, .. } => client,
+        }
+    }
+}
+
+/// Runs the command; `outer` are the options before its name.
+pub fn run(options: &TopicsOptions, outer: &ClientOptions) -> Outcome {
+    let client = options.action.client().after(&options.client.after(outer));
+    if client.wants_list() {
         return super::properties::list(&mut io::stdout().lock());
     }
-    let config = options.client.config()?;
-    require_servers(&config)?;
     let new_topics = match &options.action {
-        Action::Create { topics, partitions, replication_factor, config } => {
+        Action::Create { topics, partitions, replication_factor, config, .. } => {
             let mut new_topics = Vec::new();
             for name in topics {
                 let mut topic =
                     NewTopic::new(name, partitions.unwrap_or(-1), replication_factor.unwrap_or(-1));
                 for pair in config {
-                    let (name, value) = pair
-                        .split_once('=')
-                        .ok_or_else(|| Failure::Usage(format!("--config {pair}: write NAME=VALUE")))?;
+                    let (name, value) = pair.split_once('=').ok_or_else(|| {
+                        Failure::Usage(format!("--config {pair}: \"=\" is missing; write NAME=VALUE"))
+                    })?;
                     topic = topic.config(name, value);
                 }
                 new_topics.push(topic);
@@ -84,9 +105,9 @@ pub fn run(options: &TopicsOptions) -> Outcome {
         }
         _ => Vec::new(),
     };
-    let admin = Admin::new(&config)?;
+    let (admin, _watch) = EventWatch::connect_admin(&client)?;
     match &options.action {
-        Action::List => {
+        Action::List { .. } => {
             let mut out = io::stdout().lock();
             for name in topic_names(&admin)? {
                 writeln!(out, "{name}")?;
@@ -94,39 +115,42 @@ pub fn run(options: &TopicsOptions) -> Outcome {
             Ok(())
         }
         Action::Create { .. } => report(admin.create_topics(&new_topics, TIMEOUT)?, "created"),
-        Action::Delete { topics } => {
+        Action::Delete { topics, .. } => {
             let names: Vec<_> = topics.iter().map(String::as_str).collect();
             report(admin.delete_topics(&names, TIMEOUT)?, "deleted")
         }
-        Action::Describe { topics } => describe(&admin, topics),
+        Action::Describe { topics, .. } => describe(&admin, topics),
     }
 }
 
-/// The names of all topics, in order.
+/// Returns the names of all topics, sorted.
 pub fn topic_names(admin: &Admin) -> Outcome<Vec<String>> {
     let mut names = admin.list_topics(TIMEOUT)?;
     names.sort();
     Ok(names)
 }
 
-/// How many partitions a topic has.
+/// Returns the number of partitions of a topic.
 pub fn partition_count(admin: &Admin, topic: &str) -> Outcome<i32> {
     let cluster = admin.metadata(Some(&[topic]), TIMEOUT)?;
     let Some(description) = cluster.topics.into_iter().find(|description| description.name == topic) else {
-        return Err(Failure::Failed(format!("topic {topic}: the brokers said nothing about it")));
+        return Err(Failure::Failed(format!("topic \"{topic}\": the metadata response does not contain it")));
     };
     match description.error {
+        Some(error) if error.kind() == ErrorKind::UnknownTopic => Err(Failure::Failed(format!(
+            "topic \"{topic}\" does not exist; `ottla topics list` prints all topics, `ottla topics create {topic}` creates it"
+        ))),
         Some(error) => Err(error.into()),
         None => Ok(description.partitions.len() as i32),
     }
 }
 
-/// Prints one line per topic; one failure makes the command fail.
+/// Prints a line for each topic that succeeded; fails with the errors of the others.
 fn report(results: Vec<(String, ottla::Result<()>)>, done: &str) -> Outcome {
     let mut failures = Vec::new();
     for (topic, result) in results {
         match result {
-            Ok(()) => println!("{done} topic {topic}"),
+            Ok(()) => writeln!(io::stdout(), "{done} topic {topic}")?,
             Err(error) => failures.push(error.to_string()),
         }
     }
@@ -171,7 +195,7 @@ fn describe(admin: &Admin, topics: &[String]) -> Outcome {
     failure.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Numbers with commas between.
+/// Joins numbers with commas.
 pub fn join(numbers: &[i32]) -> String {
     numbers.iter().map(i32::to_string).collect::<Vec<_>>().join(",")
 }

@@ -1,7 +1,7 @@
 //! Times in the pattern letters of Java's SimpleDateFormat, in UTC.
 
-/// Writes a time in milliseconds since 1970 by a pattern such as `yyyy-MM-dd HH:mm:ss:SSS`. The error is the letter
-/// that isn't known.
+/// Formats a time in milliseconds since 1970 with a pattern such as `yyyy-MM-dd HH:mm:ss:SSS`. The error is the unknown
+/// letter.
 pub fn format(pattern: &str, unix_ms: u64) -> Result<String, char> {
     let time = Time::new(unix_ms);
     let mut out = String::new();
@@ -63,7 +63,7 @@ pub fn format(pattern: &str, unix_ms: u64) -> Result<String, char> {
     Ok(out)
 }
 
-/// The text between quotes; two of them are one.
+/// Returns the text between quotes; two quotes stand for one.
 fn quoted(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, out: &mut String) {
     if rest.next_if_eq(&'\'').is_some() {
         out.push('\'');
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_written_as_java_writes_them() {
+    fn dates_have_javas_format() {
         let pattern = "yyyy-MM-dd HH:mm:ss:SSS";
         assert_eq!(format(pattern, 0).unwrap(), "1970-01-01 00:00:00:000");
         assert_eq!(format(pattern, 1_795_228_947_708).unwrap(), "2026-11-21 02:42:27:708");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_letter_is_named() {
+    fn unknown_pattern_letter_is_named() {
         assert_eq!(format("yyyy Q", 0), Err('Q'));
     }
 }

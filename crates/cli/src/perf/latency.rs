@@ -1,12 +1,12 @@
 //! Latencies as Kafka's producer tool counts them: whole milliseconds from send to acknowledgement.
 //!
-//! A record's number (its opaque) carries when it was sent, how large it is and whether the warm-up was over, so a
-//! delivery costs no look-up and no clock reading of its own: one per batch.
+//! A record's opaque contains the send time, the size, and whether the warm-up had ended. Therefore a delivery needs no
+//! lookup, and the clock is read once per batch.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a delivery has to know of its record, in the 64 bits that come back with it.
+/// The properties of a record that its delivery needs, in the 64 bits of its opaque.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag(pub u64);
 
@@ -32,14 +32,14 @@ impl Tag {
     }
 }
 
-/// Everything that was delivered, and what of it came after the warm-up.
+/// The delivered records: all, and those after the warm-up.
 #[derive(Debug, Default)]
 pub struct Stats {
     all: Counts,
     steady: Counts,
     window: Window,
     steady_window: Window,
-    /// When the first steady record was acknowledged, which is what Kafka's tool takes for the start.
+    /// The time when the first record after the warm-up was acknowledged, which Kafka's tool uses as the start.
     steady_since_ms: Option<u64>,
     was_steady: bool,
 }
@@ -50,13 +50,13 @@ struct Counts {
     bytes: u64,
     total_ms: u64,
     max_ms: u64,
-    /// How many took so many milliseconds.
+    /// The number of records per latency in whole milliseconds.
     by_ms: Vec<u64>,
     /// The same for more than [`MANY_MS`].
     slow: BTreeMap<u64, u64>,
 }
 
-/// Beyond this many milliseconds a list of counters would waste memory.
+/// The size of the list of counters: for higher latencies, a list would waste memory.
 const MANY_MS: u64 = 1 << 16;
 
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ struct Window {
 impl Stats {
     /// Counts the records of a batch that was acknowledged `now_ms` after the start.
     pub fn record(&mut self, now_ms: u64, tags: impl Iterator<Item = Tag>) {
-        // Records of a batch were mostly sent within the same millisecond: count runs of equal tags.
+        // Most records of a batch were sent within the same millisecond, so runs of equal tags are counted together.
         let mut run: Option<(Tag, u64)> = None;
         for tag in tags {
             match &mut run {
@@ -103,7 +103,8 @@ impl Stats {
         }
     }
 
-    /// The lines of the time since the last call, and a new window. None while nothing was acknowledged.
+    /// Returns the lines for the time since the last call, and starts a new window. `None` if nothing was acknowledged
+    /// yet.
     pub fn window(&mut self, now_ms: u64) -> Option<String> {
         let is_steady = self.steady.count > 0;
         let window = if is_steady { &mut self.steady_window } else { &mut self.window };
@@ -116,7 +117,7 @@ impl Stats {
         Some(if first { format!("In steady state.\n{line}") } else { line })
     }
 
-    /// The last lines: of everything, and of what came after the warm-up if there was one.
+    /// Returns the last lines: for all records, and for those after the warm-up if there was one.
     pub fn summary(&self, now_ms: u64) -> String {
         let all = self.all.line(now_ms, "records sent");
         match self.steady_since_ms {
@@ -128,7 +129,7 @@ impl Stats {
         }
     }
 
-    /// How many records were acknowledged.
+    /// Returns the number of acknowledged records.
     pub fn count(&self) -> u64 {
         self.all.count
     }
@@ -138,7 +139,7 @@ impl Stats {
         self.all.bytes
     }
 
-    /// The mean latency and the largest.
+    /// Returns the mean and the maximum latency.
     pub fn latency_ms(&self) -> (f64, u64) {
         (self.all.mean_ms(), self.all.max_ms)
     }
@@ -165,7 +166,7 @@ impl Counts {
         self.total_ms as f64 / self.count.max(1) as f64
     }
 
-    /// The latency at this place of all latencies in order, the place being rounded down.
+    /// Returns the latency at this fraction of the sorted latencies; the index is rounded down.
     fn percentile(&self, fraction: f64) -> u64 {
         let place = (fraction * self.count as f64) as u64;
         let counters = self.by_ms.iter().enumerate().map(|(ms, count)| (ms as u64, *count));
@@ -224,7 +225,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The rate of so much in so many milliseconds.
+    /// Computes the rate of this number of records and bytes in `elapsed_ms` milliseconds.
     pub fn new(records: u64, bytes: u64, elapsed_ms: u64) -> Rate {
         let seconds = elapsed_ms.max(1) as f64 / 1000.0;
         Rate { records: records as f64 / seconds, megabytes: bytes as f64 / seconds / (1024.0 * 1024.0) }
@@ -242,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_gives_back_what_went_in() {
+    fn tag_round_trips() {
         for (sent_ms, bytes, is_steady) in
             [(0, 0, false), (5, 100, true), ((1 << 31) - 1, 1_000_000_000, true)]
         {
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_is_kafkas_line() {
+    fn summary_has_the_format_of_kafkas_tool() {
         let mut stats = Stats::default();
         // 1,000 records of 100 bytes, sent one a millisecond from 0 to 999 and all acknowledged at 1,000.
         stats.record(1000, (0..1000).map(|sent| Tag::new(sent, 100, false)));
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_counts_from_the_one_before() {
+    fn window_starts_at_the_end_of_the_previous_one() {
         let mut stats = Stats::default();
         assert_eq!(stats.window(10), None);
         stats.record(900, (0..500).map(|_| Tag::new(800, 100, false)));
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_warm_up_only_steady_records_count() {
+    fn steady_state_counts_only_records_after_the_warm_up() {
         let mut stats = Stats::default();
         stats.record(400, (0..10).map(|_| Tag::new(0, 100, false)));
         assert!(!stats.window(500).unwrap().contains("steady"));
@@ -297,14 +298,14 @@ mod tests {
     }
 
     #[test]
-    fn latencies_of_minutes_are_counted_too() {
+    fn latencies_of_minutes_are_counted() {
         let mut stats = Stats::default();
         stats.record(200_000, [Tag::new(0, 1, false), Tag::new(199_999, 1, false)].into_iter());
         assert_eq!((stats.all.percentile(0.0), stats.all.percentile(0.5)), (1, 200_000));
     }
 
     #[test]
-    fn nothing_acknowledged_is_a_line_too() {
+    fn summary_is_printed_without_acknowledged_records() {
         assert!(
             Stats::default()
                 .summary(0)

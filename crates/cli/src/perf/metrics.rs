@@ -1,8 +1,12 @@
-//! The list of `--print-metrics`, laid out as Kafka's tools lay it out.
+//! The list of `--print-metrics`, in the layout of Kafka's tools.
 
-/// Prints metrics of a group.
-pub fn print_metrics(group: &str, client_id: &str, metrics: &[(&str, f64)]) {
-    print!("{}", lay_out(group, client_id, metrics));
+use std::io::{self, Write};
+
+use crate::failure::Outcome;
+
+/// Prints the metrics of a group.
+pub fn print_metrics(group: &str, client_id: &str, metrics: &[(&str, f64)]) -> Outcome {
+    Ok(write!(io::stdout(), "{}", lay_out(group, client_id, metrics))?)
 }
 
 fn lay_out(group: &str, client_id: &str, metrics: &[(&str, f64)]) -> String {

@@ -1,4 +1,4 @@
-//! What the two performance tools are made of: payloads, the pace, latencies, the check afterwards, dates.
+//! The parts of the two performance tools: payloads, the pace, latencies, verification, dates.
 
 pub mod date;
 pub mod latency;

@@ -1,24 +1,24 @@
-//! The pace of `--throughput`: as many records a second, on average since the start.
+//! The pace of `--throughput`: the number of records per second, on average since the start.
 
 use std::time::{Duration, Instant};
 
-/// Says how long to wait before the next record.
+/// Computes how long to wait before the next record.
 #[derive(Debug)]
 pub struct Pace {
     start: Instant,
     per_second: f64,
 }
 
-/// Shorter waits are gathered up: sleeping costs more than it is worth.
+/// Shorter waits are accumulated, because a sleep has a cost.
 const SHORTEST_WAIT: Duration = Duration::from_millis(2);
 
 impl Pace {
-    /// So many a second from now on.
+    /// Starts a pace of `per_second` records per second at `start`.
     pub fn new(start: Instant, per_second: f64) -> Pace {
         Pace { start, per_second }
     }
 
-    /// How long to sleep, if `sent` records are too many by now.
+    /// Returns the time to sleep if `sent` records are ahead of the pace.
     pub fn wait(&self, sent: u64, now: Instant) -> Option<Duration> {
         let due = Duration::from_secs_f64(sent as f64 / self.per_second);
         let ahead = due.saturating_sub(now.saturating_duration_since(self.start));
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_waits_only_when_it_is_ahead_by_more_than_a_moment() {
+    fn pace_waits_only_when_far_enough_ahead() {
         let start = Instant::now();
         let pace = Pace::new(start, 1000.0);
         assert_eq!(pace.wait(1, start), None);

@@ -1,19 +1,19 @@
-//! What is sent: random letters, lines of a file, or growing numbers.
+//! Payloads: random letters, lines of a file, or increasing numbers.
 //!
-//! Random payloads begin with the record's number in decimal digits, as many as fit up to 16, so that whoever reads
-//! them back can tell whether each came once and in order.
+//! Random payloads start with the record's number, in up to 16 decimal digits, so that a reader can check that each
+//! record arrived once and in order.
 
 use std::path::Path;
 
 use crate::failure::{Failure, Outcome};
 
-/// How many digits a record's number has at most.
+/// The largest number of digits of a record's number.
 const DIGITS: usize = 16;
 
-/// From how many places the letters of a payload are cut: few enough for the processor's cache.
+/// The number of positions at which the letters of payloads start; few enough for the processor's cache.
 const LETTERS: usize = 16 << 10;
 
-/// Makes one payload after another.
+/// Generates payloads.
 #[derive(Debug)]
 pub enum Payloads {
     /// `--record-size`.
@@ -78,7 +78,7 @@ impl Payloads {
         Payloads::Monotonic(Vec::new())
     }
 
-    /// How many different payloads a file has.
+    /// Returns the number of distinct payloads in a file.
     pub fn len(&self) -> Option<usize> {
         match self {
             Payloads::File(file) => Some(file.pieces.len()),
@@ -86,7 +86,7 @@ impl Payloads {
         }
     }
 
-    /// How records of these payloads are numbered, if they are.
+    /// Returns the encoding of record numbers in these payloads.
     pub fn numbering(&self) -> Numbering {
         match self {
             Payloads::Random(random) => Numbering::Digits(random.digits),
@@ -95,7 +95,7 @@ impl Payloads {
         }
     }
 
-    /// The payload of the record with this number. Numbers are asked for in order, from 0.
+    /// Returns the payload of the record with this number. The caller requests the numbers in order, from 0.
     #[inline]
     pub fn get(&mut self, number: u64) -> &[u8] {
         match self {
@@ -127,7 +127,7 @@ impl RandomPayloads {
     }
 }
 
-/// The number after this one, in decimal digits; after the largest comes 0.
+/// Increments a number in decimal digits; the largest one is followed by 0.
 #[inline]
 fn increment(digits: &mut [u8]) {
     for digit in digits.iter_mut().rev() {
@@ -139,20 +139,20 @@ fn increment(digits: &mut [u8]) {
     }
 }
 
-/// How the record's number can be read from its payload.
+/// The encoding of a record's number in its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbering {
-    /// Not at all.
+    /// The payload does not contain the number.
     None,
-    /// It stands in so many digits at the beginning, without what doesn't fit.
+    /// The payload starts with this many digits, the last ones of the number.
     Digits(usize),
-    /// It is the payload.
+    /// The payload is the number.
     WholePayload,
 }
 
 impl Numbering {
-    /// Whether the numbers of so many records are all different.
-    pub fn tells_apart(self, records: u64) -> bool {
+    /// True if the numbers of this many records are distinct.
+    pub fn distinguishes(self, records: u64) -> bool {
         match self {
             Numbering::None => false,
             Numbering::Digits(digits) => records <= 10u64.pow(digits.min(DIGITS) as u32),
@@ -160,7 +160,7 @@ impl Numbering {
         }
     }
 
-    /// The number in a payload.
+    /// Returns the number in a payload.
     #[inline]
     pub fn read(self, payload: &[u8]) -> Option<u64> {
         let digits = match self {
@@ -188,7 +188,7 @@ fn split(text: &[u8], delimiter: &[u8]) -> Vec<Vec<u8>> {
     pieces
 }
 
-/// `\n`, `\t`, `\r`, `\0`, `\\` and `\xHH` as the bytes they stand for.
+/// Replaces the escapes `\n`, `\t`, `\r`, `\0`, `\\` and `\xHH` by their bytes.
 pub fn unescape(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = text.as_bytes();
@@ -245,10 +245,10 @@ mod tests {
     fn small_payloads_carry_what_fits() {
         let mut payloads = Payloads::random(2);
         let numbering = payloads.numbering();
-        assert!(numbering.tells_apart(100) && !numbering.tells_apart(101));
+        assert!(numbering.distinguishes(100) && !numbering.distinguishes(101));
         let numbers: Vec<_> = (0..102).map(|number| numbering.read(payloads.get(number)).unwrap()).collect();
         assert_eq!(numbers[98..], [98, 99, 0, 1]);
-        assert!(Payloads::random(16).numbering().tells_apart(u64::MAX >> 11));
+        assert!(Payloads::random(16).numbering().distinguishes(u64::MAX >> 11));
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_that_is_no_number_is_none() {
+    fn payload_without_a_number_has_none() {
         for payload in [&b""[..], b"12x", b"123456789012345678901", b"-1"] {
             assert_eq!(Numbering::WholePayload.read(payload), None);
         }
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_cut_at_the_delimiter_and_empty_ends_are_dropped() {
+    fn file_is_split_at_the_delimiter_without_an_empty_end() {
         let folder = std::env::temp_dir().join(format!("ottla-payload-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("payloads");
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_the_bytes_they_stand_for() {
+    fn escapes_become_bytes() {
         assert_eq!(unescape("a\\n\\t\\x41\\\\\\0\\;"), b"a\n\tA\\\0;");
         assert_eq!(unescape("\\xZZ\\"), b"xZZ\\");
     }

@@ -1,15 +1,15 @@
-//! The check after producing: every record came back once, and in order in its partition.
+//! The verification after producing: every record is read back once, and in order in its partition.
 
 use super::payload::Numbering;
 
-/// Looks at the records as they are read back.
+/// Verifies the records while they are read back.
 #[derive(Debug)]
 pub struct Verifier {
     expected: u64,
     numbering: Numbering,
     /// One bit per record number.
     seen: Vec<u64>,
-    /// The number of the record before, per partition.
+    /// The number of the previous record, per partition.
     last: Vec<Option<u64>>,
     records: u64,
     bytes: u64,
@@ -19,13 +19,13 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Expects the records 0 to `expected` in so many partitions.
+    /// Creates a verifier for `expected` records, numbered from 0, in `partitions` partitions.
     pub fn new(expected: u64, partitions: usize, numbering: Numbering) -> Verifier {
-        let tells_apart = numbering.tells_apart(expected);
+        let distinguishes = numbering.distinguishes(expected);
         Verifier {
             expected,
-            numbering: if tells_apart { numbering } else { Numbering::None },
-            seen: if tells_apart { vec![0; expected.div_ceil(64) as usize] } else { Vec::new() },
+            numbering: if distinguishes { numbering } else { Numbering::None },
+            seen: if distinguishes { vec![0; expected.div_ceil(64) as usize] } else { Vec::new() },
             last: vec![None; partitions],
             records: 0,
             bytes: 0,
@@ -60,7 +60,7 @@ impl Verifier {
         *word |= bit;
     }
 
-    /// How many records were read.
+    /// Returns the number of records read.
     pub fn records(&self) -> u64 {
         self.records
     }
@@ -70,14 +70,14 @@ impl Verifier {
         self.bytes
     }
 
-    /// What was found, as a sentence: good, or what is wrong.
+    /// Returns the result as a sentence, or an error that describes the first problem.
     pub fn verdict(&self) -> Result<String, String> {
         let missing = self.expected
             - self.seen.iter().map(|word| u64::from(word.count_ones())).sum::<u64>().min(self.expected);
         if self.numbering == Numbering::None {
             return match self.records == self.expected {
                 true => Ok(format!(
-                    "{} records read back (these payloads don't tell records apart)",
+                    "{} records read back (their payloads are not unique, so they were only counted)",
                     self.records
                 )),
                 false => Err(format!("{} records read back, {} expected", self.records, self.expected)),
@@ -117,13 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn every_record_once_and_in_order_is_good() {
+    fn verifier_accepts_every_record_once_and_in_order() {
         let good = verdict(4, &[(0, "0"), (1, "1"), (1, "3"), (0, "2")]);
         assert_eq!(good.unwrap(), "4 records read back from 2 partitions, each once and in order");
     }
 
     #[test]
-    fn whatever_is_wrong_is_said() {
+    fn verifier_names_each_fault() {
         assert_eq!(verdict(2, &[(0, "0")]).unwrap_err(), "1 records read back, 2 expected: 1 missing");
         assert!(verdict(2, &[(0, "0"), (0, "0"), (0, "1")]).unwrap_err().ends_with(": 1 more than once"));
         assert!(verdict(2, &[(0, "1"), (0, "0")]).unwrap_err().ends_with(": 1 out of order"));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_are_not_numbered_are_counted() {
+    fn unnumbered_records_are_counted() {
         let mut verifier = Verifier::new(1000, 1, Numbering::Digits(2));
         (0..1000).for_each(|_| verifier.record(0, b"00"));
         assert!(verifier.verdict().unwrap().starts_with("1000 records read back"));

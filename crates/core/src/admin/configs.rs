@@ -1,4 +1,4 @@
-//! The configuration of topics, brokers and groups: described, changed property by property, or replaced as a whole.
+//! The configuration of topics, brokers and groups: describes it, changes single properties, or replaces it as a whole.
 
 use std::time::Duration;
 
@@ -15,22 +15,38 @@ use ottla_protocol::{
 
 use super::{AdminCall, Operation, Verdict, undecodable};
 use crate::{
-    cluster::Route,
+    cluster::route::{EncodeBody, Route},
     completion::Completion,
     error::{Error, ErrorKind},
-    mail::EncodeBody,
 };
 
-/// What has a configuration.
+/// A resource that has a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConfigResource {
-    /// Its kind, by the protocol's number.
+    /// The kind of the resource, as the protocol's number.
     pub kind: ResourceKind,
-    /// Its name: of a broker, its id.
+    /// The name of the resource; for a broker, its ID.
     pub name: String,
 }
 
-/// A kind of resource, by the protocol's number.
+impl ConfigResource {
+    /// Returns the topic of this name.
+    pub fn topic(name: impl Into<String>) -> Self {
+        Self { kind: ResourceKind::TOPIC, name: name.into() }
+    }
+
+    /// Returns the broker of this ID.
+    pub fn broker(id: i32) -> Self {
+        Self { kind: ResourceKind::BROKER, name: id.to_string() }
+    }
+
+    /// Returns the consumer group of this name.
+    pub fn group(name: impl Into<String>) -> Self {
+        Self { kind: ResourceKind::GROUP, name: name.into() }
+    }
+}
+
+/// A kind of resource, as the protocol's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ResourceKind(pub i8);
 
@@ -45,62 +61,86 @@ impl ResourceKind {
 
 /// A property of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ConfigEntry {
-    /// Its name.
+    /// The name of the property.
     pub name: String,
-    /// Its value; none if it is a secret.
+    /// The value; `None` if it is a secret.
     pub value: Option<String>,
-    /// Where the value comes from, by the protocol's number.
+    /// The source of the value, as the protocol's number.
     pub source: i8,
-    /// It can't be changed.
+    /// True if the property cannot be changed.
     pub is_read_only: bool,
-    /// The value is the default.
+    /// True if the value is the default.
     pub is_default: bool,
-    /// It is a secret.
+    /// True if the value is a secret.
     pub is_sensitive: bool,
-    /// Where the value would come from if it were not set here, the most important first.
+    /// The sources that would give the value if it were not set here, in order of precedence.
     pub synonyms: Vec<ConfigSynonym>,
 }
 
-/// Another place that a value can come from.
+/// Another source of a property's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ConfigSynonym {
-    /// The property's name there.
+    /// The property's name at this source.
     pub name: String,
-    /// Its value there.
+    /// The property's value at this source.
     pub value: Option<String>,
-    /// The place, by the protocol's number.
+    /// The source, as the protocol's number.
     pub source: i8,
 }
 
-/// A property that is to be changed.
+/// A change of a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigChange {
-    /// Its name.
+    /// The name of the property.
     pub name: String,
-    /// What is to be done.
+    /// The operation.
     pub operation: ConfigOperation,
-    /// With this value; none to delete.
+    /// The value of the operation; `None` to delete.
     pub value: Option<String>,
 }
 
-/// What is done to a property, by the protocol's number.
+impl ConfigChange {
+    /// Sets the property to this value.
+    pub fn set(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { name: name.into(), operation: ConfigOperation::Set, value: Some(value.into()) }
+    }
+
+    /// Resets the property to its default.
+    pub fn delete(name: impl Into<String>) -> Self {
+        Self { name: name.into(), operation: ConfigOperation::Delete, value: None }
+    }
+
+    /// Adds elements to the property, which is a list; `value` separates them by commas.
+    pub fn append(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { name: name.into(), operation: ConfigOperation::Append, value: Some(value.into()) }
+    }
+
+    /// Removes elements from the property, which is a list; `value` separates them by commas.
+    pub fn subtract(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { name: name.into(), operation: ConfigOperation::Subtract, value: Some(value.into()) }
+    }
+}
+
+/// The operation on a property, as the protocol's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigOperation {
-    /// It gets the value.
+    /// Sets the property to the value.
     Set = 0,
-    /// It goes back to its default.
+    /// Resets the property to its default.
     Delete = 1,
-    /// The value's elements are added to its list.
+    /// Appends the value's elements to the property's list.
     Append = 2,
-    /// The value's elements are taken out of its list.
+    /// Removes the value's elements from the property's list.
     Subtract = 3,
 }
 
-/// What became of each resource, in the order in which they were named: its properties, or none where they were changed.
+/// The result of each resource, in the order of the request: its properties, or none after a change.
 pub type ConfigResults = Vec<(ConfigResource, Result<Vec<ConfigEntry>, Error>)>;
 
-/// Resources and what is to be changed in each.
+/// The resources, each with the changes of its properties.
 pub type ConfigChanges = Vec<(ConfigResource, Vec<ConfigChange>)>;
 
 /// Describes configurations.
@@ -113,7 +153,7 @@ pub fn describe_configs(
     operation(Kind::Describe, changes, false, timeout, done)
 }
 
-/// Changes properties of resources; the others stay as they are.
+/// Changes properties of resources; properties that are not named keep their values.
 pub fn change_configs(
     changes: ConfigChanges,
     validate_only: bool,
@@ -123,7 +163,7 @@ pub fn change_configs(
     operation(Kind::Change, changes, validate_only, timeout, done)
 }
 
-/// Gives resources a new configuration: properties that are not named go back to their defaults.
+/// Replaces the configuration of resources: properties that are not named are reset to their defaults.
 pub fn replace_configs(
     changes: ConfigChanges,
     validate_only: bool,
@@ -160,7 +200,7 @@ struct ConfigCall {
 }
 
 impl ConfigCall {
-    /// Takes in a resource's answer; an error that may pass is handed back.
+    /// Stores the response for a resource. A transient error is returned instead, so that the call retries.
     fn add(
         &mut self,
         kind: i8,
@@ -182,7 +222,7 @@ impl ConfigCall {
         None
     }
 
-    /// The resources that have no answer yet.
+    /// Returns the resources that have no response yet.
     fn lacking(&self) -> impl Iterator<Item = &(ConfigResource, Vec<ConfigChange>)> {
         self.changes
             .iter()
@@ -201,7 +241,7 @@ impl Operation for ConfigCall {
         }
     }
 
-    /// A broker answers for its own configuration only.
+    /// Returns the route: only a broker itself responds for its own configuration.
     fn route(&self) -> Route {
         let brokers = self.changes.iter().filter(|(resource, _)| resource.kind == ResourceKind::BROKER);
         let node = brokers.filter_map(|(resource, _)| resource.name.parse().ok()).next();
@@ -259,29 +299,30 @@ impl Operation for ConfigCall {
         }
     }
 
-    fn handle_answer(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {
+    fn handle_response(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {
         let reader = &mut Reader::new(body);
         let mut passing = None;
         match self.kind {
             Kind::Describe => {
-                let answer = DescribeConfigsResponse::decode(reader, version).map_err(|e| undecodable(&e))?;
-                for one in answer.results {
+                let response =
+                    DescribeConfigsResponse::decode(reader, version).map_err(|e| undecodable(&e))?;
+                for one in response.results {
                     let entries = one.configs.into_iter().map(|config| entry(config, version)).collect();
                     let said = (one.error_code, one.error_message.as_deref());
                     passing = self.add(one.resource_type, &one.resource_name, said, entries).or(passing);
                 }
             }
             Kind::Change => {
-                let answer =
+                let response =
                     IncrementalAlterConfigsResponse::decode(reader, version).map_err(|e| undecodable(&e))?;
-                for one in answer.responses {
+                for one in response.responses {
                     let said = (one.error_code, one.error_message.as_deref());
                     passing = self.add(one.resource_type, &one.resource_name, said, Vec::new()).or(passing);
                 }
             }
             Kind::Replace => {
-                let answer = AlterConfigsResponse::decode(reader, version).map_err(|e| undecodable(&e))?;
-                for one in answer.responses {
+                let response = AlterConfigsResponse::decode(reader, version).map_err(|e| undecodable(&e))?;
+                for one in response.responses {
                     let said = (one.error_code, one.error_message.as_deref());
                     passing = self.add(one.resource_type, &one.resource_name, said, Vec::new()).or(passing);
                 }
@@ -290,13 +331,13 @@ impl Operation for ConfigCall {
         Ok(match passing {
             Some(error) => Verdict::Again(error),
             None if self.results.iter().all(Option::is_some) => Verdict::Done,
-            None => Verdict::Again(Error::new(ErrorKind::BadResponse, "the answer leaves a resource out")),
+            None => Verdict::Again(Error::new(ErrorKind::BadResponse, "the response omits a resource")),
         })
     }
 
     fn finish(self: Box<Self>, error: Option<Error>) {
         let rest =
-            error.unwrap_or_else(|| Error::new(ErrorKind::BadResponse, "the answer leaves the resource out"));
+            error.unwrap_or_else(|| Error::new(ErrorKind::BadResponse, "the response omits the resource"));
         let results = self.changes.into_iter().zip(self.results).map(|((resource, _), result)| {
             let result = result.unwrap_or_else(|| Err(rest.clone()));
             (resource, result)
@@ -316,7 +357,7 @@ fn entry(config: describe_configs::response::Config, version: i16) -> ConfigEntr
         value: config.value,
         source: config.config_source,
         is_read_only: config.read_only,
-        // From version 1 on the source says it: 5 is the default.
+        // From version 1 on the source shows whether the value is the default: 5.
         is_default: if version == 0 { config.is_default } else { config.config_source == 5 },
         is_sensitive: config.is_sensitive,
         synonyms: config.synonyms.into_iter().map(synonym).collect(),

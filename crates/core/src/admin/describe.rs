@@ -1,115 +1,119 @@
-//! Looking at the cluster and its topics, without changing anything.
+//! Describes the cluster and its topics, without changing anything.
 
 use std::{ops::RangeInclusive, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
     error_code::ErrorCode,
-    generated::metadata::{MetadataRequest, MetadataResponse, request::Topic as WantedTopic},
+    generated::metadata::{MetadataRequest, MetadataResponse, request::Topic as RequestTopic},
     primitive::Reader,
     uuid::Uuid,
 };
 
 use super::{AdminCall, Operation, Verdict, undecodable};
 use crate::{
-    cluster::Route,
+    cluster::route::{EncodeBody, Route},
     completion::Completion,
     error::{Error, ErrorKind},
-    mail::EncodeBody,
 };
 
-/// A cluster as one of its brokers describes it.
+/// The description of a cluster by one of its brokers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ClusterDescription {
-    /// The cluster's id, if the broker knows one.
+    /// The cluster ID, if the broker knows one.
     pub cluster_id: Option<String>,
-    /// The broker that takes administrative requests.
+    /// The ID of the controller, which serves administrative requests.
     pub controller_id: Option<i32>,
-    /// The brokers, by id.
+    /// The brokers, by ID.
     pub brokers: Vec<BrokerDescription>,
-    /// The topics that were asked about, by name.
+    /// The requested topics, by name.
     pub topics: Vec<TopicDescription>,
-    /// What may be done with the cluster, if that was asked for and the broker tells.
+    /// The permitted operations on the cluster, if they were requested and the broker reports them.
     pub authorized_operations: Option<AuthorizedOperations>,
 }
 
-/// What the application may do with a topic or the cluster.
+/// The operations that the application may perform on a topic or the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuthorizedOperations(i32);
 
 impl AuthorizedOperations {
-    /// A broker that was not asked, or does not know, answers the smallest number.
-    fn new(bits: i32) -> Option<Self> {
+    /// Creates the set; `None` for the smallest integer, which a broker sends if the operations were not requested or
+    /// it does not know them.
+    pub(super) fn new(bits: i32) -> Option<Self> {
         (bits != i32::MIN).then_some(Self(bits))
     }
 
-    /// The numbers of the operations, as Kafka's access rules have them: 3 is reading, 12 idempotent writing.
+    /// Iterates over the operations, as the numbers of Kafka's ACL operations: 3 is reading, 12 idempotent writing.
     pub fn iter(self) -> impl Iterator<Item = u8> {
         (0..31).filter(move |operation| self.0 >> operation & 1 == 1)
     }
 }
 
-/// A broker.
+/// The description of a broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BrokerDescription {
-    /// Its id.
+    /// The broker ID.
     pub id: i32,
-    /// Its host.
+    /// The host.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: i32,
-    /// Its rack.
+    /// The rack, if the broker has one.
     pub rack: Option<String>,
 }
 
-/// A topic.
+/// The description of a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TopicDescription {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its id, if the broker knows ids.
+    /// The topic ID, if the broker supports IDs.
     pub id: Option<String>,
-    /// True for the cluster's own topics.
+    /// True for Kafka's internal topics.
     pub is_internal: bool,
-    /// Why nothing is known of it.
+    /// The error, if the topic cannot be described.
     pub error: Option<Error>,
-    /// Its partitions, by number.
+    /// The partitions, by number.
     pub partitions: Vec<PartitionDescription>,
-    /// What may be done with it, if that was asked for and the broker tells.
+    /// The permitted operations, if they were requested and the broker reports them.
     pub authorized_operations: Option<AuthorizedOperations>,
 }
 
-/// A partition.
+/// The description of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PartitionDescription {
-    /// Its number.
+    /// The partition's number.
     pub id: i32,
-    /// The broker that leads it.
+    /// The broker that leads the partition.
     pub leader: Option<i32>,
-    /// Counts the leader changes; -1 if the broker does not tell.
+    /// The leader epoch, which counts the leader changes; -1 if the broker does not report it.
     pub leader_epoch: i32,
-    /// The brokers that hold it, first the preferred leader.
+    /// The brokers that have a replica, the preferred leader first.
     pub replicas: Vec<i32>,
-    /// Those of them that are in sync.
+    /// The brokers whose replica is in sync.
     pub in_sync_replicas: Vec<i32>,
-    /// Those of them that are down.
+    /// The brokers whose replica is offline.
     pub offline_replicas: Vec<i32>,
-    /// Why it can't be used.
+    /// The error, if the partition cannot be used.
     pub error: Option<Error>,
 }
 
-/// Which topics are looked at.
+/// The topics to describe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WhichTopics {
-    /// All that may be seen.
+    /// All topics that the client may see.
     All,
-    /// Only these.
+    /// Only these topics.
     These(Vec<String>),
-    /// None: just the cluster.
+    /// No topics, just the cluster.
     None,
 }
 
-/// Describes the cluster and topics. No topic is created by being asked about.
+/// Describes the cluster and topics. The request does not create topics.
 pub fn describe(
     topics: WhichTopics,
     timeout: Duration,
@@ -118,25 +122,26 @@ pub fn describe(
     describe_operations(topics, false, timeout, done)
 }
 
-/// The same, and what may be done: with the topics, or with the cluster if it is without topics.
+/// Like [`describe`], and also requests the permitted operations: on the topics, or on the cluster if no topics are
+/// requested.
 pub fn describe_operations(
     topics: WhichTopics,
     with_operations: bool,
     timeout: Duration,
     done: Completion<Result<ClusterDescription, Error>>,
 ) -> AdminCall {
-    AdminCall::operation(Describe { topics, with_operations, answer: None, done }, timeout)
+    AdminCall::operation(Describe { topics, with_operations, response: None, done }, timeout)
 }
 
-/// Metadata tells what may be done with topics from this version on,
+/// The first version of Metadata that reports the permitted operations on topics.
 const FIRST_WITH_OPERATIONS: i16 = 8;
-/// and what may be done with the cluster up to this one.
+/// The last version of Metadata that reports the permitted operations on the cluster.
 const LAST_WITH_CLUSTER_OPERATIONS: i16 = 10;
 
 struct Describe {
     topics: WhichTopics,
     with_operations: bool,
-    answer: Option<ClusterDescription>,
+    response: Option<ClusterDescription>,
     done: Completion<Result<ClusterDescription, Error>>,
 }
 
@@ -147,9 +152,9 @@ impl Operation for Describe {
 
     fn versions(&self) -> RangeInclusive<i16> {
         let all = self.api().versions();
-        // Later versions don't tell what may be done with the cluster.
-        let is_told_early = self.with_operations && self.topics == WhichTopics::None;
-        *all.start()..=if is_told_early { LAST_WITH_CLUSTER_OPERATIONS } else { *all.end() }
+        // Later versions do not report the permitted operations on the cluster.
+        let is_in_old_versions = self.with_operations && self.topics == WhichTopics::None;
+        *all.start()..=if is_in_old_versions { LAST_WITH_CLUSTER_OPERATIONS } else { *all.end() }
     }
 
     fn route(&self) -> Route {
@@ -162,7 +167,7 @@ impl Operation for Describe {
         Box::new(move |version, out| {
             let with_operations = with_operations && version >= FIRST_WITH_OPERATIONS;
             let of_cluster = topics == WhichTopics::None && version <= LAST_WITH_CLUSTER_OPERATIONS;
-            let topics_are_wanted = topics != WhichTopics::None;
+            let with_topics = topics != WhichTopics::None;
             let topics = match &topics {
                 // In version 0 an empty list means all topics, and no topics can't be said.
                 WhichTopics::All if version == 0 => Some(Vec::new()),
@@ -171,39 +176,39 @@ impl Operation for Describe {
                 WhichTopics::These(names) => Some(
                     names
                         .iter()
-                        .map(|name| WantedTopic { name: Some(name.clone()), ..WantedTopic::default() })
+                        .map(|name| RequestTopic { name: Some(name.clone()), ..RequestTopic::default() })
                         .collect(),
                 ),
             };
             let request = MetadataRequest {
                 topics,
-                // Before version 4 the broker decides alone.
+                // Before version 4 the broker alone decides whether to create a topic.
                 allow_auto_topic_creation: version < 4,
-                include_topic_authorized_operations: with_operations && topics_are_wanted,
+                include_topic_authorized_operations: with_operations && with_topics,
                 include_cluster_authorized_operations: with_operations && of_cluster,
             };
             request.encode(version, out)
         })
     }
 
-    fn handle_answer(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {
-        let answer =
+    fn handle_response(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {
+        let response =
             MetadataResponse::decode(&mut Reader::new(body), version).map_err(|e| undecodable(&e))?;
-        if answer.error_code != ErrorCode::NONE {
-            return Err(Error::broker(answer.error_code, None));
+        if response.error_code != ErrorCode::NONE {
+            return Err(Error::broker(response.error_code, None));
         }
-        self.answer = Some(description(answer, &self.topics));
+        self.response = Some(description(response, &self.topics));
         Ok(Verdict::Done)
     }
 
     fn finish(self: Box<Self>, error: Option<Error>) {
-        let none = || error.unwrap_or_else(|| Error::new(ErrorKind::Bug, "a call ended without an answer"));
-        self.done.complete(self.answer.ok_or_else(none));
+        let none = || error.unwrap_or_else(|| Error::new(ErrorKind::Bug, "a call ended without a result"));
+        self.done.complete(self.response.ok_or_else(none));
     }
 }
 
-fn description(answer: MetadataResponse, which: &WhichTopics) -> ClusterDescription {
-    let mut brokers: Vec<BrokerDescription> = answer
+fn description(response: MetadataResponse, which: &WhichTopics) -> ClusterDescription {
+    let mut brokers: Vec<BrokerDescription> = response
         .brokers
         .into_iter()
         .map(|b| BrokerDescription { id: b.node_id, host: b.host, port: b.port, rack: b.rack })
@@ -211,7 +216,7 @@ fn description(answer: MetadataResponse, which: &WhichTopics) -> ClusterDescript
     brokers.sort_unstable_by_key(|broker| broker.id);
     let mut topics: Vec<TopicDescription> = Vec::new();
     if *which != WhichTopics::None {
-        for topic in answer.topics {
+        for topic in response.topics {
             let name = topic.name.unwrap_or_default();
             let mut partitions: Vec<PartitionDescription> = topic
                 .partitions
@@ -240,11 +245,11 @@ fn description(answer: MetadataResponse, which: &WhichTopics) -> ClusterDescript
     }
     topics.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     ClusterDescription {
-        cluster_id: answer.cluster_id,
-        controller_id: Some(answer.controller_id).filter(|id| *id >= 0),
+        cluster_id: response.cluster_id,
+        controller_id: Some(response.controller_id).filter(|id| *id >= 0),
         brokers,
         topics,
-        authorized_operations: AuthorizedOperations::new(answer.cluster_authorized_operations),
+        authorized_operations: AuthorizedOperations::new(response.cluster_authorized_operations),
     }
 }
 

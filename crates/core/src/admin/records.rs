@@ -1,4 +1,4 @@
-//! Deleting the oldest records of a partition.
+//! Deletes the oldest records of a partition.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,14 +11,13 @@ use ottla_protocol::{
 
 use super::{AdminCall, Operation, Verdict, undecodable};
 use crate::{
-    cluster::Route,
+    cluster::route::{EncodeBody, Route},
     completion::Completion,
     error::{Error, ErrorKind},
-    mail::EncodeBody,
 };
 
-/// Deletes the records of a partition before an offset (-1: all that consumers may read); the answer is the offset of
-/// the first that is left.
+/// Deletes the records of a partition before an offset (-1: all records that consumers may read). The result is the
+/// offset of the first remaining record.
 pub fn delete_records(
     topic: Arc<str>,
     partition: i32,
@@ -58,15 +57,15 @@ impl Operation for DeleteRecords {
         Box::new(move |version, out| request.encode(version, out))
     }
 
-    fn handle_answer(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {
+    fn handle_response(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {
         let reader = &mut Reader::new(body);
-        let answer = DeleteRecordsResponse::decode(reader, version).map_err(|e| undecodable(&e))?;
-        let topic = answer.topics.iter().find(|topic| *topic.name == *self.topic);
+        let response = DeleteRecordsResponse::decode(reader, version).map_err(|e| undecodable(&e))?;
+        let topic = response.topics.iter().find(|topic| *topic.name == *self.topic);
         let of_it = |topic: &ottla_protocol::generated::delete_records::response::Topic| {
             topic.partitions.iter().find(|one| one.partition_index == self.partition).cloned()
         };
         let Some(one) = topic.and_then(of_it) else {
-            return Err(Error::new(ErrorKind::BadResponse, "the answer leaves the partition out"));
+            return Err(Error::new(ErrorKind::BadResponse, "the response omits the partition"));
         };
         let error = || Error::broker(one.error_code, None).with_partition(&*self.topic, self.partition);
         match one.error_code {
@@ -80,7 +79,7 @@ impl Operation for DeleteRecords {
     }
 
     fn finish(self: Box<Self>, error: Option<Error>) {
-        let none = || error.unwrap_or_else(|| Error::new(ErrorKind::Bug, "a call ended without an answer"));
+        let none = || error.unwrap_or_else(|| Error::new(ErrorKind::Bug, "a call ended without a result"));
         self.done.complete(self.low.ok_or_else(none));
     }
 }

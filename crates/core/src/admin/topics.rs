@@ -1,7 +1,11 @@
-//! Creating and deleting topics, adding partitions. Each topic has a result of its own; those that the controller could
-//! not take care of are asked for again.
+//! Creates and deletes topics, and adds partitions. Each topic has a result of its own; topics with a transient error
+//! are requested again.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::RangeInclusive,
+    time::Duration,
+};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -16,29 +20,30 @@ use ottla_protocol::{
 
 use super::{AdminCall, Operation, Verdict, undecodable};
 use crate::{
-    cluster::Route,
+    cluster::route::{EncodeBody, Route},
     completion::Completion,
     error::{Error, ErrorKind},
-    mail::EncodeBody,
 };
 
-/// A topic to be created.
+/// A topic to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NewTopic {
     /// The name.
     pub name: String,
-    /// How many partitions; -1 leaves it to the broker (from Kafka 2.4 on).
+    /// The number of partitions; -1 for the broker's default (from Kafka 2.4 on).
     pub partitions: i32,
-    /// How many replicas; -1 leaves it to the broker (from Kafka 2.4 on).
+    /// The number of replicas; -1 for the broker's default (from Kafka 2.4 on).
     pub replication_factor: i16,
-    /// Which brokers hold which partition, first the preferred leader; then the two numbers above are not used.
+    /// The brokers of each partition's replicas, the preferred leader first. If set, the two numbers above are not
+    /// used.
     pub assignments: BTreeMap<i32, Vec<i32>>,
     /// The topic's configuration.
     pub configs: Vec<(String, String)>,
 }
 
 impl NewTopic {
-    /// A topic of so many partitions, each on so many brokers.
+    /// Describes a new topic with this number of partitions and replicas.
     pub fn new(name: impl Into<String>, partitions: i32, replication_factor: i16) -> Self {
         Self {
             name: name.into(),
@@ -56,7 +61,7 @@ impl NewTopic {
         self
     }
 
-    /// Says which brokers hold a partition, first the preferred leader. Then every partition has to be named.
+    /// Sets the brokers of a partition's replicas, the preferred leader first. Every partition must then be assigned.
     #[must_use]
     pub fn assign(mut self, partition: i32, brokers: &[i32]) -> Self {
         self.assignments.insert(partition, brokers.to_vec());
@@ -64,28 +69,29 @@ impl NewTopic {
     }
 }
 
-/// A topic that is to get more partitions.
+/// A topic that gets more partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NewPartitions {
     /// The topic.
     pub topic: String,
-    /// How many partitions there are to be in all.
+    /// The total number of partitions afterwards.
     pub count: i32,
-    /// Which brokers hold the new ones, first the preferred leader: all of them, or none for the broker's choice.
+    /// The brokers of each new partition's replicas, the preferred leader first; empty to let the broker choose.
     pub assignments: Vec<Vec<i32>>,
 }
 
 impl NewPartitions {
-    /// So many partitions in all, on brokers of the broker's choice.
+    /// Creates the request to grow a topic to this total number of partitions; the controller chooses the replicas.
     pub fn new(topic: impl Into<String>, count: i32) -> Self {
         Self { topic: topic.into(), count, assignments: Vec::new() }
     }
 }
 
-/// What became of each topic, in the order in which they were named.
+/// The result of each topic, in the order of the request.
 pub type TopicResults = Vec<(String, Result<(), Error>)>;
 
-/// Creates topics; with `validate_only` it only says whether it could.
+/// Creates topics; with `validate_only` the broker only validates the request.
 pub fn create_topics(
     topics: Vec<NewTopic>,
     validate_only: bool,
@@ -102,7 +108,7 @@ pub fn delete_topics(names: Vec<String>, timeout: Duration, done: Completion<Top
     AdminCall::operation(TopicOperation { kind: Kind::Delete, outcomes: Outcomes::new(names), done }, timeout)
 }
 
-/// Gives topics more partitions.
+/// Adds partitions to topics.
 pub fn create_partitions(
     topics: Vec<NewPartitions>,
     validate_only: bool,
@@ -113,6 +119,9 @@ pub fn create_partitions(
     let kind = Kind::CreatePartitions { topics, validate_only };
     AdminCall::operation(TopicOperation { kind, outcomes: Outcomes::new(names), done }, timeout)
 }
+
+/// The first version of CreateTopics with `validate_only`.
+const FIRST_CREATE_WITH_VALIDATION: i16 = 1;
 
 struct TopicOperation {
     kind: Kind,
@@ -126,16 +135,20 @@ enum Kind {
     CreatePartitions { topics: Vec<NewPartitions>, validate_only: bool },
 }
 
-/// What is known of each topic's fate.
+/// The results of the topics so far.
 struct Outcomes {
     names: Vec<String>,
     results: BTreeMap<String, Result<(), Error>>,
-    /// An earlier request was lost: it may have been carried out.
+    /// True if an earlier request was lost or refused, so that it may have been carried out.
     repeated: bool,
 }
 
 impl Outcomes {
-    const fn new(names: Vec<String>) -> Self {
+    /// Creates the state without results. A name that is requested twice has one result, because responses name each
+    /// topic once.
+    fn new(mut names: Vec<String>) -> Self {
+        let mut seen = BTreeSet::new();
+        names.retain(|name| seen.insert(name.clone()));
         Self { names, results: BTreeMap::new(), repeated: false }
     }
 
@@ -144,7 +157,7 @@ impl Outcomes {
         !self.results.contains_key(name)
     }
 
-    /// Takes in a topic's answer; an error that may pass is handed back.
+    /// Stores the result of a topic. A transient error is returned instead, so that the call retries.
     fn add(&mut self, name: &str, code: ErrorCode, message: Option<&str>) -> Option<Error> {
         let error = Error::broker(code, message).with_topic(name);
         if code == ErrorCode::NONE {
@@ -165,12 +178,12 @@ impl Outcomes {
         None
     }
 
-    /// The verdict after the answers of one response.
+    /// Returns the verdict after one response.
     fn verdict(&self, passing: Option<Error>) -> Verdict {
         match passing {
             Some(error) => Verdict::Again(error),
             None if self.names.iter().all(|name| self.results.contains_key(name)) => Verdict::Done,
-            None => Verdict::Again(Error::new(ErrorKind::BadResponse, "the answer leaves a topic out")),
+            None => Verdict::Again(Error::new(ErrorKind::BadResponse, "the response omits a topic")),
         }
     }
 }
@@ -184,6 +197,16 @@ impl Operation for TopicOperation {
         }
     }
 
+    /// Returns the versions. A validation is not sent to a broker that does not support it and would create the topics.
+    fn versions(&self) -> RangeInclusive<i16> {
+        let all = self.api().versions();
+        let first = match self.kind {
+            Kind::Create { validate_only: true, .. } => FIRST_CREATE_WITH_VALIDATION,
+            _ => *all.start(),
+        };
+        first..=*all.end()
+    }
+
     fn route(&self) -> Route {
         Route::Controller
     }
@@ -193,7 +216,7 @@ impl Operation for TopicOperation {
         let lacking = |name: &str| self.outcomes.lacks(name);
         match &self.kind {
             Kind::Create { topics, validate_only } => {
-                let topics = topics.iter().filter(|topic| lacking(&topic.name)).map(wanted_topic).collect();
+                let topics = topics.iter().filter(|topic| lacking(&topic.name)).map(request_topic).collect();
                 let validate_only = *validate_only;
                 let request = CreateTopicsRequest { topics, timeout_ms, validate_only };
                 Box::new(move |version, out| request.encode(version, out))
@@ -237,14 +260,14 @@ impl Operation for TopicOperation {
         }
     }
 
-    fn handle_answer(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {
+    fn handle_response(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {
         let reader = &mut Reader::new(body);
         let outcomes = &mut self.outcomes;
         let mut passing = None;
         match &self.kind {
             Kind::Create { .. } => {
-                let answer = CreateTopicsResponse::decode(reader, version).map_err(|e| undecodable(&e))?;
-                for topic in &answer.topics {
+                let response = CreateTopicsResponse::decode(reader, version).map_err(|e| undecodable(&e))?;
+                for topic in &response.topics {
                     let message = match topic.error_code {
                         ErrorCode::TOPIC_ALREADY_EXISTS if outcomes.repeated => {
                             Some("an earlier attempt of this call may have created it")
@@ -255,17 +278,17 @@ impl Operation for TopicOperation {
                 }
             }
             Kind::Delete => {
-                let answer = DeleteTopicsResponse::decode(reader, version).map_err(|e| undecodable(&e))?;
-                for topic in &answer.responses {
+                let response = DeleteTopicsResponse::decode(reader, version).map_err(|e| undecodable(&e))?;
+                for topic in &response.responses {
                     let name = topic.name.as_deref().unwrap_or_default();
                     let error = outcomes.add(name, topic.error_code, topic.error_message.as_deref());
                     passing = error.or(passing);
                 }
             }
             Kind::CreatePartitions { .. } => {
-                let answer =
+                let response =
                     CreatePartitionsResponse::decode(reader, version).map_err(|e| undecodable(&e))?;
-                for topic in &answer.results {
+                for topic in &response.results {
                     let error = outcomes.add(&topic.name, topic.error_code, topic.error_message.as_deref());
                     passing = error.or(passing);
                 }
@@ -277,7 +300,7 @@ impl Operation for TopicOperation {
     fn finish(self: Box<Self>, error: Option<Error>) {
         let Outcomes { names, mut results, .. } = self.outcomes;
         let rest =
-            error.unwrap_or_else(|| Error::new(ErrorKind::BadResponse, "the answer leaves the topic out"));
+            error.unwrap_or_else(|| Error::new(ErrorKind::BadResponse, "the response omits the topic"));
         let results = names.into_iter().map(|name| {
             let result = results.remove(&name).unwrap_or_else(|| Err(rest.clone().with_topic(&*name)));
             (name, result)
@@ -286,7 +309,7 @@ impl Operation for TopicOperation {
     }
 }
 
-fn wanted_topic(topic: &NewTopic) -> create_topics::request::Topic {
+fn request_topic(topic: &NewTopic) -> create_topics::request::Topic {
     let NewTopic { name, partitions, replication_factor, assignments, configs } = topic;
     let assigned = !assignments.is_empty();
     let assignments = assignments.iter().map(|(partition, brokers)| create_topics::request::Assignment {

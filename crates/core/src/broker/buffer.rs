@@ -1,27 +1,27 @@
-//! Buffers for large responses, used again so that their pages stay mapped and need no zeroing.
+//! Buffers for large responses. Reuse keeps their pages mapped and avoids zeroing.
 
 use std::{fmt, sync::Arc};
 
-use parking_lot::Mutex;
+use crate::lock::Mutex;
 
-/// A stock of byte buffers shared by the connections of a client. Cheap to clone.
+/// A pool of byte buffers that the connections of a client share. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct BufferPool {
     idle: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
-/// More idle buffers than this are freed.
+/// The highest number of idle buffers; further ones are freed.
 const MAX_IDLE: usize = 8;
-/// A buffer larger than this is freed instead of kept.
+/// The largest buffer that the pool keeps, in bytes; larger ones are freed.
 const MAX_KEPT_BYTES: usize = 4 << 20;
 
 impl BufferPool {
-    /// A buffer of any length; its bytes are whatever its last user left.
+    /// Takes a buffer of any length. Its content is unspecified.
     pub fn take(&self) -> Vec<u8> {
         self.idle.lock().pop().unwrap_or_default()
     }
 
-    /// Gives a buffer back.
+    /// Returns a buffer to the pool.
     pub fn put(&self, buffer: Vec<u8>) {
         if buffer.capacity() <= MAX_KEPT_BYTES {
             let mut idle = self.idle.lock();

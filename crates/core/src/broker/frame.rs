@@ -6,7 +6,14 @@
 //!                   └── start of a large frame ──► a buffer of its own, into which the rest is read directly
 //! ```
 //!
-//! A length is never believed: a large frame's buffer grows with the bytes that really arrive, at most doubling.
+//! The length prefix is not trusted: a large frame's buffer grows with the bytes that arrive, at most doubling.
+//!
+//! # Pitfalls
+//!
+//! - The announced length of a frame allocates nothing; the buffer grows with the bytes that arrive
+//!   (`an_announced_length_allocates_nothing_by_itself`).
+//! - The reader recognises an HTTP or TLS server by its first bytes, and the error names it
+//!   (`http_tls_and_absurd_lengths_are_distinguished`).
 
 use std::fmt;
 
@@ -29,16 +36,16 @@ struct LargeFrame {
     total: usize,
 }
 
-/// One whole frame, without its length: `bytes[..len]`. The vector may be longer than the frame.
+/// One complete frame, without its length: `bytes[..len]`. The vector may be longer than the frame.
 #[derive(Debug)]
 pub struct Frame {
     /// The buffer that holds the frame.
     pub bytes: Vec<u8>,
-    /// How many of its bytes belong to the frame.
+    /// The number of bytes that belong to the frame.
     pub len: usize,
 }
 
-/// Why the byte stream can't be a sequence of frames.
+/// The reason why the byte stream is not a sequence of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
     /// The length is negative.
@@ -50,21 +57,21 @@ pub enum FrameError {
         /// The limit.
         limit: usize,
     },
-    /// The peer answered with HTTP.
+    /// The peer responded with HTTP.
     Http,
-    /// The peer answered with a TLS record.
+    /// The peer responded with a TLS record.
     Tls,
 }
 
 const STAGING_BYTES: usize = 64 * 1024;
 
 impl FrameReader {
-    /// A reader that accepts frames of up to `max_frame_bytes`.
+    /// Creates a reader that accepts frames of up to `max_frame_bytes`.
     pub fn new(max_frame_bytes: usize, buffers: BufferPool) -> Self {
         Self { staging: Vec::new(), start: 0, end: 0, large: None, max_frame_bytes, buffers }
     }
 
-    /// Forgets everything that was read: a new connection begins.
+    /// Discards all bytes, for a new connection.
     pub fn reset(&mut self) {
         self.start = 0;
         self.end = 0;
@@ -73,7 +80,7 @@ impl FrameReader {
         }
     }
 
-    /// Where the next bytes are to be read to. Never empty.
+    /// Returns the buffer for the next bytes. It is never empty.
     pub fn space(&mut self) -> &mut [u8] {
         match &mut self.large {
             Some(large) => {
@@ -101,7 +108,7 @@ impl FrameReader {
         }
     }
 
-    /// The driver read `n` bytes into [`FrameReader::space`].
+    /// Accepts `n` bytes that the driver read into [`FrameReader::space`].
     pub fn filled(&mut self, n: usize) {
         match &mut self.large {
             Some(large) => large.filled += n,
@@ -109,7 +116,7 @@ impl FrameReader {
         }
     }
 
-    /// The next whole frame.
+    /// Returns the next complete frame.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         if let Some(large) = &self.large {
             if large.filled < large.total {
@@ -172,8 +179,8 @@ impl fmt::Display for FrameError {
                 "the frame's length is {announced} bytes, more than receive.message.max.bytes={limit}; \
                  not a Kafka broker, or the limit is too small"
             ),
-            Self::Http => f.write_str("the peer answers in HTTP: this is not a Kafka listener"),
-            Self::Tls => f.write_str("the peer answers in TLS: the listener wants security.protocol=ssl"),
+            Self::Http => f.write_str("the peer responds in HTTP: this is not a Kafka listener"),
+            Self::Tls => f.write_str("the peer responds in TLS: the listener wants security.protocol=ssl"),
         }
     }
 }
@@ -228,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn http_tls_and_absurd_lengths_are_told_apart() {
+    fn http_tls_and_absurd_lengths_are_distinguished() {
         for (bytes, expected) in [
             (*b"HTTP", FrameError::Http),
             ([0x15, 3, 1, 0], FrameError::Tls),

@@ -1,4 +1,9 @@
-//! Requests that were handed to a connection and are not answered yet, in the order in which they were sent.
+//! Requests that were handed to a connection and have no response yet, in the order in which they were sent.
+//!
+//! # Pitfalls
+//!
+//! - The time-out of a response starts with the last byte of its request, not when the request was queued: a slow link
+//!   would time out while it writes (`response_timeout_starts_at_last_byte_and_stalled_peer_is_noticed`).
 
 use std::{collections::VecDeque, io::IoSlice, time::Duration};
 
@@ -9,98 +14,98 @@ use crate::{
     produce::request::ProduceFrame,
 };
 
-/// One request on its way.
+/// A request in flight.
 #[derive(Debug)]
 pub struct InFlight {
-    /// Matches the answer to the request.
+    /// Matches the response to the request.
     pub correlation_id: i32,
     /// The API.
     pub api: ApiKey,
-    /// The version in which the request was encoded and in which the answer will come.
+    /// The version of the request and of its response.
     pub version: i16,
-    /// Who asked.
+    /// The owner of the request.
     pub tag: RequestTag,
-    /// The bytes, kept until the request is over.
+    /// The bytes, kept until the request is complete.
     pub payload: Payload,
-    /// False for a ProduceRequest with `acks=0`, which is over once it is written.
-    pub expects_answer: bool,
+    /// False for a ProduceRequest with `acks=0`, which is complete once it is written.
+    pub expects_response: bool,
     /// When it was handed to the connection.
     pub queued_at: Instant,
-    /// When its last byte was written, from where the answer's time counts.
+    /// When its last byte was written; the response timeout starts then.
     pub written_at: Instant,
-    /// How long the broker may take to answer once the request is written, and to take a byte of it before.
+    /// The time the broker has to respond after the last byte, and to accept a further byte before that.
     pub timeout: Duration,
 }
 
 impl InFlight {
-    /// True if the answer to the request, which is wholly written, should be here by now.
+    /// Returns true if the request is completely written and its response is overdue.
     pub fn is_overdue(&self, now: Instant) -> bool {
         self.written_at + self.timeout <= now
     }
 }
 
-/// Who asked for a request.
+/// The owner of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestTag {
-    /// The connection itself, to learn the broker's versions.
+    /// The connection itself: an ApiVersions request.
     Versions,
-    /// The cluster's owner; the number is its own.
+    /// The cluster actor; the number is its token.
     Cluster(u64),
-    /// This broker's collector.
+    /// The sender of this broker actor.
     Produce,
-    /// This broker's fetch session.
+    /// The fetcher of this broker actor.
     Fetch,
 }
 
-/// A request's frame, length prefix included.
+/// A request's frame, including the length prefix.
 #[derive(Debug)]
 pub enum Payload {
-    /// A frame in one piece.
+    /// A frame in one buffer.
     Bytes(Vec<u8>),
-    /// A ProduceRequest: pieces of scratch between batches that are not copied.
+    /// A ProduceRequest: encoded parts and batches, written without copying the batches.
     Produce(Box<ProduceFrame>),
 }
 
-/// A place in a frame: how much of it is written.
+/// A position in a frame: the bytes before it are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteCursor {
-    /// Which part of the frame.
+    /// The index of the frame's part.
     pub part: usize,
-    /// Which segment of the part.
+    /// The index of the segment in the part.
     pub segment: usize,
-    /// How many bytes of the segment are written.
+    /// The number of bytes of the segment that are written.
     pub offset: usize,
 }
 
-/// The FIFO of requests in flight with the place up to which they are written.
+/// The FIFO of requests in flight, with the position up to which they are written.
 #[derive(Debug, Default)]
 pub struct InFlights {
     queue: VecDeque<InFlight>,
-    /// `queue[..written]` are wholly written.
+    /// `queue[..written]` are completely written.
     written: usize,
     cursor: WriteCursor,
     unsent_bytes: usize,
-    /// When the peer last took bytes, or when there were bytes for it again.
+    /// When the peer last accepted bytes, or when new bytes were queued for it.
     progress_at: Instant,
-    /// Of the requests that are written.
+    /// The earliest deadline of the written requests.
     earliest_deadline: Option<Instant>,
-    /// The peer said that it reads and answers nothing before then.
+    /// The peer throttles the client: it neither reads nor responds before this time.
     held_until: Instant,
 }
 
-/// A request that ran out of time.
+/// A request that timed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overdue {
     /// The API.
     pub api: ApiKey,
-    /// Since when nothing happened.
+    /// The time of the last progress.
     pub since: Instant,
-    /// It is not even written: the peer takes no bytes.
+    /// True if the request is not completely written: the peer accepts no bytes.
     pub unsent: bool,
 }
 
 impl Payload {
-    /// The frame's length in bytes.
+    /// Returns the frame's length in bytes.
     pub fn len(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
@@ -108,7 +113,7 @@ impl Payload {
         }
     }
 
-    /// The messages in it.
+    /// Returns the number of messages in the frame.
     pub fn messages(&self) -> usize {
         match self {
             Self::Bytes(_) => 0,
@@ -118,7 +123,7 @@ impl Payload {
         }
     }
 
-    /// True if there is nothing to send, which does not happen.
+    /// Returns true if the frame has no bytes, which does not happen.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -133,7 +138,7 @@ impl Payload {
         }
     }
 
-    /// Moves the cursor by up to `n` bytes; answers how many were left over when the frame's end was reached.
+    /// Moves the cursor by up to `n` bytes. Returns the number of bytes left over if it reaches the end of the frame.
     fn advance(&self, cursor: &mut WriteCursor, n: usize) -> Option<usize> {
         match self {
             Self::Bytes(bytes) => {
@@ -156,29 +161,29 @@ impl InFlights {
         self.queue.push_back(request);
     }
 
-    /// Bytes that are not handed to the socket yet.
+    /// Returns the number of bytes that are not handed to the socket yet.
     pub const fn unsent_bytes(&self) -> usize {
         self.unsent_bytes
     }
 
-    /// Requests that are not over.
+    /// Returns the number of requests in flight.
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// True if nothing is in flight.
+    /// Returns true if no request is in flight.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// When the first request runs out of time.
+    /// Returns when the first request times out.
     pub fn earliest_deadline(&self) -> Option<Instant> {
         let stall =
             self.queue.get(self.written).map(|request| self.counts_from(self.progress_at) + request.timeout);
         earliest(self.earliest_deadline, stall)
     }
 
-    /// The first request that ran out of time by now.
+    /// Returns the first request that has timed out by now.
     pub fn overdue(&self, now: Instant) -> Option<Overdue> {
         let is_overdue = |request: &&InFlight| self.counts_from(request.written_at) + request.timeout <= now;
         if let Some(request) = self.queue.range(..self.written).find(is_overdue) {
@@ -192,28 +197,28 @@ impl InFlights {
         })
     }
 
-    /// The peer reads and answers nothing before then.
-    pub fn hold_back(&mut self, until: Instant) {
+    /// Extends the timeouts: the peer neither reads nor responds before `until`.
+    pub fn throttle(&mut self, until: Instant) {
         self.held_until = self.held_until.max(until);
         self.find_earliest_deadline();
     }
 
-    /// All requests, oldest first.
+    /// Returns all requests, oldest first.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut InFlight> {
         self.queue.iter_mut()
     }
 
-    /// The requests that are wholly written, oldest first: only their answers are missing.
+    /// Returns the completely written requests, oldest first: only their responses are missing.
     pub fn written_mut(&mut self) -> impl Iterator<Item = &mut InFlight> {
         self.queue.range_mut(..self.written)
     }
 
-    /// The oldest request.
+    /// Returns the oldest request.
     pub fn front(&self) -> Option<&InFlight> {
         self.queue.front()
     }
 
-    /// Fills `slices` with what is to be written next; answers how many it filled.
+    /// Fills `slices` with the bytes to write next and returns the number of slices filled.
     pub fn fill<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut filled = 0;
         let mut cursor = self.cursor;
@@ -227,7 +232,7 @@ impl InFlights {
         filled
     }
 
-    /// The socket took `n` bytes. Requests that expect no answer and are wholly written are handed out.
+    /// Accepts that the socket took `n` bytes; moves completely written requests that expect no response to `over`.
     pub fn advance(&mut self, now: Instant, mut n: usize, over: &mut Vec<InFlight>) {
         self.unsent_bytes -= n.min(self.unsent_bytes);
         if n > 0 {
@@ -237,7 +242,7 @@ impl InFlights {
             let Some(left_over) = request.payload.advance(&mut self.cursor, n) else { return };
             n = left_over;
             self.cursor = WriteCursor::default();
-            if request.expects_answer {
+            if request.expects_response {
                 request.written_at = now;
                 let deadline = now.max(self.held_until) + request.timeout;
                 self.earliest_deadline = earliest(self.earliest_deadline, Some(deadline));
@@ -251,17 +256,17 @@ impl InFlights {
         }
     }
 
-    /// How many requests are wholly written and wait for their answer.
+    /// Returns the number of completely written requests that wait for a response.
     pub const fn written(&self) -> usize {
         self.written
     }
 
-    /// All requests, oldest first.
+    /// Returns all requests, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &InFlight> {
         self.queue.iter()
     }
 
-    /// Takes the oldest request if it is wholly written: an answer came.
+    /// Removes the oldest request, whose response arrived, if it is completely written.
     pub fn pop_written(&mut self) -> Option<InFlight> {
         if self.written == 0 {
             return None;
@@ -272,7 +277,8 @@ impl InFlights {
         request
     }
 
-    /// Takes everything: the connection is gone. Each request comes with whether any of its bytes may have left.
+    /// Removes all requests because the connection is lost. Each comes with whether any of its bytes may have been
+    /// sent.
     pub fn drain(&mut self) -> Vec<(InFlight, bool)> {
         let written = self.written + usize::from(self.cursor != WriteCursor::default());
         self.written = 0;
@@ -289,7 +295,7 @@ impl InFlights {
             written.map(|request| self.counts_from(request.written_at) + request.timeout).min();
     }
 
-    /// A peer that holds back is not waited for meanwhile.
+    /// Returns the start of a timeout, which does not run while the peer throttles.
     fn counts_from(&self, at: Instant) -> Instant {
         at.max(self.held_until)
     }
@@ -299,14 +305,14 @@ impl InFlights {
 mod tests {
     use super::*;
 
-    fn request(correlation_id: i32, len: usize, expects_answer: bool) -> InFlight {
+    fn request(correlation_id: i32, len: usize, expects_response: bool) -> InFlight {
         InFlight {
             correlation_id,
             api: ApiKey::Metadata,
             version: 0,
             tag: RequestTag::Cluster(0),
             payload: Payload::Bytes(vec![correlation_id as u8; len]),
-            expects_answer,
+            expects_response,
             queued_at: Instant::ZERO,
             written_at: Instant::ZERO,
             timeout: Duration::from_secs(60),
@@ -333,12 +339,12 @@ mod tests {
     }
 
     #[test]
-    fn the_answers_time_counts_from_the_last_byte_written_and_a_stalled_peer_is_noticed() {
+    fn response_timeout_starts_at_last_byte_and_stalled_peer_is_noticed() {
         let at = |seconds: u64| Instant::from_nanos(seconds * 1_000_000_000);
         let mut requests = InFlights::default();
         requests.push(request(1, 10, true));
         requests.push(request(2, 10, true));
-        // A slow link: a byte every 30 s. As long as it moves nobody is late.
+        // On a slow link, a byte every 30 s keeps a request from timing out.
         for byte in 1..=9 {
             assert_eq!(requests.overdue(at(30 * byte)), None);
             requests.advance(at(30 * byte), 1, &mut Vec::new());
@@ -357,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_an_answer_is_over_when_it_is_written() {
+    fn request_without_response_completes_when_written() {
         let mut requests = InFlights::default();
         requests.push(request(1, 10, true));
         requests.push(request(2, 10, false));

@@ -1,8 +1,8 @@
-//! One broker: its connection, what is sent to it and what is fetched from it. Read [`connection`] first, then
-//! [`Sender`] and the receiving half in [`crate::fetch`].
+//! One broker: its connection, its producing half and its consuming half. Read [`connection`] first, then [`Sender`]
+//! and the consuming half in [`crate::fetch`].
 //!
 //! ```text
-//!              mail of the cluster's owner
+//!              messages of the cluster actor
 //!                         │
 //!   application ──► sender│   fetcher ──► application
 //!                    └────┼─────┘
@@ -13,7 +13,10 @@
 
 pub mod buffer;
 pub mod connection;
+#[cfg(all(test, not(ottla_loom)))]
+mod every_version;
 pub mod frame;
+pub mod half;
 pub mod inflight;
 #[cfg(test)]
 mod scripted;
@@ -24,27 +27,31 @@ use std::{collections::VecDeque, io::IoSlice, sync::Arc};
 
 use core::net::SocketAddr;
 
+use ottla_protocol::vocabulary::NodeId;
+
 use self::{
     buffer::BufferPool,
     connection::{Connection, ConnectionOutput, ConnectionSettings, Response},
+    half::HalfOutput,
     inflight::{InFlight, RequestTag},
 };
 use crate::{
     error::{Error, ErrorKind},
-    fetch::fetcher::{Fetcher, FetcherOutput},
+    fetch::fetcher::Fetcher,
     fetch::shared::ConsumerShared,
     machine::{Instant, earliest},
-    mail::{ClusterRequest, ToBroker, ToCluster},
+    message::{ClusterRequest, ConnectionMessage, ConnectionReport, ToBroker, ToCluster},
     produce::{
-        sender::{Sender, SenderOutput},
+        message::{ProduceMessage, ProduceReport},
+        sender::Sender,
         shared::ProducerShared,
     },
     rng::Rng,
-    stats::Gather,
+    stats::{BrokerEntryKind, Gather},
     wake::WakeHandle,
 };
 
-/// The owner of one broker.
+/// The actor of one connection to a broker.
 #[derive(Debug)]
 pub struct BrokerCore {
     connection: Connection,
@@ -56,7 +63,7 @@ pub struct BrokerCore {
     closed: bool,
 }
 
-/// What a broker's owner is made of.
+/// The shared objects that a broker actor is built from.
 #[derive(Clone, Debug)]
 pub struct BrokerParts {
     /// The connection's settings.
@@ -65,37 +72,37 @@ pub struct BrokerParts {
     pub producer: Option<Arc<ProducerShared>>,
     /// The consumer's shared half, if the client consumes.
     pub consumer: Option<Arc<ConsumerShared>>,
-    /// Large responses' memory.
+    /// The buffer pool for large responses.
     pub buffers: BufferPool,
 }
 
-/// What a broker's owner wants from its driver.
+/// A request of a broker actor to its driver.
 #[derive(Debug)]
 pub enum BrokerOutput {
-    /// Resolve a host name; answer with [`BrokerCore::handle_resolved`].
+    /// Resolve a host name; respond with [`BrokerCore::handle_resolved`].
     Resolve {
         /// The host's name or address.
         host: String,
         /// The port.
         port: u16,
     },
-    /// Open a socket; answer with [`BrokerCore::handle_connected`] or [`BrokerCore::handle_closed`].
+    /// Open a socket; respond with [`BrokerCore::handle_connected`] or [`BrokerCore::handle_closed`].
     Connect(SocketAddr),
     /// Close the socket.
     CloseSocket,
-    /// Mail for the cluster's owner.
+    /// A message for the cluster actor.
     ToCluster(ToCluster),
-    /// The owner is done and may be dropped.
+    /// The actor is finished and may be dropped.
     Done,
 }
 
 impl BrokerCore {
-    /// The owner of the broker at this address. `wake` makes the driver run it.
+    /// Creates the actor of the broker at this address. `wake` makes the driver run it.
     pub fn new(
         parts: &BrokerParts,
         host: String,
         port: u16,
-        node_id: Option<i32>,
+        node_id: Option<NodeId>,
         wake: WakeHandle,
         mut rng: Rng,
     ) -> Self {
@@ -118,48 +125,59 @@ impl BrokerCore {
         }
     }
 
-    /// `host:port/node`, as errors and logs call the broker.
+    /// Returns `host:port/node`, as errors and logs name the broker.
     pub fn name(&self) -> String {
         self.connection.name()
     }
 
-    /// What the system calls the socket that is being opened, for observers.
+    /// Sets the file descriptor of the socket that is being opened, for observers.
     pub const fn set_socket(&mut self, socket: Option<i32>) {
         self.connection.set_socket(socket);
     }
 
-    /// Mail from the cluster's owner.
-    pub fn handle_mail(&mut self, now: Instant, mail: ToBroker) {
+    /// Handles a message from the cluster actor.
+    pub fn handle_message(&mut self, now: Instant, message: ToBroker) {
         if self.closed {
-            return self.bounce(mail);
+            return self.bounce(message);
         }
-        match mail {
-            ToBroker::AdoptProducer(partition) => match &mut self.sender {
-                Some(sender) => sender.adopt(*partition),
-                None => {
-                    self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::ReleasedProducer(partition)))
-                }
-            },
-            ToBroker::ReleaseProducer { topic, partition } => {
-                if let Some(sender) = &mut self.sender {
-                    sender.release(&topic, partition, &mut self.connection);
-                }
-            }
-            ToBroker::PauseProducer { topic, partition } => {
-                if let Some(sender) = &mut self.sender {
-                    sender.pause(&topic, partition);
+        match message {
+            ToBroker::Produce(message) => self.handle_produce_message(message),
+            ToBroker::Fetch(message) => {
+                if let Some(fetcher) = &mut self.fetcher {
+                    fetcher.handle_message(now, message);
                 }
             }
             ToBroker::Request(request) => {
                 let deadline = now + request.timeout;
                 self.requests.push_back((request, deadline));
             }
-            ToBroker::Fetch(mail) => {
-                if let Some(fetcher) = &mut self.fetcher {
-                    fetcher.handle_mail(now, mail);
-                }
+            ToBroker::Connection(message) => self.handle_connection_message(now, message),
+            ToBroker::Statistics(gather, kind) => return self.add_statistics(now, &gather, kind),
+            ToBroker::Close => return self.close(now),
+        }
+        self.advance(now);
+    }
+
+    fn handle_produce_message(&mut self, message: ProduceMessage) {
+        let Some(sender) = &mut self.sender else {
+            // Only a producer's cluster actor has partitions to hand over.
+            return self.bounce(ToBroker::Produce(message));
+        };
+        match message {
+            ProduceMessage::Adopt(partition) => sender.adopt(*partition),
+            ProduceMessage::Release(partition) => {
+                sender.release(&partition, &mut self.connection);
             }
-            ToBroker::SetNode(id) => {
+            ProduceMessage::Pause(partition) => sender.pause(&partition),
+            // `advance` sends the records that are due.
+            ProduceMessage::Flush => {}
+            ProduceMessage::Purge(purge) => sender.purge(purge, &mut self.connection),
+        }
+    }
+
+    fn handle_connection_message(&mut self, now: Instant, message: ConnectionMessage) {
+        match message {
+            ConnectionMessage::SetNode(id) => {
                 self.connection.set_node_id(id);
                 if let Some(sender) = &mut self.sender {
                     sender.set_broker_id(id);
@@ -168,51 +186,59 @@ impl BrokerCore {
                     fetcher.set_broker_id(id);
                 }
             }
-            ToBroker::SetAddress { host, port } => self.connection.set_address(now, &host, port),
-            ToBroker::Connect => self.connection.want(now),
-            ToBroker::Reconnect => self.connection.reconnect(now),
-            ToBroker::Look => {}
-            ToBroker::Statistics(gather) => return self.add_statistics(now, &gather),
-            ToBroker::Purge(purge) => {
-                if let Some(sender) = &mut self.sender {
-                    sender.purge(purge, &mut self.connection);
-                }
-            }
-            ToBroker::Close => return self.close(now),
+            ConnectionMessage::SetAddress { host, port } => self.connection.set_address(now, &host, port),
+            ConnectionMessage::Connect => self.connection.want(now),
+            ConnectionMessage::Reconnect => self.connection.reconnect(now),
         }
-        self.advance(now);
     }
 
-    /// Somebody woke this owner.
+    /// Handles a wake-up by shared state.
     pub fn handle_wake(&mut self, now: Instant) {
         self.wakeups += 1;
         self.advance(now);
     }
 
-    /// The addresses of a host that was to be resolved, or why there are none.
+    /// Handles the addresses of a resolved host, or the error.
     pub fn handle_resolved(&mut self, now: Instant, result: Result<Vec<SocketAddr>, String>) {
         self.connection.handle_resolved(now, result);
         self.advance(now);
     }
 
-    /// The socket is connected.
+    /// Returns the name or address of the broker's host.
+    pub fn host(&self) -> &str {
+        self.connection.host()
+    }
+
+    /// Handles the established TCP connection on which the driver begins a TLS handshake.
+    pub fn handle_securing(&mut self, now: Instant) {
+        self.connection.handle_securing(now);
+        self.advance(now);
+    }
+
+    /// Handles a connection that the driver gives up for this reason.
+    pub fn handle_failed(&mut self, now: Instant, error: Error) {
+        self.connection.handle_failed(now, error);
+        self.advance(now);
+    }
+
+    /// Handles the established connection: TCP, and TLS if the driver uses it.
     pub fn handle_connected(&mut self, now: Instant) {
         self.connection.handle_connected(now);
         self.advance(now);
     }
 
-    /// The socket was closed, or could not be opened.
+    /// Handles a socket that was closed or could not be opened.
     pub fn handle_closed(&mut self, now: Instant, reason: &str) {
         self.connection.handle_closed(now, reason);
         self.advance(now);
     }
 
-    /// Where the driver reads the next bytes to.
+    /// Returns the buffer that the driver reads the next bytes into.
     pub fn read_space(&mut self) -> &mut [u8] {
         self.connection.read_space()
     }
 
-    /// The driver read `n` bytes into [`BrokerCore::read_space`].
+    /// Handles `n` bytes that the driver read into [`BrokerCore::read_space`].
     pub fn handle_read(&mut self, now: Instant, n: usize) {
         self.connection.handle_read(now, n);
         while let Some(response) = self.connection.next_response(now) {
@@ -221,17 +247,17 @@ impl BrokerCore {
         self.advance(now);
     }
 
-    /// Fills `slices` with the bytes to write next; answers how many.
+    /// Fills `slices` with the bytes to write next and returns the number of slices filled.
     pub fn unsent<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         self.connection.unsent(slices)
     }
 
-    /// How many bytes are ready to be written.
+    /// Returns the number of bytes that are ready to be written.
     pub const fn unsent_bytes(&self) -> usize {
         self.connection.unsent_bytes()
     }
 
-    /// The socket took `n` bytes.
+    /// Accepts that the socket took `n` bytes.
     pub fn handle_written(&mut self, now: Instant, n: usize) {
         let mut over = Vec::new();
         self.connection.handle_written(now, n, &mut over);
@@ -241,10 +267,10 @@ impl BrokerCore {
         self.advance(now);
     }
 
-    /// Fires what is due.
+    /// Handles the timeouts that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.connection.handle_timeout(now);
-        // What was in flight is older than what waits, and comes back before that times out.
+        // Batches in flight are older than waiting ones, and return before those time out.
         self.drain_parts(now);
         if let Some(sender) = &mut self.sender {
             sender.handle_timeout(now, &mut self.connection);
@@ -258,18 +284,18 @@ impl BrokerCore {
             self.requests = waiting;
             for (request, _) in late {
                 let detail = if self.connection.is_ready() {
-                    "not sent: the broker asked to be left alone for longer"
+                    "not sent: the broker throttles the client for longer"
                 } else {
                     "not sent: there is no connection"
                 };
                 let error = Error::new(ErrorKind::TimedOut, detail).with_peer(self.connection.name());
-                self.answer(request.token, Err(error.with_api(request.api.name())));
+                self.respond(request.token, Err(error.with_api(request.api.name())));
             }
         }
         self.advance(now);
     }
 
-    /// When to call [`BrokerCore::handle_timeout`].
+    /// Returns when to call [`BrokerCore::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         let mut deadline = self.connection.poll_timeout();
         if let Some(sender) = &self.sender {
@@ -281,22 +307,22 @@ impl BrokerCore {
         earliest(deadline, self.requests.iter().map(|(_, deadline)| *deadline).min())
     }
 
-    /// What the driver has to do next.
+    /// Returns the next action for the driver.
     pub fn poll_output(&mut self) -> Option<BrokerOutput> {
         self.outputs.pop_front()
     }
 
-    /// Sends what can be sent and passes on what the parts say.
+    /// Sends what can be sent and carries out the outputs of the parts.
     fn advance(&mut self, now: Instant) {
         loop {
             self.drain_parts(now);
             if self.closed {
                 return;
             }
-            let wanted = !self.requests.is_empty()
+            let needed = !self.requests.is_empty()
                 || self.sender.as_ref().is_some_and(Sender::wants_connection)
                 || self.fetcher.as_ref().is_some_and(Fetcher::wants_connection);
-            if wanted {
+            if needed {
                 self.connection.want(now);
             }
             if self.connection.may_send() {
@@ -318,107 +344,80 @@ impl BrokerCore {
         }
     }
 
-    /// Passes on what connection, sender and fetcher say; true if that may have made new work.
+    /// Carries out the outputs of connection, sender and fetcher. Returns true if that may have created new work.
     fn drain_parts(&mut self, now: Instant) -> bool {
         let mut changed = false;
         while let Some(output) = self.connection.poll_output() {
-            match output {
-                ConnectionOutput::Resolve { host, port } => {
-                    self.outputs.push_back(BrokerOutput::Resolve { host, port });
-                }
-                ConnectionOutput::Connect(address) => self.outputs.push_back(BrokerOutput::Connect(address)),
-                ConnectionOutput::Close => self.outputs.push_back(BrokerOutput::CloseSocket),
-                ConnectionOutput::Up => {
-                    changed = true;
-                    if let Some(sender) = &mut self.sender {
-                        sender.handle_up();
-                    }
-                    if let Some(fetcher) = &mut self.fetcher {
-                        fetcher.handle_connected(now);
-                    }
-                    self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Up));
-                }
-                ConnectionOutput::Idle { looks_again } => {
-                    changed = true;
-                    self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Idle { looks_again }));
-                }
-                ConnectionOutput::Down { error, lost } => {
-                    changed = true;
-                    if let Some(sender) = &mut self.sender {
-                        sender.handle_down(&error);
-                    }
-                    self.handle_lost(now, lost, &error);
-                    self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Down(error)));
-                }
-            }
+            changed |= self.handle_connection_output(now, output);
         }
-        if let Some(sender) = &mut self.sender {
-            while let Some(output) = sender.poll_output() {
-                match output {
-                    SenderOutput::Released(partition) => {
-                        self.outputs
-                            .push_back(BrokerOutput::ToCluster(ToCluster::ReleasedProducer(partition)));
-                    }
-                    SenderOutput::RefreshMetadata(topic) => {
-                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::RefreshMetadata(topic)));
-                    }
-                    SenderOutput::UnknownTopicId(topic, id) => {
-                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::UnknownTopicId(topic, id)));
-                    }
-                    SenderOutput::LeaderHint(hint) => {
-                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::LeaderHint(hint)));
-                    }
-                    SenderOutput::RenewIdentity(identity) => {
-                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::RenewIdentity(identity)));
-                    }
-                    SenderOutput::HoldBack(time) => self.connection.hold_back(now, time),
-                    SenderOutput::Fatal(error) => {
-                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::FatalProducer(error)));
-                    }
-                    SenderOutput::Throttled(millis) => {
-                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Throttled(millis)));
-                    }
-                    SenderOutput::Odd(error) => {
-                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Odd(error)));
-                    }
-                    SenderOutput::Misbehaved(error) => {
-                        changed = true;
-                        self.connection.handle_misbehaviour(now, error);
-                    }
-                }
-            }
+        while let Some(output) = self.sender.as_mut().and_then(Sender::poll_output) {
+            changed |= self.handle_half_output(now, output);
         }
-        if let Some(fetcher) = &mut self.fetcher {
-            while let Some(output) = fetcher.poll_output() {
-                match output {
-                    FetcherOutput::ToCluster(reply) => {
-                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Fetch(reply)));
-                    }
-                    FetcherOutput::LeaderHint(hint) => {
-                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::LeaderHint(hint)));
-                    }
-                    FetcherOutput::RefreshMetadata(topic) => {
-                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::RefreshMetadata(topic)));
-                    }
-                    FetcherOutput::UnknownTopicId(topic, id) => {
-                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::UnknownTopicId(topic, id)));
-                    }
-                    FetcherOutput::Throttled(millis) => {
-                        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Throttled(millis)));
-                    }
-                    FetcherOutput::Misbehaved(error) => {
-                        changed = true;
-                        self.connection.handle_misbehaviour(now, error);
-                    }
-                }
-            }
+        while let Some(output) = self.fetcher.as_mut().and_then(Fetcher::poll_output) {
+            changed |= self.handle_half_output(now, output);
         }
         changed
     }
 
-    fn add_statistics(&mut self, now: Instant, gather: &Gather) {
+    fn handle_connection_output(&mut self, now: Instant, output: ConnectionOutput) -> bool {
+        match output {
+            ConnectionOutput::Resolve { host, port } => {
+                self.outputs.push_back(BrokerOutput::Resolve { host, port });
+                return false;
+            }
+            ConnectionOutput::Connect(address) => {
+                self.outputs.push_back(BrokerOutput::Connect(address));
+                return false;
+            }
+            ConnectionOutput::Close => {
+                self.outputs.push_back(BrokerOutput::CloseSocket);
+                return false;
+            }
+            ConnectionOutput::Up => {
+                if let Some(sender) = &mut self.sender {
+                    sender.handle_up();
+                }
+                if let Some(fetcher) = &mut self.fetcher {
+                    fetcher.handle_connected(now);
+                }
+                self.report(ToCluster::Connection(ConnectionReport::Up));
+            }
+            ConnectionOutput::Idle { looks_again } => {
+                self.report(ToCluster::Connection(ConnectionReport::Idle { reconnects: looks_again }));
+            }
+            ConnectionOutput::Down { error, lost } => {
+                if let Some(sender) = &mut self.sender {
+                    sender.handle_down(&error);
+                }
+                self.handle_lost(now, lost, &error);
+                self.report(ToCluster::Connection(ConnectionReport::Down(error)));
+            }
+        }
+        true
+    }
+
+    fn handle_half_output(&mut self, now: Instant, output: HalfOutput) -> bool {
+        match output {
+            HalfOutput::ToCluster(message) => self.report(message),
+            HalfOutput::Throttle(time) => self.connection.throttle(now, time),
+            HalfOutput::Misbehaved(error) => {
+                self.connection.handle_misbehaviour(now, error);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn report(&mut self, message: ToCluster) {
+        self.outputs.push_back(BrokerOutput::ToCluster(message));
+    }
+
+    fn add_statistics(&mut self, now: Instant, gather: &Gather, kind: BrokerEntryKind) {
         let mut broker = self.connection.statistics(now, gather.reset);
         broker.wakeups = self.wakeups;
+        if kind == BrokerEntryKind::GroupCoordinator {
+            broker.name_group_coordinator();
+        }
         let node = self.connection.node_id();
         gather.add(|statistics| {
             if let Some(sender) = &mut self.sender {
@@ -436,14 +435,15 @@ impl BrokerCore {
             let ClusterRequest { token, api, versions, timeout, encode } = request;
             let Some(version) = self.connection.versions().pick(api, versions) else {
                 let error = self.no_version().with_api(api.name());
-                self.answer(token, Err(error));
+                self.respond(token, Err(error));
+                self.connection.ask_versions_again(now);
                 continue;
             };
             let tag = RequestTag::Cluster(token);
             if let Err(error) =
                 self.connection.send(now, api, version, tag, timeout, |out| encode(version, out))
             {
-                self.answer(token, Err(error));
+                self.respond(token, Err(error));
             }
         }
     }
@@ -451,11 +451,11 @@ impl BrokerCore {
     fn handle_response(&mut self, now: Instant, response: Response) {
         let request = &response.request;
         if let Some(time) = throttle::asked_for(request.api, request.version, response.body()) {
-            self.connection.hold_back(now, time);
+            self.connection.throttle(now, time);
         }
         match response.request.tag {
             RequestTag::Versions => {}
-            RequestTag::Cluster(token) => self.answer(token, Ok(response)),
+            RequestTag::Cluster(token) => self.respond(token, Ok(response)),
             RequestTag::Produce => {
                 if let Some(sender) = &mut self.sender {
                     sender.handle_response(now, response, &self.connection.name());
@@ -474,7 +474,7 @@ impl BrokerCore {
             match request.tag {
                 RequestTag::Versions => {}
                 RequestTag::Cluster(token) => {
-                    self.answer(token, Err(error.clone().with_api(request.api.name())));
+                    self.respond(token, Err(error.clone().with_api(request.api.name())));
                 }
                 RequestTag::Produce => {
                     if let Some(sender) = &mut self.sender {
@@ -488,24 +488,24 @@ impl BrokerCore {
                 }
             }
         }
-        // Whoever waits for this broker should ask another one instead of waiting for the reconnection.
+        // Requests that wait for this broker go to another one instead of waiting for the reconnection.
         for (request, _) in std::mem::take(&mut self.requests) {
-            self.answer(request.token, Err(error.clone().with_api(request.api.name())));
+            self.respond(request.token, Err(error.clone().with_api(request.api.name())));
         }
     }
 
-    /// Why an API can't be used: it is the broker's word only if the broker gave it.
+    /// Returns the error for an API that can't be used. It blames the broker only if the broker reported its versions.
     fn no_version(&self) -> Error {
         let error = if self.connection.versions().is_guessed() {
-            Error::new(ErrorKind::Disconnected, "the broker did not tell which versions it speaks")
+            Error::new(ErrorKind::Disconnected, "the broker did not report its API versions")
         } else {
             Error::new(ErrorKind::UnsupportedVersion, "")
         };
         error.with_peer(self.connection.name())
     }
 
-    fn answer(&mut self, token: u64, result: Result<Response, Error>) {
-        self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Answer { token, result }));
+    fn respond(&mut self, token: u64, result: Result<Response, Error>) {
+        self.report(ToCluster::Response { token, result });
     }
 
     fn close(&mut self, now: Instant) {
@@ -522,16 +522,17 @@ impl BrokerCore {
         self.connection.note_state(now);
         if let Some(sender) = &mut self.sender {
             for partition in sender.take_partitions() {
-                partition.accumulator().clear_owner();
-                let mail = ToCluster::ReleasedProducer(Box::new(partition));
-                self.outputs.push_back(BrokerOutput::ToCluster(mail));
+                partition.accumulator().detach();
+                let report = ProduceReport::Released(Box::new(partition));
+                self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::Produce(report)));
             }
         }
         self.closed = true;
         self.outputs.push_back(BrokerOutput::Done);
     }
 
-    /// A part of the client panicked: fails everything that is left with `error`. The owner is of no use afterwards.
+    /// Fails everything that is pending with `error` after a part of the client panicked. The actor can't be used
+    /// afterwards.
     pub fn abandon(&mut self, error: &Error) {
         self.closed = true;
         if let Some(sender) = &mut self.sender {
@@ -539,14 +540,14 @@ impl BrokerCore {
         }
     }
 
-    /// Mail that came after the end goes back.
-    fn bounce(&mut self, mail: ToBroker) {
-        match mail {
-            ToBroker::AdoptProducer(partition) => {
-                self.outputs.push_back(BrokerOutput::ToCluster(ToCluster::ReleasedProducer(partition)));
+    /// Returns the contents of a message that must not be lost, because this broker actor can't use it.
+    fn bounce(&mut self, message: ToBroker) {
+        match message {
+            ToBroker::Produce(ProduceMessage::Adopt(partition)) => {
+                self.report(ToCluster::Produce(ProduceReport::Released(partition)));
             }
             ToBroker::Request(request) => {
-                self.answer(request.token, Err(Error::new(ErrorKind::Closed, "")));
+                self.respond(request.token, Err(Error::new(ErrorKind::Closed, "")));
             }
             _ => {}
         }

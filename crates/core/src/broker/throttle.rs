@@ -1,15 +1,20 @@
-//! How long a broker wants to be left alone (KIP-219).
+//! The throttle time of a broker (KIP-219).
 //!
-//! Since that KIP a broker answers at once, and neither reads nor answers what comes on the connection before the time is over;
-//! the client is to send nothing meanwhile, whatever it is. A broker before it answered late instead: what an older version
-//! says is over when it is told.
+//! Since KIP-219 a broker responds immediately, and neither reads from the connection nor responds on it until the
+//! throttle time is over; the client must not send any request meanwhile. Older brokers delayed the response instead: a
+//! throttle time in an older version is already over.
+//!
+//! # Pitfalls
+//!
+//! - A throttle time holds for the connection and for any request that follows. Before KIP-219 the broker has already
+//!   waited when it responds (`after_throttled_metadata_nothing_is_produced_before_the_time_is_over`).
 
 use std::time::Duration;
 
 use ottla_protocol::api::ApiKey;
 
-/// From which version on the client waits by itself, of the APIs whose answers begin with the time. Produce and ApiVersions end
-/// with it; who decodes those says so.
+/// The first version in which the client waits by itself, for the APIs whose responses begin with the throttle time.
+/// Produce and ApiVersions end with it; their decoders return it.
 const FIRST_VERSIONS: &[(ApiKey, i16)] = &[
     (ApiKey::Fetch, 8),
     (ApiKey::ListOffsets, 3),
@@ -36,12 +41,12 @@ const FIRST_VERSIONS: &[(ApiKey, i16)] = &[
     (ApiKey::DescribeCluster, 0),
     (ApiKey::DescribeTopicPartitions, 0),
 ];
-/// The same for Produce.
+/// The first version of Produce in which the client waits.
 pub(crate) const FIRST_PRODUCE: i16 = 6;
-/// The same for ApiVersions.
+/// The first version of ApiVersions in which the client waits.
 pub(super) const FIRST_API_VERSIONS: i16 = 2;
 
-/// How long the broker wants to be left alone, as an answer's body begins with it.
+/// Returns the throttle time at the beginning of a response's body.
 pub(super) fn asked_for(api: ApiKey, version: i16, body: &[u8]) -> Option<Duration> {
     let (_, first) = FIRST_VERSIONS.iter().find(|(known, _)| *known == api)?;
     let millis = i32::from_be_bytes(*body.first_chunk().filter(|_| version >= *first)?);
@@ -55,16 +60,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_is_what_each_of_these_answers_begins_with() {
+    fn throttle_time_comes_first_in_these_responses() {
         let mut checked = 0;
         macro_rules! check {
             ($($api:ident $type:path,)*) => {$(
                 let first = FIRST_VERSIONS.iter().find(|(api, _)| *api == ApiKey::$api).expect("a row").1;
                 for version in first..=*ApiKey::$api.versions().end() {
                     let mut body = Vec::new();
-                    let mut answer = <$type>::default();
-                    answer.throttle_time_ms = 1234;
-                    answer.encode(version, &mut body).expect("it can be encoded");
+                    let mut response = <$type>::default();
+                    response.throttle_time_ms = 1234;
+                    response.encode(version, &mut body).expect("it can be encoded");
                     let asked = asked_for(ApiKey::$api, version, &body);
                     assert_eq!(asked, Some(Duration::from_millis(1234)), "{} v{version}", ApiKey::$api.name());
                 }
@@ -101,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_version_a_negative_time_and_a_body_that_is_cut_off_ask_for_nothing() {
+    fn old_version_negative_time_and_short_body_do_not_throttle() {
         let body = 500i32.to_be_bytes();
         assert_eq!(asked_for(ApiKey::Metadata, 5, &body), None);
         assert_eq!(asked_for(ApiKey::Metadata, 6, &body), Some(Duration::from_millis(500)));

@@ -1,19 +1,22 @@
-//! Which version of each API to speak with a broker.
+//! Chooses the version of each API to use with a broker.
 
 use std::ops::RangeInclusive;
 
 use ottla_protocol::api::ApiKey;
 
-/// The version ranges that a broker offers, from its ApiVersions answer or from a table for brokers that have none.
+use crate::config::KafkaVersion;
+
+/// The version ranges that a broker supports, from its ApiVersions response or from a table for brokers without that
+/// API.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Versions {
     ranges: Vec<(i16, i16, i16)>,
-    /// Nobody told: they are what such a broker should speak.
+    /// True if the versions are assumed from the kind of broker and not reported by it.
     guessed: bool,
 }
 
 impl Versions {
-    /// From `(api key, lowest, highest)` rows.
+    /// Creates the ranges from `(api key, lowest, highest)` rows.
     pub fn new(rows: impl IntoIterator<Item = (i16, i16, i16)>) -> Self {
         let mut ranges: Vec<_> = rows.into_iter().filter(|(_, low, high)| low <= high && *low >= 0).collect();
         ranges.sort_unstable();
@@ -21,21 +24,18 @@ impl Versions {
         Self { ranges, guessed: false }
     }
 
-    /// What a broker of this release (`0.8.1`, `0.9.0.1`, `0.10.0`, ...) speaks, for `broker.version.fallback`.
-    pub fn of_release(release: &str) -> Self {
-        let mut numbers = release.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-        let mut number = || numbers.next().unwrap_or(0);
-        let release = (number(), number(), number());
+    /// Returns the versions that a broker of this release supports, for `broker.version.fallback`.
+    pub fn of_release(release: KafkaVersion) -> Self {
         let row = FALLBACKS.iter().rev().find(|row| row.0 <= release).unwrap_or(&FALLBACKS[0]);
         Self { guessed: true, ..Self::new(row.1.iter().copied()) }
     }
 
-    /// True if the broker did not tell its versions itself.
+    /// Returns true if the versions are assumed and not reported by the broker.
     pub const fn is_guessed(&self) -> bool {
         self.guessed
     }
 
-    /// The highest version that both sides speak, within `usable`.
+    /// Returns the highest version within `usable` that both sides support.
     pub fn pick(&self, api: ApiKey, usable: RangeInclusive<i16>) -> Option<i16> {
         let index = self.ranges.binary_search_by_key(&(api as i16), |row| row.0).ok()?;
         let (_, low, high) = self.ranges[index];
@@ -43,12 +43,12 @@ impl Versions {
         (version >= low && version >= *usable.start()).then_some(version)
     }
 
-    /// The highest version that both sides speak of all that this library can encode.
+    /// Returns the highest version that both the broker and this library support.
     pub fn pick_any(&self, api: ApiKey) -> Option<i16> {
         self.pick(api, api.versions())
     }
 
-    /// Lowers the highest version of an API, to do without what newer versions bring.
+    /// Lowers the highest version of an API, so that newer features are not used.
     pub fn cap(&mut self, api: ApiKey, highest: i16) {
         if let Ok(index) = self.ranges.binary_search_by_key(&(api as i16), |row| row.0) {
             self.ranges[index].2 = self.ranges[index].2.min(highest);
@@ -56,16 +56,61 @@ impl Versions {
     }
 }
 
-type Release = (u32, u32, u32);
+/// The APIs whose requests this client sends. A test encodes each in every version that can be chosen.
+#[cfg(any(debug_assertions, test))]
+pub(crate) const SENT: &[ApiKey] = &[
+    ApiKey::Produce,
+    ApiKey::Fetch,
+    ApiKey::ListOffsets,
+    ApiKey::Metadata,
+    ApiKey::OffsetCommit,
+    ApiKey::OffsetFetch,
+    ApiKey::FindCoordinator,
+    ApiKey::JoinGroup,
+    ApiKey::Heartbeat,
+    ApiKey::LeaveGroup,
+    ApiKey::SyncGroup,
+    ApiKey::ApiVersions,
+    ApiKey::CreateTopics,
+    ApiKey::DeleteTopics,
+    ApiKey::DeleteRecords,
+    ApiKey::InitProducerId,
+    ApiKey::OffsetForLeaderEpoch,
+    ApiKey::DescribeConfigs,
+    ApiKey::AlterConfigs,
+    ApiKey::CreatePartitions,
+    ApiKey::IncrementalAlterConfigs,
+    ApiKey::DescribeGroups,
+    ApiKey::ListGroups,
+    ApiKey::DeleteGroups,
+    ApiKey::OffsetDelete,
+    ApiKey::ConsumerGroupDescribe,
+    ApiKey::ConsumerGroupHeartbeat,
+];
+
+/// Checks the rows of an ApiVersions response. Error: why the rows are invalid.
+pub fn check(rows: impl IntoIterator<Item = (i16, i16, i16)>) -> Result<(), String> {
+    let mut is_empty = true;
+    for (api, low, high) in rows {
+        if low < 0 || low > high {
+            return Err(format!(
+                "the broker offers versions {low} to {high} of API {api}, which is no range"
+            ));
+        }
+        is_empty = false;
+    }
+    if is_empty { Err("the broker offers no API at all".to_owned()) } else { Ok(()) }
+}
+
 type Row = (i16, i16, i16);
 
-/// Brokers before 0.10 do not answer ApiVersions.
-const FALLBACKS: &[(Release, &[Row])] = &[
-    ((0, 8, 0), &[(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0)]),
-    ((0, 8, 1), &[(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0), (8, 0, 1), (9, 0, 0)]),
-    ((0, 8, 2), &[(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0), (8, 0, 1), (9, 0, 1), (10, 0, 0)]),
+/// Brokers before 0.10 do not know ApiVersions.
+const FALLBACKS: &[(KafkaVersion, &[Row])] = &[
+    (KafkaVersion(0, 8, 0), &[(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0)]),
+    (KafkaVersion(0, 8, 1), &[(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0), (8, 0, 1), (9, 0, 0)]),
+    (KafkaVersion(0, 8, 2), &[(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0), (8, 0, 1), (9, 0, 1), (10, 0, 0)]),
     (
-        (0, 9, 0),
+        KafkaVersion(0, 9, 0),
         &[
             (0, 0, 1),
             (1, 0, 1),
@@ -83,7 +128,7 @@ const FALLBACKS: &[(Release, &[Row])] = &[
         ],
     ),
     (
-        (0, 10, 0),
+        KafkaVersion(0, 10, 0),
         &[
             (0, 0, 2),
             (1, 0, 2),
@@ -119,9 +164,10 @@ mod tests {
 
     #[test]
     fn a_release_falls_back_to_the_newest_row_that_is_not_newer() {
-        assert_eq!(Versions::of_release("0.9.0.1").pick(ApiKey::Produce, 0..=13), Some(1));
-        assert_eq!(Versions::of_release("0.10.2").pick(ApiKey::Produce, 0..=13), Some(2));
-        assert_eq!(Versions::of_release("0.8.2.2").pick(ApiKey::FindCoordinator, 0..=6), Some(0));
-        assert_eq!(Versions::of_release("nonsense").pick(ApiKey::Metadata, 0..=13), Some(0));
+        let pick = |release, api: ApiKey| Versions::of_release(release).pick(api, api.versions());
+        assert_eq!(pick(KafkaVersion(0, 9, 0), ApiKey::Produce), Some(1));
+        assert_eq!(pick(KafkaVersion(0, 10, 2), ApiKey::Produce), Some(2));
+        assert_eq!(pick(KafkaVersion(0, 8, 2), ApiKey::FindCoordinator), Some(0));
+        assert_eq!(pick(KafkaVersion(0, 0, 0), ApiKey::Metadata), Some(0));
     }
 }

@@ -1,77 +1,120 @@
-//! The brokers that there is an owner for, the mail to them, and whom to try while nobody is connected.
+//! The broker actors of a client, the messages to them, and the order in which the client tries servers while
+//! disconnected.
+//!
+//! A node may have several connections, because a broker handles one request per connection at a time:
+//!
+//! | [`Lane`] | requests |
+//! |---|---|
+//! | `Data` | Produce and Fetch, and requests without a tight deadline |
+//! | `Lookups` | requests to a node that is fetched from: a Fetch may wait for records for `fetch.wait.max.ms` |
+//! | `Coordinator` | commits, heartbeats and lookups of committed offsets: neither a Fetch nor a Produce delays them |
+//! | `Rebalance` | JoinGroup and SyncGroup, which may wait for minutes: heartbeats and commits go past them |
+//!
+//! # Pitfalls
+//!
+//! - Going back to the bootstrap servers keeps the requests in flight to the old brokers; only new requests that any
+//!   broker can handle avoid them (`silent_brokers_cause_a_rebootstrap`).
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
 
-use super::{ClusterOutput, Route, metadata::Metadata};
+use ottla_protocol::vocabulary::NodeId;
+
+use super::{ClusterOutput, coordinators::Coordinator, metadata::Metadata, route::Route};
 use crate::{
-    mail::{BrokerKey, ToBroker},
+    message::{BrokerKey, ConnectionMessage, ToBroker},
     rng::Rng,
+    stats::{BrokerEntryKind, Gather},
 };
 
 /// The brokers of a client.
 #[derive(Debug)]
 pub(crate) struct Brokers {
-    /// `bootstrap.servers`, in an order of this client's own.
+    /// `bootstrap.servers`, shuffled by this client.
     servers: Vec<(String, u16)>,
     entries: BTreeMap<BrokerKey, BrokerEntry>,
-    by_node: BTreeMap<i32, BrokerKey>,
-    /// Second connections to nodes that are fetched from, for what must not wait behind a fetch.
-    lookups: BTreeMap<i32, BrokerKey>,
-    /// The nodes that are fetched from.
-    fetched_from: BTreeSet<i32>,
-    /// False if the bootstrap servers are not gone back to once nodes are known (`metadata.recovery.strategy`).
+    /// The connections to nodes.
+    lanes: BTreeMap<(NodeId, Lane), BrokerKey>,
+    /// The nodes that the client fetches from.
+    fetched_from: BTreeSet<NodeId>,
+    /// False if the client does not return to the bootstrap servers once nodes are known
+    /// (`metadata.recovery.strategy`).
     recovers: bool,
     next_key: u32,
-    /// The servers that have an owner, by their place in the list.
+    /// The servers that have a broker actor, by their index in the list.
     bootstrap: BTreeMap<usize, BrokerKey>,
-    /// The candidate that is being connected to because nobody is up.
+    /// The candidate that the client connects to while no broker is up.
     candidate: Option<usize>,
-    all_down_told: bool,
+    all_down_reported: bool,
     failures_since_up: usize,
     closing: bool,
     outputs: VecDeque<ClusterOutput>,
     pub(super) rng: Rng,
 }
 
+/// The purpose of a connection to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Lane {
+    Data,
+    Lookups,
+    Coordinator,
+    Rebalance,
+}
+
 #[derive(Debug)]
 struct BrokerEntry {
     host: String,
     port: u16,
-    up: bool,
-    /// The last attempt to connect failed, or the connection did.
-    failed: bool,
-    /// It closed the connection while nothing was under way, and is connected to again to see whether it is there.
-    looked_at: bool,
-    /// Not asked by chance any more: it belongs to what was given up for the bootstrap servers.
+    link: Link,
+    /// No longer chosen for requests that any broker can serve: the client went back to the bootstrap servers.
     given_up: bool,
 }
 
-/// What the loss of a connection means.
+/// The state of a connection, as far as the cluster actor knows it.
+///
+/// ```text
+///   Down ──► Up ── closed by the broker while idle ──► Probing
+///    ▲      │ ▲ │                                          │
+///    └──────┘ │ └── lost, or can't be made ──► Failed ◄────┘
+///      idle   └──────────────────────────────────┘
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    /// Not connected, because nothing needs the connection.
+    Down,
+    /// Requests can be sent.
+    Up,
+    /// The broker closed an idle connection; connecting again shows whether it is alive.
+    Probing,
+    /// The connection, or the last attempt to make one, failed.
+    Failed,
+}
+
+/// The consequences of a lost connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loss {
-    /// Requests could be sent there before.
-    pub(super) was_up: bool,
-    /// It closed an idle connection, and can't be connected to any more.
-    pub(super) was_idle: bool,
-    /// So many servers failed, and with this one all did; said once.
+    /// True if requests could be sent there before, or until the broker closed the idle connection.
+    pub(super) was_reachable: bool,
+    /// The number of servers that failed, if this failure was the last of all; reported once.
     pub(super) all_down: Option<usize>,
 }
 
 impl Brokers {
-    /// No broker has an owner yet.
+    /// Creates the set without any broker actor.
     pub(super) fn new(mut servers: Vec<(String, u16)>, recovers: bool, mut rng: Rng) -> Self {
         rng.shuffle(&mut servers);
         Self {
             servers,
             entries: BTreeMap::new(),
-            by_node: BTreeMap::new(),
-            lookups: BTreeMap::new(),
+            lanes: BTreeMap::new(),
             fetched_from: BTreeSet::new(),
             recovers,
             next_key: 0,
             bootstrap: BTreeMap::new(),
             candidate: None,
-            all_down_told: false,
+            all_down_reported: false,
             failures_since_up: 0,
             closing: false,
             outputs: VecDeque::new(),
@@ -79,18 +122,23 @@ impl Brokers {
         }
     }
 
-    /// True if no broker has an owner.
+    /// Returns true if there is no broker actor.
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// True if requests can be sent to some broker.
+    /// Returns true if there is no address to connect to.
+    pub(super) fn has_no_server(&self) -> bool {
+        self.servers.is_empty() && self.entries.is_empty()
+    }
+
+    /// Returns true if requests can be sent to some broker.
     pub(super) fn any_up(&self) -> bool {
         self.up().next().is_some()
     }
 
-    /// The owner that a request by this route goes to now.
-    pub(super) fn target(&mut self, route: Route, metadata: &Metadata) -> Option<BrokerKey> {
+    /// Returns the broker actor for a request by this route. Requests to coordinators use [`Brokers::coordinator`].
+    pub(super) fn target(&mut self, route: &Route, metadata: &Metadata) -> Option<BrokerKey> {
         let node = match route {
             Route::Any => {
                 let up: Vec<BrokerKey> = self.up().collect();
@@ -102,122 +150,141 @@ impl Brokers {
                 return self.fetched_node(key).and_then(|node| self.past_fetch(node, metadata)).or(Some(key));
             }
             Route::Controller => metadata.controller_id,
-            Route::Node(node) => node,
-            Route::SecondToNode(node) => return self.second_to(node, metadata),
+            Route::Node(node) => NodeId::from_wire(*node),
+            Route::PastFetch(node) => return self.lane(*node, Lane::Lookups, metadata),
+            Route::Coordinator(_) | Route::Rebalance(_) => return None,
         };
-        if !metadata.nodes.contains_key(&node) {
-            return None;
-        }
+        let node = node.filter(|node| metadata.nodes.contains_key(node))?;
         let past_fetch =
             if self.fetched_from.contains(&node) { self.past_fetch(node, metadata) } else { None };
         past_fetch.or_else(|| self.of_node(node, metadata))
     }
 
-    /// The nodes that are fetched from: what is asked of them would wait behind a fetch.
-    pub(super) fn set_fetched_from(&mut self, nodes: BTreeSet<i32>) {
+    /// Returns the broker actor of the connection to a coordinator for a request by this route, and starts it if
+    /// necessary.
+    pub(super) fn coordinator(&mut self, coordinator: &Coordinator, route: &Route) -> BrokerKey {
+        let lane = if matches!(route, Route::Rebalance(_)) { Lane::Rebalance } else { Lane::Coordinator };
+        let lane = (coordinator.node, lane);
+        if let Some(key) = self.lanes.get(&lane) {
+            return *key;
+        }
+        let key = self.start(coordinator.host.clone(), coordinator.port, Some(coordinator.node));
+        self.lanes.insert(lane, key);
+        key
+    }
+
+    /// Sets the nodes that the client fetches from: other requests would wait behind a Fetch there.
+    pub(super) fn set_fetched_from(&mut self, nodes: BTreeSet<NodeId>) {
         self.fetched_from = nodes;
     }
 
-    /// The node that this is the connection to, if it is fetched from.
-    fn fetched_node(&self, key: BrokerKey) -> Option<i32> {
-        self.fetched_from.iter().copied().find(|node| self.by_node.get(node) == Some(&key))
+    /// Returns the node of this connection if the client fetches from it.
+    fn fetched_node(&self, key: BrokerKey) -> Option<NodeId> {
+        let is_own = |node: &NodeId| self.lanes.get(&(*node, Lane::Data)) == Some(&key);
+        self.fetched_from.iter().copied().find(is_own)
     }
 
-    /// The second connection to a node, unless it failed: then waiting behind a fetch is better.
-    fn past_fetch(&mut self, node: i32, metadata: &Metadata) -> Option<BrokerKey> {
-        let known = self.lookups.get(&node).and_then(|key| self.entries.get(key));
-        if known.is_some_and(|entry| entry.failed) { None } else { self.second_to(node, metadata) }
+    /// Returns the connection beside a node's Fetch connection, unless it failed: then the request waits behind the
+    /// Fetch.
+    fn past_fetch(&mut self, node: NodeId, metadata: &Metadata) -> Option<BrokerKey> {
+        let known = self.lanes.get(&(node, Lane::Lookups)).and_then(|key| self.entries.get(key));
+        if known.is_some_and(|entry| entry.link == Link::Failed) {
+            None
+        } else {
+            self.lane(node, Lane::Lookups, metadata)
+        }
     }
 
-    /// The owner of a node's connection, started if there is none yet.
-    pub(super) fn of_node(&mut self, node: i32, metadata: &Metadata) -> Option<BrokerKey> {
-        if let Some(key) = self.by_node.get(&node) {
+    /// Returns the broker actor of a node, and starts it if necessary.
+    pub(super) fn of_node(&mut self, node: NodeId, metadata: &Metadata) -> Option<BrokerKey> {
+        self.lane(node, Lane::Data, metadata)
+    }
+
+    /// Returns the broker actor of a connection to a node, and starts it if necessary.
+    fn lane(&mut self, node: NodeId, lane: Lane, metadata: &Metadata) -> Option<BrokerKey> {
+        if let Some(key) = self.lanes.get(&(node, lane)) {
             return Some(*key);
         }
         let address = metadata.nodes.get(&node)?.clone();
         let key = self.start(address.host, address.port, Some(node));
-        self.by_node.insert(node, key);
+        self.lanes.insert((node, lane), key);
         Some(key)
     }
 
-    /// A node that nobody had anything to say to yet has no owner.
-    pub(super) fn has_owner(&self, node: i32) -> bool {
-        self.by_node.contains_key(&node)
+    /// Returns true if the node has a broker actor. A node that was never sent anything has none.
+    pub(super) fn has_actor(&self, node: NodeId) -> bool {
+        self.lanes.contains_key(&(node, Lane::Data))
     }
 
-    /// Where an owner connects to, as `host:port`.
+    /// Returns the address of a broker actor, as `host:port`.
     pub(super) fn address(&self, key: BrokerKey) -> Option<String> {
         self.entries.get(&key).map(|entry| format!("{}:{}", entry.host, entry.port))
     }
 
-    /// The node that an owner talks to, as far as that is known.
-    pub(super) fn node_id(&self, key: BrokerKey) -> Option<i32> {
-        let mut known = self.by_node.iter().chain(&self.lookups);
-        known.find(|(_, owner)| **owner == key).map(|(node, _)| *node)
+    /// Returns the node of a broker actor, if known.
+    pub(super) fn node_id(&self, key: BrokerKey) -> Option<NodeId> {
+        self.lanes.iter().find(|(_, owner)| **owner == key).map(|((node, _), _)| *node)
     }
 
-    /// Requests can be sent there.
+    /// Handles a connection that became ready.
     pub(super) fn handle_up(&mut self, from: BrokerKey) {
         if let Some(entry) = self.entries.get_mut(&from) {
-            entry.up = true;
-            entry.failed = false;
-            entry.looked_at = false;
+            entry.link = Link::Up;
         }
         self.candidate = None;
         self.failures_since_up = 0;
-        self.all_down_told = false;
+        self.all_down_reported = false;
     }
 
-    /// A connection that nobody needed was closed, and is made again if it `looks_again`.
-    pub(super) fn handle_idle(&mut self, from: BrokerKey, looks_again: bool) {
+    /// A connection was closed while nothing needed it. It is probed if it `reconnects`.
+    pub(super) fn handle_idle(&mut self, from: BrokerKey, reconnects: bool) {
         if let Some(entry) = self.entries.get_mut(&from) {
-            entry.up = false;
-            entry.looked_at = looks_again;
+            entry.link = if reconnects { Link::Probing } else { Link::Down };
         }
     }
 
-    /// Starts again from the bootstrap servers, their names resolved anew. What is under way with the brokers of before goes
-    /// on until metadata tell where it belongs.
+    /// Restarts from the bootstrap servers and resolves their names again. Requests in flight to the previous brokers
+    /// continue until new metadata arrives.
     pub(super) fn start_again(&mut self) {
         let bootstrap: Vec<BrokerKey> = self.bootstrap.values().copied().collect();
         for (key, entry) in &mut self.entries {
             entry.given_up = !bootstrap.contains(key);
-            entry.up &= entry.given_up;
+            if !entry.given_up && entry.link == Link::Up {
+                entry.link = Link::Down;
+            }
         }
         for key in bootstrap {
-            self.mail(key, ToBroker::Reconnect);
+            self.send(key, ToBroker::Connection(ConnectionMessage::Reconnect));
         }
         self.candidate = None;
     }
 
-    /// Metadata came: whoever is up may be asked again.
+    /// Handles a metadata response: brokers that are up may be queried again.
     pub(super) fn trust_all(&mut self) {
         self.entries.values_mut().for_each(|entry| entry.given_up = false);
     }
 
-    /// A connection is lost or could not be made.
+    /// Handles a connection that was lost or could not be established.
     pub(super) fn handle_down(&mut self, from: BrokerKey, metadata: &Metadata) -> Option<Loss> {
         let entry = self.entries.get_mut(&from)?;
-        let was_up = std::mem::replace(&mut entry.up, false);
-        let was_idle = std::mem::replace(&mut entry.looked_at, false);
-        entry.failed = true;
+        let before = std::mem::replace(&mut entry.link, Link::Failed);
         self.failures_since_up += 1;
-        let all_down = !was_up
+        let all_down = before != Link::Up
             && self.failures_since_up >= self.candidates(metadata)
             && !self.any_up()
-            && !std::mem::replace(&mut self.all_down_told, true);
-        Some(Loss { was_up, was_idle, all_down: all_down.then_some(self.failures_since_up) })
+            && !std::mem::replace(&mut self.all_down_reported, true);
+        let was_reachable = matches!(before, Link::Up | Link::Probing);
+        Some(Loss { was_reachable, all_down: all_down.then_some(self.failures_since_up) })
     }
 
-    /// The driver dropped an owner.
+    /// Handles a broker actor that the driver dropped.
     pub(super) fn handle_done(&mut self, key: BrokerKey) {
         self.entries.remove(&key);
-        self.by_node.retain(|_, known| *known != key);
-        self.lookups.retain(|_, known| *known != key);
+        self.lanes.retain(|_, known| *known != key);
         self.bootstrap.retain(|_, known| *known != key);
     }
 
-    /// Nobody is up: connect to one candidate after the other, known nodes first, then the bootstrap servers.
+    /// Connects to one candidate after another while no broker is up: known nodes first, then the bootstrap servers.
     pub(super) fn find(&mut self, metadata: &Metadata) {
         if self.candidate.is_none() && !self.any_up() && self.candidates(metadata) > 0 {
             let first = self.rng.below(metadata.nodes.len() as u64) as usize;
@@ -225,18 +292,18 @@ impl Brokers {
         }
     }
 
-    /// The candidate failed: connect to the next one, if somebody is `wanted` still. Otherwise nobody is a candidate any more,
-    /// or the next who asks would wait for one that is not being connected to.
-    pub(super) fn find_another(&mut self, metadata: &Metadata, wanted: bool) {
+    /// Connects to the next candidate after one failed, if a connection is still `needed`. Otherwise it clears the
+    /// candidate, so that the next request starts a new attempt.
+    pub(super) fn find_another(&mut self, metadata: &Metadata, needed: bool) {
         if let Some(index) = self.candidate.take()
-            && wanted
+            && needed
             && !self.any_up()
         {
             self.try_candidate(index + 1, metadata);
         }
     }
 
-    /// More servers to start from. If nobody is up and somebody is looked for, they are tried at once.
+    /// Adds bootstrap servers. If no broker is up and a connection is needed, tries them immediately.
     pub(super) fn add_servers(&mut self, servers: Vec<(String, u16)>, metadata: &Metadata) {
         let first = self.servers.len();
         for server in servers {
@@ -250,23 +317,23 @@ impl Brokers {
         }
     }
 
-    /// Tells owners the addresses that changed, and makes the bootstrap server that is a known node that node's owner
-    /// instead of connecting to it twice. `from` answered with the metadata.
+    /// Sends changed addresses to the broker actors, and assigns the actor of a bootstrap server to its node instead of
+    /// connecting twice. `from` sent the metadata response.
     pub(super) fn adopt_nodes(&mut self, from: BrokerKey, metadata: &Metadata) {
         if let Some(entry) = self.entries.get(&from)
-            && !self.by_node.values().chain(self.lookups.values()).any(|key| *key == from)
+            && !self.lanes.values().any(|key| *key == from)
         {
             let node = metadata.nodes.iter().find(|(id, node)| {
-                node.host == entry.host && node.port == entry.port && !self.by_node.contains_key(id)
+                node.host == entry.host && node.port == entry.port && !self.has_actor(**id)
             });
             if let Some((id, _)) = node {
                 let id = *id;
-                self.by_node.insert(id, from);
-                self.mail(from, ToBroker::SetNode(id));
+                self.lanes.insert((id, Lane::Data), from);
+                self.send(from, ToBroker::Connection(ConnectionMessage::SetNode(id)));
             }
         }
         let mut moved = Vec::new();
-        for (id, key) in self.by_node.iter().chain(&self.lookups) {
+        for ((id, _), key) in &self.lanes {
             if let (Some(node), Some(entry)) = (metadata.nodes.get(id), self.entries.get_mut(key))
                 && (node.host != entry.host || node.port != entry.port)
             {
@@ -276,40 +343,59 @@ impl Brokers {
             }
         }
         for (key, host, port) in moved {
-            self.mail(key, ToBroker::SetAddress { host, port });
+            self.send(key, ToBroker::Connection(ConnectionMessage::SetAddress { host, port }));
         }
     }
 
-    /// Mail for one owner.
-    pub(super) fn mail(&mut self, key: BrokerKey, mail: ToBroker) {
-        self.outputs.push_back(ClusterOutput::ToBroker(key, mail));
+    /// Sends a message to one broker actor.
+    pub(super) fn send(&mut self, key: BrokerKey, message: ToBroker) {
+        self.outputs.push_back(ClusterOutput::ToBroker(key, message));
     }
 
-    /// Mail for every owner.
-    pub(super) fn mail_all(&mut self, mail: impl Fn() -> ToBroker) {
+    /// Sends a message to all broker actors.
+    pub(super) fn send_all(&mut self, message: impl Fn() -> ToBroker) {
         for key in self.entries.keys() {
-            self.outputs.push_back(ClusterOutput::ToBroker(*key, mail()));
+            self.outputs.push_back(ClusterOutput::ToBroker(*key, message()));
         }
     }
 
-    /// The client closes: every owner is told to end, those of the past and those of the future.
+    /// Has every broker actor add its part of a statistics snapshot.
+    pub(super) fn gather_statistics(&mut self, gather: &Arc<Gather>) {
+        for key in self.entries.keys() {
+            let to_coordinator = |((_, lane), of): (&(NodeId, Lane), &BrokerKey)| {
+                of == key && matches!(lane, Lane::Coordinator | Lane::Rebalance)
+            };
+            let kind = if self.lanes.iter().any(to_coordinator) {
+                BrokerEntryKind::GroupCoordinator
+            } else {
+                BrokerEntryKind::Node
+            };
+            let message = ToBroker::Statistics(Arc::clone(gather), kind);
+            self.outputs.push_back(ClusterOutput::ToBroker(*key, message));
+        }
+    }
+
+    /// Closes the client: all broker actors end, including those that start later.
     pub(super) fn close(&mut self) {
         self.closing = true;
-        self.mail_all(|| ToBroker::Close);
+        self.send_all(|| ToBroker::Close);
     }
 
-    /// The last owner is gone.
+    /// Reports to the driver that the last broker actor ended.
     pub(super) fn done(&mut self) {
         self.outputs.push_back(ClusterOutput::Done);
     }
 
-    /// What the driver has to do next.
+    /// Returns the next action for the driver.
     pub(super) fn poll_output(&mut self) -> Option<ClusterOutput> {
         self.outputs.pop_front()
     }
 
     fn up(&self) -> impl Iterator<Item = BrokerKey> {
-        self.entries.iter().filter(|(_, entry)| entry.up && !entry.given_up).map(|(key, _)| *key)
+        self.entries
+            .iter()
+            .filter(|(_, entry)| entry.link == Link::Up && !entry.given_up)
+            .map(|(key, _)| *key)
     }
 
     fn candidates(&self, metadata: &Metadata) -> usize {
@@ -340,40 +426,20 @@ impl Brokers {
             }
         };
         if let Some(key) = key {
-            self.mail(key, ToBroker::Connect);
+            self.send(key, ToBroker::Connection(ConnectionMessage::Connect));
         }
     }
 
-    /// The owner of the second connection to a node, started if there is none yet.
-    fn second_to(&mut self, node: i32, metadata: &Metadata) -> Option<BrokerKey> {
-        let address = metadata.nodes.get(&node)?.clone();
-        if let Some(key) = self.lookups.get(&node) {
-            return Some(*key);
-        }
-        let key = self.start(address.host, address.port, Some(node));
-        self.lookups.insert(node, key);
-        Some(key)
-    }
-
-    fn start(&mut self, host: String, port: u16, node_id: Option<i32>) -> BrokerKey {
+    fn start(&mut self, host: String, port: u16, node_id: Option<NodeId>) -> BrokerKey {
         let key = BrokerKey(self.next_key);
         self.next_key += 1;
-        self.entries.insert(
-            key,
-            BrokerEntry {
-                host: host.clone(),
-                port,
-                up: false,
-                failed: false,
-                looked_at: false,
-                given_up: false,
-            },
-        );
+        let entry = BrokerEntry { host: host.clone(), port, link: Link::Down, given_up: false };
+        self.entries.insert(key, entry);
         let rng = self.rng.fork();
         self.outputs.push_back(ClusterOutput::StartBroker { key, host, port, node_id, rng });
         if self.closing {
-            // It came too late for the letter that ended the others.
-            self.mail(key, ToBroker::Close);
+            // This broker actor started after the message that closed the others.
+            self.send(key, ToBroker::Close);
         }
         key
     }

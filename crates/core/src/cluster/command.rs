@@ -1,48 +1,53 @@
-//! The second of the three places where threads meet: what the application asks of the cluster's owner.
+//! The queue of commands from the application to the cluster actor, one of three structures that threads share.
 
 use std::{collections::VecDeque, mem, sync::Arc};
+
+use ottla_protocol::vocabulary::TopicPartition;
 
 use super::reminders::Reminder;
 use crate::{
     admin::AdminCall,
     fetch::FetchCommand,
-    produce::{sender::Purge, topic::ProducerTopic},
+    group::GroupCommand,
+    produce::{purge::Purge, topic::ProducerTopic},
     stats::Gather,
     sync::Mutex,
     wake::WakeHandle,
 };
 
-/// Something that the application wants.
+/// A command of the application.
 #[derive(Debug)]
 pub enum Command {
-    /// A topic is produced to for the first time: find out about it.
+    /// The first message to a topic: request its metadata.
     Topic(Arc<ProducerTopic>),
-    /// Somebody flushes: let every broker look.
+    /// An application flushes: every broker actor checks what is due.
     Flush,
-    /// Remove messages.
+    /// Purge messages.
     Purge(Purge),
-    /// Send no more of these partitions, or go on with them.
+    /// Pause or resume sending to these partitions.
     Pause {
-        /// The partitions, also some that are not known yet.
-        partitions: Vec<(Arc<str>, i32)>,
-        /// False to go on.
+        /// The partitions; they need not be known yet.
+        partitions: Vec<TopicPartition>,
+        /// False to resume.
         is_paused: bool,
     },
-    /// More servers to start from.
+    /// Add bootstrap servers.
     AddServers(Vec<(String, u16)>),
-    /// Gather what everybody counted.
+    /// Gather the statistics of all actors.
     Statistics(Arc<Gather>),
-    /// Remind somebody.
+    /// Set a timer.
     Remind(Reminder),
     /// An administrative call.
     Admin(AdminCall),
-    /// Something of the receiving half.
+    /// A command of the consuming half.
     Fetch(FetchCommand),
-    /// Close the client: fail what is left and let go of everything.
+    /// A command about the group membership.
+    Group(GroupCommand),
+    /// Close the client: fail what is pending and release everything.
     Close,
 }
 
-/// Commands on their way. Bounded by what the application waits for: each call has at most one command under way.
+/// The queued commands. The queue is bounded, because each call of the application has at most one command in it.
 #[derive(Debug)]
 pub struct CommandQueue {
     commands: Mutex<Commands>,
@@ -52,12 +57,12 @@ pub struct CommandQueue {
 #[derive(Debug, Default)]
 struct Commands {
     queue: VecDeque<Command>,
-    /// Nobody reads them any more.
+    /// True if the cluster actor is gone and reads no more commands.
     is_abandoned: bool,
 }
 
 impl CommandQueue {
-    /// An empty queue whose owner is woken by `wake`.
+    /// Creates an empty queue; `wake` wakes the cluster actor.
     pub fn new(wake: WakeHandle) -> Self {
         Self { commands: Mutex::new(Commands::default()), wake }
     }
@@ -67,7 +72,7 @@ impl CommandQueue {
         let mut commands = self.commands.lock();
         if commands.is_abandoned {
             drop(commands);
-            // Who waits for its answer is woken and told that there is none.
+            // Dropping the command wakes its waiter, which gets no response.
             return drop(command);
         }
         commands.queue.push_back(command);
@@ -75,7 +80,7 @@ impl CommandQueue {
         self.wake.wake();
     }
 
-    /// The owner is gone: nobody will read commands, and who waits for their answers waits no longer.
+    /// Drops all commands because the cluster actor is gone, which ends the waits for their responses.
     pub fn abandon(&self) {
         let mut commands = self.commands.lock();
         commands.is_abandoned = true;

@@ -1,125 +1,76 @@
-//! The owner of everything that concerns the cluster as a whole: which brokers there are, who leads what, and requests
-//! that belong to no partition. There is one per client.
+//! The cluster actor: manages the state of the cluster as a whole. There is one per client.
 //!
 //! ```text
-//!  application ── commands ──► ClusterCore ── mail ──► BrokerCore (one per broker)
-//!                               │  metadata           │
-//!                               │  placements  ◄───── mail
+//!  application ── commands ──► ClusterCore ── ToBroker ───► BrokerCore (one per connection)
+//!                               │  metadata, refresh   ◄─── ToCluster
+//!                               │  brokers, coordinators, requests
+//!                               └─ parts: ProducerPlacement, FetchManager, Group, AdminCalls
 //! ```
 //!
-//! Read [`metadata`], then this file: when the cluster is asked what, and who gets the answer. `brokers` knows whom to
-//! ask, `placements` which broker has which of the producer's partitions.
+//! The actor itself manages broker actors, metadata refreshes and the routing of requests. Everything else is a `part`:
+//! a machine with the same few methods, called from one loop, whose `Need`s the actor carries out. Transactions, share
+//! consumers and telemetry will be further parts.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `part` | the contract of a part: `Part`, `Need`, `RequestOwner` |
+//! | [`route`], `requests` | where a request goes; requests that wait |
+//! | `brokers`, `coordinators` | connections to nodes; the coordinators of groups and transactional IDs |
+//! | [`metadata`], `refresh` | the view of the cluster; the schedule of metadata requests |
+//! | [`command`], `reminders` | commands of the application; timers |
+//!
+//! # Pitfalls
+//!
+//! - A cluster takes seconds to notice that a broker is down. Metadata requested when the connection broke still names
+//!   the dead leader and looks complete (`unreachable_leader_requests_metadata_until_another_is_elected`).
 
 mod brokers;
 pub mod command;
+pub(crate) mod coordinators;
 pub mod metadata;
-mod placements;
+mod metadata_response;
+pub(crate) mod part;
+mod refresh;
 pub mod reminders;
+mod requests;
+pub mod route;
 #[cfg(test)]
 mod scripted;
+mod settings;
+mod statistics;
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::sync::Arc;
 
-use ottla_protocol::{
-    api::ApiKey,
-    error_code::ErrorCode,
-    generated::metadata::{
-        MetadataRequest, MetadataResponse, request::Topic as WantedTopic, response::Topic,
-    },
-    primitive::Reader,
-};
+pub use self::settings::{ClusterSettings, StatisticsSettings};
+use ottla_protocol::vocabulary::NodeId;
 
 use self::{
     brokers::Brokers,
     command::{Command, CommandQueue},
-    metadata::{Applied, HintVerdict, LeaderHint, Metadata},
-    placements::Placements,
+    coordinators::Coordinators,
+    metadata::Metadata,
+    part::{Need, Part, RequestOwner, Urgency},
+    refresh::Refresh,
     reminders::Reminders,
+    requests::{Requests, Sent, Waiting},
+    route::{Route, RoutedRequest},
 };
 use crate::{
-    admin::{AdminCalls, AdminOutput},
-    backoff::Backoff,
+    admin::AdminCalls,
     broker::connection::Response,
-    config::TopicPatterns,
     error::{Error, ErrorKind},
     event::{Event, EventQueue, Throttle},
-    fetch::{coordinator::FetchCoordinator, shared::ConsumerShared},
+    fetch::{manager::FetchManager, shared::ConsumerShared},
+    group::Group,
     machine::{Instant, earliest},
-    mail::{BrokerKey, ClusterRequest, EncodeBody, ToBroker, ToCluster},
-    mutation::{Mutant, Mutation},
-    produce::shared::ProducerShared,
+    message::{Broadcast, BrokerKey, BrokerNews, ClusterRequest, ConnectionReport, ToBroker, ToCluster},
+    produce::{placement::ProducerPlacement, shared::ProducerShared},
+    repeats::Repeats,
     rng::Rng,
-    stats::{BrokerStatistics, Gather, StatisticsSink},
+    stats::Gather,
 };
 
-/// What the cluster's owner needs to know of the configuration.
-#[derive(Clone, Debug)]
-pub struct ClusterSettings {
-    /// `bootstrap.servers`.
-    pub bootstrap: Vec<(String, u16)>,
-    /// `topic.metadata.refresh.interval.ms`; `None` refreshes only on demand.
-    pub refresh_interval: Option<Duration>,
-    /// `topic.metadata.refresh.sparse=false`: the timer asks for all topics of the cluster.
-    pub refresh_all_topics: bool,
-    /// `topic.blacklist`: what answers say of these topics is passed over.
-    pub hidden_topics: TopicPatterns,
-    /// `topic.metadata.refresh.fast.interval.ms`: the first wait while something is unknown.
-    pub fast_refresh: Duration,
-    /// `retry.backoff.max.ms`: the longest wait while something is unknown.
-    pub fast_refresh_max: Duration,
-    /// `socket.timeout.ms`.
-    pub request_timeout: Duration,
-    /// `allow.auto.create.topics`.
-    pub auto_create_topics: bool,
-    /// `metadata.recovery.rebootstrap.trigger.ms`; `None` if `metadata.recovery.strategy` is `none`.
-    pub rebootstrap_after: Option<Duration>,
-    /// `metadata.leader.discovery`: go to a new leader as soon as the old one names it (KIP-951).
-    pub leader_discovery: bool,
-    /// A deliberate mistake, for the simulator's tests.
-    pub mutation: Mutation,
-    /// `statistics.interval.ms`, and who takes the snapshots.
-    pub statistics: Option<StatisticsSettings>,
-}
-
-/// The periodic snapshots.
-#[derive(Clone)]
-pub struct StatisticsSettings {
-    /// `statistics.interval.ms`.
-    pub interval: Duration,
-    /// Who takes them.
-    pub sink: Arc<dyn StatisticsSink>,
-}
-
-impl std::fmt::Debug for StatisticsSettings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "StatisticsSettings(every {:?})", self.interval)
-    }
-}
-
-impl Default for ClusterSettings {
-    fn default() -> Self {
-        Self {
-            bootstrap: Vec::new(),
-            refresh_interval: Some(Duration::from_secs(300)),
-            refresh_all_topics: false,
-            hidden_topics: TopicPatterns::default(),
-            fast_refresh: Duration::from_millis(100),
-            fast_refresh_max: Duration::from_secs(1),
-            request_timeout: Duration::from_secs(60),
-            auto_create_topics: true,
-            rebootstrap_after: Some(Duration::from_secs(300)),
-            leader_discovery: true,
-            mutation: Mutation::NONE,
-            statistics: None,
-        }
-    }
-}
-
-/// The cluster's owner.
+/// The cluster actor.
 #[derive(Debug)]
 pub struct ClusterCore {
     settings: ClusterSettings,
@@ -127,151 +78,84 @@ pub struct ClusterCore {
     events: Arc<EventQueue>,
     metadata: Metadata,
     brokers: Brokers,
+    coordinators: Coordinators,
     requests: Requests,
+    /// Limits how often the same warning of a broker is reported.
+    warnings: Repeats,
+    /// Failed connections.
+    failures: Repeats,
     refresh: Refresh,
-    /// The sending half: where each partition is.
-    producer: Option<Placements>,
-    /// The receiving half: positions, and where partitions are fetched from.
-    fetch: Option<FetchCoordinator>,
+    /// The location of each of the producer's partitions.
+    producer: Option<ProducerPlacement>,
+    /// The consumer's positions, and the broker that each partition is fetched from.
+    fetch: Option<FetchManager>,
+    /// The consumer's membership in its group.
+    group: Option<Group>,
     admin: AdminCalls,
     reminders: Reminders,
-    /// When the first owner ran, and when the next snapshot is due.
+    /// When the actor ran for the first time, and when the next snapshot is due.
     began: Option<Instant>,
     statistics_at: Option<Instant>,
-    /// Why no broker is connected.
+    /// The error of the last lost connection.
     last_down: Option<Error>,
-    /// What in the last metadata can't be.
+    /// The contradiction in the last metadata response.
     contradiction: Option<String>,
     metadata_at: Option<Instant>,
     closing: bool,
 }
 
-/// What the cluster's owner wants from its driver.
+/// A request of the cluster actor to its driver.
 #[derive(Debug)]
 pub enum ClusterOutput {
     /// Start a [`BrokerCore`](crate::broker::BrokerCore) under this key.
     StartBroker {
-        /// Its name from now on.
+        /// The key of the broker actor.
         key: BrokerKey,
         /// The host's name or address.
         host: String,
         /// The port.
         port: u16,
-        /// The node's id, where it is known.
-        node_id: Option<i32>,
-        /// Its random numbers.
+        /// The node ID, if known.
+        node_id: Option<NodeId>,
+        /// The actor's random numbers.
         rng: Rng,
     },
-    /// Mail for a broker.
+    /// A message for a broker actor.
     ToBroker(BrokerKey, ToBroker),
-    /// Everything is over and may be dropped.
+    /// The client is closed and may be dropped.
     Done,
 }
 
-/// Where a request may go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Route {
-    /// Any broker.
-    Any,
-    /// The controller.
-    Controller,
-    /// This node.
-    Node(i32),
-    /// This node, over a second connection that no fetch holds up.
-    SecondToNode(i32),
-}
-
-/// Who asked.
-#[derive(Debug)]
-pub(crate) enum Purpose {
-    /// The metadata refresh.
-    Metadata,
-    /// The idempotent producer's identity.
-    ProducerId,
-    /// An administrative call, by its number there.
-    Admin(u64),
-    /// The receiving half, by its number there.
-    Fetch(u64),
-}
-
-/// A request with all that is needed to send it anywhere.
-pub struct RoutedRequest {
-    pub(crate) api: ApiKey,
-    pub(crate) versions: std::ops::RangeInclusive<i16>,
-    pub(crate) timeout: Duration,
-    pub(crate) encode: EncodeBody,
-}
-
-impl std::fmt::Debug for RoutedRequest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RoutedRequest").field("api", &self.api).finish_non_exhaustive()
-    }
-}
-
-/// Requests that wait for a broker or for an answer.
-#[derive(Default)]
-struct Requests {
-    next_token: u64,
-    sent: BTreeMap<u64, Purpose>,
-    waiting: VecDeque<(Instant, Route, RoutedRequest, Purpose)>,
-}
-
-/// When the metadata is asked for next. At most one request is under way; whoever needs one meanwhile shares it or the
-/// one after it.
-#[derive(Debug)]
-struct Refresh {
-    under_way: bool,
-    again: bool,
-    /// Again, but after a back-off: the answer under way may be what was missed.
-    again_soon: bool,
-    at: Option<Instant>,
-    /// Then it is because of the timer alone.
-    is_periodic: bool,
-    /// The request under way is about all topics of the cluster.
-    of_all_topics: bool,
-    backoff: Backoff,
-    /// Since when somebody is asked and there is no answer.
-    failing_since: Option<Instant>,
-}
-
 impl ClusterCore {
-    /// The owner of a cluster that nothing is known of yet.
+    /// Creates the cluster actor of a client without metadata.
     pub fn new(
         settings: ClusterSettings,
         producer: Option<Arc<ProducerShared>>,
         consumer: Option<Arc<ConsumerShared>>,
         commands: Arc<CommandQueue>,
         events: Arc<EventQueue>,
-        rng: Rng,
+        mut rng: Rng,
     ) -> Self {
-        let mut settings = settings;
-        if settings.mutation.is(Mutant::OwnOrder) && settings.mutation.unforeseen().is_multiple_of(2) {
-            settings.bootstrap.reverse();
-        }
+        let timeout = settings.request_timeout;
+        let backoff = (settings.fast_refresh, settings.fast_refresh_max);
         Self {
-            refresh: Refresh {
-                under_way: false,
-                again: false,
-                again_soon: false,
-                at: None,
-                is_periodic: false,
-                of_all_topics: false,
-                backoff: Backoff::new(settings.fast_refresh, settings.fast_refresh_max),
-                failing_since: None,
-            },
-            admin: AdminCalls::new(
-                settings.request_timeout,
-                settings.fast_refresh,
-                settings.fast_refresh_max,
-            ),
+            refresh: Refresh::new(settings.refresh_interval, backoff, rng.fork()),
+            coordinators: Coordinators::new(timeout, backoff, rng.fork()),
+            admin: AdminCalls::new(timeout, backoff, rng.fork()),
+            producer: producer.map(|shared| ProducerPlacement::new(shared, timeout, rng.fork())),
+            group: consumer
+                .as_ref()
+                .zip(settings.group.clone())
+                .map(|(shared, of_group)| Group::new(Arc::clone(shared), of_group, rng.fork())),
+            fetch: consumer.map(FetchManager::new),
             brokers: Brokers::new(settings.bootstrap.clone(), settings.rebootstrap_after.is_some(), rng),
             settings,
             commands,
             events,
-            metadata: Metadata { controller_id: -1, ..Metadata::default() },
+            metadata: Metadata::default(),
             requests: Requests::default(),
-            producer: producer.map(Placements::new),
-            fetch: consumer.map(FetchCoordinator::new),
+            warnings: Repeats::of_warnings(),
+            failures: Repeats::of_failures(),
             reminders: Reminders::default(),
             began: None,
             statistics_at: None,
@@ -282,69 +166,68 @@ impl ClusterCore {
         }
     }
 
-    /// What is known of the cluster.
+    /// Returns the client's view of the cluster.
     pub const fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// Somebody woke this owner: look at the commands.
+    /// Handles the queued commands of the application.
     pub fn handle_wake(&mut self, now: Instant) {
         while let Some(command) = self.commands.pop() {
             self.handle_command(now, command);
+            // A later command may rely on the messages of this one: statistics requested after a purge must arrive
+            // after it.
+            self.carry_out_needs(now);
         }
         self.advance(now);
     }
 
-    /// Mail from a broker's owner.
-    pub fn handle_mail(&mut self, now: Instant, from: BrokerKey, mail: ToCluster) {
-        match mail {
-            ToCluster::Up => self.handle_up(from),
-            ToCluster::Down(error) => self.handle_down(now, from, error),
-            ToCluster::Idle { looks_again } => self.brokers.handle_idle(from, looks_again),
-            ToCluster::Answer { token, result } => self.handle_answer(now, from, token, result),
-            ToCluster::ReleasedProducer(partition) => {
+    /// Handles a message from a broker actor.
+    pub fn handle_message(&mut self, now: Instant, from: BrokerKey, message: ToCluster) {
+        match message {
+            ToCluster::Produce(report) => {
                 if let Some(producer) = &mut self.producer {
-                    producer.place(partition, &self.metadata, &mut self.brokers);
+                    producer.handle_report(now, report, &self.metadata);
                 }
             }
-            ToCluster::RefreshMetadata(_) => self.refresh_soon(now),
-            ToCluster::UnknownTopicId(topic, id) => self.metadata.doubt_id(&topic, id),
-            ToCluster::LeaderHint(hint) => {
-                if self.settings.leader_discovery {
-                    self.handle_hint(from, hint);
+            ToCluster::Fetch(report) => {
+                if let Some(fetch) = &mut self.fetch {
+                    fetch.handle_report(now, report);
                 }
             }
-            ToCluster::FatalProducer(error) => {
-                if let Some(producer) = &mut self.producer
-                    && producer.stop(&error, &mut self.brokers)
-                {
-                    self.events.push(Event::Fatal(error));
-                }
+            ToCluster::Response { token, result } => self.handle_response(now, from, token, result),
+            ToCluster::Connection(ConnectionReport::Up) => self.handle_up(from),
+            ToCluster::Connection(ConnectionReport::Down(error)) => self.handle_down(now, from, error),
+            ToCluster::Connection(ConnectionReport::Idle { reconnects }) => {
+                self.brokers.handle_idle(from, reconnects);
             }
-            ToCluster::Throttled(millis) => {
+            ToCluster::News(news) => self.handle_news(now, from, news),
+        }
+        self.advance(now);
+    }
+
+    fn handle_news(&mut self, now: Instant, from: BrokerKey, news: BrokerNews) {
+        match news {
+            BrokerNews::LeaderHint(hint) if self.settings.leader_discovery => self.handle_hint(from, hint),
+            BrokerNews::LeaderHint(_) => {}
+            BrokerNews::StaleMetadata(_) => self.refresh_soon(now),
+            BrokerNews::UnknownTopicId(topic, id) => self.metadata.doubt_id(&topic, id),
+            BrokerNews::Throttled(millis) => {
                 let throttle = Throttle {
                     broker: self.brokers.address(from).unwrap_or_default(),
-                    node_id: self.brokers.node_id(from),
+                    node_id: self.brokers.node_id(from).map(NodeId::get),
                     millis,
                 };
                 self.events.push(Event::Throttled(throttle));
             }
-            ToCluster::Odd(error) => self.events.push(Event::Error(error)),
-            ToCluster::RenewIdentity(used) => {
-                if let Some(producer) = &mut self.producer {
-                    producer.renew_identity(now, used, &mut self.brokers);
-                }
-            }
-            ToCluster::Fetch(reply) => {
-                if let Some(fetch) = &mut self.fetch {
-                    fetch.handle_reply(now, reply);
-                }
+            BrokerNews::Warning(error) => {
+                let reported = self.warnings.admit(now, error);
+                reported.into_iter().for_each(|error| self.events.push(Event::Error(error)));
             }
         }
-        self.advance(now);
     }
 
-    /// The driver dropped a broker's owner that said it was done.
+    /// Handles a finished broker actor that the driver dropped.
     pub fn handle_broker_done(&mut self, key: BrokerKey) {
         self.brokers.handle_done(key);
         if self.closing && self.brokers.is_empty() {
@@ -352,17 +235,16 @@ impl ClusterCore {
         }
     }
 
-    /// Fires what is due.
+    /// Handles the timeouts that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.closing {
             return;
         }
-        if self.refresh.at.is_some_and(|at| at <= now) {
-            self.refresh.at = None;
-            self.request_metadata(now);
+        if let Some(is_periodic) = self.refresh.take_due(now) {
+            self.request_metadata(now, is_periodic);
         }
         if self.rebootstrap_at().is_some_and(|at| at <= now) {
-            let detail = "no known broker answered for metadata.recovery.rebootstrap.trigger.ms; starting again from \
+            let detail = "no known broker responded for metadata.recovery.rebootstrap.trigger.ms; starting again from \
                           bootstrap.servers";
             self.rebootstrap(Error::new(ErrorKind::AllBrokersDown, detail));
             self.refresh_now(now);
@@ -374,39 +256,43 @@ impl ClusterCore {
             self.statistics_at = Some(now + settings.interval);
             self.gather_statistics(now, gather);
         }
-        self.expire_waiting_requests(now);
-        if let Some(producer) = &mut self.producer {
-            producer.handle_timeout(now, self.last_down.as_ref());
+        for late in self.requests.take_late(now) {
+            let error = self.not_sent(&late.route);
+            self.dispatch(now, late.owner, Err(error.with_api(late.request.api.name())));
         }
-        self.admin.handle_timeout(now);
+        self.coordinators.handle_timeout(now);
         self.reminders.handle_timeout(now);
-        if let Some(fetch) = &mut self.fetch {
-            fetch.handle_timeout(now);
+        let unreachable = self.last_down.clone().or_else(|| {
+            let detail = "no server is known; set bootstrap.servers or add brokers";
+            self.brokers.has_no_server().then(|| Error::new(ErrorKind::AllBrokersDown, detail))
+        });
+        for part in self.parts_mut() {
+            part.handle_timeout(now, unreachable.as_ref());
         }
         self.advance(now);
     }
 
-    /// When to call [`ClusterCore::handle_timeout`].
+    /// Returns when to call [`ClusterCore::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         if self.closing {
             return None;
         }
-        let requests = self.requests.waiting.iter().map(|(deadline, ..)| *deadline).min();
-        let producer = self.producer.as_ref().and_then(Placements::poll_timeout);
-        let fetch = self.fetch.as_ref().and_then(FetchCoordinator::poll_timeout);
-        // The interval begins when the owner runs for the first time, even if nobody asks anything of it.
-        let first = (self.began.is_none() && self.settings.statistics.is_some()).then_some(Instant::ZERO);
-        let fetch = earliest(fetch, self.statistics_at.or(first));
-        earliest(
-            earliest(earliest(self.refresh.at, requests), earliest(producer, fetch)),
-            earliest(
-                earliest(self.admin.poll_timeout(), self.rebootstrap_at()),
-                self.reminders.poll_timeout(),
-            ),
-        )
+        // The actor runs at once, even if nothing is asked of it: it connects, and the statistics interval begins.
+        let first = self.began.is_none().then_some(Instant::ZERO);
+        let own = [
+            self.refresh.poll_timeout(),
+            self.requests.poll_timeout(),
+            self.coordinators.poll_timeout(),
+            self.reminders.poll_timeout(),
+            self.rebootstrap_at(),
+            self.statistics_at,
+            first,
+        ];
+        let parts = self.parts().filter_map(|part| part.poll_timeout());
+        parts.fold(own.into_iter().flatten().min(), |first, at| earliest(first, Some(at)))
     }
 
-    /// What the driver has to do next.
+    /// Returns the next action for the driver.
     pub fn poll_output(&mut self) -> Option<ClusterOutput> {
         self.brokers.poll_output()
     }
@@ -422,17 +308,17 @@ impl ClusterCore {
                 }
                 self.refresh_now(now);
             }
-            Command::Flush => self.brokers.mail_all(|| ToBroker::Look),
+            Command::Flush => self.brokers.send_all(|| Broadcast::Flush.into()),
             Command::Purge(purge) => {
                 if let Some(producer) = &mut self.producer {
-                    producer.purge(purge, &mut self.brokers);
+                    producer.purge(purge);
                 }
             }
             Command::Admin(call) => self.admin.start(now, call),
             Command::Pause { partitions, is_paused } => {
                 if let Some(producer) = &mut self.producer {
-                    for place in partitions {
-                        producer.pause(place, is_paused, &self.metadata, &mut self.brokers);
+                    for partition in partitions {
+                        producer.pause(partition, is_paused, &self.metadata);
                     }
                 }
             }
@@ -444,160 +330,112 @@ impl ClusterCore {
                     fetch.handle_command(now, command);
                 }
             }
+            Command::Group(command) => {
+                if let Some(group) = &mut self.group {
+                    group.handle_command(now, command);
+                }
+            }
             Command::Close => self.close(),
         }
     }
 
-    /// Adds what this owner knows, and has every broker's owner add its part.
-    fn gather_statistics(&mut self, now: Instant, gather: Arc<Gather>) {
-        let micros =
-            |since: Instant| i64::try_from(now.saturating_since(since).as_micros()).unwrap_or(i64::MAX);
-        gather.add(|statistics| {
-            statistics.ts = (now.as_nanos() / 1000) as i64;
-            statistics.age = self.began.map_or(0, micros);
-            statistics.metadata_cache_cnt = self.metadata.topics.len() as i64;
-            statistics.replyq = self.events.len() as i64;
-            statistics.kind = if self.producer.is_some() { "producer" } else { "consumer" };
-            if let Some(producer) = &self.producer {
-                producer.add_statistics(now, self.began.unwrap_or(now), statistics);
-            }
-            if let Some(fetch) = &self.fetch {
-                fetch.add_statistics(statistics);
-            }
-            let metadata_age = self.metadata_at.map_or(0, |at| micros(at) / 1000);
-            for (name, topic) in &mut statistics.topics {
-                topic.metadata_age = metadata_age;
-                let Some(known) = self.metadata.topics.get(name) else { continue };
-                for (index, partition) in &mut topic.partitions {
-                    match usize::try_from(*index).ok().and_then(|index| known.partitions.get(index)) {
-                        Some(known) => partition.leader = i64::from(known.leader),
-                        None => partition.unknown = true,
-                    }
-                }
-            }
-        });
-        gather.add(|statistics| {
-            let without_owner =
-                self.metadata.nodes.iter().filter(|(node, _)| !self.brokers.has_owner(**node));
-            statistics.brokers.extend(without_owner.map(|(node, address)| {
-                let nodename = format!("{}:{}", address.host, address.port);
-                BrokerStatistics {
-                    name: format!("{nodename}/{node}"),
-                    nodeid: i64::from(*node),
-                    nodename,
-                    source: "learned",
-                    state: "INIT",
-                    tx_idle: -1,
-                    rx_idle: -1,
-                    ..BrokerStatistics::default()
-                }
-            }));
-        });
-        self.brokers.mail_all(|| ToBroker::Statistics(Arc::clone(&gather)));
+    // ---- parts
+
+    fn parts(&self) -> impl Iterator<Item = &dyn Part> {
+        let parts: [Option<&dyn Part>; 4] = [
+            self.producer.as_ref().map(|part| part as _),
+            self.group.as_ref().map(|part| part as _),
+            self.fetch.as_ref().map(|part| part as _),
+            Some(&self.admin),
+        ];
+        parts.into_iter().flatten()
     }
 
-    /// Passes on what the parts want: metadata, requests, mail.
+    fn parts_mut(&mut self) -> impl Iterator<Item = &mut dyn Part> {
+        self.metadata_and_parts().1
+    }
+
+    /// Returns the metadata, and the parts that use it.
+    fn metadata_and_parts(&mut self) -> (&Metadata, impl Iterator<Item = &mut dyn Part>) {
+        let parts: [Option<&mut dyn Part>; 4] = [
+            self.producer.as_mut().map(|part| part as _),
+            self.group.as_mut().map(|part| part as _),
+            self.fetch.as_mut().map(|part| part as _),
+            Some(&mut self.admin),
+        ];
+        (&self.metadata, parts.into_iter().flatten())
+    }
+
+    /// Carries out what the parts need.
     fn advance(&mut self, now: Instant) {
-        if self.began.is_none() {
+        let is_first = self.began.is_none();
+        if is_first {
             self.began = Some(now);
             self.statistics_at = self.settings.statistics.as_ref().map(|settings| now + settings.interval);
         }
         if self.closing {
             return;
         }
-        if let Some(fetch) = &mut self.fetch {
-            fetch.advance(now, &self.metadata);
-        }
-        while let Some(output) = self.fetch.as_mut().and_then(FetchCoordinator::poll_output) {
-            self.handle_fetch_output(now, output);
-        }
-        let timeout = self.settings.request_timeout;
-        if let Some(producer) = &mut self.producer
-            && let Some(request) = producer.poll_identity_request(now, timeout)
-        {
-            self.route(now, Route::Any, request, Purpose::ProducerId);
-        }
-        self.admin.advance(now, &self.metadata);
-        while let Some(output) = self.admin.poll_output() {
-            match output {
-                AdminOutput::RefreshMetadata => self.refresh_now(now),
-                AdminOutput::RefreshMetadataSoon => self.refresh_soon(now),
-                AdminOutput::Request(id, route, request) => {
-                    self.route(now, route, request, Purpose::Admin(id))
-                }
+        loop {
+            let (metadata, parts) = self.metadata_and_parts();
+            parts.for_each(|part| part.advance(now, metadata));
+            // A request of one part to another may create needs there.
+            if !self.carry_out_needs(now) {
+                break;
             }
         }
-        if !self.requests.waiting.is_empty() && !self.brokers.any_up() {
+        while let Some(request) = self.coordinators.poll_request() {
+            self.route(now, Route::Any, request, RequestOwner::Coordinators);
+        }
+        // The client connects before the application asks for anything: a wrong address is reported early, and the first
+        // request need not wait for the connection.
+        if is_first && !self.refresh.is_in_flight() {
+            self.refresh_now(now);
+        }
+        if self.requests.any_waiting() && !self.brokers.any_up() {
             self.brokers.find(&self.metadata);
         }
     }
 
-    fn handle_fetch_output(
-        &mut self,
-        now: Instant,
-        output: crate::fetch::coordinator::FetchCoordinatorOutput,
-    ) {
-        use crate::fetch::coordinator::FetchCoordinatorOutput as Output;
-        match output {
-            Output::RefreshMetadata => self.refresh_now(now),
-            Output::RefreshMetadataSoon => self.refresh_soon(now),
-            Output::ToNode(node, mail) => {
-                if let Some(key) = self.brokers.of_node(node, &self.metadata) {
-                    self.brokers.mail(key, ToBroker::Fetch(mail));
-                }
-            }
-            Output::Request(id, route, request) => match route {
-                // A fetch may wait for records, and answers come in order.
-                Route::Node(node) if self.fetch.as_ref().is_some_and(|fetch| fetch.fetches_from(node)) => {
-                    self.route(now, Route::SecondToNode(node), request, Purpose::Fetch(id));
-                }
-                route => self.route(now, route, request, Purpose::Fetch(id)),
+    /// Carries out what the parts need already. Returns true if a part got a command of another one.
+    fn carry_out_needs(&mut self, now: Instant) -> bool {
+        if self.closing {
+            return false;
+        }
+        let mut needs = Vec::new();
+        self.parts_mut().for_each(|part| needs.extend(std::iter::from_fn(|| part.poll_need())));
+        let commands_a_part = needs.iter().any(|need| matches!(need, Need::Fetch(_) | Need::CheckMembership));
+        for need in needs {
+            self.carry_out(now, need);
+        }
+        commands_a_part
+    }
+
+    fn carry_out(&mut self, now: Instant, need: Need) {
+        match need {
+            Need::Metadata(Urgency::Now) => self.refresh_now(now),
+            Need::Metadata(Urgency::Soon) => self.refresh_soon(now),
+            Need::Request { route, request, owner } => self.route(now, route, request, owner),
+            Need::Message { node, message } => match self.brokers.of_node(node, &self.metadata) {
+                Some(key) => self.brokers.send(key, message),
+                None => debug_assert!(false, "a part sent a message to node {node}, which metadata lacks"),
             },
-        }
-    }
-
-    /// A broker named the leader of a partition (KIP-951).
-    fn handle_hint(&mut self, from: BrokerKey, hint: LeaderHint) {
-        match (self.metadata.apply_hint(&hint), hint.refused_address) {
-            (HintVerdict::Taken, _) => {
-                let place = (hint.topic, hint.partition);
+            Need::Fetch(command) => {
                 if let Some(fetch) = &mut self.fetch {
-                    fetch.handle_new_leader(&place, &self.metadata);
-                }
-                if let Some(producer) = &mut self.producer {
-                    producer.move_to_leader(place, &self.metadata, &mut self.brokers);
+                    fetch.handle_command(now, command);
                 }
             }
-            (HintVerdict::Unreachable, Some(address)) => {
-                let detail = format!(
-                    "it names node {} as the new leader, at `{address}`, which is no address; asking for metadata \
-                     instead",
-                    hint.leader
-                );
-                let mut error =
-                    Error::new(ErrorKind::BadResponse, detail).with_partition(&*hint.topic, hint.partition);
-                if let Some(peer) = self.brokers.address(from) {
-                    error = error.with_peer(peer);
+            Need::CheckMembership => {
+                if let Some(group) = &mut self.group {
+                    group.check_membership(now);
                 }
-                self.events.push(Event::Error(error));
             }
-            _ => {}
+            Need::Broadcast(broadcast) => self.brokers.send_all(|| broadcast.into()),
+            Need::Event(event) => self.events.push(event),
         }
     }
 
-    /// Tells what in the metadata can't be, once for as long as it stays so.
-    fn tell_contradiction(&mut self, from: BrokerKey, contradiction: Option<String>) {
-        if contradiction != self.contradiction
-            && let Some(detail) = &contradiction
-        {
-            let mut error = Error::new(ErrorKind::BadResponse, detail).with_api("Metadata");
-            if let Some(peer) = self.brokers.address(from) {
-                error = error.with_peer(peer);
-            }
-            self.events.push(Event::Error(error));
-        }
-        self.contradiction = contradiction;
-    }
+    // ---- connections
 
     fn handle_up(&mut self, from: BrokerKey) {
         self.last_down = None;
@@ -605,345 +443,202 @@ impl ClusterCore {
         self.send_waiting();
     }
 
-    /// Sends the requests that waited for a broker, as far as there is one now.
-    fn send_waiting(&mut self) {
-        self.note_fetched_from();
-        for (deadline, route, request, purpose) in std::mem::take(&mut self.requests.waiting) {
-            match self.brokers.target(route, &self.metadata) {
-                Some(key) => self.send(key, request, purpose),
-                None => self.requests.waiting.push_back((deadline, route, request, purpose)),
-            }
-        }
-    }
-
     fn handle_down(&mut self, now: Instant, from: BrokerKey, error: Error) {
         let Some(loss) = self.brokers.handle_down(from, &self.metadata) else { return };
-        let mut has_partitions = self.producer.as_ref().is_some_and(|producer| producer.sends_to(from));
-        if let (Some(node), Some(fetch)) = (self.brokers.node_id(from), &mut self.fetch) {
+        let node = self.brokers.node_id(from);
+        let mut has_partitions = false;
+        if let (Some(node), Some(producer)) = (node, &self.producer) {
+            has_partitions |= producer.sends_to(node);
+        }
+        if let (Some(node), Some(fetch)) = (node, &mut self.fetch) {
             has_partitions |= fetch.nodes().contains(&node);
             fetch.handle_unreachable(node);
         }
         self.last_down = (!self.brokers.any_up()).then(|| error.clone());
-        self.events.push(Event::Error(error.clone()));
-        // Its partitions may have moved. A cluster takes seconds to notice that a broker is gone, so every attempt to connect
-        // that fails asks again. Whoever is only tried in search of somebody is nobody's reason to ask.
-        if loss.was_up || loss.was_idle || has_partitions || self.brokers.any_up() {
+        let reported = self.failures.admit(now, error.clone());
+        reported.into_iter().for_each(|error| self.events.push(Event::Error(error)));
+        // Partitions of the broker may have moved. A cluster takes seconds to notice that a broker is gone, so every attempt
+        // to connect that fails asks again. A server that is only probed in search of any broker is no reason to ask.
+        if loss.was_reachable || has_partitions || self.brokers.any_up() {
             self.refresh_soon(now);
         }
         if let Some(tried) = loss.all_down {
             let detail = format!("{tried} servers tried; the last said: {error}");
             self.events.push(Event::AllBrokersDown(Error::new(ErrorKind::AllBrokersDown, detail)));
         }
-        let wanted = !self.requests.waiting.is_empty();
-        self.brokers.find_another(&self.metadata, wanted);
-    }
-
-    fn handle_answer(&mut self, now: Instant, from: BrokerKey, token: u64, result: Result<Response, Error>) {
-        let Some(purpose) = self.requests.sent.remove(&token) else { return };
-        match purpose {
-            Purpose::Metadata => self.handle_metadata(now, from, result),
-            Purpose::ProducerId => self.handle_producer_id(now, result),
-            Purpose::Admin(id) => {
-                self.admin.handle_answer(now, id, result, &mut self.brokers.rng);
-            }
-            Purpose::Fetch(id) => {
-                if let Some(fetch) = &mut self.fetch {
-                    fetch.handle_answer(now, id, result);
-                }
-            }
-        }
-    }
-
-    // ---- metadata
-
-    fn refresh_now(&mut self, now: Instant) {
-        self.refresh.at = None;
-        self.refresh.is_periodic = false;
-        self.request_metadata(now);
-    }
-
-    /// Asks after a back-off: what is wrong may take a moment to be mended.
-    fn refresh_soon(&mut self, now: Instant) {
-        if self.refresh.under_way {
-            self.refresh.again_soon = true;
-            return;
-        }
-        let mut at = now + self.refresh.backoff.next(&mut self.brokers.rng);
-        if self.settings.mutation.is(Mutant::RefreshWithoutBackoff) {
-            at = now;
-        }
-        self.refresh.at = Some(self.refresh.at.map_or(at, |known| known.min(at)));
-        self.refresh.is_periodic = false;
-    }
-
-    fn request_metadata(&mut self, now: Instant) {
-        let is_periodic = std::mem::take(&mut self.refresh.is_periodic);
-        if self.refresh.under_way {
-            self.refresh.again = true;
-            return;
-        }
-        let mut names = self.wanted_topics();
-        let mut asked_about = BTreeSet::new();
-        self.admin.wanted_topics(&mut asked_about);
-        // Asking about a topic must not create it.
-        let is_only_asked =
-            |name: &Arc<str>| !names.contains(name) && !self.metadata.topics.contains_key(name);
-        let auto_create = self.settings.auto_create_topics && !asked_about.iter().any(is_only_asked);
-        names.append(&mut asked_about);
-        self.refresh.under_way = true;
-        self.refresh.failing_since.get_or_insert(now);
-        let of_all_topics = is_periodic && self.settings.refresh_all_topics;
-        self.refresh.of_all_topics = of_all_topics;
-        let encode: EncodeBody = Box::new(move |version, out| {
-            // Before version 1 an empty list meant all topics.
-            let topics = names
-                .iter()
-                .filter(|_| !of_all_topics)
-                .map(|name| WantedTopic { name: Some(name.to_string()), ..WantedTopic::default() });
-            let request = MetadataRequest {
-                topics: Some(topics.collect()).filter(|_| !of_all_topics || version == 0),
-                allow_auto_topic_creation: auto_create || version < 4,
-                ..MetadataRequest::default()
-            };
-            request.encode(version, out)
-        });
-        let request = RoutedRequest {
-            api: ApiKey::Metadata,
-            versions: ApiKey::Metadata.versions(),
-            timeout: self.settings.request_timeout,
-            encode,
-        };
-        self.route(now, Route::Any, request, Purpose::Metadata);
-    }
-
-    fn handle_metadata(&mut self, now: Instant, from: BrokerKey, result: Result<Response, Error>) {
-        self.refresh.under_way = false;
-        self.metadata_at = Some(now);
-        let answer = result.and_then(|response| {
-            MetadataResponse::decode(&mut Reader::new(response.body()), response.request.version)
-                .map_err(|error| Error::new(ErrorKind::BadResponse, error.to_string()).with_api("Metadata"))
-        });
-        let mut answer = match answer {
-            Ok(answer) => answer,
-            Err(error) => {
-                self.events.push(Event::Error(error));
-                self.refresh_soon(now);
-                return;
-            }
-        };
-        if answer.error_code != ErrorCode::NONE {
-            let error = Error::broker(answer.error_code, None).with_api("Metadata");
-            if answer.error_code == ErrorCode::REBOOTSTRAP_REQUIRED
-                && self.settings.rebootstrap_after.is_some()
-            {
-                self.rebootstrap(error);
-            } else {
-                self.events.push(Event::Error(error));
-            }
-            return self.refresh_soon(now);
-        }
-        self.refresh.failing_since = None;
-        self.brokers.trust_all();
-        self.pass_over_topics(&mut answer);
-        let Applied { errors, recreated, outdated, contradiction } = self.metadata.apply(&answer);
-        self.events.set_controller_id(self.metadata.controller_id);
-        self.events.set_cluster_id(self.metadata.cluster_id.as_deref());
-        self.tell_contradiction(from, contradiction);
-        self.brokers.adopt_nodes(from, &self.metadata);
-        let mut incomplete = outdated;
-        for topic in recreated {
-            if let Some(fetch) = &mut self.fetch {
-                fetch.handle_recreated(now, &topic);
-            }
-            if let Some(producer) = &mut self.producer {
-                producer.handle_recreated(&topic.name, &mut self.brokers);
-            }
-            self.events.push(Event::TopicRecreated(topic));
-        }
-        if let Some(producer) = &mut self.producer {
-            for error in &errors {
-                incomplete |= producer.handle_topic_error(now, &error.name, error.code);
-            }
-            incomplete |= producer.update(&self.metadata, &mut self.brokers);
-        }
-        if let Some(fetch) = &mut self.fetch {
-            incomplete |= fetch.handle_metadata(now, &self.metadata, &errors);
-        }
-        incomplete |= self.admin.handle_metadata(now, &self.metadata, &errors);
-        self.send_waiting();
-        if std::mem::take(&mut self.refresh.again) {
-            // At once the first time; where each answer makes somebody ask again, at leisure.
-            if self.refresh.backoff.failures() > 0 {
-                return self.refresh_soon(now);
-            }
-            self.refresh.backoff.next(&mut self.brokers.rng);
-            return self.request_metadata(now);
-        }
-        if std::mem::take(&mut self.refresh.again_soon) | incomplete {
-            self.refresh_soon(now);
-        } else {
-            self.refresh.backoff.reset();
-            self.refresh.at = self.settings.refresh_interval.map(|interval| now + interval);
-            self.refresh.is_periodic = true;
-        }
-    }
-
-    /// Leaves of an answer what it says of topics in use that aren't hidden. A topic in use that all topics of the cluster
-    /// don't include is one that doesn't exist.
-    fn pass_over_topics(&mut self, answer: &mut MetadataResponse) {
-        let hidden = &self.settings.hidden_topics;
-        if !hidden.is_empty() {
-            answer.topics.retain(|topic| topic.name.as_deref().is_none_or(|name| !hidden.matches(name)));
-        }
-        if !std::mem::take(&mut self.refresh.of_all_topics) {
-            return;
-        }
-        let mut missing = self.wanted_topics();
-        missing.extend(self.metadata.topics.keys().cloned());
-        answer.topics.retain(|topic| topic.name.as_deref().is_some_and(|name| missing.remove(name)));
-        for name in missing.into_iter().filter(|name| !self.settings.hidden_topics.matches(name)) {
-            answer.topics.push(Topic {
-                name: Some(name.to_string()),
-                error_code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
-                ..Topic::default()
-            });
-        }
-    }
-
-    /// The topics in use.
-    fn wanted_topics(&self) -> BTreeSet<Arc<str>> {
-        let mut names = BTreeSet::new();
-        if let Some(producer) = &self.producer {
-            names.extend(producer.topic_names().cloned());
-        }
-        if let Some(fetch) = &self.fetch {
-            fetch.wanted_topics(&mut names);
-        }
-        names
-    }
-
-    /// When to give up on the known nodes (KIP-899).
-    fn rebootstrap_at(&self) -> Option<Instant> {
-        let after = self.settings.rebootstrap_after.filter(|_| !self.metadata.nodes.is_empty())?;
-        self.refresh.failing_since.map(|since| since + after)
-    }
-
-    /// Forgets which nodes there are and starts again from the bootstrap servers.
-    fn rebootstrap(&mut self, why: Error) {
-        self.events.push(Event::Error(why));
-        self.metadata.forget_nodes();
-        self.events.set_controller_id(self.metadata.controller_id);
-        self.brokers.start_again();
-        // Whoever is asked now is not waited for.
-        self.requests.sent.retain(|_, purpose| !matches!(purpose, Purpose::Metadata));
-        self.requests.waiting.retain(|(.., purpose)| !matches!(purpose, Purpose::Metadata));
-        self.refresh.under_way = false;
-        self.refresh.failing_since = None;
-    }
-
-    fn handle_producer_id(&mut self, now: Instant, result: Result<Response, Error>) {
-        let Some(producer) = &mut self.producer else { return };
-        if let Some(event) = producer.handle_identity(now, result, &mut self.brokers) {
-            self.events.push(event);
-        }
+        let needed = self.requests.any_waiting();
+        self.brokers.find_another(&self.metadata, needed);
     }
 
     // ---- requests
 
-    /// Sends a request to where it may go, as soon as somebody there is up.
-    fn route(&mut self, now: Instant, route: Route, request: RoutedRequest, purpose: Purpose) {
-        self.note_fetched_from();
-        match self.brokers.target(route, &self.metadata) {
-            Some(key) => self.send(key, request, purpose),
-            None => {
-                // Metadata can wait for ever: it is what finds a broker.
-                let deadline = match purpose {
-                    Purpose::Metadata => Instant::FAR_FUTURE,
-                    _ => now + request.timeout,
-                };
-                self.requests.waiting.push_back((deadline, route, request, purpose));
-                self.brokers.find(&self.metadata);
+    /// Sends a request by its route, as soon as a broker there can take it.
+    fn route(&mut self, now: Instant, route: Route, request: RoutedRequest, owner: RequestOwner) {
+        // Metadata requests have no deadline: they are needed to find a broker.
+        let deadline = match owner {
+            RequestOwner::Metadata => Instant::FAR_FUTURE,
+            _ => now + request.timeout,
+        };
+        let waiting = Waiting { deadline, route, request, owner };
+        if let Some(waiting) = self.try_send(waiting) {
+            let is_unknown = self.is_unknown(&waiting.route);
+            self.requests.wait(waiting);
+            self.brokers.find(&self.metadata);
+            // The response to a refresh in flight may name the node; if it does not, `handle_metadata` keeps asking.
+            if is_unknown && !self.refresh.is_in_flight() {
+                self.refresh_now(now);
             }
         }
     }
 
-    fn note_fetched_from(&mut self) {
+    /// Returns true if the route leads to a node that the metadata do not list.
+    fn is_unknown(&self, route: &Route) -> bool {
+        let lists = |node: Option<NodeId>| node.is_some_and(|node| self.metadata.nodes.contains_key(&node));
+        match route {
+            Route::Any | Route::Coordinator(_) | Route::Rebalance(_) => false,
+            Route::Controller => !lists(self.metadata.controller_id),
+            Route::Node(node) => !lists(NodeId::from_wire(*node)),
+            Route::PastFetch(node) => !lists(Some(*node)),
+        }
+    }
+
+    /// Returns the error of a request that was not sent before its deadline.
+    fn not_sent(&self, route: &Route) -> Error {
+        let unlisted =
+            |node: i32| format!("not sent: the metadata list no broker with node ID {node}; check the ID");
+        let detail = match route {
+            Route::Coordinator(key) | Route::Rebalance(key) => return self.coordinators.late(key),
+            Route::Node(node) if self.brokers.any_up() => unlisted(*node),
+            Route::PastFetch(node) if self.brokers.any_up() => unlisted(node.get()),
+            Route::Controller if self.brokers.any_up() => {
+                "not sent: the metadata name no controller".to_owned()
+            }
+            _ => String::new(),
+        };
+        Error::new(ErrorKind::AllBrokersDown, detail)
+    }
+
+    /// Sends the waiting requests whose brokers are known now.
+    fn send_waiting(&mut self) {
+        for waiting in self.requests.take_waiting() {
+            let waiting = self.with_current_topics(waiting);
+            if let Some(waiting) = self.try_send(waiting) {
+                self.requests.wait(waiting);
+            }
+        }
+    }
+
+    /// Sends a request, or returns it if its broker is unknown or not connected.
+    fn try_send(&mut self, waiting: Waiting) -> Option<Waiting> {
         if let Some(fetch) = &self.fetch {
             self.brokers.set_fetched_from(fetch.nodes());
         }
+        let (key, coordinator) = match &waiting.route {
+            route @ (Route::Coordinator(requested) | Route::Rebalance(requested)) => {
+                let Some(found) = self.coordinators.find(requested) else { return Some(waiting) };
+                (Some(self.brokers.coordinator(&found, route)), Some((requested.clone(), found.node)))
+            }
+            route => (self.brokers.target(route, &self.metadata), None),
+        };
+        let Some(key) = key else { return Some(waiting) };
+        let token = self.requests.sent(Sent { owner: waiting.owner, coordinator });
+        let RoutedRequest { api, versions, timeout, encode } = waiting.request;
+        self.brokers.send(key, ToBroker::Request(ClusterRequest { token, api, versions, timeout, encode }));
+        None
     }
 
-    fn send(&mut self, key: BrokerKey, request: RoutedRequest, purpose: Purpose) {
-        let token = self.requests.next_token;
-        self.requests.next_token += 1;
-        self.requests.sent.insert(token, purpose);
-        let RoutedRequest { api, versions, timeout, encode } = request;
-        self.brokers.mail(key, ToBroker::Request(ClusterRequest { token, api, versions, timeout, encode }));
-    }
-
-    fn expire_waiting_requests(&mut self, now: Instant) {
-        let (late, waiting): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.requests.waiting)
-            .into_iter()
-            .partition(|(deadline, ..)| *deadline <= now);
-        self.requests.waiting = waiting;
-        for (_, _, request, purpose) in late {
-            let error = Error::new(ErrorKind::AllBrokersDown, "").with_api(request.api.name());
-            let token = self.requests.next_token;
-            self.requests.next_token += 1;
-            self.requests.sent.insert(token, purpose);
-            self.handle_answer(now, BrokerKey(u32::MAX), token, Err(error));
+    fn handle_response(
+        &mut self,
+        now: Instant,
+        from: BrokerKey,
+        token: u64,
+        result: Result<Response, Error>,
+    ) {
+        let Some(sent) = self.requests.take(token) else { return };
+        if sent.owner == RequestOwner::Metadata {
+            return self.handle_metadata(now, from, result);
         }
+        if let (RequestOwner::Admin(request), Some((key, _))) = (sent.owner, &sent.coordinator)
+            && let Some(coordinator) = self.coordinators.find(key)
+        {
+            self.admin.handle_coordinator(request, &coordinator);
+        }
+        let has_responded = result.is_ok();
+        let lost = self.dispatch(now, sent.owner, result);
+        if let Some((key, node)) = sent.coordinator {
+            if lost || !has_responded {
+                self.coordinators.invalidate(now, &key, node);
+            } else {
+                self.coordinators.confirm(&key);
+            }
+        }
+    }
+
+    /// Passes a response to the part that sent the request. Returns true if it reports that the node is not the
+    /// coordinator.
+    fn dispatch(&mut self, now: Instant, owner: RequestOwner, result: Result<Response, Error>) -> bool {
+        match owner {
+            RequestOwner::Metadata => {}
+            RequestOwner::Coordinators => self.handle_coordinators(now, result),
+            RequestOwner::ProducerId => {
+                if let Some(producer) = &mut self.producer {
+                    producer.handle_identity(now, result);
+                }
+            }
+            RequestOwner::Fetch(request) => {
+                if let Some(fetch) = &mut self.fetch {
+                    return fetch.handle_response(now, request, result);
+                }
+            }
+            RequestOwner::Group(request) => {
+                if let Some(group) = &mut self.group {
+                    return group.handle_response(now, request, result);
+                }
+            }
+            RequestOwner::Admin(request) => return self.admin.handle_response(now, request, result),
+        }
+        false
+    }
+
+    fn handle_coordinators(&mut self, now: Instant, result: Result<Response, Error>) {
+        for (key, error) in self.coordinators.handle_response(now, result) {
+            for waiting in self.requests.take_waiting_for(&key) {
+                self.dispatch(now, waiting.owner, Err(error.clone()));
+            }
+        }
+        self.send_waiting();
     }
 
     // ---- the end
 
     fn close(&mut self) {
         self.closing = true;
-        self.admin.close();
+        self.parts_mut().for_each(|part| part.close());
         self.reminders.close();
-        if let Some(fetch) = &mut self.fetch {
-            fetch.close();
-        }
-        self.requests.waiting.clear();
-        if let Some(producer) = &mut self.producer {
-            producer.close();
-        }
+        self.requests.close();
         if self.brokers.is_empty() {
             self.end();
         }
         self.brokers.close();
     }
 
-    /// A part of the client panicked: ends what was asked of this owner, and fails what no broker has. The owner is of no
-    /// use afterwards.
+    /// Ends all calls to the cluster actor, and fails what no broker actor has, after a part of the client panicked.
+    /// The cluster actor can't be used afterwards.
     pub fn abandon(&mut self) {
         self.closing = true;
-        self.requests.waiting.clear();
+        self.requests.close();
+        self.parts_mut().for_each(|part| part.close());
         if let Some(producer) = &mut self.producer {
-            producer.close();
             producer.abandon();
         }
-        if let Some(fetch) = &mut self.fetch {
-            fetch.close();
-        }
-        self.admin.close();
         self.reminders.close();
     }
 
-    /// The last broker's owner is gone, and all partitions came back.
+    /// Ends the actor after the last broker actor is gone and all partitions came back.
     fn end(&mut self) {
         if let Some(producer) = &mut self.producer {
             producer.end();
         }
         self.brokers.done();
-    }
-}
-
-impl std::fmt::Debug for Requests {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Requests")
-            .field("sent", &self.sent.len())
-            .field("waiting", &self.waiting.len())
-            .finish_non_exhaustive()
     }
 }

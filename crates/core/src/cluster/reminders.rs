@@ -1,20 +1,19 @@
-//! What is to be done later though nobody calls then: whoever wants to be reminded is, at its time, by the owner of the
-//! cluster, which looks at the clock anyway.
+//! Timers for calls of the application. The cluster actor, which has a timer anyway, completes each at its time.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{completion::Completion, machine::Instant};
 
-/// Somebody wants to be reminded.
+/// A timer for a call of the application.
 #[derive(Debug)]
 pub struct Reminder {
-    /// In how long.
+    /// The time until it fires.
     pub after: Duration,
-    /// Answered at that time; dropped if the client ends before.
+    /// Completed at that time; dropped if the client ends before.
     pub done: Completion<()>,
 }
 
-/// The reminders of a client.
+/// The timers of a client.
 #[derive(Debug, Default)]
 pub(super) struct Reminders {
     waiting: BTreeMap<(Instant, u64), Completion<()>>,
@@ -22,25 +21,25 @@ pub(super) struct Reminders {
 }
 
 impl Reminders {
-    /// One more.
+    /// Adds a timer.
     pub(super) fn add(&mut self, now: Instant, reminder: Reminder) {
         self.waiting.insert((now + reminder.after, self.next_number), reminder.done);
         self.next_number += 1;
     }
 
-    /// Reminds whose time has come, in the order of their times.
+    /// Completes the timers that are due, in the order of their times.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= now) {
             first.remove().complete(());
         }
     }
 
-    /// When to call [`Reminders::handle_timeout`].
+    /// Returns when to call [`Reminders::handle_timeout`].
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.waiting.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// The client ends: nobody is reminded any more.
+    /// Drops all timers when the client ends.
     pub(super) fn close(&mut self) {
         self.waiting.clear();
     }

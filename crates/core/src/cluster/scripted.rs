@@ -1,5 +1,9 @@
-//! The cluster's owner in virtual time, against brokers that a test plays: what it asks is answered with metadata that can't
-//! be true.
+//! The cluster actor in virtual time, against brokers that the test plays and that return invalid or changing metadata.
+
+mod leaders;
+mod routing;
+mod starting;
+mod topics;
 
 use std::{
     collections::BTreeMap,
@@ -12,6 +16,7 @@ use ottla_protocol::{
     api::ApiKey,
     error_code::ErrorCode,
     generated::{
+        find_coordinator::FindCoordinatorResponse,
         list_offsets::{self, ListOffsetsRequest, ListOffsetsResponse},
         metadata::{
             MetadataRequest, MetadataResponse,
@@ -20,6 +25,7 @@ use ottla_protocol::{
     },
     primitive::Reader,
     uuid::Uuid,
+    vocabulary::TopicPartition,
 };
 
 use super::{
@@ -34,6 +40,7 @@ use crate::{
         frame::Frame,
         inflight::{InFlight, Payload, RequestTag},
     },
+    cluster::route::EncodeBody,
     completion::completion,
     config::TopicPatterns,
     error::{Error, ErrorKind},
@@ -41,17 +48,21 @@ use crate::{
     fetch::{
         offsets::{OffsetQuery, OffsetSpec},
         position::Offset,
-        shared::{ConsumerSettings, ConsumerShared},
+        settings::ConsumerSettings,
+        shared::ConsumerShared,
     },
     machine::Instant,
-    mail::{BrokerKey, EncodeBody, ToBroker, ToCluster},
+    message::{BrokerKey, BrokerNews, ConnectionMessage, ConnectionReport, ToBroker, ToCluster},
+    produce::message::ProduceMessage,
+    produce::message::ProduceReport,
     produce::{
         partition::{PartitionProducer, Waiting},
-        partitioner::Partitioner,
+        purge::Purge,
         record::{Record, SendError},
         report::{DeliveryBatch, DeliverySink},
-        sender::Purge,
-        shared::{ProducerSettings, ProducerShared},
+        settings::ProducerSettings,
+        shared::ProducerShared,
+        topic_settings::TopicSettings,
     },
     rng::Rng,
     sync::Mutex,
@@ -60,6 +71,7 @@ use crate::{
 
 const METADATA_VERSION: i16 = 12;
 const LIST_OFFSETS_VERSION: i16 = 7;
+const FIND_COORDINATOR_VERSION: i16 = 3;
 
 fn at(millis: u64) -> Instant {
     Instant::from_nanos(millis * 1_000_000)
@@ -74,7 +86,7 @@ impl DeliverySink for Reports {
     }
 }
 
-/// The cluster's owner of a producer that wants to send to `t`, and a bootstrap server that answers at once.
+/// The cluster actor of a producer that sends to `t`, and a bootstrap server that responds immediately.
 struct Script {
     now: Instant,
     core: ClusterCore,
@@ -83,52 +95,68 @@ struct Script {
     shared: Arc<ProducerShared>,
     consumer: Arc<ConsumerShared>,
     commands: Arc<CommandQueue>,
-    answer: MetadataResponse,
-    /// Where the owners connect to.
+    response: MetadataResponse,
+    /// The addresses of the broker actors.
     addresses: BTreeMap<BrokerKey, (String, u16)>,
     metadata_requests: usize,
-    /// What the last one was about; `None` for all topics.
+    /// The topics of the last request; `None` for all topics.
     asked_about: Option<Vec<String>>,
-    /// Questions about offsets, which nobody answers but with NOT_LEADER_OR_FOLLOWER.
+    /// The number of ListOffsets requests; the script responds NOT_LEADER_OR_FOLLOWER to each.
     lookups: usize,
-    /// What the brokers' owners were given.
-    partitions: BTreeMap<(Arc<str>, i32), Box<PartitionProducer>>,
-    /// Owners that were told another address.
+    /// The partitions that the broker actors have.
+    partitions: BTreeMap<TopicPartition, Box<PartitionProducer>>,
+    /// The broker actors that got another address.
     moved: Vec<(BrokerKey, String, u16)>,
-    /// Whom nobody can connect to.
+    /// The broker that refuses connections.
     dead: Option<BrokerKey>,
-    /// Whom nobody can connect to since all brokers died, and who was to be connected to.
+    /// The brokers that the client tried after all of them went down; `None` before that.
     tried_in_vain: Option<Vec<BrokerKey>>,
-    /// Who was given a partition last.
+    /// The broker actor that got a partition last.
     leader: Option<BrokerKey>,
-    /// What brokers' owners give back stays on its way.
-    holds_mail: bool,
+    /// Partitions that broker actors return stay in transit.
+    holds_messages: bool,
     on_its_way: Vec<(BrokerKey, ToCluster)>,
+    /// Requests that get no response, with the host that they went to.
+    without_response: Vec<(ApiKey, String)>,
+    /// New broker actors are not connected at once.
+    starts_down: bool,
 }
 
 impl Script {
-    fn new(answer: MetadataResponse) -> Self {
-        Self::with(ClusterSettings::default(), answer)
+    fn new(response: MetadataResponse) -> Self {
+        Self::with(ClusterSettings::default(), response)
     }
 
-    fn with(settings: ClusterSettings, answer: MetadataResponse) -> Self {
+    fn with(settings: ClusterSettings, response: MetadataResponse) -> Self {
+        let mut script = Self::fresh(settings, response);
+        let topic = script.shared.topic("t").0;
+        script.shared.send(&topic, script.now, 0, &Record::new().value("x"), None).expect("there is room");
+        script.command(Command::Topic(topic));
+        script
+    }
+
+    /// Creates a client that has sent no request yet.
+    fn fresh(settings: ClusterSettings, response: MetadataResponse) -> Self {
         let settings = ClusterSettings { bootstrap: vec![("seed".into(), 9092)], ..settings };
         let reports = Arc::new(Reports::default());
         let producing = ProducerSettings {
             idempotence: false,
-            message_timeout: Some(Duration::from_secs(30)),
+            topic: TopicSettings {
+                message_timeout: Some(Duration::from_secs(30)),
+                ..TopicSettings::default()
+            },
             ..ProducerSettings::default()
         };
         let sink = Arc::clone(&reports) as Arc<dyn DeliverySink>;
-        let shared =
-            Arc::new(ProducerShared::new(producing, Partitioner::default(), sink, Rng::from_seed(1)));
+        let shared = Arc::new(ProducerShared::new(producing, sink, Rng::from_seed(1)));
         let commands = Arc::new(CommandQueue::new(WakeHandle::noop()));
         let events = Arc::new(EventQueue::default());
-        let (queue, told) = (Arc::clone(&commands), Arc::clone(&events));
-        let consumer = Arc::new(ConsumerShared::new(ConsumerSettings::default()));
+        let (queue, reported) = (Arc::clone(&commands), Arc::clone(&events));
+        let consuming = ConsumerSettings { group_id: Some("g".into()), ..ConsumerSettings::default() };
+        let consumer = Arc::new(ConsumerShared::new(consuming));
         let (producing, consuming) = (Some(Arc::clone(&shared)), Some(Arc::clone(&consumer)));
-        let core = ClusterCore::new(settings, producing, consuming, queue, told, Rng::from_seed(2));
-        let mut script = Self {
+        let core = ClusterCore::new(settings, producing, consuming, queue, reported, Rng::from_seed(2));
+        Self {
             now: at(1),
             core,
             events,
@@ -136,7 +164,7 @@ impl Script {
             shared: Arc::clone(&shared),
             consumer,
             commands: Arc::clone(&commands),
-            answer,
+            response,
             addresses: BTreeMap::new(),
             metadata_requests: 0,
             asked_about: None,
@@ -146,15 +174,19 @@ impl Script {
             dead: None,
             tried_in_vain: None,
             leader: None,
-            holds_mail: false,
+            holds_messages: false,
             on_its_way: Vec::new(),
-        };
-        let topic = shared.topic("t").0;
-        shared.send(&topic, script.now, 0, &Record::new().value("x"), None).expect("there is room");
-        commands.push(Command::Topic(topic));
-        script.core.handle_wake(script.now);
-        script.settle();
-        script
+            without_response: Vec::new(),
+            starts_down: false,
+        }
+    }
+
+    /// Replaces a client that has not run yet by one with other servers.
+    fn replace_servers(&mut self, bootstrap: Vec<(String, u16)>) {
+        let settings = ClusterSettings { bootstrap, ..ClusterSettings::default() };
+        let (producing, consuming) = (Some(Arc::clone(&self.shared)), Some(Arc::clone(&self.consumer)));
+        let (commands, events) = (Arc::clone(&self.commands), Arc::clone(&self.events));
+        self.core = ClusterCore::new(settings, producing, consuming, commands, events, Rng::from_seed(2));
     }
 
     fn run_for(&mut self, time: Duration) {
@@ -175,7 +207,12 @@ impl Script {
             match output {
                 ClusterOutput::StartBroker { key, host, port, .. } => {
                     self.addresses.insert(key, (host, port));
-                    self.core.handle_mail(self.now, key, ToCluster::Up);
+                    if !self.starts_down {
+                        self.core.handle_message(self.now, key, ToCluster::Connection(ConnectionReport::Up));
+                    }
+                }
+                ClusterOutput::ToBroker(key, ToBroker::Request(request)) if !is_simulated(request.api) => {
+                    self.without_response.push((request.api, self.addresses[&key].0.clone()));
                 }
                 ClusterOutput::ToBroker(key, ToBroker::Request(request)) => {
                     let mut bytes = Vec::new();
@@ -183,7 +220,7 @@ impl Script {
                         ApiKey::Metadata => {
                             self.metadata_requests += 1;
                             self.asked_about = asked_about(request.encode);
-                            self.answer.encode(METADATA_VERSION, &mut bytes).expect("it can be encoded");
+                            self.response.encode(METADATA_VERSION, &mut bytes).expect("it can be encoded");
                             METADATA_VERSION
                         }
                         ApiKey::ListOffsets => {
@@ -196,6 +233,16 @@ impl Script {
                             refusal.encode(LIST_OFFSETS_VERSION, &mut bytes).expect("it can be encoded");
                             LIST_OFFSETS_VERSION
                         }
+                        ApiKey::FindCoordinator => {
+                            let found = FindCoordinatorResponse {
+                                node_id: 2,
+                                host: "two".into(),
+                                port: 9092,
+                                ..Default::default()
+                            };
+                            found.encode(FIND_COORDINATOR_VERSION, &mut bytes).expect("it can be encoded");
+                            FIND_COORDINATOR_VERSION
+                        }
                         other => panic!("{}", other.name()),
                     };
                     let request_then = InFlight {
@@ -204,67 +251,82 @@ impl Script {
                         version,
                         tag: RequestTag::Cluster(request.token),
                         payload: Payload::Bytes(Vec::new()),
-                        expects_answer: true,
+                        expects_response: true,
                         queued_at: self.now,
                         written_at: self.now,
                         timeout: request.timeout,
                     };
                     let frame = Frame { len: bytes.len(), bytes };
                     let result = Ok(Response { request: request_then, frame, body: 0 });
-                    let answer = ToCluster::Answer { token: request.token, result };
-                    self.core.handle_mail(self.now, key, answer);
+                    let response = ToCluster::Response { token: request.token, result };
+                    self.core.handle_message(self.now, key, response);
                 }
-                ClusterOutput::ToBroker(key, ToBroker::AdoptProducer(partition)) => {
+                ClusterOutput::ToBroker(key, ToBroker::Produce(ProduceMessage::Adopt(partition))) => {
                     self.leader = Some(key);
-                    let place = (Arc::clone(partition.topic()), partition.partition());
+                    let place = partition.topic_partition();
                     self.partitions.insert(place, partition);
                 }
-                ClusterOutput::ToBroker(key, ToBroker::ReleaseProducer { topic, partition }) => {
-                    if let Some(partition) = self.partitions.remove(&(topic, partition)) {
-                        let mail = ToCluster::ReleasedProducer(partition);
-                        if self.holds_mail {
-                            self.on_its_way.push((key, mail));
+                ClusterOutput::ToBroker(key, ToBroker::Produce(ProduceMessage::Release(partition))) => {
+                    if let Some(partition) = self.partitions.remove(&partition) {
+                        let messages = ToCluster::Produce(ProduceReport::Released(partition));
+                        if self.holds_messages {
+                            self.on_its_way.push((key, messages));
                         } else {
-                            self.core.handle_mail(self.now, key, mail);
+                            self.core.handle_message(self.now, key, messages);
                         }
                     }
                 }
-                ClusterOutput::ToBroker(key, ToBroker::Purge(purge)) if Some(key) == self.leader => {
+                ClusterOutput::ToBroker(key, ToBroker::Produce(ProduceMessage::Purge(purge)))
+                    if Some(key) == self.leader =>
+                {
                     for partition in self.partitions.values_mut().filter(|_| purge.queue) {
                         let error = Error::new(ErrorKind::PurgedFromQueue, "");
                         partition.fail_waiting(&self.shared, Waiting::All, |_| error);
                         partition.purges += 1;
                     }
                 }
-                ClusterOutput::ToBroker(key, ToBroker::SetAddress { host, port }) => {
+                ClusterOutput::ToBroker(
+                    key,
+                    ToBroker::Connection(ConnectionMessage::SetAddress { host, port }),
+                ) => {
                     self.moved.push((key, host, port));
                 }
-                ClusterOutput::ToBroker(key, ToBroker::Connect) if Some(key) == self.dead => self.refuse(key),
-                ClusterOutput::ToBroker(key, ToBroker::Connect) => match &mut self.tried_in_vain {
-                    Some(tried) => tried.push(key),
-                    None => self.core.handle_mail(self.now, key, ToCluster::Up),
-                },
+                ClusterOutput::ToBroker(key, ToBroker::Connection(ConnectionMessage::Connect))
+                    if Some(key) == self.dead =>
+                {
+                    self.refuse(key)
+                }
+                ClusterOutput::ToBroker(key, ToBroker::Connection(ConnectionMessage::Connect)) => {
+                    match &mut self.tried_in_vain {
+                        Some(tried) => tried.push(key),
+                        None => self.core.handle_message(
+                            self.now,
+                            key,
+                            ToCluster::Connection(ConnectionReport::Up),
+                        ),
+                    }
+                }
                 ClusterOutput::ToBroker(..) | ClusterOutput::Done => {}
             }
         }
     }
 
-    /// What the brokers' owners gave back arrives.
+    /// Delivers the partitions that the broker actors returned.
     fn arrive(&mut self) {
-        for (key, mail) in std::mem::take(&mut self.on_its_way) {
-            self.core.handle_mail(self.now, key, mail);
+        for (key, messages) in std::mem::take(&mut self.on_its_way) {
+            self.core.handle_message(self.now, key, messages);
         }
         self.settle();
     }
 
-    /// The application asks for something.
+    /// Queues a command as the application.
     fn command(&mut self, command: Command) {
         self.commands.push(command);
         self.core.handle_wake(self.now);
         self.settle();
     }
 
-    /// The connection to the partition's leader; nobody can connect there any more.
+    /// Breaks the connection to the partition's leader, refuses new ones, and returns its key.
     fn kill_leader(&mut self) -> BrokerKey {
         let of_leader = |(_, (host, _)): &(&BrokerKey, &(String, u16))| host == "two";
         let leader = *self.addresses.iter().find(of_leader).expect("it is sent to").0;
@@ -272,27 +334,29 @@ impl Script {
         leader
     }
 
-    /// An attempt to connect failed.
+    /// Fails an attempt to connect.
     fn refuse(&mut self, key: BrokerKey) {
-        let refused = Error::new(ErrorKind::Connect, "connection refused");
-        self.core.handle_mail(self.now, key, ToCluster::Down(refused));
+        let (host, port) = &self.addresses[&key];
+        let refused =
+            Error::new(ErrorKind::Connect, "connection refused").with_peer(format!("{host}:{port}"));
+        self.core.handle_message(self.now, key, ToCluster::Connection(ConnectionReport::Down(refused)));
         self.settle();
     }
 
-    /// The partitions that brokers' owners have.
+    /// Returns the partitions that the broker actors have.
     fn placed(&self) -> Vec<i32> {
-        self.partitions.keys().map(|(_, partition)| *partition).collect()
+        self.partitions.keys().map(|partition| partition.partition).collect()
     }
 
-    /// A broker says that metadata are out of date.
+    /// Reports stale metadata as a broker.
     fn refresh(&mut self) {
         let key = *self.addresses.keys().next().expect("a broker");
-        self.core.handle_mail(self.now, key, ToCluster::RefreshMetadata(Arc::from("t")));
+        self.core.handle_message(self.now, key, ToCluster::News(BrokerNews::StaleMetadata(Arc::from("t"))));
         self.run_for(Duration::from_secs(1));
     }
 
-    /// The sentences of the error events so far.
-    fn told(&self) -> Vec<String> {
+    /// Returns the texts of the error events so far.
+    fn reported(&self) -> Vec<String> {
         let events = std::iter::from_fn(|| self.events.pop());
         let errors = events.filter_map(|event| match event {
             Event::Error(error) => Some(error),
@@ -305,6 +369,11 @@ impl Script {
     }
 }
 
+/// Returns true if the brokers of the script respond to this API.
+fn is_simulated(api: ApiKey) -> bool {
+    matches!(api, ApiKey::Metadata | ApiKey::ListOffsets | ApiKey::FindCoordinator)
+}
+
 /// The topics that a Metadata request names.
 fn asked_about(encode: EncodeBody) -> Option<Vec<String>> {
     let mut bytes = Vec::new();
@@ -314,7 +383,7 @@ fn asked_about(encode: EncodeBody) -> Option<Vec<String>> {
     topics.map(|topics| topics.into_iter().filter_map(|topic| topic.name).collect())
 }
 
-/// The broker does not lead what it is asked about.
+/// Builds a ListOffsets response of a broker that does not lead the partitions.
 fn refusal(asked: &ListOffsetsRequest) -> ListOffsetsResponse {
     use list_offsets::response::{Partition, Topic};
     let topics = asked.topics.iter().map(|topic| {
@@ -340,144 +409,8 @@ fn metadata(brokers: &[(i32, &str, i32)], leader_id: i32) -> MetadataResponse {
     MetadataResponse { brokers: brokers.collect(), topics: vec![topic], ..MetadataResponse::default() }
 }
 
-/// Nobody leads the partition as far as the client can know: it goes on asking, says once what is wrong, and lets the record
-/// time out.
-fn assert_waits(script: &mut Script, told: &str) {
-    script.run_for(Duration::from_secs(20));
-    let asked = script.metadata_requests;
-    assert!((15..=40).contains(&asked), "{asked} in 20 s, with a back-off from 100 ms to 1 s");
-    assert_eq!(
-        script.told(),
-        [format!("seed:9092: Metadata: the peer's answer breaks Kafka's protocol ({told})")]
-    );
-    assert!(
-        script.addresses.values().all(|(host, port)| !host.is_empty() && *port > 0),
-        "{:?}",
-        script.addresses
-    );
-    script.run_for(Duration::from_secs(15));
-    let errors = script.reports.0.lock();
-    assert!(
-        matches!(&errors[..], [error] if error.kind() == ErrorKind::MessageTimedOutInQueue
-        && error.to_string().contains("the partition has no leader")),
-        "{errors:?}"
-    );
-}
-
 #[test]
-fn a_leader_that_is_no_broker_is_told_once_and_waited_for() {
-    let mut script = Script::new(metadata(&[(1, "seed", 9092)], 99));
-    assert_waits(&mut script, "it names node 99 as the leader of t [0], and lists no such node");
-    assert_eq!(script.addresses.len(), 1);
-}
-
-#[test]
-fn a_leader_without_a_host_is_told_once_and_waited_for() {
-    let mut script = Script::new(metadata(&[(1, "seed", 9092), (2, "", 9092)], 2));
-    assert_waits(&mut script, "it lists node 2 at `:9092`, which is no address");
-}
-
-#[test]
-fn a_leader_at_port_0_or_beyond_all_ports_is_told_once_and_waited_for() {
-    for port in [0, -1, 65_536, i32::MAX] {
-        let mut script = Script::new(metadata(&[(1, "seed", 9092), (2, "two", port)], 2));
-        assert_waits(&mut script, &format!("it lists node 2 at `two:{port}`, which is no address"));
-    }
-}
-
-#[test]
-fn when_the_metadata_are_right_again_the_partition_is_led_and_new_nonsense_is_told_again() {
-    let mut script = Script::new(metadata(&[(1, "seed", 9092)], 99));
-    script.run_for(Duration::from_secs(2));
-    assert_eq!(script.told().len(), 1);
-    script.answer = metadata(&[(1, "seed", 9092), (2, "two", 9092)], 2);
-    script.run_for(Duration::from_secs(2));
-    assert!(script.addresses.values().any(|(host, port)| (&**host, *port) == ("two", 9092)));
-    let asked = script.metadata_requests;
-    script.run_for(Duration::from_secs(20));
-    assert_eq!(script.metadata_requests, asked, "nothing is missing any more");
-    assert!(script.told().is_empty() && script.reports.0.lock().is_empty());
-}
-
-#[test]
-fn metadata_with_an_older_epoch_do_not_take_a_partition_from_its_leader() {
-    let mut script = Script::new(metadata(&[(1, "seed", 9092), (2, "two", 9092)], 2));
-    assert_eq!(script.core.metadata().leader("t", 0), Some((2, 3)));
-    let mut older = metadata(&[(1, "seed", 9092), (2, "two", 9092)], 1);
-    older.topics[0].partitions[0].leader_epoch = 2;
-    script.answer = older;
-    script.run_for(Duration::from_secs(301));
-    assert_eq!(script.metadata_requests, 2, "the refresh of every 300 s");
-    assert_eq!(script.core.metadata().leader("t", 0), Some((2, 3)));
-}
-
-#[test]
-fn a_leader_that_cannot_be_reached_is_asked_about_until_another_one_is_elected() {
-    let brokers = [(1, "seed", 9092), (2, "two", 9092)];
-    let mut script = Script::new(metadata(&brokers, 2));
-    let leader = script.kill_leader();
-    // The cluster takes its time to notice. Each attempt to connect fails, with the longest back-off in between.
-    let down = |script: &mut Script| {
-        script.refuse(leader);
-        script.run_for(Duration::from_secs(10));
-    };
-    down(&mut script);
-    assert_eq!(script.core.metadata().leader("t", 0), Some((2, 3)));
-    script.answer = metadata(&brokers, 1);
-    script.answer.topics[0].partitions[0].leader_epoch = 4;
-    down(&mut script);
-    assert_eq!(script.core.metadata().leader("t", 0), Some((1, 4)));
-    assert!(script.metadata_requests <= 5, "{} requests in 20 s", script.metadata_requests);
-}
-
-#[test]
-fn a_leader_that_is_gone_when_somebody_writes_after_a_long_silence_is_asked_about_too() {
-    let brokers = [(1, "seed", 9092), (2, "two", 9092)];
-    let mut script = Script::new(metadata(&brokers, 2));
-    let leader = script.kill_leader();
-    script.answer = metadata(&brokers, 1);
-    script.answer.topics[0].partitions[0].leader_epoch = 4;
-    // Nobody used the connections, and all were closed.
-    let all: Vec<BrokerKey> = script.addresses.keys().copied().collect();
-    all.into_iter()
-        .for_each(|key| script.core.handle_mail(script.now, key, ToCluster::Idle { looks_again: false }));
-    script.refuse(leader);
-    script.run_for(Duration::from_secs(1));
-    assert_eq!(script.core.metadata().leader("t", 0), Some((1, 4)));
-}
-
-#[test]
-fn brokers_that_all_die_while_nobody_needs_them_are_told_and_that_all_are_down() {
-    let brokers = [(1, "seed", 9092), (2, "two", 9092)];
-    let mut script = Script::new(metadata(&brokers, 2));
-    while script.events.pop().is_some() {}
-    script.tried_in_vain = Some(Vec::new());
-    // They closed the connections, and can't be connected to any more.
-    let all: Vec<BrokerKey> = script.addresses.keys().copied().collect();
-    for key in all {
-        script.core.handle_mail(script.now, key, ToCluster::Idle { looks_again: true });
-        script.refuse(key);
-    }
-    for _ in 0..5 {
-        script.run_for(Duration::from_secs(1));
-        for key in script.tried_in_vain.replace(Vec::new()).expect("all are dead") {
-            script.refuse(key);
-        }
-    }
-    let (mut errors, mut all_down) = (0, 0);
-    while let Some(event) = script.events.pop() {
-        match event {
-            Event::Error(_) => errors += 1,
-            Event::AllBrokersDown(_) => all_down += 1,
-            event => panic!("{event:?}"),
-        }
-    }
-    assert!(errors >= 2, "{errors}");
-    assert_eq!(all_down, 1);
-}
-
-#[test]
-fn who_wants_to_be_reminded_is_though_nothing_else_happens_and_nobody_is_behind_the_end() {
+fn reminder_fires_although_nothing_else_happens() {
     let mut script = Script::new(metadata(&[(1, "seed", 9092)], 1));
     let remind = |script: &mut Script, after: u64| {
         let (done, waiting) = completion();
@@ -498,122 +431,51 @@ fn who_wants_to_be_reminded_is_though_nothing_else_happens_and_nobody_is_behind_
     assert_eq!(never.as_mut().poll(&mut context), Poll::Ready(None), "it is not waited for in vain");
 }
 
-#[test]
-fn a_broker_whose_address_changed_is_told_its_new_one_once() {
-    let mut script = Script::new(metadata(&[(1, "seed", 9092), (2, "two", 9092)], 2));
-    let leader = script.kill_leader();
-    script.answer = metadata(&[(1, "seed", 9092), (2, "elsewhere", 9093)], 2);
-    script.refresh();
-    script.refresh();
-    assert_eq!(script.moved, [(leader, "elsewhere".to_owned(), 9093)]);
-}
-
-/// Metadata of a topic with this id and so many partitions, all led by node 1.
+/// Metadata of a topic with this ID and number of partitions, all led by node 1.
 fn topic_of(id: u8, partitions: i32) -> MetadataResponse {
-    let mut answer = metadata(&[(1, "seed", 9092)], 1);
-    let topic = &mut answer.topics[0];
+    let mut response = metadata(&[(1, "seed", 9092)], 1);
+    let topic = &mut response.topics[0];
     topic.topic_id = Uuid([id; 16]);
     topic.partitions = (0..partitions)
         .map(|partition_index| Partition { partition_index, leader_id: 1, ..Partition::default() })
         .collect();
-    answer
+    response
 }
 
 #[test]
-fn a_topic_that_is_made_anew_with_fewer_partitions_gets_nothing_for_those_that_are_gone() {
-    let mut script = Script::new(topic_of(1, 4));
-    assert_eq!(script.placed(), [0, 1, 2, 3]);
-    let topic = script.shared.topic("t").0;
-    let send = |script: &Script, record: &Record<'_>| script.shared.send(&topic, script.now, 0, record, None);
-    let to_the_last = Record::new().partition(3).value("x");
-    send(&script, &to_the_last).unwrap();
-    // The one from before went somewhere; what is looked at is what comes from now on.
-    script.answer = topic_of(2, 2);
-    script.refresh();
-    assert_eq!(script.placed(), [0, 1]);
-    let error = script.reports.0.lock().pop().expect("the last partition's record is reported");
-    assert_eq!(error.kind(), ErrorKind::TopicRecreated);
-    assert!(error.to_string().contains("t [3]") && error.to_string().contains("2 partitions"), "{error}");
-    assert_eq!(send(&script, &to_the_last), Err(SendError::UnknownPartition { partition: 3, count: 2 }));
-    let queued = |partition| topic.slot(partition).expect("it was there").queued().0;
-    for n in 0..100u32 {
-        let key = n.to_be_bytes();
-        send(&script, &Record::new().key(&key).value("keyed")).unwrap();
-        send(&script, &Record::new().value("x")).unwrap();
-    }
-    assert_eq!((queued(2), queued(3)), (0, 0));
-    let asked = script.metadata_requests;
-    script.run_for(Duration::from_secs(20));
-    assert_eq!(script.metadata_requests, asked, "nothing is missing");
-    // More are added later, under the same topic.
-    script.answer = topic_of(2, 4);
-    script.refresh();
-    assert_eq!(script.placed(), [0, 1, 2, 3]);
-    send(&script, &to_the_last).unwrap();
-    assert_eq!(queued(3), 1);
-}
-
-#[test]
-fn a_purge_reaches_a_partition_that_is_on_its_way_from_one_leader_to_the_next() {
+fn purge_reaches_a_partition_in_transit_between_leaders() {
     let brokers = [(1, "seed", 9092), (2, "two", 9092)];
     let mut script = Script::new(metadata(&brokers, 2));
-    script.holds_mail = true;
-    script.answer = metadata(&brokers, 1);
-    script.answer.topics[0].partitions[0].leader_epoch = 4;
+    script.holds_messages = true;
+    script.response = metadata(&brokers, 1);
+    script.response.topics[0].partitions[0].leader_epoch = 4;
     script.refresh();
     assert_eq!((script.placed(), script.on_its_way.len()), (Vec::new(), 1));
     script.command(Command::Purge(Purge::QUEUE));
-    assert_eq!(script.reports.0.lock().len(), 0, "nobody can get at it yet");
+    assert_eq!(script.reports.0.lock().len(), 0, "no broker actor has it yet");
     script.arrive();
     let kinds: Vec<_> = script.reports.0.lock().drain(..).map(|error| error.kind()).collect();
     assert_eq!((kinds, script.shared.queued_messages()), (vec![ErrorKind::PurgedFromQueue], 0));
     assert_eq!(script.placed(), [0]);
 
-    // What a broker's owner has purged is not purged again when it is given back.
+    // Records that a broker actor purged are not purged again when it returns the partition.
     script.command(Command::Purge(Purge::QUEUE));
     let topic = script.shared.topic("t").0;
     script.shared.send(&topic, script.now, 0, &Record::new().partition(0).value("y"), None).unwrap();
-    script.answer = metadata(&brokers, 2);
-    script.answer.topics[0].partitions[0].leader_epoch = 5;
+    script.response = metadata(&brokers, 2);
+    script.response.topics[0].partitions[0].leader_epoch = 5;
     script.refresh();
     script.arrive();
     assert_eq!((script.placed(), script.shared.queued_messages()), (vec![0], 1));
 }
 
 #[test]
-fn partitions_that_are_added_are_sent_to_from_then_on_and_those_before_keep_what_they_have() {
-    let mut script = Script::new(topic_of(1, 2));
-    let topic = script.shared.topic("t").0;
-    let send = |script: &Script, record: &Record<'_>| script.shared.send(&topic, script.now, 0, record, None);
-    let queued = |partition| topic.slot(partition).map_or(0, |accumulator| accumulator.queued().0);
-    assert_eq!(
-        send(&script, &Record::new().partition(5).value("x")),
-        Err(SendError::UnknownPartition { partition: 5, count: 2 })
-    );
-    (0..50u32).for_each(|n| send(&script, &Record::new().key(&n.to_be_bytes()).value("x")).unwrap());
-    let before = [queued(0), queued(1)];
-    script.answer = topic_of(1, 6);
-    script.refresh();
-    assert_eq!(script.placed(), [0, 1, 2, 3, 4, 5]);
-    assert_eq!([queued(0), queued(1)], before, "what a key's records wait in is not torn apart");
-    send(&script, &Record::new().partition(5).value("x")).unwrap();
-    (0..200u32).for_each(|n| send(&script, &Record::new().key(&n.to_be_bytes()).value("x")).unwrap());
-    (0..6).for_each(|partition| assert!(queued(partition) > 0, "partition {partition}"));
-    let of_one_key = |n: u32| {
-        let counts: Vec<_> = (0..6).map(queued).collect();
-        (0..5).for_each(|_| send(&script, &Record::new().key(&n.to_be_bytes()).value("x")).unwrap());
-        (0..6).filter(|partition| queued(*partition) > counts[*partition as usize]).count()
-    };
-    (0..20).for_each(|n| assert_eq!(of_one_key(n), 1, "a key's records go one way"));
-}
-
-#[test]
-fn an_applications_question_that_a_broker_refuses_is_asked_again_after_one_back_off_each() {
+fn rejected_query_is_retried_after_one_backoff_each() {
     let mut script = Script::new(metadata(&[(1, "seed", 9092), (2, "two", 9092)], 2));
     let (metadata_requests, (done, waiting)) = (script.metadata_requests, completion());
     let timeout = Duration::from_secs(2);
     let questions = vec![(Arc::from("t"), 0, OffsetSpec::Latest)];
-    let query = OffsetQuery { questions, timeout, read_committed: false };
+    let query = OffsetQuery { questions, timeout, read_committed: false, refusals: None };
     script.commands.push(Command::Admin(AdminCall::list_offsets(query, done)));
     script.core.handle_wake(script.now);
     script.settle();
@@ -622,20 +484,21 @@ fn an_applications_question_that_a_broker_refuses_is_asked_again_after_one_back_
     assert!((5..=15).contains(&metadata_requests), "{metadata_requests} in 1 s, with a back-off of 100 ms");
     assert_eq!(script.lookups, metadata_requests + 1, "one question for each, and the first");
     script.run_for(Duration::from_secs(2));
-    let answers = waiting.try_take().expect("it ends in time");
-    assert!(answers[0].as_ref().is_err_and(|error| error.to_string().contains("NOT_LEADER_OR_FOLLOWER")));
+    let responses = waiting.try_take().expect("it ends in time");
+    assert!(responses[0].as_ref().is_err_and(|error| error.to_string().contains("NOT_LEADER_OR_FOLLOWER")));
 }
 
 #[test]
-fn partitions_whose_offsets_nobody_tells_ask_together_however_many_they_are() {
+fn partitions_without_offsets_share_one_lookup() {
     const PARTITIONS: i32 = 36;
-    let mut answer = metadata(&[(1, "seed", 9092), (2, "two", 9092)], 2);
-    let partition = answer.topics[0].partitions[0].clone();
-    answer.topics[0].partitions =
+    let mut response = metadata(&[(1, "seed", 9092), (2, "two", 9092)], 2);
+    let partition = response.topics[0].partitions[0].clone();
+    response.topics[0].partitions =
         (0..PARTITIONS).map(|partition_index| Partition { partition_index, ..partition.clone() }).collect();
-    let mut script = Script::new(answer);
+    let mut script = Script::new(response);
     for partition in 0..PARTITIONS {
-        let start = script.consumer.incremental_assign(&[(Arc::from("t"), partition, Offset::Beginning)]);
+        let start =
+            script.consumer.incremental_assign(&[(TopicPartition::new("t", partition), Offset::Beginning)]);
         script.commands.push(Command::Fetch(start));
         script.core.handle_wake(script.now);
         script.settle();
@@ -653,68 +516,39 @@ fn partitions_whose_offsets_nobody_tells_ask_together_however_many_they_are() {
     assert_eq!(lookups, metadata_requests, "one question to the leader for each");
 }
 
-/// `t` and so many others, all led by node 1.
-fn topics(others: &[&str]) -> MetadataResponse {
-    let mut answer = metadata(&[(1, "seed", 9092)], 1);
-    let t = answer.topics[0].clone();
-    answer.topics.extend(others.iter().map(|name| Topic { name: Some((*name).into()), ..t.clone() }));
-    answer
-}
-
 #[test]
-fn the_timer_asks_for_the_topics_in_use_or_if_it_is_said_so_for_all_and_keeps_those_in_use() {
-    for refresh_all_topics in [false, true] {
-        let interval = Duration::from_secs(10);
-        let settings =
-            ClusterSettings { refresh_all_topics, refresh_interval: Some(interval), ..Default::default() };
-        let mut script = Script::with(settings, topics(&["u", "v"]));
-        assert_eq!(
-            script.asked_about,
-            Some(vec!["t".to_owned()]),
-            "a topic that is new is asked for by name"
-        );
-        script.run_for(interval * 2);
-        assert!(script.metadata_requests >= 3, "{} requests", script.metadata_requests);
-        let by_timer = if refresh_all_topics { None } else { Some(vec!["t".to_owned()]) };
-        assert_eq!(script.asked_about, by_timer);
-        script.refresh();
-        assert_eq!(script.asked_about, Some(vec!["t".to_owned()]), "and so is what is out of date");
-        if refresh_all_topics {
-            assert!(script.core.metadata.topics.keys().all(|name| ["t", "u", "v"].contains(&&**name)));
-            script.run_for(interval * 2);
-            assert_eq!(script.asked_about, None);
-        }
-        assert_eq!(script.placed(), [0]);
-        assert_eq!(script.told(), Vec::<String>::new());
+fn warning_of_every_batch_is_reported_once_per_interval_with_a_count() {
+    let mut script = Script::new(MetadataResponse::default());
+    script.run_for(Duration::from_secs(1));
+    let key = *script.addresses.keys().next().expect("a broker");
+    let _ = script.reported();
+    for offset in 0..101 {
+        let warning = Error::new(ErrorKind::BadResponse, format!("offset {offset}")).with_partition("t", 0);
+        script.core.handle_message(script.now, key, ToCluster::News(BrokerNews::Warning(warning)));
+        script.now += Duration::from_millis(100);
     }
+    let reported = script.reported();
+    assert_eq!(reported.len(), 2, "{reported:?}");
+    assert!(reported[0].ends_with("(offset 0)"), "{reported:?}");
+    assert!(reported[1].ends_with("(offset 100; repeated 99 times in 10 s)"), "{reported:?}");
 }
 
 #[test]
-fn a_topic_in_use_that_all_topics_of_the_cluster_do_not_include_is_gone() {
-    let settings = ClusterSettings {
-        refresh_all_topics: true,
-        refresh_interval: Some(Duration::from_secs(10)),
-        ..Default::default()
-    };
-    let mut script = Script::with(settings, topics(&[]));
-    script.answer = topics(&["u"]);
-    script.answer.topics.remove(0);
-    assert!(!script.core.metadata.topics["t"].gone);
-    script.run_for(Duration::from_secs(10));
-    assert!(script.core.metadata.topics["t"].gone);
-    assert!(!script.core.metadata.topics.contains_key("u"), "nobody uses it");
-}
-
-#[test]
-fn what_brokers_say_of_a_topic_on_the_black_list_is_passed_over() {
-    let hidden_topics = TopicPatterns::parse("^nothing$,^t").unwrap();
-    let settings = ClusterSettings { hidden_topics, ..Default::default() };
-    let mut script = Script::with(settings, topics(&[]));
-    script.run_for(Duration::from_secs(40));
-    assert!(script.placed().is_empty() && script.core.metadata.topics.is_empty());
-    let errors = script.reports.0.lock();
-    assert!(
-        matches!(&errors[..], [error] if error.kind() == ErrorKind::MessageTimedOutInQueue),
-        "{errors:?}"
-    );
+fn statistics_that_follow_a_purge_reach_brokers_behind_it() {
+    let brokers = [(1, "seed", 9092), (2, "two", 9092)];
+    let mut script = Script::new(metadata(&brokers, 2));
+    let (done, _waiting) = crate::completion::completion();
+    script.commands.push(Command::Purge(Purge::QUEUE));
+    script.commands.push(Command::Statistics(Arc::new(crate::stats::Gather::for_caller(done))));
+    script.core.handle_wake(script.now);
+    let names: Vec<&str> = std::iter::from_fn(|| script.core.poll_output())
+        .filter_map(|output| match output {
+            ClusterOutput::ToBroker(_, ToBroker::Produce(ProduceMessage::Purge(_))) => Some("purge"),
+            ClusterOutput::ToBroker(_, ToBroker::Statistics(..)) => Some("statistics"),
+            _ => None,
+        })
+        .collect();
+    let first_statistics = names.iter().position(|name| *name == "statistics").expect("brokers are asked");
+    assert!(names[..first_statistics].contains(&"purge"), "{names:?}");
+    assert!(!names[first_statistics..].contains(&"purge"), "{names:?}");
 }

@@ -1,15 +1,16 @@
-//! What can be wrong with a configuration.
+//! The errors of a configuration.
 
 use std::fmt;
 
-/// A configuration that can't be used: which property, what is wrong with it and what would be right.
+/// Error: a property of a configuration can't be used. Names the property, what is wrong with it and what would be
+/// valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfigError {
     /// The property's name, as it was written.
     pub property: String,
     /// What is wrong.
     pub kind: ConfigErrorKind,
-    /// The file and the line it was read from, if it was.
+    /// The file and the line, if the property was read from a file.
     pub place: Option<(String, usize)>,
 }
 
@@ -22,16 +23,16 @@ pub enum ConfigErrorKind {
         /// A name that is nearly the same.
         suggestion: Option<&'static str>,
     },
-    /// The value isn't of the property's kind: no number, no boolean.
+    /// The value is not of the property's kind, for example not a number.
     Malformed {
         /// The value.
         value: String,
-        /// What it should have been, in words.
+        /// The expected kind of value, in words.
         expected: String,
     },
-    /// An entry of a list of servers is none.
+    /// An entry of a list of servers is invalid.
     BadServer {
-        /// The entry, and what is wrong with it.
+        /// The entry and the reason.
         sentence: String,
     },
     /// The number is too small or too large.
@@ -45,7 +46,7 @@ pub enum ConfigErrorKind {
     NotOneOf {
         /// The value.
         value: String,
-        /// The words allowed, comma-separated.
+        /// The permitted words, comma-separated.
         allowed: String,
     },
     /// The property is known, but this client can't do what it asks for.
@@ -59,20 +60,20 @@ pub enum ConfigErrorKind {
     Conflict {
         /// The other property, as it was written.
         other: String,
-        /// What the matter is; names both.
+        /// The reason; names both properties.
         sentence: String,
     },
-    /// It has to be set, and wasn't.
+    /// The property is required and not set.
     Missing {
-        /// What it is needed for.
+        /// The feature that needs the property.
         purpose: &'static str,
     },
-    /// A line of a file that is no property.
+    /// A line of a file is not a property.
     NotAProperty {
         /// The line.
         line: String,
     },
-    /// A warning, with `config.strict`.
+    /// A warning that `config.strict` turns into an error.
     Strict {
         /// The warning.
         warning: String,
@@ -84,7 +85,7 @@ impl ConfigError {
         ConfigError { property: property.into(), kind, place: None }
     }
 
-    /// Whether the property's name is the trouble, not its value.
+    /// Returns whether the error is about the property's name, not its value.
     pub fn is_unknown_property(&self) -> bool {
         matches!(self.kind, ConfigErrorKind::Unknown { .. })
     }
@@ -101,7 +102,11 @@ impl fmt::Display for ConfigError {
                 write!(f, "there is no property `{property}`; did you mean `{name}`?")
             }
             ConfigErrorKind::Unknown { suggestion: None } => {
-                write!(f, "there is no property `{property}`; CONFIGURATION.md lists all of them")
+                write!(
+                    f,
+                    "there is no property `{property}`; `ottla properties` and CONFIGURATION.md (installed in share/doc/ottla) list all \
+                     properties"
+                )
             }
             ConfigErrorKind::Malformed { value, expected } => {
                 write!(f, "`{property}` is \"{value}\", but must be {expected}")

@@ -1,15 +1,15 @@
-//! CONFIGURATION.md, out of the table.
+//! Generates CONFIGURATION.md from the table.
 
 use std::fmt::Write;
 
 use super::table::{self, Kind, Origin, Property, Scope, Status};
 
-/// The text of CONFIGURATION.md.
+/// Returns the text of CONFIGURATION.md.
 pub fn markdown() -> String {
     let mut out = String::from(
         "# Configuration\n\n\
          <!-- Generated from crates/core/src/config/table. Change the rows there and run `cargo xtask docs`. -->\n\n\
-         Every property that librdkafka 2.15 documents is known, and the Java client's names are too: programs keep \
+         Every property that librdkafka 2.16 documents is known, and the Java client's names are too: programs keep \
          their configuration. A property is **used**, **accepted** without effect, or **refused** with the reason \
          unless it is set to its default. A name that isn't known is an error with the nearest one that is.\n\n\
          The default is librdkafka's, which holds in the C library; where Rust starts safer, its own default stands \
@@ -73,6 +73,12 @@ fn description(property: &'static Property) -> String {
         Status::Accepted(reason) => {
             let _ = write!(text, " *Accepted without effect: {reason}.*");
         }
+        Status::Unbuilt(reason) => {
+            let _ = write!(
+                text,
+                " *No effect with `security.protocol=plaintext`, refused with others: {reason}.*"
+            );
+        }
         Status::Refused(_) if property.kind == Kind::Call => {}
         Status::Refused(reason) => {
             let _ = write!(text, " *Refused: {reason}.*");
@@ -95,7 +101,7 @@ mod tests {
 
     const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../CONFIGURATION.md");
 
-    /// `OTTLA_WRITE_DOCS=1 cargo test -p ottla-core configuration_md` writes the file in place of comparing it.
+    /// `OTTLA_WRITE_DOCS=1 cargo test -p ottla-core configuration_md` writes the file instead of comparing it.
     #[test]
     fn configuration_md_is_what_the_table_says() {
         if std::env::var_os("OTTLA_WRITE_DOCS").is_some() {

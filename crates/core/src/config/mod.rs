@@ -1,9 +1,17 @@
-//! Configuration, in three steps: [`table`] says what there is, [`RawConfig`] holds what was said, and the views
-//! ([`ClientView`], [`ProducerView`], [`ConsumerView`]) say what it means, as durations, sizes and enums that are
-//! checked against each other.
+//! Configuration, in three steps: [`table`] defines the properties, [`RawConfig`] holds the values that the application
+//! set, each checked on its own, and [`EffectiveConfig`] has the value of every property after the rules between them.
 //!
-//! A new property is a row in `table/`, and a field in `view.rs` if something looks at it.
+//! Each machine reads its settings from the effective configuration: `ConnectionSettings`, `ClusterSettings`,
+//! `ProducerSettings`, `TopicSettings` and `ConsumerSettings` stand beside their machines in this crate, `SocketSettings`
+//! in `ottla-net`. This module knows none of them.
+//!
+//! A new property is a row in `table/` and, if code uses it, a field of the settings of the machine that does. A new
+//! machine, such as that of groups or SASL, has its settings beside itself, with a constructor that takes
+//! `&EffectiveConfig`. Rules between properties are functions in `rules/`.
 
+mod check;
+mod choices;
+mod effective;
 mod error;
 mod markdown;
 mod patterns;
@@ -11,18 +19,18 @@ mod properties_file;
 mod raw;
 mod rules;
 mod servers;
+mod shown;
+mod spelling;
 mod suggest;
 pub mod table;
-mod view;
+mod version;
 
+pub use choices::{AddressFamily, IsolationLevel, OffsetReset, TopicRecreatePolicy};
+pub use effective::EffectiveConfig;
 pub use error::{ConfigError, ConfigErrorKind};
 pub use markdown::markdown;
 pub use patterns::{BadPattern, TopicPatterns};
 pub use raw::{Entry, Profile, RawConfig};
 pub use servers::ServerAddress;
 pub use suggest::closest;
-pub use view::{
-    Acks, AddressFamily, ClientView, Compression, CompressionCodec, ConsumerView, IsolationLevel,
-    KafkaVersion, Linger, MetadataRecovery, OffsetReset, PartitionerName, ProducerView, TopicRecreatePolicy,
-    TopicView,
-};
+pub use version::KafkaVersion;

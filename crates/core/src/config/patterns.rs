@@ -1,15 +1,15 @@
-//! Patterns of topic names, as `topic.blacklist` has them.
+//! Patterns of topic names, as in `topic.blacklist`.
 
 use std::{fmt, sync::Arc};
 
 use regex_lite::Regex;
 
-/// Regular expressions; a name matches if any of them is found in it.
+/// Regular expressions; a name matches if any of them matches a part of it.
 #[derive(Clone, Debug, Default)]
 pub struct TopicPatterns(Arc<[Regex]>);
 
 impl TopicPatterns {
-    /// Reads patterns that are separated by commas; a pattern that is none is an error that names it.
+    /// Parses comma-separated patterns; the error names the invalid pattern.
     pub fn parse(text: &str) -> Result<Self, BadPattern> {
         let patterns = text.split(',').filter(|pattern| !pattern.is_empty()).map(|pattern| {
             Regex::new(pattern)
@@ -18,18 +18,18 @@ impl TopicPatterns {
         Ok(Self(patterns.collect::<Result<_, _>>()?))
     }
 
-    /// Whether a topic's name matches.
+    /// Returns whether a topic's name matches.
     pub fn matches(&self, topic: &str) -> bool {
         self.0.iter().any(|pattern| pattern.is_match(topic))
     }
 
-    /// There are none.
+    /// Returns whether there are no patterns.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// What is no regular expression.
+/// Error: a pattern is not a regular expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadPattern {
     pattern: String,
@@ -38,7 +38,11 @@ pub struct BadPattern {
 
 impl fmt::Display for BadPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "regular expressions, separated by commas; \"{}\" is none: {}", self.pattern, self.reason)
+        write!(
+            f,
+            "regular expressions, separated by commas; \"{}\" is invalid: {}",
+            self.pattern, self.reason
+        )
     }
 }
 
@@ -61,7 +65,7 @@ mod tests {
         for bad in ["[", "a,(", "*", "a\\,b"] {
             let error = TopicPatterns::parse(bad).unwrap_err().to_string();
             let pattern = bad.rsplit(',').find(|part| Regex::new(part).is_err()).unwrap();
-            assert!(error.contains(&format!("\"{pattern}\" is none: ")), "{error}");
+            assert!(error.contains(&format!("\"{pattern}\" is invalid: ")), "{error}");
         }
     }
 }

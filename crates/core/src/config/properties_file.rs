@@ -1,12 +1,13 @@
 //! Files of properties, in the form that the Java client and librdkafka's tools share: `name=value` lines.
 //!
-//! Java's rules on top: `:` in place of `=`, `!` in place of `#`, a backslash at the end of a line goes on with the
-//! next, and `\t`, `\n`, `\r`, `\f`, `\u` with four digits are characters. Any other character after a backslash is itself.
+//! Java's rules also apply: `:` instead of `=`, `!` instead of `#`, a backslash at the end of a line continues it on
+//! the next, and `\t`, `\n`, `\r`, `\f`, `\u` with four digits are escapes. Any other character after a backslash
+//! stands for itself.
 
-/// A name and a value, or the text of a line that is neither comment nor property.
+/// A name and a value, or the text of a line that is neither a comment nor a property.
 pub(super) type Pair = Result<(String, String), String>;
 
-/// The properties of a file with the number of the line that each begins on, the first being 1.
+/// Parses the properties of a file, each with the number of its first line, counted from 1.
 pub(super) fn parse(text: &str) -> Vec<(usize, Pair)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut pairs = Vec::new();
@@ -29,7 +30,7 @@ pub(super) fn parse(text: &str) -> Vec<(usize, Pair)> {
     pairs
 }
 
-/// Whether the line ends in a backslash that isn't itself escaped.
+/// Returns whether the line ends in a backslash that isn't itself escaped.
 fn goes_on(line: &str) -> bool {
     line.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1
 }

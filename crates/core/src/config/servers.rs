@@ -1,11 +1,11 @@
-//! `bootstrap.servers`: where to ask first.
+//! `bootstrap.servers`: the first brokers to connect to.
 
 use std::fmt;
 
 /// A host and a port, not yet resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ServerAddress {
-    /// A name or an address; an IPv6 address stands here without its brackets.
+    /// The name or address; an IPv6 address has no brackets here.
     pub host: String,
     /// The TCP port.
     pub port: u16,
@@ -14,7 +14,7 @@ pub struct ServerAddress {
 const DEFAULT_PORT: u16 = 9092;
 
 impl ServerAddress {
-    /// The servers of a comma-separated list, each once. The error is what is wrong, with the entry in it.
+    /// Parses a comma-separated list of servers and removes duplicates. The error contains the invalid entry.
     pub fn parse_list(list: &str) -> Result<Vec<ServerAddress>, String> {
         let mut servers = Vec::new();
         for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
@@ -26,7 +26,24 @@ impl ServerAddress {
         Ok(servers)
     }
 
-    /// One server: `host`, `host:port`, `[v6]:port`, a bare IPv6 address, each also behind `PLAINTEXT://`.
+    /// Parses a comma-separated list of servers and removes duplicates. Also returns the reasons of the entries that
+    /// are skipped. A path after the port is ignored.
+    pub fn parse_usable(list: &str) -> (Vec<ServerAddress>, Vec<String>) {
+        let (mut servers, mut skipped) = (Vec::new(), Vec::new());
+        for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+            let start = entry.find("://").map_or(0, |scheme| scheme + 3);
+            let end = entry[start..].find('/').map_or(entry.len(), |path| start + path);
+            match ServerAddress::parse(&entry[..end]) {
+                Ok(server) if servers.contains(&server) => {}
+                Ok(server) => servers.push(server),
+                Err(sentence) => skipped.push(sentence),
+            }
+        }
+        (servers, skipped)
+    }
+
+    /// Parses one server: `host`, `host:port`, `[v6]:port`, or a bare IPv6 address, each optionally with `PLAINTEXT://`
+    /// in front.
     pub fn parse(entry: &str) -> Result<ServerAddress, String> {
         let rest = match entry.split_once("://") {
             None => entry,
@@ -34,7 +51,7 @@ impl ServerAddress {
             Some((scheme, _))
                 if ["ssl", "sasl_ssl", "sasl_plaintext"].contains(&&*scheme.to_ascii_lowercase()) =>
             {
-                return Err(format!("{entry}: {scheme} isn't built yet, only PLAINTEXT"));
+                return Err(format!("{entry}: {scheme} is unimplemented, only PLAINTEXT"));
             }
             Some((scheme, _)) => {
                 return Err(format!("{entry}: {scheme}:// is no Kafka listener; write host:port"));
@@ -102,6 +119,16 @@ mod tests {
         assert_eq!(parsed(" a:1 , b:2,,a:1 "), ["a:1", "b:2"]);
         assert_eq!(parsed("[::1]:9093,[fe80::1],::1"), ["[::1]:9093", "[fe80::1]:9092", "[::1]:9092"]);
         assert_eq!(parsed("PLAINTEXT://127.0.0.1:9094"), ["127.0.0.1:9094"]);
+    }
+
+    #[test]
+    fn unusable_entries_are_skipped_with_a_reason() {
+        let (servers, skipped) =
+            ServerAddress::parse_usable("a:1,,b:2/path, PLAINTEXT://c/x ,a:1,SSL://d:1,e:x,,");
+        let servers: Vec<_> = servers.iter().map(ServerAddress::to_string).collect();
+        assert_eq!(servers, ["a:1", "b:2", "c:9092"]);
+        assert!(skipped.len() == 2 && skipped[0].starts_with("SSL://d:1") && skipped[1].starts_with("e:x"));
+        assert_eq!(ServerAddress::parse_usable(","), (vec![], vec![]));
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! "Did you mean": the known name that is nearest to one that isn't known.
+//! "Did you mean": finds the known name that is closest to an unknown one.
 
-/// The name that was probably meant, if any is near enough.
+/// Returns the name that was probably meant, if any is close enough.
 ///
-/// Spelling (`_` or nothing for `.`, capitals) is forgiven first, then a missing end or beginning, then as many typing
-/// mistakes as a quarter of the name's length.
+/// Spelling (`_` or nothing for `.`, capitals) is ignored first, then a missing end or beginning is accepted, then a
+/// number of typing mistakes up to a quarter of the name's length.
 pub fn closest<'a>(written: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let plain = letters(written);
     if plain.len() < 2 || written.len() > 200 {
@@ -40,7 +40,7 @@ fn letters(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
-/// How many letters have to be changed, added, left out or swapped with their neighbour.
+/// Returns the number of letters to change, add, remove or swap with their neighbour.
 fn distance(left: &str, right: &str) -> usize {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     let mut before_last: Vec<usize> = Vec::new();

@@ -1,11 +1,12 @@
-//! One row per property: its names, who it is for, what it takes, what it is when nothing is said, and what this
-//! client does with it.
+//! One row per property: its names, the clients that use it, its values, its default, and its status in this client.
 //!
-//! The parser, the range check, "did you mean", `-X list` and CONFIGURATION.md all read these rows, so a property that
-//! has a row has all of that. The rows stand in three files by where the name comes from: `librdkafka` has the 199
-//! documented rows of librdkafka 2.15, `ottla` our own, `java` the names that only the Java client knows.
+//! The parser, the range check, "did you mean", `-X list` and CONFIGURATION.md all read these rows, so a property with
+//! a row is supported by all of them. The rows are in three files by the origin of the name: `librdkafka` has the 199
+//! documented rows of librdkafka 2.16, `ottla` our own, `java` the names that only the Java client has.
 
 use std::fmt;
+
+use super::raw::Profile;
 
 mod java;
 mod librdkafka;
@@ -18,25 +19,27 @@ pub struct Property {
     pub name: &'static str,
     /// Whether it belongs to the client or to a topic.
     pub scope: Scope,
-    /// Which kind of client looks at it.
+    /// The kind of client that uses it.
     pub side: Side,
-    /// What values it takes.
+    /// The permitted values.
     pub kind: Kind,
-    /// The value when nothing was said, in librdkafka and so in the C library.
+    /// The default in librdkafka and in the C library.
     pub default: &'static str,
-    /// The value when nothing was said in Rust, where it differs.
+    /// The default in Rust, if it differs.
     pub rust_default: Option<&'static str>,
-    /// How often it needs a thought.
+    /// The largest integer in the C library, if it is larger than that of `kind`.
+    pub librdkafka_max: Option<i64>,
+    /// How often users need to consider it.
     pub importance: Importance,
-    /// The property that this is another name of.
+    /// The property for which this is another name.
     pub alias: Option<Alias>,
     /// Kept for old configurations only.
     pub deprecated: bool,
-    /// Who gave it its name.
+    /// The origin of the name.
     pub origin: Origin,
-    /// What this client does with it.
+    /// The status in this client.
     pub status: Status,
-    /// What it means. Empty for an alias, which has the text of the other.
+    /// The description. Empty for an alias, which has that of its property.
     pub doc: &'static str,
 }
 
@@ -45,11 +48,11 @@ pub struct Property {
 pub enum Scope {
     /// One value for the whole client.
     Global,
-    /// May differ from topic to topic; set on the client it is the default of all topics.
+    /// May differ between topics; the client's value is the default of all topics.
     Topic,
 }
 
-/// Which kind of client looks at a property.
+/// The kind of client that uses a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Every client.
@@ -60,7 +63,7 @@ pub enum Side {
     Producer,
 }
 
-/// What values a property takes.
+/// The values that a property permits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// `true` or `false`.
@@ -71,7 +74,7 @@ pub enum Kind {
         min: i64,
         /// The largest value.
         max: i64,
-        /// Names that may stand for a number.
+        /// Names for some numbers.
         names: &'static [(&'static str, i64)],
     },
     /// A number in a range, fractions allowed.
@@ -80,7 +83,7 @@ pub enum Kind {
         min: f64,
         /// The largest value.
         max: f64,
-        /// Whether the word `auto` may stand for a number.
+        /// Whether the word `auto` is permitted instead of a number.
         auto: bool,
     },
     /// One of these words.
@@ -89,18 +92,18 @@ pub enum Kind {
     Flags(&'static [&'static str]),
     /// Any text.
     Text,
-    /// Nothing that could be written as text: a callback or a pointer.
+    /// A callback or a pointer, which can't be written as text.
     Call,
 }
 
-/// How often a property needs a thought.
+/// How often users need to consider a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Importance {
-    /// Look at it once for every new program.
+    /// Consider it for every new program.
     High,
     /// Worth knowing.
     Medium,
-    /// For special cases.
+    /// Only for special cases.
     Low,
 }
 
@@ -109,56 +112,59 @@ pub enum Importance {
 pub struct Alias {
     /// The property's own name.
     pub of: &'static str,
-    /// How a value has to be changed to be the other's value.
+    /// The conversion of a value to that of the property.
     pub conversion: Conversion,
 }
 
-/// How an alias's value becomes the value of the property it stands for.
+/// The conversion of an alias's value to the value of its property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conversion {
-    /// As it is.
+    /// The same value.
     Same,
     /// From bytes to KiB, rounded up.
     BytesToKibibytes,
-    /// -1, "what the system gives", is 0 in the other.
+    /// -1, "the system's default", becomes 0.
     MinusOneToZero,
 }
 
-/// Who gave a property its name.
+/// The origin of a property's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// librdkafka 2.15 documents it.
+    /// Documented by librdkafka 2.16.
     Librdkafka,
-    /// It is ours, or no client documents it.
+    /// Ours, or not documented by any client.
     Ottla,
-    /// Only the Java client has it.
+    /// Only in the Java client.
     Java,
 }
 
-/// What this client does with a property.
+/// The status of a property in this client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It does what the text says.
+    /// It has the documented effect.
     Used,
-    /// Any value is fine and changes nothing, for this reason.
+    /// Any value is accepted without effect, for this reason.
     Accepted(&'static str),
+    /// Every value is accepted while `security.protocol` is `plaintext`, because programs share configurations; a client
+    /// with another protocol is refused, for this reason.
+    Unbuilt(&'static str),
     /// Every value but the default is an error, for this reason.
     Refused(&'static str),
 }
 
-/// All properties: librdkafka's 199 documented rows in their documented order, then ours, then Java's.
+/// Iterates over all properties: librdkafka's 199 documented rows in their documented order, then ours, then Java's.
 pub fn properties() -> impl Iterator<Item = &'static Property> + Clone {
     librdkafka::ROWS.iter().chain(ottla::ROWS).chain(java::ROWS)
 }
 
-/// The row of this name in this scope, or in the other if there is none.
+/// Returns the row with this name in this scope, or else in the other scope.
 pub fn find(scope: Scope, name: &str) -> Option<&'static Property> {
     let mut named = properties().filter(|property| property.name == name);
     named.clone().find(|property| property.scope == scope).or_else(|| named.next())
 }
 
 impl Property {
-    /// The row that holds the value: itself, or the one it is an alias of.
+    /// Returns the row that holds the value: itself, or the property that it is an alias of.
     pub fn canonical(&'static self) -> &'static Property {
         match self.alias {
             Some(alias) => find(self.scope, alias.of).unwrap_or(self),
@@ -166,26 +172,39 @@ impl Property {
         }
     }
 
-    /// What it means, also for an alias.
+    /// Returns the description, also for an alias.
     pub fn text(&'static self) -> &'static str {
         if self.doc.is_empty() { self.canonical().doc } else { self.doc }
     }
 
-    /// Whether a producer looks at it.
+    /// Returns whether producers use it.
     pub fn is_for_producers(&self) -> bool {
         self.side != Side::Consumer
     }
 
-    /// Whether a consumer looks at it.
+    /// Returns whether consumers use it.
     pub fn is_for_consumers(&self) -> bool {
         self.side != Side::Producer
     }
 
-    /// The values it takes, in words: `0 .. 900000`, `none, gzip`, or nothing where any text goes.
+    /// Returns the permitted values in words: `0 .. 900000`, `none, gzip`, or nothing if any text is valid.
     pub fn range(&self) -> String {
+        self.range_for(Profile::Rust)
+    }
+
+    /// Returns the largest integer that the API with this profile accepts, where the row has `max`.
+    pub(super) const fn integer_max(&self, profile: Profile, max: i64) -> i64 {
+        match (profile, self.librdkafka_max) {
+            (Profile::Librdkafka, Some(max)) => max,
+            _ => max,
+        }
+    }
+
+    pub(super) fn range_for(&self, profile: Profile) -> String {
         match self.kind {
             Kind::Boolean => "true, false".into(),
             Kind::Integer { min, max, names } => {
+                let max = self.integer_max(profile, max);
                 let names: String = names.iter().map(|(name, _)| format!(", {name}")).collect();
                 format!("{min} .. {max}{names}")
             }
@@ -196,7 +215,7 @@ impl Property {
     }
 }
 
-// The rows are written with these, so that a row says only what is special about it.
+// Helpers that keep each row to its special properties.
 impl Property {
     const fn new(name: &'static str, scope: Scope, origin: Origin) -> Property {
         Property {
@@ -206,6 +225,7 @@ impl Property {
             kind: Kind::Text,
             default: "",
             rust_default: None,
+            librdkafka_max: None,
             importance: Importance::Low,
             alias: None,
             deprecated: false,
@@ -259,6 +279,11 @@ impl Property {
         default: &'static str,
     ) -> Property {
         Property { kind: Kind::Integer { min, max, names }, default, ..self }
+    }
+
+    /// Sets the largest integer of the C library, if librdkafka accepts more than brokers do.
+    const fn up_to_in_c(self, max: i64) -> Property {
+        Property { librdkafka_max: Some(max), ..self }
     }
 
     const fn float(self, min: f64, max: f64, default: &'static str) -> Property {
@@ -318,6 +343,10 @@ impl Property {
         Property { status: Status::Refused(reason), ..self }
     }
 
+    const fn unbuilt(self, reason: &'static str) -> Property {
+        Property { status: Status::Unbuilt(reason), ..self }
+    }
+
     const fn doc(self, doc: &'static str) -> Property {
         Property { doc, ..self }
     }
@@ -343,9 +372,8 @@ impl fmt::Display for Side {
     }
 }
 
-const TLS: &str = "TLS isn't built yet";
-const SASL: &str = "SASL isn't built yet";
-const GROUPS: &str = "consumer groups aren't built yet";
+const SASL: &str = "SASL is unimplemented";
+const GROUPS: &str = "consumer groups are unimplemented";
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,12 @@
-//! From a partition's bytes in a response to batches that may be handed out: checked, decompressed where needed, and
-//! otherwise where they were.
+//! Decodes a partition's bytes in a Fetch response into batches for the application. It checks each batch and copies
+//! only the batches that need decompression or conversion.
+//!
+//! # Pitfalls
+//!
+//! - The header of a damaged batch may itself be damaged. The end of the batch is the start of the next intact batch,
+//!   or the high watermark (`where_a_damaged_batch_ends_is_not_believed_but_found_out`).
+//! - Even with `check.crcs=false` a batch with fewer records than offsets is verified: compaction makes such batches,
+//!   and so does a damaged header (`without_checksums_a_wrong_last_offset_does_not_skip_records`).
 
 use std::{ops::Range, sync::Arc};
 
@@ -11,6 +18,7 @@ use ottla_protocol::{
     compress::{Compression, decompress},
     generated::fetch::response::AbortedTransaction,
     primitive::Writer,
+    vocabulary::LeaderEpoch,
 };
 
 use super::{
@@ -19,59 +27,58 @@ use super::{
 };
 use crate::broker::buffer::BufferPool;
 
-/// How to decode.
+/// Settings for decoding.
 #[derive(Debug)]
 pub(crate) struct DecodeOptions {
     /// `check.crcs`.
     pub(crate) check_crcs: bool,
     /// `isolation.level=read_committed`.
     pub(crate) read_committed: bool,
-    /// No batch may decompress to more.
+    /// The maximum size of a batch after decompression, in bytes.
     pub(crate) max_batch_bytes: usize,
-    /// How many more bytes may come out of codecs before the rest is left for the next fetch.
+    /// The number of bytes that may be decompressed; the remaining batches are left for the next fetch.
     pub(crate) decompressed_room: usize,
-    /// Memory for decompressed records.
+    /// The memory pool for decompressed records.
     pub(crate) buffers: BufferPool,
-    /// A deliberate mistake: records before the offset that was asked for are kept.
-    pub(crate) keep_earlier: bool,
 }
 
-/// What a partition's bytes are.
+/// The result of decoding a partition's bytes.
 #[derive(Debug)]
 pub(crate) struct Decoded {
     pub(crate) batches: Vec<RecordBatch>,
-    /// Where to go on.
+    /// The offset to fetch next.
     pub(crate) next_offset: i64,
     /// The leader epoch in which the last batch was written; -1 if unknown.
-    pub(crate) last_epoch: i32,
+    pub(crate) last_epoch: Option<LeaderEpoch>,
     pub(crate) messages: usize,
     pub(crate) bytes: usize,
-    /// What ended the decoding early.
+    /// The damaged batch that ended the decoding early.
     pub(crate) damage: Option<Damage>,
-    /// The last batch was not whole.
+    /// True if the last batch is incomplete.
     pub(crate) cut_off: bool,
-    /// The size that it claims to have.
+    /// The size of the incomplete batch according to its header, in bytes.
     pub(crate) cut_off_size: usize,
 }
 
-/// A batch that can't be used.
+/// A batch that cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Damage {
-    /// Its first offset, or where it would have been.
+    /// The first offset of the batch, or the offset at which the batch should begin.
     pub(crate) offset: i64,
-    /// Where to go on without it, if something else than the damaged batch tells that.
+    /// The offset after the damaged batch, if other bytes than the batch itself confirm it.
     pub(crate) next_offset: Option<i64>,
-    /// What is wrong.
+    /// The description of the damage.
     pub(crate) reason: String,
 }
 
-/// The smallest record: a length, attributes, two deltas, two lengths and a number of headers.
+/// The size of the smallest record, in bytes: a length, attributes, two deltas, two lengths and the number of headers.
 const SMALLEST_RECORD: usize = 7;
 
-/// Decodes what a fetch from offset `from` brought; `high_watermark` is -1 if unknown.
+/// Decodes the bytes of a fetch from offset `from`; `high_watermark` is -1 if unknown.
 ///
-/// A batch that is damaged ends the decoding. Its own header says where it ends, but its header may be what is damaged:
-/// where to go on is told by the next batch that is whole, or by the high watermark if the two agree, and else by nobody.
+/// A damaged batch ends the decoding. The header of the batch contains its end, but the header itself may be damaged.
+/// The next intact batch therefore determines where to continue; without one the header is used if it agrees with the
+/// high watermark. Otherwise the next offset stays unknown.
 pub(crate) fn decode(
     buffer: &Arc<FetchBuffer>,
     bytes: Option<&[u8]>,
@@ -92,7 +99,7 @@ pub(crate) fn decode(
         decoded: Decoded {
             batches: Vec::new(),
             next_offset: from,
-            last_epoch: -1,
+            last_epoch: None,
             messages: 0,
             bytes: 0,
             damage: None,
@@ -143,20 +150,20 @@ struct Decoder<'a> {
     buffer: &'a Arc<FetchBuffer>,
     options: &'a mut DecodeOptions,
     high_watermark: i64,
-    /// Where the last batch that was read ended: no other may begin before.
+    /// The end offset of the last batch; no later batch may begin before it.
     end_of_last: i64,
-    /// The end that a damaged batch claims.
+    /// The end offset in the header of a damaged batch.
     claimed_end: Option<i64>,
-    /// Records that came out of codecs, of all batches one after the other.
+    /// The decompressed records of all batches, one batch after the other.
     unpacked: Vec<u8>,
-    /// The places of those batches among the decoded ones.
+    /// The indexes of the decompressed batches among the decoded ones.
     unpacked_batches: Vec<usize>,
     aborted: AbortedTransactions,
     decoded: Decoded,
     legacy: Option<LegacyRun>,
 }
 
-/// Messages of the old formats that follow each other, on the way into a batch of format 2.
+/// Consecutive messages of the old formats that are converted into one batch of format 2.
 struct LegacyRun {
     records: Vec<u8>,
     header: BatchHeader,
@@ -164,7 +171,8 @@ struct LegacyRun {
 }
 
 impl Decoder<'_> {
-    /// False if a batch's first offset, which no checksum covers, leaves a gap and contradicts what is known else.
+    /// Returns false if a batch's base offset, which no checksum covers, leaves a gap that contradicts the other
+    /// offsets.
     fn is_in_place(&mut self, batch: &batch::RecordBatch<'_>, behind: &Batches<'_>) -> bool {
         let from = self.decoded.next_offset;
         let base_offset = batch.header().base_offset;
@@ -192,7 +200,7 @@ impl Decoder<'_> {
         true
     }
 
-    /// Takes in a batch; false if nothing after it can be used now.
+    /// Decodes a batch. Returns false if nothing after it can be used now.
     fn batch(&mut self, batch: &batch::RecordBatch<'_>) -> bool {
         let header = batch.header();
         let base_offset = header.base_offset;
@@ -207,10 +215,10 @@ impl Decoder<'_> {
         }
         self.end_of_last = next_offset;
         if next_offset <= self.decoded.next_offset {
-            // It is wholly before what was asked for.
+            // The whole batch is before the requested offset.
             return true;
         }
-        // Without a checksum the header vouches for itself: as many offsets as records. Only compaction leaves gaps.
+        // Without a checksum the header is plausible if it has as many offsets as records. Only compaction leaves gaps.
         let is_odd = i64::from(header.record_count) != i64::from(header.last_offset_delta) + 1;
         let is_checked = self.options.check_crcs || is_odd;
         if is_checked && let Err(error) = batch.verify_crc() {
@@ -251,7 +259,7 @@ impl Decoder<'_> {
             Err(reason) => {
                 self.damage(base_offset, Some(next_offset), reason);
                 if is_checked || batch.verify_crc().is_ok() {
-                    // The broker has it like that, so its header can be believed.
+                    // The batch is intact on the broker, so its header is correct.
                     self.trust_claimed_end();
                 }
                 return false;
@@ -267,20 +275,20 @@ impl Decoder<'_> {
         self.decoded.messages += count;
         self.decoded.bytes += bytes.len();
         let buffer = Arc::clone(self.buffer);
-        let keep = self.options.keep_earlier;
-        let first_offset = if keep { header.base_offset } else { self.decoded.next_offset };
+        let first_offset = self.decoded.next_offset;
         self.decoded.batches.push(RecordBatch::new(buffer, bytes, *header, first_offset));
         self.pass(header);
         true
     }
 
-    /// Goes on behind a batch.
+    /// Advances the position past a batch.
     fn pass(&mut self, header: &BatchHeader) {
         self.decoded.next_offset = header.last_offset() + 1;
-        self.decoded.last_epoch = header.partition_leader_epoch;
+        self.decoded.last_epoch = LeaderEpoch::from_wire(header.partition_leader_epoch);
     }
 
-    /// Takes in a message of an old format, with what it wraps; false if nothing after it can be used now.
+    /// Decodes a message of an old format, including wrapped messages. Returns false if nothing after it can be used
+    /// now.
     fn legacy(&mut self, message: &LegacyMessage<'_>) -> bool {
         let room = self.options.max_batch_bytes;
         let result = (|| {
@@ -294,7 +302,7 @@ impl Decoder<'_> {
             Ok::<_, BatchError>(())
         })();
         if let Err(error) = result {
-            // The offset of a wrapper is that of its last message.
+            // The offset of a wrapper message is the offset of its last inner message.
             self.damage(message.offset, message.offset.checked_add(1), error.to_string());
         }
         self.decoded.damage.is_none()
@@ -337,7 +345,7 @@ impl Decoder<'_> {
         self.decoded.batches.push(RecordBatch::new(buffer, 0..len, run.header, run.first_offset));
     }
 
-    /// Decompresses records behind those of the batches before; answers where they are.
+    /// Decompresses records and appends them to `unpacked`. Returns their range.
     fn unpack(&mut self, codec: Compression, bytes: &[u8]) -> Result<Range<usize>, String> {
         if self.unpacked_batches.is_empty() && self.unpacked.capacity() == 0 {
             self.unpacked = self.options.buffers.take();
@@ -351,7 +359,7 @@ impl Decoder<'_> {
         Ok(start..start + size)
     }
 
-    /// Notes a damaged batch, and where it claims to end.
+    /// Stores a damaged batch and the end offset that it claims.
     fn damage(&mut self, offset: i64, claimed_end: Option<i64>, reason: String) {
         let from = self.decoded.next_offset;
         let limit = if self.high_watermark < 0 { i64::MAX } else { self.high_watermark.max(from) };
@@ -366,7 +374,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Behind a damaged batch: looks where the next one starts that is whole.
+    /// Finds the next intact batch after a damaged one.
     fn find_way_on(&mut self, mut batches: Batches<'_>, len: usize) {
         let Some(Damage { next_offset: None, .. }) = &self.decoded.damage else { return };
         let from = self.decoded.next_offset;
@@ -435,7 +443,7 @@ impl LegacyRun {
     }
 }
 
-/// True if a control batch ends a transaction that was aborted.
+/// True if a control batch ends an aborted transaction.
 fn control_batch_aborts(header: &BatchHeader, records: &[u8]) -> bool {
     let Some(Ok(record)) = Records::new(header, records).next() else { return false };
     let end = ControlRecord::parse(record.key, record.value);

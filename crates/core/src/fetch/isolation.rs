@@ -1,33 +1,33 @@
-//! Which batches `isolation.level=read_committed` leaves out: those of transactions that were aborted.
+//! Filters the batches of aborted transactions for `isolation.level=read_committed`.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use ottla_protocol::generated::fetch::response::AbortedTransaction;
 
-/// The aborted transactions of one fetched range, walked through in the order of offsets.
+/// The aborted transactions of one fetched range, iterated in the order of offsets.
 #[derive(Debug, Default)]
 pub(crate) struct AbortedTransactions {
-    /// Those that begin further on, by first offset.
+    /// Transactions that begin after the current offset, by first offset.
     ahead: VecDeque<AbortedTransaction>,
-    /// Producers inside an aborted transaction.
+    /// The producers that are inside an aborted transaction.
     active: BTreeSet<i64>,
 }
 
 impl AbortedTransactions {
-    /// The list that came with the range.
+    /// Creates the state from the list of a Fetch response.
     pub(crate) fn new(list: Option<&[AbortedTransaction]>) -> Self {
         let mut ahead: Vec<AbortedTransaction> = list.unwrap_or_default().to_vec();
         ahead.sort_unstable_by_key(|transaction| transaction.first_offset);
         Self { ahead: ahead.into(), active: BTreeSet::new() }
     }
 
-    /// True if a transactional batch of this producer, whose last offset is `last_offset`, was aborted.
+    /// Returns true if a transactional batch of this producer, whose last offset is `last_offset`, was aborted.
     pub(crate) fn covers(&mut self, producer_id: i64, last_offset: i64) -> bool {
         self.advance(last_offset);
         self.active.contains(&producer_id)
     }
 
-    /// The end of a transaction that was aborted.
+    /// Handles the end of an aborted transaction.
     pub(crate) fn ended(&mut self, producer_id: i64, offset: i64) {
         self.advance(offset);
         self.active.remove(&producer_id);
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_producers_batches_are_left_out_from_the_first_offset_to_the_abort_marker() {
+    fn aborted_batches_are_skipped_up_to_the_abort_marker() {
         let mut transactions = AbortedTransactions::new(Some(&[aborted(1, 10), aborted(2, 5)]));
         assert!(!transactions.covers(1, 9));
         assert!(transactions.covers(2, 9));

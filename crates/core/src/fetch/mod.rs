@@ -1,11 +1,12 @@
 //! The receive path: from an offset to records in the application's hands. The files, in the order of the path:
 //!
 //! ```text
-//!  position ── where to start: an offset, or a question that the leader answers ([`offsets`])
-//!  stored ──── what was committed for the group
-//!  partition ─ one partition being fetched, owned by exactly one broker's owner; and its handle for the application
-//!  epochs ──── whether a new leader has what was read (KIP-320)
-//!  session ─── what the broker remembers of the last requests (KIP-227)
+//!  position ── where to start: an offset, or a query to the leader ([`offsets`])
+//!  committed ─ the group's committed offsets
+//!  assignment  the version of an assignment, which everything that belongs to it carries
+//!  partition ─ one partition being fetched, which exactly one actor has; and its handle for the application
+//!  epochs ──── whether a new leader has the records that were read (KIP-320)
+//!  session ─── the fetch session: the broker remembers the last requests (KIP-227)
 //!  request ─── one FetchRequest for all partitions of a broker
 //!  decode ──── batches in the response's buffer: checked, decompressed, not copied
 //!  isolation ─ batches of aborted transactions are left out
@@ -13,24 +14,32 @@
 //!  deliver ─── records as views into the response's buffer
 //! ```
 //!
-//! Two owners work here: [`fetcher::Fetcher`] is the receiving half of a [`BrokerCore`](crate::broker::BrokerCore),
-//! [`coordinator::FetchCoordinator`] that of a [`ClusterCore`](crate::cluster::ClusterCore). The application's threads
-//! meet them in [`shared::ConsumerShared`].
+//! Two actors work here: [`fetcher::Fetcher`] is the receiving half of a [`BrokerCore`](crate::broker::BrokerCore),
+//! [`manager::FetchManager`] the consumer's part of a [`ClusterCore`](crate::cluster::ClusterCore). The application's
+//! threads meet them in [`shared::ConsumerShared`].
 
-pub mod coordinator;
+pub mod assignment;
+mod commit;
+pub mod committed;
+mod committed_response;
+mod committer;
+pub mod completions;
 pub mod decode;
 pub mod deliver;
-mod epochs;
+pub(crate) mod epochs;
 pub mod fetcher;
 pub mod isolation;
+pub mod manager;
+pub mod message;
 pub mod offsets;
 pub mod partition;
 pub mod position;
 pub mod queue;
 pub mod request;
 pub mod session;
+pub mod settings;
 pub mod shared;
-pub mod stored;
+mod topic_ids;
 
 #[cfg(test)]
 mod scripted;
@@ -38,66 +47,40 @@ mod scripted;
 use std::sync::Arc;
 
 use self::{
-    offsets::{OffsetAnswers, OffsetQuery},
-    partition::{PartitionConsumer, PartitionHandle},
+    assignment::AssignmentVersion,
+    committed::{Committer, GroupCall},
+    offsets::{OffsetQuery, OffsetResults},
+    partition::PartitionHandle,
     position::Offset,
-    stored::GroupCall,
 };
 use crate::{completion::Completion, error::Error};
 
-/// From the application to the cluster's owner.
+/// A command of the application for the cluster actor.
 #[derive(Debug)]
 pub enum FetchCommand {
-    /// Fetch these partitions from here on, wherever they were before.
+    /// Fetch these partitions from the given positions, whatever their current positions are.
     Start(Vec<Start>),
-    /// Fetch these partitions no more.
+    /// Stop fetching these partitions.
     Stop(Vec<Arc<PartitionHandle>>),
-    /// Ask the leaders for offsets.
-    ListOffsets(OffsetQuery, Completion<OffsetAnswers>),
-    /// Ask the group's coordinator.
+    /// Request the metadata of a topic that the application will use, which may create the topic.
+    Topic(Arc<str>),
+    /// Query the leaders for offsets.
+    ListOffsets(OffsetQuery, Completion<OffsetResults>),
+    /// Send a request to the group's coordinator.
     Group(GroupCall),
+    /// Commit as this member from now on, or as none.
+    CommitAs(Committer),
 }
 
-/// Where to start with a partition.
+/// The position from which to start a partition.
 #[derive(Debug)]
 pub struct Start {
     /// The partition.
     pub handle: Arc<PartitionHandle>,
-    /// The handle's version since this was wished.
-    pub version: u64,
-    /// Where to start.
+    /// The version of this assignment.
+    pub version: AssignmentVersion,
+    /// The position to start from.
     pub from: Offset,
-    /// Told the offset when it is known, or why there is none.
+    /// Completes with the offset, or with the error of the search for it.
     pub done: Option<Completion<Result<i64, Error>>>,
-}
-
-/// From the cluster's owner to a broker's.
-#[derive(Debug)]
-pub enum FetchMail {
-    /// You lead this partition: fetch it.
-    Adopt(Box<PartitionConsumer>),
-    /// Give this partition back at once; what is in flight of it is forgotten.
-    Release {
-        /// The topic.
-        topic: Arc<str>,
-        /// The partition.
-        partition: i32,
-    },
-}
-
-/// From a broker's owner to the cluster's.
-#[derive(Debug)]
-pub enum FetchReply {
-    /// The partition that was to be given back.
-    Released(Box<PartitionConsumer>),
-    /// The broker says that it does not lead this partition.
-    NotLeader(Box<PartitionConsumer>),
-    /// The broker does not know the leader epoch under which it was asked for this partition.
-    UnknownEpoch(Box<PartitionConsumer>),
-    /// The partition has no such offset.
-    OutOfRange(Box<PartitionConsumer>),
-    /// The partition's log is another one than what was read of it: this epoch ended at this offset.
-    Diverged(Box<PartitionConsumer>, i32, i64),
-    /// This node is closer and has the partition too (KIP-392).
-    ReadFrom(Box<PartitionConsumer>, i32),
 }

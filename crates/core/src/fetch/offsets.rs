@@ -1,6 +1,6 @@
-//! Questions that only a partition's leader can answer: the first offset, the last, the first of a time.
+//! Queries to a partition's leader: the first offset, the last one, the first one after a timestamp.
 //!
-//! `OffsetLookups` gathers questions per leader, asks each leader once, and asks again where a leader moved.
+//! `OffsetLookups` batches queries per leader, and repeats them when a leader moves.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -14,65 +14,72 @@ use ottla_protocol::{
     error_code::ErrorCode,
     generated::list_offsets::{
         ListOffsetsRequest, ListOffsetsResponse,
-        request::{Partition as WantedPartition, Topic as WantedTopic},
+        request::{Partition as RequestPartition, Topic as RequestTopic},
         response::Partition as ListedPartition,
     },
     primitive::Reader,
+    vocabulary::{LeaderEpoch, NodeId, TopicPartition},
 };
 
 use crate::{
     broker::connection::Response,
     cluster::{
-        RoutedRequest,
         metadata::{Metadata, TopicError},
+        part::Urgency,
+        route::RoutedRequest,
     },
     completion::Completion,
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
 };
 
-/// Which offset is asked for.
+/// The offset to query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OffsetSpec {
-    /// The first that is still there.
+    /// The first offset that still exists.
     Earliest,
-    /// The one that the next record will get.
+    /// The offset of the next record to be written.
     Latest,
-    /// The first whose record is of this time, in milliseconds, or later.
+    /// The offset of the first record with this timestamp or a later one, in milliseconds.
     Timestamp(i64),
-    /// That of the record with the highest timestamp.
+    /// The offset of the record with the highest timestamp.
     MaxTimestamp,
 }
 
-/// Offsets that somebody waits for.
+/// A query for offsets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OffsetQuery {
-    /// What is asked, per partition.
+    /// The offset to query, per partition.
     pub questions: Vec<(Arc<str>, i32, OffsetSpec)>,
-    /// How long to try.
+    /// The timeout of the query.
     pub timeout: Duration,
-    /// The last offset is the one up to which transactions are decided.
+    /// If true, the last offset is the last stable offset.
     pub read_committed: bool,
+    /// The number of times that a broker may refuse to return a partition's offset for a transient reason before that
+    /// error is the result. With a limit, the query does not wait for a topic that the cluster does not know. `None`
+    /// retries until the timeout.
+    pub refusals: Option<u32>,
 }
 
-/// The answers, in the order of the questions.
-pub type OffsetAnswers = Vec<Result<ListedOffset, Error>>;
+/// The results, in the order of the queries.
+pub type OffsetResults = Vec<Result<ListedOffset, Error>>;
 
-/// An offset as the leader told it.
+/// An offset as the leader reported it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ListedOffset {
     /// The offset; -1 if there is no such record.
     pub offset: i64,
-    /// The record's timestamp; -1 where the question was not about one.
+    /// The record's timestamp; -1 if the query was not about a timestamp.
     pub timestamp: i64,
-    /// The leader's epoch; -1 if unknown.
-    pub leader_epoch: i32,
+    /// The leader's epoch, if it is known.
+    pub leader_epoch: Option<LeaderEpoch>,
 }
 
-/// Names a lookup.
+/// The ID of a lookup.
 pub(crate) type LookupId = u64;
 
-/// Lookups under way.
+/// The lookups that are due or in flight.
 pub(crate) struct OffsetLookups {
     isolation_level: i8,
     request_timeout: Duration,
@@ -81,62 +88,63 @@ pub(crate) struct OffsetLookups {
     next_id: LookupId,
     asked: BTreeMap<u64, Vec<LookupId>>,
     next_request: u64,
-    /// Something changed since the last look at the leaders.
+    /// True if something changed since the leaders were last checked.
     dirty: bool,
-    /// When those are asked again that don't need newer metadata for it.
+    /// The time of the next retry of lookups that do not need newer metadata.
     next_retry: Instant,
-    wants_metadata: bool,
-    wants_metadata_soon: bool,
-    requests: VecDeque<(u64, i32, RoutedRequest)>,
+    /// The need for metadata that was not reported yet.
+    metadata_need: Option<Urgency>,
+    requests: VecDeque<(u64, NodeId, RoutedRequest)>,
     finished: VecDeque<(LookupId, Result<ListedOffset, Error>)>,
     queries: BTreeMap<u64, Query>,
     next_query: u64,
 }
 
-/// Answers that are gathered for somebody.
+/// The results of a query that several lookups contribute to.
 #[derive(Debug)]
 struct Query {
-    answers: Vec<Option<Result<ListedOffset, Error>>>,
+    responses: Vec<Option<Result<ListedOffset, Error>>>,
     missing: usize,
-    completion: Completion<OffsetAnswers>,
+    completion: Completion<OffsetResults>,
 }
 
 #[derive(Debug)]
 struct Lookup {
-    topic: Arc<str>,
-    partition: i32,
+    key: TopicPartition,
     spec: OffsetSpec,
     isolation_level: i8,
     since: Instant,
     deadline: Option<Instant>,
     state: LookupState,
     last_error: Option<Error>,
-    /// The query that it is part of, and its place there; else the owner is told.
+    /// The number of further refusals by a broker that are tolerated; `None` if it is unlimited.
+    refusals: Option<u32>,
+    /// The query of the lookup and its index there; without a query the result goes to `finished`.
     query: Option<(u64, usize)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LookupState {
-    /// To be asked as soon as the leader is known.
+    /// The lookup is sent as soon as the leader is known.
     Due,
-    /// To be asked with metadata that is newer than now.
+    /// The lookup is sent with metadata newer than the current one.
     AfterMetadata,
-    /// To be asked again then.
+    /// The lookup is retried at this time.
     Later { at: Instant },
-    /// In a request.
+    /// The lookup is part of a request in flight.
     Asked,
 }
 
-/// How long a topic may be unknown to the brokers before a call that asks about it fails: it may have been created just
-/// now.
-pub(crate) const TOPIC_PATIENCE: Duration = Duration::from_secs(1);
-/// The wire's names for the first and the last offset, and for the record with the highest timestamp.
+/// The duration for which a topic may be unknown to the brokers before a query about it fails: it may have been created
+/// just now.
+pub(crate) const NEW_TOPIC_TIMEOUT: Duration = Duration::from_secs(1);
+/// The protocol's values for the first and the last offset, and for the record with the highest timestamp.
 const EARLIEST: i64 = -2;
 const LATEST: i64 = -1;
 const MAX_TIMESTAMP: i64 = -3;
 
 impl OffsetLookups {
-    /// No lookups yet.
+    /// Creates the state without lookups.
     pub(crate) const fn new(isolation_level: i8, request_timeout: Duration, retry_backoff: Duration) -> Self {
         Self {
             isolation_level,
@@ -148,8 +156,7 @@ impl OffsetLookups {
             next_request: 0,
             dirty: false,
             next_retry: Instant::ZERO,
-            wants_metadata: false,
-            wants_metadata_soon: false,
+            metadata_need: None,
             requests: VecDeque::new(),
             finished: VecDeque::new(),
             queries: BTreeMap::new(),
@@ -157,12 +164,12 @@ impl OffsetLookups {
         }
     }
 
-    /// Answers a query through its completion.
+    /// Starts a query, which completes through its completion.
     pub(crate) fn start_query(
         &mut self,
         now: Instant,
         query: &OffsetQuery,
-        completion: Completion<OffsetAnswers>,
+        completion: Completion<OffsetResults>,
     ) {
         if query.questions.is_empty() {
             return completion.complete(Vec::new());
@@ -170,42 +177,43 @@ impl OffsetLookups {
         let number = self.next_query;
         self.next_query += 1;
         for (index, (topic, partition, spec)) in query.questions.iter().enumerate() {
-            let id = self.start(now, topic, *partition, *spec, Some(now + query.timeout));
+            let key = TopicPartition::new(Arc::clone(topic), *partition);
+            let id = self.start(now, key, *spec, Some(now + query.timeout));
             if let Some(lookup) = self.lookups.get_mut(&id) {
                 lookup.query = Some((number, index));
+                lookup.refusals = query.refusals;
                 lookup.isolation_level = lookup.isolation_level.max(query.read_committed.into());
             }
         }
         let missing = query.questions.len();
-        self.queries.insert(number, Query { answers: vec![None; missing], missing, completion });
+        self.queries.insert(number, Query { responses: vec![None; missing], missing, completion });
     }
 
-    /// The client closes: whoever waits for an answer gets none.
+    /// Closes the client: pending queries get no result.
     pub(crate) fn close(&mut self) {
         self.lookups.clear();
         self.queries.clear();
     }
 
-    /// Asks about a partition; without a deadline for as long as it takes.
+    /// Starts the lookup of a partition's offset; without a deadline it is retried indefinitely.
     pub(crate) fn start(
         &mut self,
         now: Instant,
-        topic: &Arc<str>,
-        partition: i32,
+        key: TopicPartition,
         spec: OffsetSpec,
         deadline: Option<Instant>,
     ) -> LookupId {
         let id = self.next_id;
         self.next_id += 1;
         let lookup = Lookup {
-            topic: Arc::clone(topic),
-            partition,
+            key,
             spec,
             isolation_level: self.isolation_level,
             since: now,
             deadline,
             state: LookupState::Due,
             last_error: None,
+            refusals: None,
             query: None,
         };
         self.lookups.insert(id, lookup);
@@ -213,30 +221,31 @@ impl OffsetLookups {
         id
     }
 
-    /// Nobody wants to know any more.
+    /// Cancels a lookup: its result is no longer needed.
     pub(crate) fn cancel(&mut self, id: LookupId) {
         self.lookups.remove(&id);
     }
 
-    /// The topics whose leaders are needed.
-    pub(crate) fn wanted_topics(&self, names: &mut BTreeSet<Arc<str>>) {
-        names.extend(self.lookups.values().map(|lookup| Arc::clone(&lookup.topic)));
+    /// Adds the topics whose leaders are needed.
+    pub(crate) fn requested_topics(&self, names: &mut BTreeSet<Arc<str>>) {
+        names.extend(self.lookups.values().map(|lookup| Arc::clone(&lookup.key.topic)));
     }
 
-    /// Makes requests for what is due and whose leader is known.
+    /// Creates requests for the lookups that are due and whose leader is known.
     pub(crate) fn advance(&mut self, now: Instant, metadata: &Metadata) {
         if !std::mem::take(&mut self.dirty) {
             return;
         }
-        let mut by_leader: BTreeMap<(i32, OffsetKindOrder, i8), Vec<LookupId>> = BTreeMap::new();
+        let mut by_leader: BTreeMap<(NodeId, OffsetKindOrder, i8), Vec<LookupId>> = BTreeMap::new();
         let mut unknown = Vec::new();
         for (id, lookup) in &mut self.lookups {
             if lookup.state != LookupState::Due {
                 continue;
             }
-            match metadata.leader(&lookup.topic, lookup.partition) {
-                // A request may name a partition only once: different questions go into different requests.
-                Some((leader, _)) => {
+            let leader = metadata.leader(&lookup.key.topic, lookup.key.partition);
+            match leader.map(|(leader, _)| leader) {
+                // A request may name a partition only once: different queries of it go into different requests.
+                Some(leader) => {
                     let key = (leader, lookup.spec.order(), lookup.isolation_level);
                     by_leader.entry(key).or_default().push(*id);
                 }
@@ -245,13 +254,13 @@ impl OffsetLookups {
         }
         for id in unknown {
             let Some(lookup) = self.lookups.get_mut(&id) else { continue };
-            let count = metadata.topics.get(&lookup.topic).map_or(0, |topic| topic.partitions.len());
+            let count = metadata.topics.get(&lookup.key.topic).map_or(0, |topic| topic.partitions.len());
             if lookup.is_beyond(count) && lookup.deadline.is_some() {
-                let error = unknown_partition(&lookup.topic, lookup.partition, count);
+                let error = unknown_partition(&lookup.key.topic, lookup.key.partition, count);
                 self.fail(id, error);
             } else {
                 lookup.state = LookupState::AfterMetadata;
-                self.wants_metadata = true;
+                self.metadata_need = Some(Urgency::Now);
             }
         }
         for ((leader, ..), ids) in by_leader {
@@ -261,28 +270,22 @@ impl OffsetLookups {
         }
     }
 
-    /// The next request: its number, the node, and what to send.
-    pub(crate) fn poll_request(&mut self) -> Option<(u64, i32, RoutedRequest)> {
+    /// Returns the next request: its number, the node and the request.
+    pub(crate) fn poll_request(&mut self) -> Option<(u64, NodeId, RoutedRequest)> {
         self.requests.pop_front()
     }
 
-    /// The next answer.
+    /// Returns the next result.
     pub(crate) fn poll_finished(&mut self) -> Option<(LookupId, Result<ListedOffset, Error>)> {
         self.finished.pop_front()
     }
 
-    /// True, once, if metadata is needed that nobody asked for yet.
-    pub(crate) fn take_wants_metadata(&mut self) -> bool {
-        std::mem::take(&mut self.wants_metadata)
+    /// Returns, once, how soon metadata is needed, if it is.
+    pub(crate) fn take_metadata_need(&mut self) -> Option<Urgency> {
+        self.metadata_need.take()
     }
 
-    /// True, once, if a broker's refusal says that the metadata is old. All lookups share the wait for newer one: if each
-    /// waited for itself, a client would ask more often the more partitions it has.
-    pub(crate) fn take_wants_metadata_soon(&mut self) -> bool {
-        std::mem::take(&mut self.wants_metadata_soon)
-    }
-
-    /// New metadata came; true if some leader is still unknown.
+    /// Handles new metadata. Returns true if some leader is still unknown.
     pub(crate) fn handle_metadata(
         &mut self,
         now: Instant,
@@ -295,9 +298,10 @@ impl OffsetLookups {
             if lookup.state != LookupState::AfterMetadata {
                 continue;
             }
-            if let Some(error) = errors.iter().find(|error| error.name == lookup.topic) {
+            if let Some(error) = errors.iter().find(|error| error.name == lookup.key.topic) {
                 let patient = error.code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
-                    && now - lookup.since < TOPIC_PATIENCE
+                    && lookup.refusals.is_none()
+                    && now - lookup.since < NEW_TOPIC_TIMEOUT
                     || error.code != ErrorCode::UNKNOWN_TOPIC_OR_PARTITION && error.code.is_retriable();
                 let error = topic_error(error);
                 if !patient && lookup.deadline.is_some() {
@@ -308,12 +312,12 @@ impl OffsetLookups {
                 }
                 continue;
             }
-            let count = metadata.topics.get(&lookup.topic).map_or(0, |topic| topic.partitions.len());
-            if metadata.leader(&lookup.topic, lookup.partition).is_some() {
+            let count = metadata.topics.get(&lookup.key.topic).map_or(0, |topic| topic.partitions.len());
+            if metadata.leader(&lookup.key.topic, lookup.key.partition).is_some() {
                 lookup.state = LookupState::Due;
                 self.dirty = true;
             } else if lookup.is_beyond(count) && lookup.deadline.is_some() {
-                failed.push((*id, unknown_partition(&lookup.topic, lookup.partition, count)));
+                failed.push((*id, unknown_partition(&lookup.key.topic, lookup.key.partition, count)));
             } else {
                 let detail = "the partition has no leader at the moment";
                 lookup.last_error = Some(Error::broker(ErrorCode::LEADER_NOT_AVAILABLE, Some(detail)));
@@ -326,19 +330,19 @@ impl OffsetLookups {
         incomplete
     }
 
-    /// An answer to a request, or why there is none.
-    pub(crate) fn handle_answer(&mut self, now: Instant, request: u64, result: Result<Response, Error>) {
+    /// Handles the response to a request, or the error instead of one.
+    pub(crate) fn handle_response(&mut self, now: Instant, request: u64, result: Result<Response, Error>) {
         let Some(ids) = self.asked.remove(&request) else { return };
-        let answer = result.and_then(|response| {
+        let response = result.and_then(|response| {
             let version = response.request.version;
             ListOffsetsResponse::decode(&mut Reader::new(response.body()), version)
-                .map(|answer| (answer, version))
+                .map(|response| (response, version))
                 .map_err(|error| {
                     Error::new(ErrorKind::BadResponse, error.to_string()).with_api("ListOffsets")
                 })
         });
-        let (answer, version) = match answer {
-            Ok(answer) => answer,
+        let (response, version) = match response {
+            Ok(response) => response,
             Err(error) => {
                 for id in ids {
                     match error.kind() {
@@ -349,26 +353,27 @@ impl OffsetLookups {
                 return;
             }
         };
-        let answers: BTreeMap<(&str, i32), &ListedPartition> = answer
+        let responses: BTreeMap<(&str, i32), &ListedPartition> = response
             .topics
             .iter()
             .flat_map(|topic| topic.partitions.iter().map(|p| ((&*topic.name, p.partition_index), p)))
             .collect();
         for id in ids {
             let Some(lookup) = self.lookups.get(&id) else { continue };
-            match answers.get(&(&*lookup.topic, lookup.partition)) {
+            match responses.get(&(&*lookup.key.topic, lookup.key.partition)) {
                 Some(listed) if listed.error_code == ErrorCode::NONE => {
                     let offset = match version {
                         // Version 0 lists offsets of segments, newest first.
                         0 => listed.old_style_offsets.first().copied().unwrap_or(-1),
                         _ => listed.offset,
                     };
-                    let (timestamp, leader_epoch) = (listed.timestamp, listed.leader_epoch);
+                    let (timestamp, leader_epoch) =
+                        (listed.timestamp, LeaderEpoch::from_wire(listed.leader_epoch));
                     self.finish(id, Ok(ListedOffset { offset, timestamp, leader_epoch }));
                 }
                 Some(listed) => self.handle_refusal(now, id, listed.error_code),
                 None => {
-                    let error = Error::new(ErrorKind::BadResponse, "the answer leaves the partition out");
+                    let error = Error::new(ErrorKind::BadResponse, "the response omits the partition");
                     self.fail(id, error.with_api("ListOffsets"));
                 }
             }
@@ -377,8 +382,13 @@ impl OffsetLookups {
 
     fn handle_refusal(&mut self, now: Instant, id: LookupId, code: ErrorCode) {
         let error = Error::broker(code, None).with_api("ListOffsets");
-        if code.is_retriable() {
-            // An epoch that the leader does not know may be of a topic that is no more.
+        let lookup = self.lookups.get_mut(&id);
+        let left = lookup.and_then(|lookup| lookup.refusals.as_mut()).map(|left| {
+            *left = left.saturating_sub(1);
+            *left
+        });
+        if code.is_retriable() && left != Some(0) {
+            // An epoch that the leader does not know may belong to a deleted topic.
             let refresh = code.invalidates_metadata() || code == ErrorCode::UNKNOWN_LEADER_EPOCH;
             self.retry(now, id, error, refresh);
         } else {
@@ -386,8 +396,8 @@ impl OffsetLookups {
         }
     }
 
-    /// Fires what is due.
-    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+    /// Handles the timers that are due. `unreachable` is the reason if no broker is connected.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, unreachable: Option<&Error>) {
         let mut late = Vec::new();
         for (id, lookup) in &mut self.lookups {
             if lookup.deadline.is_some_and(|deadline| deadline <= now) {
@@ -400,15 +410,21 @@ impl OffsetLookups {
             }
         }
         for id in late {
-            let error = match self.lookups.get_mut(&id).and_then(|lookup| lookup.last_error.take()) {
-                Some(error) => error,
-                None => Error::new(ErrorKind::TimedOut, "the leader did not answer").with_api("ListOffsets"),
+            let last = self.lookups.get_mut(&id).and_then(|lookup| lookup.last_error.take());
+            let error = match (last, unreachable) {
+                (_, Some(cause)) => {
+                    Error::new(ErrorKind::AllBrokersDown, cause.to_string()).with_api("ListOffsets")
+                }
+                (Some(error), None) => error,
+                (None, None) => {
+                    Error::new(ErrorKind::TimedOut, "the leader did not respond").with_api("ListOffsets")
+                }
             };
             self.fail(id, error);
         }
     }
 
-    /// When to call [`OffsetLookups::handle_timeout`].
+    /// Returns the time at which to call [`OffsetLookups::handle_timeout`].
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         self.lookups.values().fold(None, |deadline, lookup| {
             let later = match lookup.state {
@@ -419,8 +435,8 @@ impl OffsetLookups {
         })
     }
 
-    fn ask(&mut self, now: Instant, metadata: &Metadata, leader: i32, ids: Vec<LookupId>) {
-        let mut topics: BTreeMap<Arc<str>, Vec<WantedPartition>> = BTreeMap::new();
+    fn ask(&mut self, now: Instant, metadata: &Metadata, leader: NodeId, ids: Vec<LookupId>) {
+        let mut topics: BTreeMap<Arc<str>, Vec<RequestPartition>> = BTreeMap::new();
         let mut timeout = self.request_timeout;
         for id in &ids {
             let Some(lookup) = self.lookups.get_mut(id) else { continue };
@@ -428,29 +444,30 @@ impl OffsetLookups {
             if let Some(deadline) = lookup.deadline {
                 timeout = timeout.min(deadline - now);
             }
-            let epoch = metadata.leader(&lookup.topic, lookup.partition).map_or(-1, |(_, epoch)| epoch);
-            topics.entry(Arc::clone(&lookup.topic)).or_default().push(WantedPartition {
-                partition_index: lookup.partition,
+            let leader = metadata.leader(&lookup.key.topic, lookup.key.partition);
+            let epoch = LeaderEpoch::to_wire(leader.and_then(|(_, epoch)| epoch));
+            topics.entry(Arc::clone(&lookup.key.topic)).or_default().push(RequestPartition {
+                partition_index: lookup.key.partition,
                 current_leader_epoch: epoch,
                 timestamp: lookup.spec.wire(),
-                ..WantedPartition::default()
+                ..RequestPartition::default()
             });
         }
         let first = ids.first().and_then(|id| self.lookups.get(id));
         let isolation_level = first.map_or(self.isolation_level, |lookup| lookup.isolation_level);
         let lowest_version = match first.map(|lookup| lookup.spec) {
-            // Before version 1 a timestamp meant the segment, not the record.
+            // Before version 1 a timestamp selected the segment, not the record.
             Some(OffsetSpec::Timestamp(_)) => 1,
             Some(OffsetSpec::MaxTimestamp) => 7,
             _ => 0,
         };
         let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
         let encode = Box::new(move |version, out: &mut Vec<u8>| {
-            let topics = topics.iter().map(|(name, partitions)| WantedTopic {
+            let topics = topics.iter().map(|(name, partitions)| RequestTopic {
                 name: name.to_string(),
                 partitions: partitions.clone(),
             });
-            // Before version 2 there were no transactions to be isolated from.
+            // Before version 2 there is no isolation level.
             let isolation_level = if version < 2 { 0 } else { isolation_level };
             let request =
                 ListOffsetsRequest { replica_id: -1, isolation_level, topics: topics.collect(), timeout_ms };
@@ -464,13 +481,13 @@ impl OffsetLookups {
         self.requests.push_back((number, leader, RoutedRequest { api, versions, timeout, encode }));
     }
 
-    /// Splits questions so that no list names a partition twice.
+    /// Splits lookups so that no list names a partition twice.
     fn without_repetition(&self, ids: Vec<LookupId>) -> Vec<Vec<LookupId>> {
-        let mut named: BTreeMap<(&str, i32), usize> = BTreeMap::new();
+        let mut named: BTreeMap<&TopicPartition, usize> = BTreeMap::new();
         let mut lists: Vec<Vec<LookupId>> = Vec::new();
         for id in ids {
             let Some(lookup) = self.lookups.get(&id) else { continue };
-            let times = named.entry((&lookup.topic, lookup.partition)).or_default();
+            let times = named.entry(&lookup.key).or_default();
             if *times == lists.len() {
                 lists.push(Vec::new());
             }
@@ -485,7 +502,7 @@ impl OffsetLookups {
         lookup.last_error = Some(error);
         if refresh {
             lookup.state = LookupState::AfterMetadata;
-            self.wants_metadata_soon = true;
+            self.metadata_need = self.metadata_need.max(Some(Urgency::Soon));
         } else {
             if self.next_retry <= now {
                 self.next_retry = now + self.retry_backoff;
@@ -494,33 +511,39 @@ impl OffsetLookups {
         }
     }
 
+    /// Ends a lookup with an error, as a broker's refusal does.
+    #[cfg(test)]
+    pub(crate) fn refuse(&mut self, id: LookupId, error: Error) {
+        self.fail(id, error);
+    }
+
     fn fail(&mut self, id: LookupId, error: Error) {
         self.finish(id, Err(error));
     }
 
     fn finish(&mut self, id: LookupId, result: Result<ListedOffset, Error>) {
         let Some(lookup) = self.lookups.remove(&id) else { return };
-        let result = result.map_err(|error| error.with_partition(&*lookup.topic, lookup.partition));
+        let result = result.map_err(|error| error.with_partition(&*lookup.key.topic, lookup.key.partition));
         let Some((number, index)) = lookup.query else { return self.finished.push_back((id, result)) };
         let Some(query) = self.queries.get_mut(&number) else { return };
-        query.answers[index] = Some(result);
+        query.responses[index] = Some(result);
         query.missing -= 1;
         if query.missing == 0
             && let Some(query) = self.queries.remove(&number)
         {
-            query.completion.complete(query.answers.into_iter().flatten().collect());
+            query.completion.complete(query.responses.into_iter().flatten().collect());
         }
     }
 }
 
 impl Lookup {
-    /// True if the topic is known and has no such partition. It may get one.
+    /// True if the topic is known and does not have this partition. It may get one.
     fn is_beyond(&self, count: usize) -> bool {
-        count > 0 && !(0..count as i32).contains(&self.partition)
+        count > 0 && !(0..count as i32).contains(&self.key.partition)
     }
 }
 
-/// Orders questions so that those that may share a request come together.
+/// Orders lookups so that those that may share a request are adjacent.
 type OffsetKindOrder = u8;
 
 impl OffsetSpec {
@@ -542,7 +565,7 @@ impl OffsetSpec {
     }
 }
 
-/// The error for a topic that an answer says can't be used.
+/// Returns the error for a topic that a response reports as unusable.
 pub(crate) fn topic_error(error: &TopicError) -> Error {
     let result = match error.code {
         ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {
@@ -553,7 +576,7 @@ pub(crate) fn topic_error(error: &TopicError) -> Error {
     result.with_topic(&*error.name)
 }
 
-/// The error for a partition that the topic does not have.
+/// Returns the error for a partition that the topic does not have.
 pub(crate) fn unknown_partition(topic: &str, partition: i32, count: usize) -> Error {
     let detail = format!("the topic has partitions 0 to {}", count - 1);
     Error::new(ErrorKind::UnknownPartition, detail).with_partition(topic, partition)
@@ -572,9 +595,9 @@ mod tests {
     #[test]
     fn a_lookup_that_meets_an_unknown_epoch_asks_for_metadata() {
         let mut lookups = OffsetLookups::new(0, Duration::from_secs(1), Duration::from_millis(100));
-        let id = lookups.start(Instant::ZERO, &Arc::from("t"), 0, OffsetSpec::Earliest, None);
+        let id = lookups.start(Instant::ZERO, TopicPartition::new("t", 0), OffsetSpec::Earliest, None);
         lookups.handle_refusal(Instant::ZERO, id, ErrorCode::UNKNOWN_LEADER_EPOCH);
-        assert!(!lookups.take_wants_metadata(), "not before the back-off");
-        assert!(lookups.take_wants_metadata_soon());
+        assert_eq!(lookups.take_metadata_need(), Some(Urgency::Soon), "not before the back-off");
+        assert_eq!(lookups.take_metadata_need(), None);
     }
 }

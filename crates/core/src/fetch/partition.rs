@@ -1,95 +1,128 @@
-//! One partition that is consumed, in two halves: the struct that is fetched with, which exactly one owner has, and the
-//! handle that the application's threads see.
+//! One consumed partition, in two halves: the struct to fetch with, which exactly one actor has, and the handle that
+//! the application's threads share.
 
 use std::{fmt, sync::Arc};
 
-use ottla_protocol::uuid::Uuid;
+use ottla_protocol::{
+    uuid::Uuid,
+    vocabulary::{LeaderEpoch, TopicPartition},
+};
 
+use super::assignment::AssignmentVersion;
 use crate::{
+    config::IsolationLevel,
     stats::PartitionStatistics,
     sync::{
         Mutex,
-        atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
     wake::WakeHandle,
 };
 
-/// A partition being fetched. It belongs to the broker that leads it and moves when the leader changes.
+/// A partition being fetched. The broker actor of its leader has it; it moves when the leader changes.
 #[derive(Debug)]
 pub struct PartitionConsumer {
-    /// What the application's threads see of it.
+    /// The half that the application's threads see.
     pub handle: Arc<PartitionHandle>,
-    /// The handle's version for which this was made; records of an older one go no further.
-    pub version: u64,
+    /// The assignment that it is fetched for; records of an older one are dropped.
+    pub version: AssignmentVersion,
     /// The offset to fetch next.
     pub offset: i64,
-    /// The topic's id; zero if the broker does not know ids.
+    /// The topic's ID; zero if the broker does not support IDs.
     pub topic_id: Uuid,
-    /// The leader's epoch as known from the metadata; -1 if unknown.
-    pub leader_epoch: i32,
-    /// The epoch in which the last record before `offset` was written; -1 if unknown.
-    pub position_epoch: i32,
-    /// The leader's epoch for which it is known that the log still has what was read.
-    pub checked_epoch: i32,
-    /// How many leaders in a row refused it.
+    /// The leader's epoch as known from the metadata.
+    pub leader_epoch: Option<LeaderEpoch>,
+    /// The epoch in which the last record before `offset` was written.
+    pub position_epoch: Option<LeaderEpoch>,
+    /// The newest leader epoch in which the log had the records up to `offset`.
+    pub checked_epoch: Option<LeaderEpoch>,
+    /// The number of consecutive leaders that refused the partition.
     pub refusals: u32,
-    /// Something was answered since it starts here.
-    pub answered: bool,
-    /// It is asked for by the topic's id, so that the topic can't be another one.
+    /// True if a broker responded without an error since this struct was created.
+    pub was_fetched: bool,
+    /// True if it is fetched by the topic's ID, so that responses cannot be about a recreated topic.
     pub by_id: bool,
-    /// The offset at which the end was told last, so that it is told once.
-    pub end_told: i64,
+    /// The offset of the last end of the partition that was reached: each is reported once.
+    pub reported_end: Option<i64>,
 }
 
 impl PartitionConsumer {
-    /// A partition to be fetched from `offset` on.
-    pub const fn new(handle: Arc<PartitionHandle>, version: u64, offset: i64) -> Self {
+    /// Creates a partition that is fetched from `offset` on.
+    pub const fn new(handle: Arc<PartitionHandle>, version: AssignmentVersion, offset: i64) -> Self {
         Self {
             handle,
             version,
             offset,
             topic_id: Uuid::ZERO,
-            leader_epoch: -1,
-            position_epoch: -1,
-            checked_epoch: -1,
+            leader_epoch: None,
+            position_epoch: None,
+            checked_epoch: None,
             refusals: 0,
-            answered: false,
+            was_fetched: false,
             by_id: false,
-            end_told: -1,
+            reported_end: None,
         }
     }
 
-    /// True if the application meanwhile wants it from somewhere else, or not at all.
+    /// True if the assignment was replaced or ended meanwhile.
     pub fn is_stale(&self) -> bool {
         self.handle.version() != self.version
     }
 }
 
-/// What the threads share of a partition.
+/// The half of a consumed partition that threads share.
 pub struct PartitionHandle {
-    topic: Arc<str>,
-    partition: i32,
+    key: TopicPartition,
     version: AtomicU64,
-    paused: AtomicBool,
+    /// [`PAUSED`] and [`HELD`].
+    pauses: AtomicU8,
+    /// The offset that the application stored since the assignment began; it is committed instead of the position.
+    stored: Mutex<Option<StoredOffset>>,
     position: AtomicI64,
+    /// The offset that the assignment or the last seek started from; -1 while it is unknown.
+    start: AtomicI64,
+    /// The leader epoch of the last record that was handed out; -1 if unknown.
+    position_epoch: AtomicI32,
     low_watermark: AtomicI64,
     high_watermark: AtomicI64,
-    /// The last stable offset; -1 where it is not told.
+    /// The last stable offset; -1 if unknown.
     last_stable: AtomicI64,
+    /// The group's committed offset, as the coordinator reported it last; -1 if unknown.
+    committed: AtomicI64,
+    /// The leader epoch that was committed with it; -1 if unknown.
+    committed_epoch: AtomicI32,
     queued_messages: AtomicUsize,
     queued_bytes: AtomicUsize,
     received_messages: AtomicUsize,
     received_bytes: AtomicUsize,
-    /// Messages that were out of date before the application saw them.
+    /// The number of messages that became stale before the application took them.
     dropped_messages: AtomicUsize,
-    /// The fetcher waits until no more than half of the limits is queued.
+    /// True while the fetcher waits until at most half of the limits is queued.
     starved: AtomicBool,
     fetcher: Mutex<Option<WakeHandle>>,
-    /// Who takes it from the queue: 0 is everybody.
+    /// The route on which the partition is delivered; 0 is the common one.
     route: AtomicU64,
+    /// The version of the assignment since which the topic exists: earlier ones are about a topic that was deleted.
+    topic_since: AtomicU64,
 }
 
-/// How much of a partition may be fetched in advance.
+/// The application paused the partition.
+const PAUSED: u8 = 1;
+/// The partition waits for the end of a rebalance.
+const HELD: u8 = 2;
+
+/// An offset that the application stored, to be committed later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredOffset {
+    /// The offset of the next record to process.
+    pub offset: i64,
+    /// The leader epoch of the record before `offset`.
+    pub leader_epoch: Option<LeaderEpoch>,
+    /// The application's metadata string.
+    pub metadata: String,
+}
+
+/// The limits for prefetching a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefetchLimits {
     /// `queued.min.messages`.
@@ -99,17 +132,21 @@ pub struct PrefetchLimits {
 }
 
 impl PartitionHandle {
-    /// A partition that nothing is known of.
-    pub fn new(topic: Arc<str>, partition: i32) -> Self {
+    /// Creates a handle without an assignment.
+    pub fn new(key: TopicPartition) -> Self {
         Self {
-            topic,
-            partition,
+            key,
             version: AtomicU64::new(0),
-            paused: AtomicBool::new(false),
+            pauses: AtomicU8::new(0),
+            stored: Mutex::new(None),
             position: AtomicI64::new(-1),
+            start: AtomicI64::new(-1),
+            position_epoch: AtomicI32::new(-1),
             low_watermark: AtomicI64::new(-1),
             high_watermark: AtomicI64::new(-1),
             last_stable: AtomicI64::new(-1),
+            committed: AtomicI64::new(-1),
+            committed_epoch: AtomicI32::new(-1),
             queued_messages: AtomicUsize::new(0),
             queued_bytes: AtomicUsize::new(0),
             received_messages: AtomicUsize::new(0),
@@ -118,72 +155,152 @@ impl PartitionHandle {
             starved: AtomicBool::new(false),
             fetcher: Mutex::new(None),
             route: AtomicU64::new(0),
+            topic_since: AtomicU64::new(0),
         }
+    }
+
+    /// The topic and the number.
+    pub const fn key(&self) -> &TopicPartition {
+        &self.key
     }
 
     /// The topic.
     pub const fn topic(&self) -> &Arc<str> {
-        &self.topic
+        &self.key.topic
     }
 
     /// The partition's number.
     pub const fn partition(&self) -> i32 {
-        self.partition
+        self.key.partition
     }
 
-    /// Counts how often the application said where to fetch from.
-    pub fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
+    /// The version of the current assignment.
+    #[inline]
+    pub fn version(&self) -> AssignmentVersion {
+        AssignmentVersion::new(self.version.load(Ordering::Acquire))
     }
 
-    /// True while nothing of it is handed out.
+    /// Returns true while the application has paused the partition, or a rebalance holds it.
     pub fn is_paused(&self) -> bool {
-        self.paused.load(Ordering::Acquire)
+        self.pauses.load(Ordering::Acquire) != 0
     }
 
-    /// The offset after the last record that was handed out; before the first one, where it will start.
+    /// The offset after the last record that was handed out; before the first one, the offset to start from.
     pub fn position(&self) -> Option<i64> {
         Some(self.position.load(Ordering::Acquire)).filter(|position| *position >= 0)
     }
 
-    /// The lowest and the highest offset as the last fetch told them.
+    /// The leader epoch of the last record that was handed out; `None` before the first one, and where records have none.
+    pub fn position_epoch(&self) -> Option<i32> {
+        Some(self.position_epoch.load(Ordering::Acquire)).filter(|epoch| *epoch >= 0)
+    }
+
+    /// Returns the offset after the last record that was handed out since the start of the assignment or the last seek,
+    /// with the leader epoch of that record.
+    pub(crate) fn consumed(&self) -> Option<(i64, Option<LeaderEpoch>)> {
+        let start = self.start.load(Ordering::Acquire);
+        let position = self.position.load(Ordering::Acquire);
+        let epoch = LeaderEpoch::from_wire(self.position_epoch.load(Ordering::Acquire));
+        (start >= 0 && position > start).then_some((position, epoch))
+    }
+
+    /// Returns the offset that the group's coordinator reported last as committed, or accepted.
+    pub(crate) fn committed(&self) -> Option<i64> {
+        Some(self.committed.load(Ordering::Relaxed)).filter(|offset| *offset >= 0)
+    }
+
+    /// Stores the offset that the group's coordinator reported as committed, or accepted.
+    pub(crate) fn set_committed(&self, offset: i64, leader_epoch: Option<LeaderEpoch>) {
+        self.committed_epoch.store(LeaderEpoch::to_wire(leader_epoch), Ordering::Relaxed);
+        self.committed.store(offset, Ordering::Relaxed);
+    }
+
+    /// The low and the high watermark of the last Fetch response.
     pub fn watermarks(&self) -> Option<(i64, i64)> {
         let low = self.low_watermark.load(Ordering::Relaxed);
         let high = self.high_watermark.load(Ordering::Relaxed);
         (high >= 0).then_some((low.max(0), high))
     }
 
-    /// Who takes it from the queue.
-    pub(crate) fn route(&self) -> u64 {
+    /// Returns the route on which the partition is delivered.
+    pub fn route(&self) -> u64 {
         self.route.load(Ordering::Acquire)
     }
 
-    /// Under the queue's lock.
+    /// The topic was recreated: versions before this one are about the old topic.
+    pub(crate) fn begin_topic(&self, version: AssignmentVersion) {
+        self.topic_since.fetch_max(version.number(), Ordering::AcqRel);
+    }
+
+    /// Returns false if the topic was recreated since this version.
+    pub(crate) fn is_of_current_topic(&self, version: AssignmentVersion) -> bool {
+        version >= AssignmentVersion::new(self.topic_since.load(Ordering::Acquire))
+    }
+
+    /// Changes the route. Called under the queue's lock.
     pub(crate) fn set_route(&self, route: u64) {
         self.route.store(route, Ordering::Release);
     }
 
-    /// Makes the fetcher look at the partition again.
+    /// Wakes the fetcher, so that it checks again whether to fetch.
     pub fn wake_fetcher(&self) {
         if let Some(fetcher) = &*self.fetcher.lock() {
             fetcher.wake();
         }
     }
 
-    /// Everything that was fetched up to now is out of date. Under the queue's lock.
-    pub(crate) fn bump_version(&self, position: i64) -> u64 {
+    /// Ends the current assignment, so that all records fetched for it are stale, and begins the next one. Called under
+    /// the queue's lock.
+    pub(crate) fn bump_version(&self, position: Option<i64>) -> AssignmentVersion {
+        let position = position.unwrap_or(-1);
+        self.position_epoch.store(-1, Ordering::Release);
         self.position.store(position, Ordering::Release);
-        self.version.fetch_add(1, Ordering::AcqRel) + 1
+        self.start.store(position, Ordering::Release);
+        let number = self.version.fetch_add(1, Ordering::AcqRel) + 1;
+        AssignmentVersion::new(number)
     }
 
-    /// Under the queue's lock.
+    /// Pauses or resumes the partition. Called under the queue's lock.
     pub(crate) fn set_paused(&self, paused: bool) {
-        self.paused.store(paused, Ordering::Release);
+        self.set_pause(PAUSED, paused);
     }
 
-    /// Records up to here were handed out, or it starts here. Under the queue's lock.
-    pub(crate) fn set_position(&self, position: i64) {
+    /// Holds the partition during a rebalance, or releases it, whether or not the application paused it. Called under the
+    /// queue's lock.
+    pub(crate) fn set_held(&self, held: bool) {
+        self.set_pause(HELD, held);
+    }
+
+    fn set_pause(&self, bit: u8, is_set: bool) {
+        if is_set {
+            self.pauses.fetch_or(bit, Ordering::AcqRel);
+        } else {
+            self.pauses.fetch_and(!bit, Ordering::AcqRel);
+        }
+    }
+
+    /// Stores an offset to be committed instead of the position; `None` forgets it.
+    pub(crate) fn set_stored(&self, stored: Option<StoredOffset>) {
+        *self.stored.lock() = stored;
+    }
+
+    /// Returns the offset that the application stored since the assignment began.
+    pub fn stored(&self) -> Option<StoredOffset> {
+        self.stored.lock().clone()
+    }
+
+    /// Stores the position after records were handed out, or the position from which the partition starts.
+    /// `leader_epoch` is the epoch of the last record; -1 if unknown, as in a batch's header. Called under the queue's
+    /// lock.
+    pub(crate) fn set_position(&self, position: i64, leader_epoch: i32) {
+        self.position_epoch.store(leader_epoch, Ordering::Release);
         self.position.store(position, Ordering::Release);
+    }
+
+    /// Stores the offset to start from. Called under the queue's lock.
+    pub(crate) fn start_at(&self, offset: i64) {
+        self.set_position(offset, -1);
+        self.start.store(offset, Ordering::Release);
     }
 
     pub(crate) fn set_watermarks(&self, low: i64, high: i64, last_stable: i64) {
@@ -194,30 +311,34 @@ impl PartitionHandle {
         self.last_stable.store(last_stable, Ordering::Relaxed);
     }
 
-    /// Names the fetcher that is to be told from now on, or that there is none.
+    /// Sets the fetcher to wake from now on, if there is one.
     pub(crate) fn set_fetcher(&self, fetcher: Option<WakeHandle>) {
         *self.fetcher.lock() = fetcher;
     }
 
-    /// Records are queued for the application.
+    /// Counts records that are queued for the application.
     pub(crate) fn charge(&self, messages: usize, bytes: usize) {
         self.queued_messages.fetch_add(messages, Ordering::AcqRel);
         self.queued_bytes.fetch_add(bytes, Ordering::AcqRel);
     }
 
-    /// Records came from the broker.
+    /// Counts records that came from the broker.
     pub(crate) fn count_received(&self, messages: usize, bytes: usize) {
         self.received_messages.fetch_add(messages, Ordering::Relaxed);
         self.received_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Queued records are out of date, and nobody will see them.
+    /// Counts queued records that are stale and dropped.
     pub(crate) fn count_dropped(&self, messages: usize) {
         self.dropped_messages.fetch_add(messages, Ordering::Relaxed);
     }
 
-    /// Adds what is known of the partition to a snapshot.
-    pub(crate) fn add_statistics(&self, statistics: &mut PartitionStatistics) {
+    /// Adds the partition's statistics to a snapshot.
+    pub(crate) fn add_statistics(
+        &self,
+        statistics: &mut PartitionStatistics,
+        isolation_level: IsolationLevel,
+    ) {
         statistics.desired = true;
         statistics.fetchq_cnt = self.queued_messages.load(Ordering::Relaxed) as i64;
         statistics.fetchq_size = self.queued_bytes.load(Ordering::Relaxed) as i64;
@@ -228,21 +349,27 @@ impl PartitionHandle {
         statistics.rxbytes = self.received_bytes.load(Ordering::Relaxed) as i64;
         statistics.msgs = statistics.rxmsgs;
         statistics.rx_ver_drops = self.dropped_messages.load(Ordering::Relaxed) as i64;
-        let position = self.position();
-        if let Some(position) = position {
+        if let Some(position) = self.position() {
             statistics.app_offset = position;
+        }
+        let committed = self.committed.load(Ordering::Relaxed);
+        if committed >= 0 {
+            statistics.committed_offset = committed;
+            statistics.committed_leader_epoch = i64::from(self.committed_epoch.load(Ordering::Relaxed));
         }
         if let Some((low, high)) = self.watermarks() {
             let stable = self.last_stable.load(Ordering::Relaxed);
             let stable = if stable >= 0 { stable } else { high };
             (statistics.lo_offset, statistics.hi_offset, statistics.ls_offset) = (low, high, stable);
-            if let Some(position) = position {
-                statistics.consumer_lag = (high - position).max(0);
-            }
+            statistics.end_offset = match isolation_level {
+                IsolationLevel::ReadCommitted => stable,
+                IsolationLevel::ReadUncommitted => high,
+            };
+            statistics.consumer_lag = statistics.lag_behind_end(statistics.committed_offset);
         }
     }
 
-    /// Records left the queue; true if the fetcher waits for just that and is to be woken.
+    /// Subtracts records that left the queue. Returns true if the fetcher waits for that and has to be woken.
     pub(crate) fn release(&self, messages: usize, bytes: usize, limits: &PrefetchLimits) -> bool {
         let messages = self.queued_messages.fetch_sub(messages, Ordering::SeqCst) - messages;
         let bytes = self.queued_bytes.fetch_sub(bytes, Ordering::SeqCst) - bytes;
@@ -252,7 +379,7 @@ impl PartitionHandle {
             && self.starved.swap(false, Ordering::SeqCst)
     }
 
-    /// True if more may be fetched. If not, the fetcher is woken when half of what is queued is consumed.
+    /// Returns true if more may be fetched. If not, the fetcher is woken when half of the queued records are consumed.
     pub(crate) fn has_room(&self, limits: &PrefetchLimits) -> bool {
         if self.starved.load(Ordering::SeqCst) {
             return false;
@@ -261,14 +388,14 @@ impl PartitionHandle {
             return true;
         }
         self.starved.store(true, Ordering::SeqCst);
-        // The application may have consumed it all between the two lines above. Adding nothing, unlike loading, is seen
-        // by the next `release`, and with it that somebody waits.
+        // The application may have consumed all records between the two lines above. Adding 0, unlike loading, is
+        // ordered before the next `release`, which then sees `starved`.
         let drained = self.queued_messages.fetch_add(0, Ordering::SeqCst) <= limits.messages / 2
             && self.queued_bytes.fetch_add(0, Ordering::SeqCst) <= limits.bytes / 2;
         drained && self.starved.swap(false, Ordering::SeqCst)
     }
 
-    /// Messages and bytes that are queued.
+    /// Returns the numbers of messages and bytes that are queued.
     #[cfg(all(test, ottla_loom))]
     pub(crate) fn queued(&self) -> (usize, usize) {
         (self.queued_messages.load(Ordering::SeqCst), self.queued_bytes.load(Ordering::SeqCst))
@@ -282,7 +409,7 @@ impl PartitionHandle {
 
 impl fmt::Debug for PartitionHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} [{}] version {}", self.topic, self.partition, self.version())
+        write!(f, "{} version {}", self.key, self.version())
     }
 }
 
@@ -293,8 +420,8 @@ mod tests {
     const LIMITS: PrefetchLimits = PrefetchLimits { messages: 100, bytes: 10_000 };
 
     #[test]
-    fn a_full_partition_has_room_again_when_half_is_consumed() {
-        let handle = PartitionHandle::new(Arc::from("t"), 0);
+    fn full_partition_has_room_again_when_half_is_consumed() {
+        let handle = PartitionHandle::new(TopicPartition::new("t", 0));
         handle.charge(99, 50);
         assert!(handle.has_room(&LIMITS));
         handle.charge(1, 50);
@@ -308,7 +435,7 @@ mod tests {
 
     #[test]
     fn bytes_fill_a_partition_as_messages_do() {
-        let handle = PartitionHandle::new(Arc::from("t"), 0);
+        let handle = PartitionHandle::new(TopicPartition::new("t", 0));
         handle.charge(1, 10_000);
         assert!(!handle.has_room(&LIMITS));
         assert!(handle.release(1, 10_000, &LIMITS));

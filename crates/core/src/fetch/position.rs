@@ -1,27 +1,28 @@
-//! Where to start: the places that an application can name, and the questions that turn them into an offset.
+//! Start positions: the positions that an application can choose, and the queries that resolve them to an offset.
 
 use super::offsets::OffsetSpec;
 use crate::config::OffsetReset;
 
-/// A place in a partition.
+/// A position in a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Offset {
-    /// The first record that is still there.
+    /// The first record that still exists.
     Beginning,
-    /// Behind the last record.
+    /// The end of the log, after the last record.
     End,
     /// This offset.
     At(i64),
-    /// The first record of this time, in milliseconds, or later; the end if there is none.
+    /// The first record with this timestamp, in milliseconds, or a later one; the end without such a record.
     Timestamp(i64),
-    /// So many offsets before the end, but not before the beginning.
+    /// This number of offsets before the end, but not before the beginning.
     Tail(i64),
-    /// What was committed for the group of `group.id`; `auto.offset.reset` where nothing was. Without a group it is refused.
-    Stored,
+    /// The committed offset of the group of `group.id`, or `auto.offset.reset` if nothing is committed. Refused without
+    /// a group.
+    Committed,
 }
 
 impl Offset {
-    /// Why this can't be a place, in words.
+    /// Returns the reason why this is not a valid position, if it is not.
     pub fn invalid(self) -> Option<&'static str> {
         match self {
             Self::At(offset) if offset < 0 => Some("an offset is at least 0"),
@@ -32,31 +33,31 @@ impl Offset {
     }
 }
 
-/// The way from a place to an offset: at most two questions.
+/// The resolution of a position to an offset, with at most two queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resolution {
     place: Offset,
-    /// The end, for a tail, once it is known.
+    /// The end of the log for a tail, once it is known.
     end: Option<i64>,
 }
 
-/// What is next on the way.
+/// The next step of a resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Here.
+    /// The offset is known.
     Known(i64),
-    /// Ask the leader.
+    /// Query the leader for this offset.
     Ask(OffsetSpec),
-    /// Nowhere: `auto.offset.reset` is `error`.
+    /// There is no offset: `auto.offset.reset` is `error`.
     Nowhere,
 }
 
 impl Resolution {
-    /// The first step to a place.
+    /// Returns the first step of the resolution of a position.
     pub(crate) const fn begin(place: Offset, reset: OffsetReset) -> (Self, Step) {
         let place = match (place, reset) {
-            (Offset::Stored, OffsetReset::Beginning) => Offset::Beginning,
-            (Offset::Stored, OffsetReset::End) => Offset::End,
+            (Offset::Committed, OffsetReset::Beginning) => Offset::Beginning,
+            (Offset::Committed, OffsetReset::End) => Offset::End,
             (place, _) => place,
         };
         let step = match place {
@@ -64,13 +65,13 @@ impl Resolution {
             Offset::End | Offset::Tail(_) => Step::Ask(OffsetSpec::Latest),
             Offset::Timestamp(ms) => Step::Ask(OffsetSpec::Timestamp(ms)),
             Offset::At(offset) => Step::Known(offset),
-            Offset::Stored => Step::Nowhere,
+            Offset::Committed => Step::Nowhere,
         };
         (Self { place, end: None }, step)
     }
 
-    /// The step after an answer; -1 means that there is no such offset.
-    pub(crate) fn answered(&mut self, offset: i64) -> Step {
+    /// Returns the step after a response; -1 means that there is no such offset.
+    pub(crate) fn handle_offset(&mut self, offset: i64) -> Step {
         match (self.place, self.end) {
             (Offset::Timestamp(_), _) if offset < 0 => {
                 self.place = Offset::End;
@@ -94,7 +95,7 @@ mod tests {
     fn beginning_and_end_take_one_question() {
         let (mut way, step) = Resolution::begin(Offset::Beginning, OffsetReset::End);
         assert_eq!(step, Step::Ask(OffsetSpec::Earliest));
-        assert_eq!(way.answered(7), Step::Known(7));
+        assert_eq!(way.handle_offset(7), Step::Known(7));
         assert_eq!(Resolution::begin(Offset::At(5), OffsetReset::End).1, Step::Known(5));
     }
 
@@ -102,22 +103,22 @@ mod tests {
     fn a_time_after_the_last_record_is_the_end() {
         let (mut way, step) = Resolution::begin(Offset::Timestamp(1000), OffsetReset::End);
         assert_eq!(step, Step::Ask(OffsetSpec::Timestamp(1000)));
-        assert_eq!(way.answered(-1), Step::Ask(OffsetSpec::Latest));
-        assert_eq!(way.answered(12), Step::Known(12));
+        assert_eq!(way.handle_offset(-1), Step::Ask(OffsetSpec::Latest));
+        assert_eq!(way.handle_offset(12), Step::Known(12));
     }
 
     #[test]
     fn a_tail_does_not_reach_before_the_beginning() {
         for (count, expected) in [(3, 97), (1000, 90), (0, 100)] {
             let (mut way, _) = Resolution::begin(Offset::Tail(count), OffsetReset::End);
-            assert_eq!(way.answered(100), Step::Ask(OffsetSpec::Earliest));
-            assert_eq!(way.answered(90), Step::Known(expected));
+            assert_eq!(way.handle_offset(100), Step::Ask(OffsetSpec::Earliest));
+            assert_eq!(way.handle_offset(90), Step::Known(expected));
         }
     }
 
     #[test]
-    fn where_nothing_is_stored_the_reset_decides() {
-        let begin = |reset| Resolution::begin(Offset::Stored, reset).1;
+    fn reset_applies_without_a_committed_offset() {
+        let begin = |reset| Resolution::begin(Offset::Committed, reset).1;
         assert_eq!(begin(OffsetReset::Beginning), Step::Ask(OffsetSpec::Earliest));
         assert_eq!(begin(OffsetReset::End), Step::Ask(OffsetSpec::Latest));
         assert_eq!(begin(OffsetReset::Error), Step::Nowhere);

@@ -1,15 +1,15 @@
-//! The way to the application, one of the places where threads meet: fetchers push what they fetched, the application
-//! takes it. One lock for a whole fetch, never one per record.
+//! The queue to the application. Fetchers push fetched records, and the application's threads take them. The lock is
+//! taken once per fetch, never once per record.
 
 use std::{collections::VecDeque, fmt, sync::Arc, task::Waker};
 
 use super::{
+    assignment::AssignmentVersion,
     deliver::{ConsumerEvent, FetchedRecords, Records},
     partition::{PartitionHandle, PrefetchLimits},
 };
 use crate::{
     error::{Error, ErrorKind},
-    mutation::{Mutant, Mutation},
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -17,45 +17,44 @@ use crate::{
     wake::WakeHandle,
 };
 
-/// What waits for the application.
+/// The records and events that wait for the application.
 #[derive(Debug)]
 pub struct FetchQueue {
     state: Mutex<State>,
     limits: PrefetchLimits,
-    /// Bytes of records that wait, over all partitions: the client's budget is the limit's bytes.
+    /// The size of the queued records of all partitions, in bytes, which the client's budget limits.
     queued_bytes: AtomicUsize,
-    /// Some fetcher waits for the budget.
+    /// True if some fetcher waits for the budget.
     starved: AtomicBool,
     starving: Mutex<Vec<WakeHandle>>,
-    mutation: Mutation,
 }
 
 #[derive(Default)]
 struct State {
     items: VecDeque<Item>,
-    /// Of paused partitions, in order.
+    /// The items of paused partitions, in order.
     aside: VecDeque<Item>,
     wakers: Vec<Waker>,
     closed: bool,
 }
 
-/// Something for the application.
+/// A queued item for the application.
 #[derive(Debug)]
 pub(crate) enum Item {
     /// Records of one partition.
     Records(FetchedRecords),
-    /// Something about a partition, in order with its records.
-    Note { handle: Arc<PartitionHandle>, version: u64, event: ConsumerEvent },
-    /// Something that belongs to no partition.
+    /// An event about a partition, in order with its records.
+    Note { handle: Arc<PartitionHandle>, version: AssignmentVersion, event: ConsumerEvent },
+    /// An event that belongs to no partition.
     Event(ConsumerEvent),
 }
 
-/// Who has to be woken after records left the queue.
+/// The fetchers to wake after records left the queue.
 #[derive(Default)]
 struct Wakes(Vec<Arc<PartitionHandle>>);
 
 impl FetchQueue {
-    /// An empty queue with these limits: per partition, and in bytes for all of them together.
+    /// Creates an empty queue with these limits: messages per partition, and bytes for all partitions together.
     pub fn new(limits: PrefetchLimits) -> Self {
         Self {
             state: Mutex::new(State {
@@ -68,17 +67,10 @@ impl FetchQueue {
             queued_bytes: AtomicUsize::new(0),
             starved: AtomicBool::new(false),
             starving: Mutex::new(Vec::new()),
-            mutation: Mutation::NONE,
         }
     }
 
-    /// The queue with a deliberate mistake.
-    pub(crate) const fn mutated(mut self, mutation: Mutation) -> Self {
-        self.mutation = mutation;
-        self
-    }
-
-    /// Bytes of records that wait for the application.
+    /// Returns the size of the queued records, in bytes.
     pub fn queued_bytes(&self) -> usize {
         self.queued_bytes.load(Ordering::SeqCst)
     }
@@ -88,7 +80,7 @@ impl FetchQueue {
         &self.limits
     }
 
-    /// Appends what was fetched, and wakes who waits for it.
+    /// Appends items, and wakes the threads that wait for them.
     pub(crate) fn push(&self, items: impl IntoIterator<Item = Item>) {
         let wakers = {
             let mut state = self.state.lock();
@@ -98,28 +90,22 @@ impl FetchQueue {
                     records.handle.count_received(records.messages, records.bytes);
                     self.queued_bytes.fetch_add(records.bytes, Ordering::SeqCst);
                 }
-                if self.mutation.is(Mutant::LastFirst) {
-                    state.items.push_front(item);
-                } else {
-                    state.items.push_back(item);
-                }
-            }
-            if self.mutation.is(Mutant::LoseWakeup) {
-                return;
+                state.items.push_back(item);
             }
             std::mem::take(&mut state.wakers)
         };
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Moves to `into` what may be handed out now, until it holds at least `enough` bytes. What is out of date vanishes,
-    /// what is paused is set aside.
+    /// Moves available items to `into`, until it holds at least `enough` bytes. Stale items are dropped; items of
+    /// paused partitions are set aside.
     pub fn take(self: &Arc<Self>, enough: usize, into: &mut Records) {
-        let ahead = i64::from(self.mutation.is(Mutant::PositionAhead));
-        self.take_with(enough, into, |records| records.handle.set_position(records.next_offset + ahead));
+        self.take_with(enough, into, |records| {
+            records.handle.set_position(records.next_offset, records.last_epoch());
+        });
     }
 
-    /// Like [`FetchQueue::take`], for somebody who hands out single records and moves the position with each.
+    /// Like [`FetchQueue::take`], for callers that hand out single records and advance the position with each.
     pub fn take_without_position(self: &Arc<Self>, enough: usize, into: &mut Records) {
         self.take_with(enough, into, |_| ());
     }
@@ -133,12 +119,8 @@ impl FetchQueue {
                 && let Some(item) = state.items.pop_front()
             {
                 match item {
-                    item if item.is_stale() && !self.mutation.is(Mutant::DeliverAfterSeek) => {
-                        self.drop_item(item, &mut wakes)
-                    }
-                    item if item.is_paused() && !self.mutation.is(Mutant::ForgetPause) => {
-                        state.aside.push_back(item)
-                    }
+                    item if item.is_stale() => self.drop_item(item, &mut wakes),
+                    item if item.is_paused() => state.aside.push_back(item),
                     Item::Records(records) => {
                         self.release(&records, &mut wakes);
                         taken(&records);
@@ -152,8 +134,8 @@ impl FetchQueue {
         self.wake(wakes);
     }
 
-    /// Like [`FetchQueue::take_without_position`], but only what goes this way: a partition's route, and 0 for all that
-    /// belongs to no partition. What goes other ways stays.
+    /// Like [`FetchQueue::take_without_position`], but takes only the items of one route. Items that belong to no
+    /// partition have route 0. Items of other routes stay in the queue.
     pub fn take_route(self: &Arc<Self>, route: u64, enough: usize, into: &mut Records) {
         let mut wakes = Wakes::default();
         {
@@ -182,7 +164,7 @@ impl FetchQueue {
         self.wake(wakes);
     }
 
-    /// Like [`FetchQueue::register`], for who takes this route.
+    /// Like [`FetchQueue::register`], for a consumer of this route.
     pub fn register_route(&self, route: u64, waker: &Waker) -> bool {
         let mut state = self.state.lock();
         if state.closed || state.items.iter().any(|item| item.route() == route) {
@@ -194,7 +176,7 @@ impl FetchQueue {
         true
     }
 
-    /// Only who asks for this route is handed the partition from now on.
+    /// Delivers the partition only on this route from now on.
     pub(crate) fn set_route(&self, handle: &PartitionHandle, route: u64) {
         let wakers = {
             let mut state = self.state.lock();
@@ -204,7 +186,7 @@ impl FetchQueue {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Keeps records that were taken and not consumed before their partition was paused.
+    /// Sets aside records that were taken but not consumed before their partition was paused.
     pub fn set_aside(&self, records: FetchedRecords) {
         let mut state = self.state.lock();
         records.handle.charge(records.messages, records.bytes);
@@ -216,8 +198,13 @@ impl FetchQueue {
         }
     }
 
-    /// A record turned out to be damaged when the application came to it.
-    pub(crate) fn report_bad_record(&self, handle: &Arc<PartitionHandle>, version: u64, batch: i64) {
+    /// Reports a record that turned out to be damaged when the application reached it.
+    pub(crate) fn report_bad_record(
+        &self,
+        handle: &Arc<PartitionHandle>,
+        version: AssignmentVersion,
+        batch: i64,
+    ) {
         let detail =
             format!("a record of the batch at offset {batch} can't be read; the rest of it is left out");
         let error =
@@ -225,31 +212,32 @@ impl FetchQueue {
         self.push([Item::Note { handle: Arc::clone(handle), version, event: ConsumerEvent::Error(error) }]);
     }
 
-    /// Changes a partition's version: what was fetched up to now vanishes. Answers the new version.
-    pub(crate) fn outdate(&self, handle: &PartitionHandle, position: i64) -> u64 {
-        self.outdate_if(handle, position, |_| true).map_or(0, |(version, _)| version)
+    /// Replaces a partition's version, so that everything fetched so far is stale. Returns the new version.
+    pub(crate) fn outdate(&self, handle: &PartitionHandle, position: Option<i64>) -> AssignmentVersion {
+        self.outdate_if(handle, position, |_| true)
+            .map_or_else(AssignmentVersion::default, |(version, _)| version)
     }
 
-    /// Like [`FetchQueue::outdate`], unless the application meanwhile changed the version itself. Answers the offset up to
-    /// which records were handed out, too.
+    /// Like [`FetchQueue::outdate`], unless the application changed the version itself meanwhile. Also returns the
+    /// offset up to which records were handed out.
     pub(crate) fn outdate_version(
         &self,
         handle: &PartitionHandle,
-        version: u64,
-    ) -> Option<(u64, Option<i64>)> {
-        self.outdate_if(handle, -1, |current| current == version)
+        version: AssignmentVersion,
+    ) -> Option<(AssignmentVersion, Option<i64>)> {
+        self.outdate_if(handle, None, |current| current == version)
     }
 
     fn outdate_if(
         &self,
         handle: &PartitionHandle,
-        position: i64,
-        wanted: impl Fn(u64) -> bool,
-    ) -> Option<(u64, Option<i64>)> {
+        position: Option<i64>,
+        requested: impl Fn(AssignmentVersion) -> bool,
+    ) -> Option<(AssignmentVersion, Option<i64>)> {
         let mut wakes = Wakes::default();
         let outdated = {
             let mut state = self.state.lock();
-            if !wanted(handle.version()) {
+            if !requested(handle.version()) {
                 return None;
             }
             let handed_out = handle.position();
@@ -257,7 +245,7 @@ impl FetchQueue {
             let state = &mut *state;
             for items in [&mut state.items, &mut state.aside] {
                 for item in std::mem::take(items) {
-                    if item.is_stale() && !self.mutation.is(Mutant::DeliverAfterSeek) {
+                    if item.is_stale() {
                         self.drop_item(item, &mut wakes);
                     } else {
                         items.push_back(item);
@@ -270,29 +258,47 @@ impl FetchQueue {
         Some(outdated)
     }
 
-    /// Sets where a partition starts, unless the application meanwhile said something else.
-    pub(crate) fn set_position(&self, handle: &PartitionHandle, version: u64, position: i64) {
+    /// Sets the start position of a partition, unless the application meanwhile chose another one.
+    pub(crate) fn set_position(&self, handle: &PartitionHandle, version: AssignmentVersion, position: i64) {
         let _state = self.state.lock();
         if handle.version() == version {
-            handle.set_position(position);
+            handle.start_at(position);
         }
     }
 
-    /// Nothing of these partitions is handed out from now on.
+    /// Pauses these partitions: none of their records is handed out from now on.
     pub(crate) fn pause(&self, handles: &[Arc<PartitionHandle>]) {
+        self.stop_handing_out(handles, |handle| handle.set_paused(true));
+    }
+
+    /// Holds these partitions during a rebalance: none of their records is handed out from now on.
+    pub(crate) fn hold(&self, handles: &[Arc<PartitionHandle>]) {
+        self.stop_handing_out(handles, |handle| handle.set_held(true));
+    }
+
+    fn stop_handing_out(&self, handles: &[Arc<PartitionHandle>], pause: impl Fn(&PartitionHandle)) {
         {
             let _state = self.state.lock();
-            handles.iter().for_each(|handle| handle.set_paused(true));
+            handles.iter().for_each(|handle| pause(handle));
         }
-        // A fetcher that waited for room in one of them need not wait any more.
+        // A fetcher that waits for room in one of them need not wait any longer.
         handles.iter().for_each(|handle| handle.wake_fetcher());
     }
 
-    /// What was set aside of these partitions comes first.
+    /// Resumes these partitions. Batches that were set aside are delivered first.
     pub(crate) fn resume(&self, handles: &[Arc<PartitionHandle>]) {
+        self.hand_out_again(handles, |handle| handle.set_paused(false));
+    }
+
+    /// Releases partitions that were held during a rebalance. Those that the application paused stay paused.
+    pub(crate) fn release_held(&self, handles: &[Arc<PartitionHandle>]) {
+        self.hand_out_again(handles, |handle| handle.set_held(false));
+    }
+
+    fn hand_out_again(&self, handles: &[Arc<PartitionHandle>], resume: impl Fn(&PartitionHandle)) {
         let wakers = {
             let mut state = self.state.lock();
-            handles.iter().for_each(|handle| handle.set_paused(false));
+            handles.iter().for_each(|handle| resume(handle));
             let (back, aside): (VecDeque<_>, VecDeque<_>) =
                 std::mem::take(&mut state.aside).into_iter().partition(|item| !item.is_paused());
             state.aside = aside;
@@ -305,7 +311,7 @@ impl FetchQueue {
         handles.iter().for_each(|handle| handle.wake_fetcher());
     }
 
-    /// Asks to be woken when something comes. False if there is something already, or nothing will come any more.
+    /// Registers a waker for the next item. Returns false if an item is available already, or if the queue is closed.
     pub fn register(&self, waker: &Waker) -> bool {
         let mut state = self.state.lock();
         if !state.items.is_empty() || state.closed {
@@ -317,7 +323,13 @@ impl FetchQueue {
         true
     }
 
-    /// Nothing will come any more: wakes whoever waits.
+    /// Wakes all threads that wait for items: an assignment ended.
+    pub(crate) fn wake_consumers(&self) {
+        let wakers = std::mem::take(&mut self.state.lock().wakers);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Closes the queue, and wakes all waiting threads.
     pub fn close(&self) {
         let wakers = {
             let mut state = self.state.lock();
@@ -327,12 +339,13 @@ impl FetchQueue {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// True if nothing will come any more.
+    /// Returns true if the queue is closed.
     pub fn is_closed(&self) -> bool {
         self.state.lock().closed
     }
 
-    /// Bytes that may still be fetched in advance. At 0 `fetcher` is woken when half of the budget is consumed.
+    /// Returns the number of bytes that may still be prefetched. At 0, `fetcher` is woken when half of the budget is
+    /// consumed.
     pub(crate) fn room(&self, fetcher: &WakeHandle) -> usize {
         let room = |queued: usize| self.limits.bytes.saturating_sub(queued);
         if self.queued_bytes.load(Ordering::SeqCst) < self.limits.bytes {
@@ -340,16 +353,14 @@ impl FetchQueue {
         }
         self.starving.lock().push(fetcher.clone());
         self.starved.store(true, Ordering::SeqCst);
-        // The application may have consumed it all between the lines above. Adding nothing, unlike loading, is seen by
-        // whoever takes records next, and with it that somebody waits.
+        // The application may have consumed all records between the lines above. Adding 0, unlike loading, is ordered
+        // before the next removal of records, which then sees that a fetcher waits.
         let queued = self.queued_bytes.fetch_add(0, Ordering::SeqCst);
         if queued <= self.limits.bytes / 2 { room(queued) } else { 0 }
     }
 
     fn drop_item(&self, item: Item, wakes: &mut Wakes) {
-        if let Item::Records(records) = &item
-            && !self.mutation.is(Mutant::ForgetFetched)
-        {
+        if let Item::Records(records) = &item {
             records.handle.count_dropped(records.messages);
             self.release(records, wakes);
         }
@@ -357,9 +368,7 @@ impl FetchQueue {
 
     fn release(&self, records: &FetchedRecords, wakes: &mut Wakes) {
         self.queued_bytes.fetch_sub(records.bytes, Ordering::SeqCst);
-        if records.handle.release(records.messages, records.bytes, &self.limits)
-            && !self.mutation.is(Mutant::ForgetStarved)
-        {
+        if records.handle.release(records.messages, records.bytes, &self.limits) {
             wakes.0.push(Arc::clone(&records.handle));
         }
     }
@@ -377,7 +386,7 @@ impl FetchQueue {
 }
 
 impl Item {
-    /// True if the application meanwhile wants the partition from elsewhere, or not at all.
+    /// Returns true if the partition was meanwhile unassigned or started from another position.
     fn is_stale(&self) -> bool {
         match self {
             Self::Records(records) => records.handle.version() != records.version,

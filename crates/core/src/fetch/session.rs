@@ -1,13 +1,18 @@
-//! What the broker remembers between fetches (KIP-227): after the first request only what changed is sent.
+//! The fetch session, which a broker keeps between fetches (KIP-227): after the first request the client sends only
+//! changes.
+//!
+//! # Pitfalls
+//!
+//! - A fetch session that is given up while a Fetch is in flight must not be resumed by its response: the broker would
+//!   keep responding for partitions that were removed
+//!   (`a_session_that_was_given_up_while_the_broker_was_asked_is_not_taken_up`).
 
-use std::sync::Arc;
-
-use ottla_protocol::{error_code::ErrorCode, uuid::Uuid};
+use ottla_protocol::{error_code::ErrorCode, uuid::Uuid, vocabulary::TopicPartition};
 
 /// One broker's fetch session.
 ///
 /// ```text
-///            full request           answer with id          answer
+///            full request           response with id        response
 ///   Fresh ───────────────► asked ──────────────────► id, 1 ───────► id, 2 ...
 ///     ▲                                                │ session error, connection lost,
 ///     └────────────────────────────────────────────────┘ or another request version
@@ -17,58 +22,57 @@ pub(crate) struct FetchSession {
     id: i32,
     epoch: i32,
     generation: u64,
-    /// The generation of the request under way.
+    /// The generation of the request in flight.
     asked: u64,
     with_topic_ids: Option<bool>,
     forgotten: Vec<ForgottenPartition>,
 }
 
-/// A partition that the broker is to take out of the session.
+/// A partition that the broker has to remove from the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ForgottenPartition {
-    pub(crate) topic: Arc<str>,
+    pub(crate) key: TopicPartition,
     pub(crate) topic_id: Uuid,
-    pub(crate) partition: i32,
 }
 
-/// What an answer means for the session.
+/// The meaning of a response for the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionVerdict {
-    /// Go on.
+    /// The session continues.
     Good,
-    /// The broker forgot the session: ask for everything again, at once.
+    /// The broker dropped the session: send a full request at once.
     Restart,
-    /// The request as a whole was refused.
+    /// The broker refused the whole request.
     Refused(ErrorCode),
 }
 
 impl FetchSession {
-    /// A number that changes when the broker's memory does not count any more.
+    /// Returns the generation, which changes when the broker's session is no longer valid.
     pub(crate) const fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// True if the next request names every partition.
+    /// Returns true if the next request names every partition.
     pub(crate) const fn is_full(&self) -> bool {
         self.id == 0
     }
 
-    /// A request goes out.
+    /// Notes that a request is sent.
     pub(crate) const fn note_asked(&mut self) {
         self.asked = self.generation;
     }
 
-    /// The generation in which the broker was asked last: its answer is about what was asked for then.
+    /// Returns the generation of the last request, which its response belongs to.
     pub(crate) const fn asked(&self) -> u64 {
         self.asked
     }
 
-    /// The session's id and epoch for the next request.
+    /// Returns the session's ID and epoch for the next request.
     pub(crate) const fn head(&self) -> (i32, i32) {
         (self.id, self.epoch)
     }
 
-    /// The next request names topics by id, or by name: a change makes another session.
+    /// Chooses whether the next request names topics by ID or by name; a change requires a new session.
     pub(crate) fn use_topic_ids(&mut self, with_topic_ids: bool) {
         if self.with_topic_ids.is_some_and(|before| before != with_topic_ids) {
             self.restart();
@@ -76,7 +80,7 @@ impl FetchSession {
         self.with_topic_ids = Some(with_topic_ids);
     }
 
-    /// Starts afresh.
+    /// Starts a new session.
     pub(crate) fn restart(&mut self) {
         self.id = 0;
         self.epoch = 0;
@@ -84,30 +88,25 @@ impl FetchSession {
         self.forgotten.clear();
     }
 
-    /// Goes on under an id that no broker gave: a deliberate mistake.
-    pub(crate) const fn go_on(&mut self) {
-        self.id = 1;
-        self.epoch = 1;
-    }
-
-    /// A partition that the broker knows, or is being told of by a request under way, is not fetched any more.
+    /// Removes a partition that the broker has in the session, or that a request in flight adds to it.
     pub(crate) fn forget(&mut self, partition: ForgottenPartition) {
         self.forgotten.push(partition);
     }
 
-    /// What is to be forgotten with the next request.
+    /// Takes the partitions that the next request has to forget.
     pub(crate) fn take_forgotten(&mut self) -> Vec<ForgottenPartition> {
         std::mem::take(&mut self.forgotten)
     }
 
-    /// An answer came.
-    pub(crate) fn handle_answer(&mut self, code: ErrorCode, session_id: i32) -> SessionVerdict {
+    /// Handles the error code and the session ID of a response.
+    pub(crate) fn handle_response(&mut self, code: ErrorCode, session_id: i32) -> SessionVerdict {
         match code {
-            // What the broker made or kept was given up meanwhile; it has partitions that nobody wants any more.
+            // The client discarded its fetch session after the request; the broker's one has partitions that are no
+            // longer fetched.
             ErrorCode::NONE if self.asked != self.generation => SessionVerdict::Good,
             ErrorCode::NONE => {
                 if self.is_full() {
-                    // A broker without room for another session answers 0: then every request is a full one.
+                    // A broker without room for another session returns 0: then every request is a full one.
                     self.id = session_id.max(0);
                     self.epoch = i32::from(self.id > 0);
                     if self.id == 0 {
@@ -142,21 +141,21 @@ mod tests {
     fn the_epoch_counts_the_requests_of_a_session() {
         let mut session = FetchSession::default();
         assert_eq!(session.head(), (0, 0));
-        assert_eq!(session.handle_answer(ErrorCode::NONE, 77), SessionVerdict::Good);
+        assert_eq!(session.handle_response(ErrorCode::NONE, 77), SessionVerdict::Good);
         assert_eq!(session.head(), (77, 1));
-        session.handle_answer(ErrorCode::NONE, 77);
+        session.handle_response(ErrorCode::NONE, 77);
         assert_eq!(session.head(), (77, 2));
         session.epoch = i32::MAX;
-        session.handle_answer(ErrorCode::NONE, 77);
+        session.handle_response(ErrorCode::NONE, 77);
         assert_eq!(session.head(), (77, 1), "the epoch starts again at 1");
     }
 
     #[test]
-    fn a_partition_that_leaves_while_the_session_is_being_made_is_forgotten_by_the_broker_too() {
+    fn partition_that_leaves_a_new_session_is_forgotten_by_the_broker() {
         let mut session = FetchSession::default();
-        let gone = ForgottenPartition { topic: Arc::from("t"), topic_id: Uuid::ZERO, partition: 3 };
+        let gone = ForgottenPartition { key: TopicPartition::new("t", 3), topic_id: Uuid::ZERO };
         session.forget(gone.clone());
-        session.handle_answer(ErrorCode::NONE, 77);
+        session.handle_response(ErrorCode::NONE, 77);
         assert_eq!(session.take_forgotten(), [gone], "the broker has it in session 77");
     }
 
@@ -165,28 +164,28 @@ mod tests {
         let mut session = FetchSession::default();
         session.note_asked();
         session.restart();
-        assert_eq!(session.handle_answer(ErrorCode::NONE, 77), SessionVerdict::Good);
+        assert_eq!(session.handle_response(ErrorCode::NONE, 77), SessionVerdict::Good);
         assert!(session.is_full(), "the next request names everything");
         session.note_asked();
-        session.handle_answer(ErrorCode::NONE, 78);
+        session.handle_response(ErrorCode::NONE, 78);
         assert_eq!(session.head(), (78, 1));
         session.note_asked();
         session.restart();
-        let verdict = session.handle_answer(ErrorCode::INVALID_FETCH_SESSION_EPOCH, 0);
+        let verdict = session.handle_response(ErrorCode::INVALID_FETCH_SESSION_EPOCH, 0);
         assert_eq!(verdict, SessionVerdict::Restart, "not a word of it to the application");
     }
 
     #[test]
     fn a_forgotten_session_starts_afresh() {
         let mut session = FetchSession::default();
-        session.handle_answer(ErrorCode::NONE, 77);
+        session.handle_response(ErrorCode::NONE, 77);
         let before = session.generation();
-        let verdict = session.handle_answer(ErrorCode::FETCH_SESSION_ID_NOT_FOUND, 0);
+        let verdict = session.handle_response(ErrorCode::FETCH_SESSION_ID_NOT_FOUND, 0);
         assert_eq!(verdict, SessionVerdict::Restart);
         assert!(session.is_full() && session.generation() != before);
         session.note_asked();
         assert_eq!(
-            session.handle_answer(ErrorCode::INVALID_FETCH_SESSION_EPOCH, 0),
+            session.handle_response(ErrorCode::INVALID_FETCH_SESSION_EPOCH, 0),
             SessionVerdict::Refused(ErrorCode::INVALID_FETCH_SESSION_EPOCH),
             "a broker that refuses even a new session is not asked in a loop"
         );
@@ -196,7 +195,7 @@ mod tests {
     fn a_broker_without_room_for_sessions_is_asked_for_everything_each_time() {
         let mut session = FetchSession::default();
         let before = session.generation();
-        session.handle_answer(ErrorCode::NONE, 0);
+        session.handle_response(ErrorCode::NONE, 0);
         assert!(session.is_full() && session.generation() != before);
     }
 
@@ -204,7 +203,7 @@ mod tests {
     fn names_and_ids_do_not_mix_in_one_session() {
         let mut session = FetchSession::default();
         session.use_topic_ids(true);
-        session.handle_answer(ErrorCode::NONE, 5);
+        session.handle_response(ErrorCode::NONE, 5);
         session.use_topic_ids(true);
         assert_eq!(session.head(), (5, 1));
         session.use_topic_ids(false);

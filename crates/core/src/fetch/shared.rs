@@ -1,112 +1,52 @@
-//! What the application's threads and the owners share of a consumer: the settings, the partitions, the queue.
+//! The state of a consumer that the application's threads and the actors share: settings, partitions, queue.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::Duration,
 };
+
+use ottla_protocol::vocabulary::{LeaderEpoch, TopicPartition};
 
 use super::{
     FetchCommand, Start,
-    deliver::ConsumerEvent,
-    partition::{PartitionHandle, PrefetchLimits},
+    assignment::AssignmentVersion,
+    committed::GroupOffset,
+    deliver::{ConsumerEvent, Message, Records},
+    partition::{PartitionHandle, StoredOffset},
     position::Offset,
     queue::{FetchQueue, Item},
+    settings::ConsumerSettings,
 };
 use crate::{
     completion::Completion,
-    config::{IsolationLevel, OffsetReset, TopicRecreatePolicy},
+    config::OffsetReset,
     error::{Error, ErrorKind},
-    mutation::Mutation,
     stats::Statistics,
     sync::{Mutex, atomic::AtomicUsize},
 };
 
-/// What a consumer needs to know of the configuration.
-#[derive(Clone, Debug)]
-pub struct ConsumerSettings {
-    /// `fetch.wait.max.ms`.
-    pub fetch_wait_max: Duration,
-    /// `fetch.min.bytes`.
-    pub fetch_min_bytes: i32,
-    /// `fetch.max.bytes`.
-    pub fetch_max_bytes: i32,
-    /// `max.partition.fetch.bytes`.
-    pub partition_fetch_max_bytes: i32,
-    /// `fetch.error.backoff.ms`.
-    pub fetch_error_backoff: Duration,
-    /// `queued.min.messages` per partition; `queued.max.messages.kbytes`, in bytes, for all of them together.
-    pub prefetch: PrefetchLimits,
-    /// `auto.offset.reset`.
-    pub auto_offset_reset: OffsetReset,
-    /// `group.id`.
-    pub group_id: Option<String>,
-    /// `topic.recreate.policy`.
-    pub topic_recreate: TopicRecreatePolicy,
-    /// `enable.partition.eof`.
-    pub partition_eof: bool,
-    /// `check.crcs`.
-    pub check_crcs: bool,
-    /// `isolation.level`.
-    pub isolation_level: IsolationLevel,
-    /// `client.rack`.
-    pub rack: String,
-    /// `socket.timeout.ms`: how long a broker may take to answer, on top of what it is told to wait.
-    pub answer_timeout: Duration,
-    /// `retry.backoff.ms`.
-    pub retry_backoff: Duration,
-    /// `receive.message.max.bytes`: a batch that decompresses to more is refused.
-    pub max_batch_bytes: usize,
-    /// A deliberate mistake, for the simulator's tests.
-    pub mutation: Mutation,
-}
+/// The consumed partitions.
+type Handles = BTreeMap<TopicPartition, Arc<PartitionHandle>>;
 
-impl Default for ConsumerSettings {
-    fn default() -> Self {
-        Self {
-            fetch_wait_max: Duration::from_millis(500),
-            fetch_min_bytes: 1,
-            fetch_max_bytes: 52_428_800,
-            partition_fetch_max_bytes: 1_048_576,
-            fetch_error_backoff: Duration::from_millis(500),
-            prefetch: PrefetchLimits { messages: 100_000, bytes: 65_536 * 1024 },
-            auto_offset_reset: OffsetReset::End,
-            group_id: None,
-            topic_recreate: TopicRecreatePolicy::Error,
-            partition_eof: false,
-            check_crcs: true,
-            isolation_level: IsolationLevel::ReadCommitted,
-            rack: String::new(),
-            answer_timeout: Duration::from_secs(60),
-            retry_backoff: Duration::from_millis(100),
-            max_batch_bytes: 100_000_000,
-            mutation: Mutation::NONE,
-        }
-    }
-}
-
-/// The partitions that are consumed.
-type Handles = BTreeMap<(Arc<str>, i32), Arc<PartitionHandle>>;
-
-/// What the threads of a consumer share.
+/// The shared state of a consumer.
 #[derive(Debug)]
 pub struct ConsumerShared {
     /// The settings.
     pub settings: ConsumerSettings,
-    /// The way to the application.
+    /// The queue to the application.
     pub queue: Arc<FetchQueue>,
-    /// How many brokers have partitions to fetch: they share the client's bytes.
+    /// The number of broker actors with partitions to fetch, which share the client's prefetch budget.
     pub(crate) fetchers: AtomicUsize,
     partitions: Mutex<Handles>,
-    /// Topics with an `auto.offset.reset` of their own.
+    /// The topics with an `auto.offset.reset` of their own.
     resets: Mutex<BTreeMap<Arc<str>, OffsetReset>>,
 }
 
 impl ConsumerShared {
-    /// A consumer's shared half.
+    /// Creates the shared state of a consumer without partitions.
     pub fn new(settings: ConsumerSettings) -> Self {
         Self {
-            queue: Arc::new(FetchQueue::new(settings.prefetch).mutated(settings.mutation)),
+            queue: Arc::new(FetchQueue::new(settings.prefetch)),
             fetchers: AtomicUsize::new(0),
             partitions: Mutex::default(),
             resets: Mutex::default(),
@@ -114,67 +54,208 @@ impl ConsumerShared {
         }
     }
 
-    /// From now on a topic goes on there when its offset isn't there (any more).
+    /// Sets the reset position of a topic, for offsets that do not exist (any more).
     pub fn set_auto_offset_reset(&self, topic: &str, reset: OffsetReset) {
         self.resets.lock().insert(Arc::from(topic), reset);
     }
 
-    /// Where a topic goes on when its offset isn't there (any more).
+    /// Returns the reset position of a topic, for offsets that do not exist (any more).
     pub(crate) fn auto_offset_reset(&self, topic: &str) -> OffsetReset {
         self.resets.lock().get(topic).copied().unwrap_or(self.settings.auto_offset_reset)
     }
 
-    /// Adds what the application's threads see to a snapshot.
+    /// Adds the statistics of the partitions and the queue to a snapshot.
     pub(crate) fn add_statistics(&self, statistics: &mut Statistics) {
-        for ((topic, partition), handle) in &*self.partitions.lock() {
-            handle.add_statistics(statistics.partition(topic, *partition));
+        for (key, handle) in &*self.partitions.lock() {
+            let entry = statistics.partition(&key.topic, key.partition);
+            handle.add_statistics(entry, self.settings.isolation_level);
         }
     }
 
-    /// Replaces what is fetched. Partitions that stay start again where `list` says.
-    pub fn assign(&self, list: &[(Arc<str>, i32, Offset)]) -> Vec<FetchCommand> {
+    /// Replaces the assignment. Partitions that stay restart at the positions of `list`.
+    pub fn assign(&self, list: &[(TopicPartition, Offset)]) -> Vec<FetchCommand> {
         let mut partitions = self.partitions.lock();
-        let staying: BTreeSet<(&str, i32)> =
-            list.iter().map(|(topic, partition, _)| (&**topic, *partition)).collect();
-        let stopped = partitions
-            .extract_if(.., |(topic, partition), _| !staying.contains(&(&**topic, *partition)))
-            .map(|(_, handle)| handle)
-            .collect();
+        let staying: BTreeSet<&TopicPartition> = list.iter().map(|(key, _)| key).collect();
+        let stopped =
+            partitions.extract_if(.., |key, _| !staying.contains(key)).map(|(_, handle)| handle).collect();
         vec![self.stop(stopped), self.start(&mut partitions, list)]
     }
 
-    /// Adds to what is fetched.
-    pub fn incremental_assign(&self, list: &[(Arc<str>, i32, Offset)]) -> FetchCommand {
+    /// Adds partitions to the assignment.
+    pub fn incremental_assign(&self, list: &[(TopicPartition, Offset)]) -> FetchCommand {
         self.start(&mut self.partitions.lock(), list)
     }
 
-    /// Takes away from what is fetched; an error names a partition that was not.
-    pub fn incremental_unassign(&self, list: &[(Arc<str>, i32)]) -> Result<FetchCommand, Error> {
+    /// Removes partitions from the assignment. Error: the first partition that is not assigned.
+    pub fn incremental_unassign(&self, list: &[TopicPartition]) -> Result<FetchCommand, Error> {
         let mut partitions = self.partitions.lock();
         let mut stopped = Vec::with_capacity(list.len());
-        for (topic, partition) in list {
-            let handle = partitions.get(&(Arc::clone(topic), *partition));
-            stopped.push(Arc::clone(handle.ok_or_else(|| not_assigned(topic, *partition))?));
+        for key in list {
+            let handle = partitions.get(key);
+            stopped.push(Arc::clone(handle.ok_or_else(|| not_assigned(&key.topic, key.partition))?));
         }
-        for (topic, partition) in list {
-            partitions.remove(&(Arc::clone(topic), *partition));
+        for key in list {
+            partitions.remove(key);
         }
         Ok(self.stop(stopped))
     }
 
-    /// What is fetched.
-    pub fn assignment(&self) -> Vec<(Arc<str>, i32)> {
+    /// Removes the assigned ones of these partitions from the assignment.
+    pub(crate) fn unassign(&self, list: &BTreeSet<TopicPartition>) -> Option<FetchCommand> {
+        let mut partitions = self.partitions.lock();
+        let stopped: Vec<_> = list.iter().filter_map(|key| partitions.remove(key)).collect();
+        (!stopped.is_empty()).then(|| self.stop(stopped))
+    }
+
+    /// Returns the stored offsets of these partitions, where they are not committed yet.
+    pub fn offsets_to_commit(&self, list: &BTreeSet<TopicPartition>) -> Vec<GroupOffset> {
+        let partitions = self.partitions.lock();
+        list.iter().filter_map(|key| self.offset_to_commit(partitions.get(key)?)).collect()
+    }
+
+    /// Returns the stored offsets of all assigned partitions, where they are not committed yet.
+    pub fn all_offsets_to_commit(&self) -> Vec<GroupOffset> {
+        self.partitions.lock().values().filter_map(|handle| self.offset_to_commit(handle)).collect()
+    }
+
+    fn offset_to_commit(&self, handle: &PartitionHandle) -> Option<GroupOffset> {
+        let stored = self.stored_offset(handle)?;
+        (handle.committed() != Some(stored.offset)).then(|| GroupOffset {
+            topic: Arc::clone(handle.topic()),
+            partition: handle.partition(),
+            offset: stored.offset,
+            leader_epoch: stored.leader_epoch,
+            metadata: stored.metadata,
+        })
+    }
+
+    /// Returns what the application stored of a partition or, with `enable.auto.offset.store`, the offset after the last
+    /// record that was handed out.
+    pub fn stored_offset(&self, handle: &PartitionHandle) -> Option<StoredOffset> {
+        let consumed = || {
+            let (offset, leader_epoch) = handle.consumed()?;
+            Some(StoredOffset { offset, leader_epoch, metadata: String::new() })
+        };
+        handle.stored().or_else(|| consumed().filter(|_| self.settings.auto_offset_store))
+    }
+
+    /// Stores an offset of an assigned partition, to be committed later. Error: the partition is not assigned.
+    pub fn store_offset(&self, topic: &str, partition: i32, stored: StoredOffset) -> Result<(), Error> {
+        self.partition(topic, partition)?.set_stored(Some(stored));
+        Ok(())
+    }
+
+    /// Stores an offset of an assignment, unless the assignment is over.
+    pub(crate) fn store_finished(
+        &self,
+        handle: &Arc<PartitionHandle>,
+        version: AssignmentVersion,
+        stored: StoredOffset,
+    ) {
+        // Under the lock: an assignment that replaces this one forgets what was stored.
+        let partitions = self.partitions.lock();
+        let is_assigned = partitions.get(handle.key()).is_some_and(|known| Arc::ptr_eq(known, handle));
+        if is_assigned && handle.version() == version {
+            handle.set_stored(Some(stored));
+        }
+    }
+
+    /// Forgets what was stored for a partition: its topic was recreated.
+    pub(crate) fn forget_stored(&self, handle: &PartitionHandle) {
+        let _partitions = self.partitions.lock();
+        handle.set_stored(None);
+    }
+
+    /// Returns the offset to commit after a message was processed. Error: the partition was given up since, or the topic
+    /// was recreated.
+    pub fn offset_after(&self, message: &Message) -> Result<GroupOffset, Error> {
+        let (handle, version) = message.assignment();
+        self.check_assignment(handle, version)?;
+        let leader_epoch = LeaderEpoch::from_wire(message.leader_epoch());
+        let offset = GroupOffset::new(Arc::clone(handle.topic()), handle.partition(), message.offset() + 1);
+        Ok(GroupOffset { leader_epoch, ..offset })
+    }
+
+    /// Returns the offset to commit for each partition after all of these records were processed. Errors: the partition was
+    /// given up since, or the topic was recreated.
+    pub fn offsets_after(&self, records: &Records) -> Vec<(TopicPartition, Result<GroupOffset, Error>)> {
+        let mut offsets = BTreeMap::new();
+        for (piece, _) in records.pieces() {
+            let (handle, version) = (&piece.handle, piece.version);
+            let offset = self.check_assignment(handle, version).map(|()| GroupOffset {
+                leader_epoch: LeaderEpoch::from_wire(piece.last_epoch()),
+                ..GroupOffset::new(Arc::clone(handle.topic()), handle.partition(), piece.next_offset())
+            });
+            offsets.insert(handle.key().clone(), offset);
+        }
+        offsets.into_iter().collect()
+    }
+
+    /// Stores that a message was processed, to be committed later. Errors: as [`ConsumerShared::offset_after`].
+    pub fn store_message(&self, message: &Message) -> Result<(), Error> {
+        let GroupOffset { offset, leader_epoch, metadata, .. } = self.offset_after(message)?;
+        let (handle, _) = message.assignment();
+        handle.set_stored(Some(StoredOffset { offset, leader_epoch, metadata }));
+        Ok(())
+    }
+
+    /// Checks that records of this assignment may be committed. A seek does not prevent that.
+    fn check_assignment(
+        &self,
+        handle: &Arc<PartitionHandle>,
+        version: AssignmentVersion,
+    ) -> Result<(), Error> {
+        let is_assigned =
+            self.partitions.lock().get(handle.key()).is_some_and(|known| Arc::ptr_eq(known, handle));
+        let error = match (is_assigned, handle.is_of_current_topic(version)) {
+            (true, true) => return Ok(()),
+            (false, _) => {
+                let detail = "the consumer gave the partition up after the record was handed out; the partition's next \
+                              consumer gets the record again";
+                Error::new(ErrorKind::State, detail)
+            }
+            (true, false) => {
+                let detail =
+                    "the topic was recreated after the record was handed out; its offset is not committed";
+                Error::new(ErrorKind::TopicRecreated, detail)
+            }
+        };
+        Err(error.with_partition(&**handle.topic(), handle.partition()))
+    }
+
+    /// Holds all assigned partitions during a rebalance: none of their records is handed out.
+    pub(crate) fn hold_all(&self) {
+        self.queue.hold(&self.all_handles());
+    }
+
+    /// Releases all partitions that [`ConsumerShared::hold_all`] held.
+    pub(crate) fn release_all(&self) {
+        self.queue.release_held(&self.all_handles());
+    }
+
+    /// Returns a number that changes whenever records are handed out.
+    pub(crate) fn progress(&self) -> i64 {
+        let partitions = self.partitions.lock();
+        partitions.values().fold(0, |sum: i64, handle| sum.wrapping_add(handle.position().unwrap_or(-1)))
+    }
+
+    fn all_handles(&self) -> Vec<Arc<PartitionHandle>> {
+        self.partitions.lock().values().cloned().collect()
+    }
+
+    /// Returns the assigned partitions.
+    pub fn assignment(&self) -> Vec<TopicPartition> {
         self.partitions.lock().keys().cloned().collect()
     }
 
-    /// A partition that is fetched.
+    /// Returns an assigned partition.
     pub fn partition(&self, topic: &str, partition: i32) -> Result<Arc<PartitionHandle>, Error> {
         let partitions = self.partitions.lock();
-        let handle = partitions.get(&(Arc::from(topic), partition));
+        let handle = partitions.get(&TopicPartition::new(topic, partition));
         handle.cloned().ok_or_else(|| not_assigned(topic, partition))
     }
 
-    /// Goes on from another place; what was fetched of the partition vanishes. `done` is told the offset.
+    /// Moves a partition to another position; its fetched records are dropped. `done` completes with the offset.
     pub fn seek(
         &self,
         topic: &str,
@@ -187,40 +268,41 @@ impl ConsumerShared {
         Ok(FetchCommand::Start(vec![Start { handle, version, from, done }]))
     }
 
-    /// Only who asks for this route is handed the partition from now on; 0 is everybody.
+    /// Delivers the partition only on this route from now on; 0 is the common route.
     pub fn set_route(&self, topic: &str, partition: i32, route: u64) -> Result<(), Error> {
         self.queue.set_route(&*self.partition(topic, partition)?, route);
         Ok(())
     }
 
-    /// Nothing of these partitions is handed out from now on; what is fetched of them is kept.
-    pub fn pause(&self, list: &[(&str, i32)]) -> Result<(), Error> {
+    /// Pauses these partitions: none of their records is handed out. Fetched records are kept.
+    pub fn pause(&self, list: &[TopicPartition]) -> Result<(), Error> {
         self.queue.pause(&self.handles(list)?);
         Ok(())
     }
 
-    /// Hands these partitions out again, beginning with what was fetched before they were paused.
-    pub fn resume(&self, list: &[(&str, i32)]) -> Result<(), Error> {
+    /// Resumes these partitions, beginning with the records that were fetched before they were paused.
+    pub fn resume(&self, list: &[TopicPartition]) -> Result<(), Error> {
         self.queue.resume(&self.handles(list)?);
         Ok(())
     }
 
-    /// Tells the application something that belongs to no partition.
-    pub(crate) fn tell(&self, error: Error) {
+    /// Queues an event that belongs to no partition.
+    pub(crate) fn report(&self, error: Error) {
         self.queue.push([Item::Event(ConsumerEvent::Error(error))]);
     }
 
-    /// Tells the application something about a partition, unless it is out of date when its turn comes.
-    pub(crate) fn tell_of(&self, handle: &Arc<PartitionHandle>, version: u64, error: Error) {
+    /// Queues an event of a partition; it is dropped if it is stale when it is served.
+    pub(crate) fn report_for(&self, handle: &Arc<PartitionHandle>, version: AssignmentVersion, error: Error) {
         let event = ConsumerEvent::Error(error.with_partition(&**handle.topic(), handle.partition()));
         self.queue.push([Item::Note { handle: Arc::clone(handle), version, event }]);
     }
 
-    fn start(&self, partitions: &mut Handles, list: &[(Arc<str>, i32, Offset)]) -> FetchCommand {
-        let start = |(topic, partition, from): &(Arc<str>, i32, Offset)| {
+    fn start(&self, partitions: &mut Handles, list: &[(TopicPartition, Offset)]) -> FetchCommand {
+        let start = |(key, from): &(TopicPartition, Offset)| {
             let handle = partitions
-                .entry((Arc::clone(topic), *partition))
-                .or_insert_with(|| Arc::new(PartitionHandle::new(Arc::clone(topic), *partition)));
+                .entry(key.clone())
+                .or_insert_with_key(|key| Arc::new(PartitionHandle::new(key.clone())));
+            handle.set_stored(None);
             let version = self.queue.outdate(handle, from.known());
             Start { handle: Arc::clone(handle), version, from: *from, done: None }
         };
@@ -229,22 +311,22 @@ impl ConsumerShared {
 
     fn stop(&self, handles: Vec<Arc<PartitionHandle>>) -> FetchCommand {
         for handle in &handles {
-            self.queue.outdate(handle, -1);
+            self.queue.outdate(handle, None);
         }
         FetchCommand::Stop(handles)
     }
 
-    fn handles(&self, list: &[(&str, i32)]) -> Result<Vec<Arc<PartitionHandle>>, Error> {
-        list.iter().map(|(topic, partition)| self.partition(topic, *partition)).collect()
+    fn handles(&self, list: &[TopicPartition]) -> Result<Vec<Arc<PartitionHandle>>, Error> {
+        list.iter().map(|key| self.partition(&key.topic, key.partition)).collect()
     }
 }
 
 impl Offset {
-    /// The offset where it is known without asking, else -1.
-    const fn known(self) -> i64 {
+    /// Returns the offset, if it is known without a query.
+    const fn known(self) -> Option<i64> {
         match self {
-            Self::At(offset) => offset,
-            _ => -1,
+            Self::At(offset) => Some(offset),
+            _ => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the application asks of the cluster's owner, and the answers that it waits for.
+//! Commands of the application to the cluster actor, and the results that it waits for.
 
 use std::{future::Future, pin::pin, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
     produce::report::{Delivered, PersistenceStatus, TrackedOutcome, Tracker},
 };
 
-/// There for: a `push` that wakes before the command is in the queue.
+/// Detects a `push` that wakes the actor before the command is in the queue.
 #[test]
 fn every_command_reaches_the_owner() {
     model(|| {
@@ -34,29 +34,29 @@ fn every_command_reaches_the_owner() {
     });
 }
 
-/// There for: a completion whose end wakes the waker without saying under the lock that it is over.
+/// Detects a completion whose drop wakes the receiver without setting the final state under the lock.
 #[test]
-fn an_answer_or_its_absence_wakes_who_waits_for_it() {
-    for answered in [true, false] {
+fn completion_or_its_drop_wakes_the_waiter() {
+    for completes in [true, false] {
         model(move || {
             let (completion, waiting) = completion();
             let waiter = start(move || {
                 let mut waiting = pin!(waiting);
                 Sleep::new().wait(|context| waiting.as_mut().poll(context))
             });
-            if answered {
+            if completes {
                 completion.complete(5);
             } else {
                 drop(completion);
             }
-            assert_eq!(waiter.join().unwrap(), answered.then_some(5));
+            assert_eq!(waiter.join().unwrap(), completes.then_some(5));
         });
     }
 }
 
-/// There for: a `poll` that looks and registers under two locks; a `forward` that does.
+/// Detects a `poll` or a `forward` that checks and registers under two separate locks.
 #[test]
-fn a_delivery_is_told_its_fate_even_through_the_batch_that_it_got_into_late() {
+fn late_record_of_a_batch_gets_its_report() {
     model(|| {
         let (batch, own) = (Arc::<Tracker>::default(), Arc::<Tracker>::default());
         let waiter = {
@@ -77,12 +77,12 @@ fn a_delivery_is_told_its_fate_even_through_the_batch_that_it_got_into_late() {
     });
 }
 
-/// There for: a `push` that takes the wakers before it appends.
+/// Detects a `push` that takes the wakers before it appends the event.
 #[test]
 fn an_event_wakes_who_looked_for_one_and_registered() {
     model(|| {
         let events = Arc::new(EventQueue::default());
-        let teller = {
+        let reporter = {
             let events = Arc::clone(&events);
             start(move || events.push(Event::Error(Error::new(ErrorKind::TimedOut, ""))))
         };
@@ -90,6 +90,6 @@ fn an_event_wakes_who_looked_for_one_and_registered() {
             events.register(context.waker());
             events.pop().map_or(std::task::Poll::Pending, std::task::Poll::Ready)
         });
-        teller.join().unwrap();
+        reporter.join().unwrap();
     });
 }

@@ -1,12 +1,12 @@
-//! The places where threads meet, tried in every order in which threads can pass through them: `cargo xtask threads`.
+//! loom models of the state that threads share, run in every interleaving: `cargo xtask threads`.
 //!
-//! Each test is a small program of two or three threads over the real code, which loom runs again and again, each time
-//! with another order of its locks and atomics. A wake-up that gets lost leaves a thread asleep for ever, which loom
-//! reports as a deadlock. Comments say which breaks of the code a model is there for, and `Caught` where it was seen to
-//! fail on one.
+//! Each test is a small program of two or three threads over the production code. loom runs it repeatedly, each time
+//! with another order of its lock and atomic operations. A lost wake-up leaves a thread asleep, which loom reports as a
+//! deadlock. The patches in `crates/sim/mutants/loom` are deliberate mistakes that the models must detect (`cargo xtask
+//! mutants --only loom`). `Detects` in a comment names such a mistake; `Caught` names a real bug that the model found.
 //!
-//! [`sending`]: the queue's room, the accumulators, closing. [`asking`]: commands, their answers, delivery futures.
-//! [`receiving`]: the queue of fetched records.
+//! [`sending`]: the queue's capacity, the accumulators, closing. [`asking`]: commands and their results, delivery
+//! futures. [`receiving`]: the queue of fetched records.
 
 mod asking;
 mod receiving;
@@ -21,14 +21,14 @@ use loom::sync::{Condvar, Mutex};
 
 use crate::wake::{Wake, WakeHandle};
 
-/// Runs a model: every order with at most so many preemptions, as `LOOM_MAX_PREEMPTIONS` says, or two.
+/// Runs a model in every order with at most `LOOM_MAX_PREEMPTIONS` preemptions; the default is two.
 fn model(program: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(2));
     builder.check(program);
 }
 
-/// A thread's sleep: a wake-up before it counts.
+/// Puts a thread to sleep. A wake-up before the sleep is not lost.
 #[derive(Default)]
 struct Sleep {
     woken: Mutex<bool>,
@@ -36,12 +36,12 @@ struct Sleep {
 }
 
 impl Sleep {
-    /// Somebody who can be woken.
+    /// Creates a sleep without a pending wake-up.
     fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Sleeps until somebody wakes it.
+    /// Sleeps until a waker is called.
     fn sleep(&self) {
         let mut woken = self.woken.lock().unwrap();
         while !*woken {
@@ -59,12 +59,12 @@ impl Sleep {
         WakeHandle::new(Arc::clone(self) as Arc<dyn Wake>)
     }
 
-    /// Polls until it is ready, sleeping in between.
+    /// Polls until the result is ready and sleeps between the polls.
     fn wait<T>(self: &Arc<Self>, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
         let waker = Waker::from(Arc::clone(self));
         loop {
-            if let Poll::Ready(answer) = poll(&mut Context::from_waker(&waker)) {
-                return answer;
+            if let Poll::Ready(response) = poll(&mut Context::from_waker(&waker)) {
+                return response;
             }
             self.sleep();
         }

@@ -1,11 +1,13 @@
-//! The fetcher that pushes what it fetched, and application threads that poll, seek, pause and close.
+//! The fetcher pushes fetched records while application threads poll, seek, pause and close.
 
 use std::{sync::Arc, task::Poll};
 
 use loom::thread::spawn as start;
+use ottla_protocol::vocabulary::{NodeId, TopicPartition};
 
 use super::{Sleep, model};
 use crate::fetch::{
+    assignment::AssignmentVersion,
     deliver::{FetchedRecords, Records},
     partition::{PartitionHandle, PrefetchLimits},
     queue::{FetchQueue, Item},
@@ -19,26 +21,26 @@ struct Consumer {
 }
 
 fn consumer() -> Arc<Consumer> {
-    let handle = Arc::new(PartitionHandle::new(Arc::from("t"), 0));
+    let handle = Arc::new(PartitionHandle::new(TopicPartition::new("t", 0)));
     Arc::new(Consumer { queue: Arc::new(FetchQueue::new(LIMITS)), handle })
 }
 
 impl Consumer {
-    /// One record of ten bytes.
+    /// Pushes one record of ten bytes.
     fn push(&self, version: u64, next_offset: i64) {
         let handle = Arc::clone(&self.handle);
         self.queue.push([Item::Records(FetchedRecords {
             handle,
-            version,
+            version: AssignmentVersion::new(version),
             batches: Vec::new(),
             messages: 1,
             bytes: 10,
             next_offset,
-            broker_id: 1,
+            broker_id: NodeId::from_wire(1),
         })]);
     }
 
-    /// What `Consumer::poll` does: takes, registers, and goes on when there is something after all.
+    /// Behaves like `Consumer::poll`: takes records, registers a waker, and takes again if records arrived in between.
     fn poll(&self, context: &std::task::Context<'_>) -> Poll<Option<Records>> {
         loop {
             let mut records = Records::default();
@@ -56,7 +58,7 @@ impl Consumer {
     }
 }
 
-/// There for: a `register` that doesn't look whether something came; a `push` that takes the wakers before it appends.
+/// Detects a `register` that does not check for new records, and a `push` that takes the wakers before it appends.
 #[test]
 fn what_is_fetched_wakes_who_polls() {
     model(|| {
@@ -73,7 +75,7 @@ fn what_is_fetched_wakes_who_polls() {
     });
 }
 
-/// There for: a `close` that says so after waking; a `register` that doesn't look whether the queue is closed.
+/// Detects a `close` that sets the flag after waking, and a `register` that does not check whether the queue is closed.
 #[test]
 fn closing_wakes_who_polls() {
     model(|| {
@@ -87,8 +89,8 @@ fn closing_wakes_who_polls() {
     });
 }
 
-/// There for: a `has_room` that doesn't look again after it said that it waits; a `release` that looks whether the fetcher
-/// waits before it counts. One record is taken, no more: the next `release` would make up for what this one forgot.
+/// Detects a `has_room` that does not check again after it set the waiting flag, and a `release` that checks the flag
+/// before it returns the room. The model takes only one record, because the next `release` would hide the mistake.
 #[test]
 fn a_fetcher_that_waits_for_room_in_a_partition_is_woken() {
     model(|| {
@@ -107,9 +109,9 @@ fn a_fetcher_that_waits_for_room_in_a_partition_is_woken() {
     });
 }
 
-/// There for: a `room` that doesn't look again after it said that it waits; who takes and looks whether a fetcher waits before
-/// it counts. One record is taken, no more, as above. Whether `room` is in the list first or says so first is the same,
-/// because it looks again behind both.
+/// Detects a `room` that does not check again after it set the waiting flag, and a taker that checks for waiting
+/// fetchers before it returns the room. The model takes only one record, as above. `room` may enter the list before or
+/// after it sets the flag, because it checks again after both.
 #[test]
 fn a_fetcher_that_waits_for_the_clients_room_is_woken() {
     model(|| {
@@ -127,7 +129,7 @@ fn a_fetcher_that_waits_for_the_clients_room_is_woken() {
     });
 }
 
-/// There for: a version that is raised, or a position that is set, outside of the queue's lock.
+/// Detects a version that is raised, or a position that is set, outside of the queue's lock.
 #[test]
 fn nothing_from_before_a_seek_comes_after_it_and_the_position_stands() {
     model(|| {
@@ -140,7 +142,7 @@ fn nothing_from_before_a_seek_comes_after_it_and_the_position_stands() {
             let consumer = Arc::clone(&consumer);
             start(move || consumer.queue.take(1, &mut Records::default()))
         };
-        consumer.queue.outdate(&consumer.handle, 100);
+        consumer.queue.outdate(&consumer.handle, Some(100));
         let mut records = Records::default();
         consumer.queue.take(1, &mut records);
         assert_eq!(records.piece_count(), 0);
@@ -153,7 +155,7 @@ fn nothing_from_before_a_seek_comes_after_it_and_the_position_stands() {
     });
 }
 
-/// There for: a pause that is set outside of the queue's lock, and a `resume` that wakes nobody.
+/// Detects a pause that is set outside of the queue's lock, and a `resume` that wakes no thread.
 #[test]
 fn what_comes_while_paused_comes_out_after_resuming() {
     model(|| {

@@ -1,4 +1,4 @@
-//! Application threads that send, flush and close, and the broker's owner that takes batches and reports them.
+//! Application threads send, flush and close while the broker actor takes batches and reports them.
 
 use std::{sync::Arc, task::Poll};
 
@@ -16,14 +16,15 @@ use crate::{
         ready::ReadyList,
         record::{Record, SendError},
         report::{DeliveryBatch, DeliverySink},
-        shared::{ProducerSettings, ProducerShared},
+        settings::ProducerSettings,
+        shared::ProducerShared,
         topic::ProducerTopic,
     },
     rng::Rng,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// Counts reports.
+/// Counts delivery reports.
 #[derive(Default)]
 struct Reports(AtomicUsize);
 
@@ -33,7 +34,7 @@ impl DeliverySink for Reports {
     }
 }
 
-/// A producer with room for so many messages.
+/// Creates a producer with room for this number of messages.
 struct Producer {
     shared: ProducerShared,
     reports: Arc<Reports>,
@@ -44,13 +45,14 @@ fn producer(room: u64) -> Arc<Producer> {
     let reports = Arc::<Reports>::default();
     let settings = ProducerSettings { max_queued_messages: room, ..ProducerSettings::default() };
     let sink = Arc::clone(&reports) as Arc<dyn DeliverySink>;
-    let shared = ProducerShared::new(settings, Partitioner::Consistent, sink, Rng::from_seed(1));
+    let shared =
+        ProducerShared::new(settings.with_partitioner(Partitioner::Consistent), sink, Rng::from_seed(1));
     let (topic, _) = shared.topic("t");
     Arc::new(Producer { shared, reports, topic })
 }
 
 impl Producer {
-    /// With its one partition known.
+    /// Publishes one partition for the topic.
     fn known(self: Arc<Self>) -> Arc<Self> {
         self.topic.set_partitions(1, |_| (), |_| ());
         self
@@ -66,7 +68,7 @@ impl Producer {
 
     fn send_blocking(&self, sleep: &Arc<Sleep>) -> Result<(), SendError> {
         let record = Record::new().value("v").partition(0);
-        sleep.wait(|context| self.shared.poll_send(&self.topic, Instant::ZERO, 0, &record, context))
+        sleep.wait(|context| self.shared.poll_send(&self.topic, Instant::ZERO, 0, &record, None, context))
     }
 
     fn report(&self, batch: OpenBatch) {
@@ -74,13 +76,14 @@ impl Producer {
         self.shared.report_unsent(self.topic.name(), 0, batch.into(), error);
     }
 
-    /// What the owner of a broker does: looks at the hints, takes, sleeps. Until so many records are reported.
+    /// Behaves like a broker actor: checks the notifications, takes records and sleeps until `records` records are
+    /// reported.
     fn own(&self, ready: &ReadyList, sleep: &Sleep, records: usize) {
-        let mut hints = Vec::new();
+        let mut notifications = Vec::new();
         let mut taken = 0;
         loop {
-            ready.drain(&mut hints);
-            while hints.pop().is_some() {
+            ready.drain(&mut notifications);
+            while notifications.pop().is_some() {
                 while let (Some(batch), _) = self.accumulator().take(true) {
                     taken += batch.builder.record_count() as usize;
                     self.report(batch);
@@ -105,7 +108,8 @@ fn ready_list(sleep: &Arc<Sleep>, flushing: &Arc<AtomicUsize>) -> Arc<ReadyList>
     Arc::new(ReadyList::new(sleep.handle(), Arc::clone(flushing), Arc::default(), None, None))
 }
 
-/// There for: a `poll_send` that doesn't try again after registering; a `release` that looks for waiters before it gives back.
+/// Detects a `poll_send` that does not try again after registering, and a `release` that checks for waiters before it
+/// returns room.
 #[test]
 fn a_blocked_sender_is_woken_by_the_report_that_makes_room() {
     model(|| {
@@ -122,8 +126,8 @@ fn a_blocked_sender_is_woken_by_the_report_that_makes_room() {
     });
 }
 
-/// Caught: a `try_charge` that charges first and takes it back when it was too much, as it once did. The sender in the
-/// middle saw no room because of the other one's attempt, and nobody told it when that was taken back.
+/// Caught: a `try_charge` that charged first and undid the charge if it was too much. The second sender saw no room
+/// because of the first one's attempt, and no wake-up followed when that charge was undone.
 #[test]
 fn a_refused_attempt_hides_no_room_from_a_blocked_sender() {
     model(|| {
@@ -157,7 +161,7 @@ fn a_refused_attempt_hides_no_room_from_a_blocked_sender() {
     });
 }
 
-/// Caught: the same `try_charge`: flushing counted the attempt and slept, and nothing was left that could wake it.
+/// Caught: the same `try_charge`. A flush counted the temporary charge and slept, and no wake-up followed.
 #[test]
 fn a_flush_ends_with_the_last_report_whatever_is_refused_meanwhile() {
     model(|| {
@@ -181,7 +185,7 @@ fn a_flush_ends_with_the_last_report_whatever_is_refused_meanwhile() {
     });
 }
 
-/// There for: a `try_charge` that looks and charges in two steps; a room that is given back twice.
+/// Detects a `try_charge` that checks and charges in two steps, and room that is released twice.
 #[test]
 fn no_more_is_in_the_queue_than_there_is_room_for() {
     model(|| {
@@ -206,15 +210,15 @@ fn no_more_is_in_the_queue_than_there_is_room_for() {
     });
 }
 
-/// There for: a `settle` that doesn't look at the list before the owner sleeps; a `take` that leaves the partition
-/// announced; a `push` that takes the owner for awake after it settled.
+/// Detects a `settle` that does not check the list before the actor sleeps, a `take` that leaves the partition marked
+/// as announced, and a `push` that assumes the actor is awake after `settle`.
 #[test]
 fn every_record_that_is_appended_is_taken() {
     model(|| {
         let producer = producer(10).known();
         let sleep = Sleep::new();
         let ready = ready_list(&sleep, &producer.shared.flushing);
-        assert!(producer.accumulator().set_owner(&ready, 0).is_none());
+        assert!(producer.accumulator().attach(&ready, 0).is_none());
         let senders = [1, 2].map(|records| {
             let producer = Arc::clone(&producer);
             start(move || (0..records).for_each(|_| producer.send("v").unwrap()))
@@ -225,21 +229,21 @@ fn every_record_that_is_appended_is_taken() {
     });
 }
 
-/// There for: a `set_owner` that doesn't say what was appended while there was none, and one that leaves the partition
-/// announced to the owner before.
+/// Detects an `attach` that does not announce records appended while no leader was known, and one that leaves the
+/// partition marked as announced to the previous broker actor.
 #[test]
 fn a_leader_change_loses_no_record() {
     model(|| {
         let producer = producer(10).known();
         let (old, new) = (Sleep::new(), Sleep::new());
         let [old_ready, new_ready] = [&old, &new].map(|it| ready_list(it, &producer.shared.flushing));
-        assert!(producer.accumulator().set_owner(&old_ready, 0).is_none());
+        assert!(producer.accumulator().attach(&old_ready, 0).is_none());
         let sender = {
             let producer = Arc::clone(&producer);
             start(move || (0..2).for_each(|_| producer.send("v").unwrap()))
         };
-        producer.accumulator().clear_owner();
-        if let Some(waiting) = producer.accumulator().set_owner(&new_ready, 0) {
+        producer.accumulator().detach();
+        if let Some(waiting) = producer.accumulator().attach(&new_ready, 0) {
             let _ = new_ready.push(waiting);
         }
         producer.own(&new_ready, &new, 2);
@@ -248,7 +252,8 @@ fn a_leader_change_loses_no_record() {
     });
 }
 
-/// There for: a `take_all` that doesn't seal, whose record never had a report; a refused send that keeps its room.
+/// Detects a `take_all` that does not seal, so that a record never gets its report, and a rejected send that keeps its
+/// room.
 #[test]
 fn a_send_while_the_producer_closes_is_refused_or_reported() {
     model(|| {
@@ -267,9 +272,9 @@ fn a_send_while_the_producer_closes_is_refused_or_reported() {
     });
 }
 
-/// There for: records handed out without keeping later ones from waiting, as closing once did: they never had a report.
+/// Detects closing code that hands out the waiting records and still accepts later ones, which then never get a report.
 #[test]
-fn a_send_to_an_unknown_topic_while_the_producer_closes_is_refused_or_reported() {
+fn send_to_unknown_topic_during_close_is_refused_or_reported() {
     model(|| {
         let producer = producer(10);
         let sender = {
@@ -284,8 +289,8 @@ fn a_send_to_an_unknown_topic_while_the_producer_closes_is_refused_or_reported()
     });
 }
 
-/// There for: a `topic` and a `send` that don't look whether the producer is closed: the topic was made after the last look
-/// at them.
+/// Detects a `topic` and a `send` that do not check whether the producer is closed, for a topic that is created after
+/// closing visited all topics.
 #[test]
 fn a_topic_that_is_new_while_the_producer_closes_keeps_no_record() {
     model(|| {
@@ -306,13 +311,14 @@ fn a_topic_that_is_new_while_the_producer_closes_keeps_no_record() {
     });
 }
 
-/// There for: a `set_partitions` that publishes the number of partitions before the records that waited are appended; a
-/// `wait` that doesn't look at the number again under the lock.
+/// Detects a `set_partitions` that publishes the number of partitions before it appends the waiting records, and a
+/// `wait` that does not check the number again under the lock.
 #[test]
 fn records_that_waited_for_the_topic_come_before_those_that_did_not() {
     model(|| {
         let producer = producer(10);
-        // Sent here and not by the sender: otherwise it takes three preemptions to get between two steps of the owner.
+        // Sent here and not in the sender thread: otherwise three preemptions are needed to get between two steps of
+        // the actor.
         producer.send("1").unwrap();
         let sender = {
             let producer = Arc::clone(&producer);
@@ -336,7 +342,7 @@ fn records_that_waited_for_the_topic_come_before_those_that_did_not() {
     });
 }
 
-/// There for: a `set` that changes the id before the version, and a `get` that doesn't look at the version again.
+/// Detects a `set` that changes the ID before the version, and a `get` that does not check the version again.
 #[test]
 fn nobody_sees_the_id_of_one_identity_with_the_epoch_of_another() {
     model(|| {

@@ -1,13 +1,13 @@
-//! Where application threads leave their records: one accumulator per partition, the first of the three places where
-//! threads meet.
+//! The queue of records per partition, which application threads append to: one of the three structures that threads
+//! share.
 //!
 //! ```text
 //!  any thread ── append ──► open batch ── full ──► full batches ── take ──► the broker that leads the partition
 //! ```
 //!
-//! It is keyed by partition, never by broker: a leader change swaps the [`ReadyList`] that is told, and nothing else.
-//! One short lock; under it a record is encoded straight into the open batch, and pays for its room in the queue from a
-//! lease that the partition has.
+//! It is keyed by partition, never by broker: a leader change only swaps the [`ReadyList`] that gets notifications.
+//! Under one short lock a record is encoded directly into the open batch; its room in the queue comes from a lease of
+//! the partition.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -15,7 +15,7 @@ use ottla_protocol::batch::{ChunkPool, RecordBatchBuilder};
 
 use super::{
     budget::{Budget, Lease, NoRoom},
-    owed::Owed,
+    pending_reports::PendingReports,
     ready::{Ready, ReadyList},
     record::Record,
     report::{Tags, Tracker},
@@ -30,64 +30,64 @@ pub struct Accumulator {
     partition: i32,
     budget: Arc<Budget>,
     state: ShortLock<State>,
-    /// What was dropped without a report, by owners that panicked.
-    lost: Mutex<Vec<Owed>>,
+    /// Pending reports that actors dropped in a panic.
+    lost: Mutex<Vec<PendingReports>>,
 }
 
-/// When a batch is full.
+/// The limits at which a batch is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchLimits {
     /// `batch.size`: bytes of a batch.
     pub max_bytes: usize,
     /// `batch.num.messages`: records of a batch.
     pub max_records: usize,
-    /// No batch collects for longer than so many nanoseconds, so that its records time out close to their own time.
+    /// The maximum time for which a batch collects, in nanoseconds, so that its records time out close to their own time.
     pub max_age_nanos: u64,
-    /// It is not going to be compressed: its records are summed while they come.
+    /// True if the batch will not be compressed: each record is added to the checksum as it arrives.
     pub sums_early: bool,
 }
 
-/// A batch that still takes records.
+/// A batch that still accepts records.
 #[derive(Debug)]
 pub struct OpenBatch {
     /// The encoded records.
     pub builder: RecordBatchBuilder,
-    /// What the delivery report needs of each record.
+    /// The data of each record for its delivery report.
     pub tags: Tags,
-    /// Who waits for the batch.
+    /// The waiters for single records of the batch.
     pub tracker: Option<Arc<Tracker>>,
-    /// When its first record came.
+    /// When its first record was appended.
     pub since: Instant,
-    /// What its records were charged in the budget.
+    /// The bytes that its records were charged in the budget.
     pub charged_bytes: u64,
-    /// When each record came, in a batch whose records were put in another order; otherwise nothing.
+    /// When each record was appended, if the records were reordered; otherwise empty.
     pub ages: Vec<Instant>,
 }
 
-/// How an append went.
+/// The result of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Appended {
     /// The record is in a batch.
     Yes,
-    /// There was no batch to join, and no other was wanted: nothing happened.
+    /// There was no open batch to join, and the caller did not want a new one: nothing was appended.
     NothingToJoin,
 }
 
-/// Why a record was not appended.
+/// The reason why a record was not appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Appending is over: the topic is gone or the client is closed.
+    /// The accumulator is sealed: the topic is gone or the client is closed.
     Sealed,
     /// The queue has no room.
     NoRoom,
 }
 
-/// Who pays for a record's room in the queue.
+/// How a record's room in the queue is charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charge {
     /// It is charged to the budget now.
     Now,
-    /// It was charged when it came.
+    /// It was charged before.
     Paid,
 }
 
@@ -95,25 +95,25 @@ pub enum Charge {
 struct State {
     open: Option<OpenBatch>,
     full: VecDeque<OpenBatch>,
-    owner: Option<Owner>,
-    /// The owner knows that there is something.
+    broker: Option<BrokerSlot>,
+    /// True if the broker actor was notified.
     announced: bool,
     sealed: bool,
     /// Room in the queue for the next records of the open batch.
     lease: Lease,
-    /// Lengths of the last batch, to reserve the next one's side entries in one go.
+    /// Lengths of the last batch, to reserve the next one's side entries in one allocation.
     last_len: usize,
 }
 
 /// The broker that leads the partition.
 #[derive(Clone, Debug)]
-struct Owner {
+struct BrokerSlot {
     ready: Arc<ReadyList>,
     slot: usize,
 }
 
 impl Accumulator {
-    /// An empty accumulator without an owner.
+    /// Creates an empty accumulator without a broker.
     pub fn new(topic: Arc<str>, partition: i32, budget: Arc<Budget>) -> Self {
         Self {
             topic,
@@ -122,7 +122,7 @@ impl Accumulator {
             state: ShortLock::new(State {
                 open: None,
                 full: VecDeque::new(),
-                owner: None,
+                broker: None,
                 announced: false,
                 sealed: false,
                 lease: Lease::default(),
@@ -132,35 +132,35 @@ impl Accumulator {
         }
     }
 
-    /// The topic's name.
+    /// Returns the topic's name.
     pub fn topic(&self) -> &Arc<str> {
         &self.topic
     }
 
-    /// The partition.
+    /// Returns the partition.
     pub const fn partition(&self) -> i32 {
         self.partition
     }
 
-    /// Keeps others out for a few records in a row.
+    /// Locks the accumulator for several records in a row.
     #[inline]
     pub(super) fn hold(&self) -> Held<'_> {
         Held { budget: &self.budget, state: self.state.lock(), wake: WakeLater(None) }
     }
 
-    /// Names the broker that is to be told from now on, and says whether there is something to send already.
-    pub fn set_owner(&self, ready: &Arc<ReadyList>, slot: usize) -> Option<Ready> {
+    /// Attaches the partition to a broker actor's ready list. Returns an entry if records are waiting.
+    pub fn attach(&self, ready: &Arc<ReadyList>, slot: usize) -> Option<Ready> {
         let mut state = self.state.lock();
-        state.owner = Some(Owner { ready: Arc::clone(ready), slot });
+        state.broker = Some(BrokerSlot { ready: Arc::clone(ready), slot });
         let oldest = state.full.front().or(state.open.as_ref()).map(|batch| batch.since);
         state.announced = oldest.is_some();
         oldest.map(|since| Ready { slot, since, full: !state.full.is_empty() })
     }
 
-    /// No broker is to be told any more.
-    pub fn clear_owner(&self) {
+    /// Detaches the partition from its broker actor.
+    pub fn detach(&self) {
         let mut state = self.state.lock();
-        state.owner = None;
+        state.broker = None;
         state.announced = false;
     }
 
@@ -192,7 +192,7 @@ impl Accumulator {
         (batch, remaining)
     }
 
-    /// What waits, without taking it.
+    /// Returns the age of the waiting records, without taking them.
     pub fn remaining(&self) -> Remaining {
         let state = self.state.lock();
         Remaining {
@@ -201,7 +201,7 @@ impl Accumulator {
         }
     }
 
-    /// Messages and bytes that wait, without taking them.
+    /// Returns the number of waiting messages and bytes, without taking them.
     pub fn queued(&self) -> (usize, u64) {
         let state = self.state.lock();
         let count = |(messages, bytes): (usize, u64), batch: &OpenBatch| {
@@ -210,7 +210,7 @@ impl Accumulator {
         state.full.iter().chain(&state.open).fold((0, 0), count)
     }
 
-    /// Takes the batches whose records came before `limit`, oldest first.
+    /// Takes the batches whose records were appended before `limit`, oldest first.
     pub fn take_older_than(&self, limit: Instant, into: &mut Vec<OpenBatch>) {
         let mut state = self.state.lock();
         while state.full.front().is_some_and(|batch| batch.since < limit) {
@@ -227,7 +227,7 @@ impl Accumulator {
         }
     }
 
-    /// Takes everything; with `seal` nothing can be appended any more.
+    /// Takes everything; with `seal` nothing can be appended afterwards.
     pub fn take_all(&self, seal: bool, into: &mut Vec<OpenBatch>) {
         let mut state = self.state.lock();
         state.sealed |= seal;
@@ -237,21 +237,21 @@ impl Accumulator {
         self.budget.give_back(&mut state.lease);
     }
 
-    /// True if batches are to be put in order before the next one is taken, which may be one that still collects.
+    /// Returns true if batches must be reordered before the next one is taken, which may be the open one.
     pub(super) fn is_unarranged(&self, open_too: bool) -> bool {
         let state = self.state.lock();
         let is_unarranged = |batch: &OpenBatch| batch.ages.is_empty();
         state.open.is_some() && (open_too || !state.full.is_empty()) || state.full.iter().any(is_unarranged)
     }
 
-    /// True if a record came before `limit` that is in an arranged batch.
+    /// Returns true if a record in a reordered batch was appended before `limit`.
     pub(super) fn has_arranged_before(&self, limit: Instant) -> bool {
         let state = self.state.lock();
         state.full.iter().any(|batch| !batch.ages.is_empty() && batch.since < limit)
     }
 
-    /// Puts back before what came meanwhile what the owner has taken all of. A batch waits since the oldest record in it or
-    /// behind it came.
+    /// Puts reordered batches back in front of those appended meanwhile, after the broker actor took all. The age of a
+    /// batch is that of the oldest record in it or behind it.
     pub(super) fn put_back(&self, mut batches: Vec<OpenBatch>) {
         let mut oldest: Option<Instant> = None;
         for batch in batches.iter_mut().rev() {
@@ -266,22 +266,22 @@ impl Accumulator {
         state.announced |= !state.full.is_empty();
     }
 
-    /// Keeps what records of here are still owed after their batch is gone.
-    pub(super) fn keep_lost(&self, owed: Owed) {
-        self.lost.lock().push(owed);
+    /// Keeps the pending reports of records whose batch was dropped.
+    pub(super) fn keep_lost(&self, pending: PendingReports) {
+        self.lost.lock().push(pending);
     }
 
-    /// What was dropped without a report.
-    pub(super) fn take_lost(&self) -> Vec<Owed> {
+    /// Takes the pending reports of batches that were dropped.
+    pub(super) fn take_lost(&self) -> Vec<PendingReports> {
         std::mem::take(&mut self.lost.lock())
     }
 
-    /// Gives back the room in the queue that the open batch has not used.
+    /// Returns the unused part of the lease.
     pub fn end_lease(&self) {
         self.budget.give_back(&mut self.state.lock().lease);
     }
 
-    /// The messages and bytes that have room here and have not come.
+    /// Returns the messages and bytes that the lease still has room for.
     pub fn leased(&self) -> (usize, u64) {
         let state = self.state.lock();
         (state.lease.messages(), state.lease.bytes())
@@ -289,30 +289,30 @@ impl Accumulator {
 }
 
 impl OpenBatch {
-    /// When its oldest record came.
+    /// Returns when its oldest record was appended.
     pub(super) fn oldest(&self) -> Instant {
         self.ages.iter().copied().min().unwrap_or(self.since)
     }
 }
 
-/// An accumulator that one thread appends to.
+/// A locked accumulator that one thread appends to.
 #[derive(Debug)]
 pub(super) struct Held<'a> {
     budget: &'a Budget,
     state: ShortGuard<'a, State>,
-    /// Dropped after the lock: an owner who is woken while it is held would run into it.
+    /// Dropped after the lock: a broker actor that is woken earlier would wait for the lock.
     wake: WakeLater,
 }
 
-/// Whom to wake in the end.
+/// The ready list to wake after unlocking.
 #[derive(Debug)]
 struct WakeLater(Option<Arc<ReadyList>>);
 
 impl WakeLater {
     #[inline]
-    fn note(&mut self, owner: Option<&Arc<ReadyList>>) {
-        if let Some(owner) = owner {
-            self.0 = Some(Arc::clone(owner));
+    fn note(&mut self, broker: Option<&Arc<ReadyList>>) {
+        if let Some(broker) = broker {
+            self.0 = Some(Arc::clone(broker));
         }
     }
 }
@@ -327,7 +327,7 @@ impl Drop for WakeLater {
 }
 
 impl Held<'_> {
-    /// Encodes a record into the open batch. With `join_only` no new batch is begun.
+    /// Encodes a record into the open batch. With `join_only` no new batch is started.
     #[inline(always)]
     #[expect(
         clippy::too_many_arguments,
@@ -400,10 +400,10 @@ impl Held<'_> {
             let tracker = open.tracker.get_or_insert_with(|| Arc::new(Tracker::default()));
             *track = Some((Arc::clone(tracker), open.builder.record_count() as usize - 1));
         }
-        if let Some(owner) = &state.owner
-            && owner.ready.add_bytes(payload_bytes)
+        if let Some(broker) = &state.broker
+            && broker.ready.add_bytes(payload_bytes)
         {
-            self.wake.note(Some(&owner.ready));
+            self.wake.note(Some(&broker.ready));
         }
         if opened_batch {
             self.wake.note(state.announce(filled, now));
@@ -413,37 +413,38 @@ impl Held<'_> {
 }
 
 impl State {
-    /// Tells the owner that there is something, unless it knows and nothing is urgent; answers it if it is to be woken.
+    /// Notifies the broker actor, unless it was notified and nothing is urgent. Returns the list if its actor must be
+    /// woken.
     fn announce(&mut self, full: bool, now: Instant) -> Option<&Arc<ReadyList>> {
         let since = self.full.front().map_or(now, |oldest| oldest.since);
-        let owner = self.owner.as_ref()?;
+        let broker = self.broker.as_ref()?;
         if self.announced && !full {
             return None;
         }
         self.announced = true;
-        owner.ready.push(Ready { slot: owner.slot, since, full }).then_some(&owner.ready)
+        broker.ready.push(Ready { slot: broker.slot, since, full }).then_some(&broker.ready)
     }
 }
 
 /// The age of what is left in an accumulator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remaining {
-    /// Since when the oldest full batch waits.
+    /// When the oldest full batch started to wait.
     pub full: Option<Instant>,
-    /// Since when the open batch collects.
+    /// When the open batch started to collect.
     pub open: Option<Instant>,
 }
 
 impl Remaining {
-    /// Since when the oldest record waits.
+    /// Returns when the oldest record started to wait.
     pub fn since(self) -> Option<Instant> {
         self.full.or(self.open)
     }
 }
 
-/// Length, attributes, timestamp and offset deltas, key and value lengths, header count: never more than this.
+/// The largest size of length, attributes, timestamp and offset deltas, key and value lengths, and header count.
 pub const RECORD_OVERHEAD: usize = 36;
-/// The two lengths of a header.
+/// The largest size of the two lengths of a header.
 pub const HEADER_OVERHEAD: usize = 10;
 
 #[cfg(all(test, not(ottla_loom)))]
@@ -456,7 +457,7 @@ mod tests {
     use super::*;
     use crate::wake::{Wake, WakeHandle};
 
-    /// Does at once what an owner does that is woken: looks at the accumulator.
+    /// Behaves like a woken broker actor: checks the accumulator immediately.
     #[derive(Default)]
     struct Eager {
         accumulator: OnceLock<Arc<Accumulator>>,
@@ -478,7 +479,7 @@ mod tests {
         let ready = Arc::new(ReadyList::new(wake, flushing, differ, None, None));
         let budget = Arc::new(Budget::new(100, 1_000_000));
         let accumulator = Arc::new(Accumulator::new(Arc::from("t"), 0, budget));
-        accumulator.set_owner(&ready, 0);
+        accumulator.attach(&ready, 0);
         eager.accumulator.set(Arc::clone(&accumulator)).unwrap();
         let limits = BatchLimits { max_bytes: 1000, max_records: 10, max_age_nanos: 1, sums_early: false };
         let (now, record, pool) = (Instant::from_nanos(1), Record::new(), ChunkPool::new());

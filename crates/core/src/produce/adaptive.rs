@@ -1,7 +1,7 @@
-//! `broker.linger.ms=auto`: how long a broker's records wait for company, without a knob.
+//! `broker.linger.ms=auto`: adapts the linger of a broker's records to its load.
 //!
 //! ```text
-//!   requests in flight ── window full ──► the next answer is the timer
+//!   requests in flight ── window full ──► the next response is the timer
 //!           │ not full
 //!           ▼
 //!   allowance left? ── yes ──► send now
@@ -10,10 +10,11 @@
 //!   send when the next one is earned: a window's worth of requests in one round trip, and no more than 2,000 a second
 //! ```
 //!
-//! At low load there is always an allowance, and a record leaves at once. As the load grows it is used up, requests leave
-//! at even distances, and what comes in between goes together: the batches grow by themselves. A broker that takes longer
-//! than it did for requests of the same size, that refuses, or that throttles, gets half the window, once per round
-//! trip; each good answer earns a part of a request back. Every broker has its own, so that a slow one slows nobody else.
+//! At low load the allowance is never used up, and a record leaves immediately. As the load grows the allowance is used
+//! up, requests leave at even distances, and records that arrive in between share a request, so batches grow. The
+//! window is halved, at most once per round trip, for a broker that takes longer than before for requests of the same
+//! size, rejects a batch, or throttles; each good response adds a fraction of a request. Each broker has its own
+//! window, so a slow broker does not delay the others.
 
 use std::time::Duration;
 
@@ -22,16 +23,16 @@ use crate::machine::Instant;
 /// Decides when a broker's next ProduceRequest may leave.
 #[derive(Clone, Debug)]
 pub struct Adaptive {
-    /// Requests that may be in flight, in parts: 1 to `largest_window`.
+    /// The number of requests that may be in flight, with fractions: 1 to `largest_window`.
     window: f64,
     largest_window: f64,
-    /// What a round trip takes, smoothed.
+    /// The smoothed round trip time.
     round_trip: Option<Duration>,
     /// The shortest round trip of the last seconds, by the power of two of the request's size.
     shortest: [Shortest; SIZE_CLASSES],
-    /// When the allowance is whole again: each request moves it by the distance between two.
+    /// When the allowance is full again: each request moves it by the distance between two.
     whole_at: Instant,
-    /// The window is not halved again before.
+    /// The window is not halved again before this time.
     halved_until: Instant,
 }
 
@@ -43,30 +44,30 @@ struct Shortest {
     before: Option<Duration>,
 }
 
-/// How an answer was.
+/// The quality of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The records were taken.
+    /// The records were accepted.
     Good,
-    /// The broker throttles, or could not take them now.
+    /// The broker throttles, or could not accept the records now.
     Congested,
 }
 
-/// More than this many requests in flight help nobody.
+/// The maximum useful number of requests in flight.
 const LARGEST_WINDOW: f64 = 16.0;
-/// Requests leave at least this far apart when the allowance is used up: what a request costs both sides is shared then.
+/// The smallest distance between requests when the allowance is used up, which shares the cost of a request.
 const SHORTEST_DISTANCE: Duration = Duration::from_micros(500);
-/// A longer distance would be felt, whatever the round trip.
+/// The largest distance; a longer one would add noticeable latency.
 const LONGEST_DISTANCE: Duration = Duration::from_millis(100);
 /// A request may take this many times the shortest round trip, and this much longer, before the broker counts as busy.
 const TOLERATED_FACTOR: u32 = 2;
 const TOLERATED: Duration = Duration::from_millis(2);
-/// A round trip that was short once is forgotten after one to two of these.
+/// A short round trip expires after one to two of these periods.
 const PERIOD: Duration = Duration::from_secs(5);
 const SIZE_CLASSES: usize = 32;
 
 impl Adaptive {
-    /// For a broker that may have so many requests in flight.
+    /// Creates the pace of a broker that may have this number of requests in flight.
     pub fn new(max_in_flight: usize) -> Self {
         let largest_window = (max_in_flight as f64).clamp(1.0, LARGEST_WINDOW);
         Self {
@@ -79,7 +80,7 @@ impl Adaptive {
         }
     }
 
-    /// When the next request may leave while so many are in flight; `None` after the next answer.
+    /// Returns when the next request may leave with this number in flight; `None` means after the next response.
     pub fn send_at(&self, in_flight: usize) -> Option<Instant> {
         if in_flight >= self.window as usize {
             return None;
@@ -87,13 +88,13 @@ impl Adaptive {
         Some(self.whole_at.earlier_by(self.saved()))
     }
 
-    /// A request leaves.
+    /// Handles a request that leaves.
     pub fn sent(&mut self, now: Instant) {
         self.whole_at = self.whole_at.max(now) + self.distance();
     }
 
-    /// One of so many requests in flight, of so many bytes, was answered after `round_trip`.
-    pub fn answered(
+    /// Handles the response to a request of this size after `round_trip`, with this number of requests in flight.
+    pub fn record_response(
         &mut self,
         now: Instant,
         in_flight: usize,
@@ -102,11 +103,11 @@ impl Adaptive {
         outcome: Outcome,
     ) {
         if in_flight >= self.window() {
-            // What could not leave must not leave in one go now: requests that left together are answered together.
+            // Delayed records must not leave in a burst: requests that left together get their responses together.
             self.whole_at = self.whole_at.max(now + self.saved());
         }
         let smoothed = match self.round_trip {
-            // Too long an estimate keeps records waiting, so it is corrected quickly.
+            // An estimate that is too long delays records, so it is corrected quickly.
             Some(before) if round_trip < before => (before + round_trip) / 2,
             Some(before) => (before * 7 + round_trip) / 8,
             None => round_trip,
@@ -124,22 +125,22 @@ impl Adaptive {
         }
     }
 
-    /// The connection is gone, and with it what was learned of its round trip.
+    /// Resets the round trip estimate after the connection was lost.
     pub fn disconnected(&mut self) {
         *self = Self { window: self.window, ..Self::new(self.largest_window as usize) };
     }
 
-    /// The window, in whole requests.
+    /// Returns the window, in whole requests.
     pub fn window(&self) -> usize {
         self.window as usize
     }
 
-    /// What a whole allowance is worth: all of the window but one.
+    /// Returns the duration that a full allowance covers: the window minus one request.
     fn saved(&self) -> Duration {
         self.distance() * (self.window as u32 - 1)
     }
 
-    /// How far apart requests leave under load.
+    /// Returns the distance between requests under load.
     pub fn distance(&self) -> Duration {
         let even = self.round_trip.unwrap_or_default().div_f64(self.window);
         even.clamp(SHORTEST_DISTANCE, LONGEST_DISTANCE)
@@ -147,7 +148,7 @@ impl Adaptive {
 }
 
 impl Shortest {
-    /// Counts a round trip; answers the shortest one known.
+    /// Adds a round trip and returns the shortest one known.
     fn add(&mut self, now: Instant, round_trip: Duration) -> Duration {
         if now >= self.began + PERIOD {
             *self = Self { began: now, now: None, before: self.now };
@@ -171,12 +172,12 @@ mod tests {
     #[test]
     fn the_first_requests_leave_at_once_and_the_next_ones_at_even_distances() {
         let mut adaptive = Adaptive::new(5);
-        adaptive.answered(at(0), 1, 50 * MS, 1000, Outcome::Good);
+        adaptive.record_response(at(0), 1, 50 * MS, 1000, Outcome::Good);
         for in_flight in 0..5 {
             assert!(adaptive.send_at(in_flight).is_some_and(|time| time <= at(100)), "{in_flight}");
             adaptive.sent(at(100));
         }
-        assert_eq!(adaptive.send_at(5), None, "the window is full: an answer is the timer");
+        assert_eq!(adaptive.send_at(5), None, "the window is full: a response is the timer");
         assert_eq!(adaptive.distance(), 10 * MS);
         assert_eq!(adaptive.send_at(4), Some(at(110)), "the allowance is used up");
     }
@@ -184,10 +185,10 @@ mod tests {
     #[test]
     fn what_a_full_window_held_back_does_not_leave_in_one_go() {
         let mut adaptive = Adaptive::new(5);
-        adaptive.answered(at(0), 1, 50 * MS, 1000, Outcome::Good);
+        adaptive.record_response(at(0), 1, 50 * MS, 1000, Outcome::Good);
         (0..5).for_each(|_| adaptive.sent(at(100)));
         for in_flight in (1..=5).rev() {
-            adaptive.answered(at(150), in_flight, 50 * MS, 1000, Outcome::Good);
+            adaptive.record_response(at(150), in_flight, 50 * MS, 1000, Outcome::Good);
         }
         assert_eq!(adaptive.send_at(0), Some(at(150)));
         adaptive.sent(at(150));
@@ -197,15 +198,15 @@ mod tests {
     #[test]
     fn a_busy_broker_gets_half_once_per_round_trip_and_earns_it_back() {
         let mut adaptive = Adaptive::new(8);
-        adaptive.answered(at(0), 1, 10 * MS, 1000, Outcome::Good);
+        adaptive.record_response(at(0), 1, 10 * MS, 1000, Outcome::Good);
         assert_eq!(adaptive.window(), 8);
-        adaptive.answered(at(10), 1, 40 * MS, 1000, Outcome::Good);
-        adaptive.answered(at(11), 1, 40 * MS, 1000, Outcome::Good);
+        adaptive.record_response(at(10), 1, 40 * MS, 1000, Outcome::Good);
+        adaptive.record_response(at(11), 1, 40 * MS, 1000, Outcome::Good);
         assert_eq!(adaptive.window(), 4, "once");
-        adaptive.answered(at(100), 1, 10 * MS, 1000, Outcome::Congested);
+        adaptive.record_response(at(100), 1, 10 * MS, 1000, Outcome::Congested);
         assert_eq!(adaptive.window(), 2);
-        for answer in 0..40 {
-            adaptive.answered(at(200 + answer), 1, 10 * MS, 1000, Outcome::Good);
+        for response in 0..40 {
+            adaptive.record_response(at(200 + response), 1, 10 * MS, 1000, Outcome::Good);
         }
         assert_eq!(adaptive.window(), 8);
     }
@@ -213,17 +214,17 @@ mod tests {
     #[test]
     fn a_large_request_is_not_compared_with_a_small_one() {
         let mut adaptive = Adaptive::new(5);
-        adaptive.answered(at(0), 1, MS, 100, Outcome::Good);
-        adaptive.answered(at(1), 1, 30 * MS, 1_000_000, Outcome::Good);
+        adaptive.record_response(at(0), 1, MS, 100, Outcome::Good);
+        adaptive.record_response(at(1), 1, 30 * MS, 1_000_000, Outcome::Good);
         assert_eq!(adaptive.window(), 5);
     }
 
     #[test]
-    fn a_round_trip_that_became_longer_for_good_is_the_measure_after_some_seconds() {
+    fn lasting_longer_round_trip_becomes_the_measure_after_seconds() {
         let mut adaptive = Adaptive::new(5);
-        adaptive.answered(at(0), 1, MS, 100, Outcome::Good);
+        adaptive.record_response(at(0), 1, MS, 100, Outcome::Good);
         for second in 1..30 {
-            adaptive.answered(at(second * 1000), 1, 50 * MS, 100, Outcome::Good);
+            adaptive.record_response(at(second * 1000), 1, 50 * MS, 100, Outcome::Good);
         }
         assert_eq!(adaptive.window(), 5);
     }
@@ -232,8 +233,8 @@ mod tests {
     fn the_window_stays_within_its_bounds() {
         let mut adaptive = Adaptive::new(1_000_000);
         assert_eq!(adaptive.window(), 16);
-        for answer in 0..20 {
-            adaptive.answered(at(answer * 1000), 1, MS, 100, Outcome::Congested);
+        for response in 0..20 {
+            adaptive.record_response(at(response * 1000), 1, MS, 100, Outcome::Congested);
         }
         assert_eq!(adaptive.window(), 1);
         assert_eq!(Adaptive::new(0).window(), 1);

@@ -1,7 +1,11 @@
-//! A batch after it stopped collecting. States are types: an [`OpenBatch`] is consumed by sealing, and a
-//! [`ReadyBatch`]'s bytes can't change; they return to the pool when the batch is dropped, which is when its request is
-//! over. A buffer that is still in flight can therefore not be filled with another topic's records
-//! (CVE-2026-35554 of the Java client).
+//! A batch after it stopped collecting. States are types: sealing consumes an [`OpenBatch`], and a [`ReadyBatch`]'s
+//! bytes can't change. They return to the pool when the batch is dropped, after its request is complete. A buffer in
+//! flight can therefore not be filled with another topic's records (CVE-2026-35554 of the Java client).
+//!
+//! # Pitfalls
+//!
+//! - The memory of a batch is free when its request is complete, not when its records are reported: the socket may
+//!   still write a batch that timed out (`cve_2026_35554_a_batch_in_flight_never_carries_another_topics_bytes`).
 
 use std::sync::Arc;
 
@@ -9,8 +13,9 @@ use ottla_protocol::batch::{ChunkPool, SealOptions, SealedBatch};
 
 use super::{
     accumulator::{Accumulator, OpenBatch},
-    owed::Owed,
-    report::{Delivered, DeliveryBatch, PersistenceStatus},
+    ack::Written,
+    pending_reports::PendingReports,
+    report::{Delivered, DeliveryBatch, InvalidRecords, PersistenceStatus},
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -22,53 +27,56 @@ use crate::{
 pub struct ReadyBatch {
     /// The final bytes.
     pub sealed: SealedBatch,
-    /// When its first record came.
+    /// When its first record was appended.
     pub since: Instant,
-    /// Its place in the partition's order.
+    /// Its position in the partition's order.
     pub order: u64,
-    /// How often it was sent and refused.
+    /// The number of times it was sent and rejected.
     pub attempts: u32,
-    /// True if a broker may have written it.
-    pub possibly_persisted: bool,
-    /// Its bytes still count among those that wait for the first time.
+    /// The number of attempts after the first that count against `retries`.
+    pub retries: u32,
+    /// Whether a broker may have written it.
+    pub written: Written,
+    /// True while its bytes count as waiting for their first attempt.
     pub is_new: bool,
-    /// What its records are owed.
-    owed: Owed,
+    /// The pending reports of its records.
+    pending: PendingReports,
 }
 
 impl ReadyBatch {
-    /// Fills the header and compresses. An error is a bug or an exhausted codec; the records then fail. Should the batch
-    /// get lost, `keeper` knows of it.
+    /// Fills the header and compresses. An error is a bug or a failed codec; the records then fail. If the batch is
+    /// lost, `keeper` gets its pending reports.
     pub fn seal(
         mut open: OpenBatch,
         order: u64,
         options: &SealOptions,
         keeper: &Arc<Accumulator>,
-    ) -> Result<Self, Box<(Owed, Error)>> {
-        let owed = Owed::of(&mut open, Some(keeper));
+    ) -> Result<Self, Box<(PendingReports, Error)>> {
+        let pending = PendingReports::of(&mut open, Some(keeper));
         match open.builder.seal(options) {
             Ok(sealed) => Ok(Self {
                 sealed,
                 since: open.since,
                 order,
                 attempts: 0,
-                possibly_persisted: false,
+                retries: 0,
+                written: Written::No,
                 is_new: true,
-                owed,
+                pending,
             }),
             Err(error) => {
                 let error = Error::new(ErrorKind::Bug, format!("can't compress a batch: {error}"));
-                Err(Box::new((owed, error)))
+                Err(Box::new((pending, error)))
             }
         }
     }
 
-    /// What its records were charged in the budget.
+    /// Returns the bytes that its records were charged in the budget.
     pub const fn charged_bytes(&self) -> u64 {
-        self.owed.charged_bytes()
+        self.pending.charged_bytes()
     }
 
-    /// Turns it into the report of its fate, telling those who wait for single records.
+    /// Turns it into its delivery report, and completes the trackers of single records.
     pub fn into_report(
         self,
         topic: &Arc<str>,
@@ -80,7 +88,19 @@ impl ReadyBatch {
         batch.report_early(topic, partition, outcome, status)
     }
 
-    /// The report of its fate while its bytes are still in use by a request.
+    /// Returns the report of a batch that was rejected because of single records.
+    pub(super) fn into_invalid_report(
+        mut self,
+        topic: &Arc<str>,
+        partition: i32,
+        error: Error,
+        invalid: InvalidRecords,
+        status: PersistenceStatus,
+    ) -> DeliveryBatch {
+        self.pending.report_records(topic, partition, Err(error), Some(Box::new(invalid)), status)
+    }
+
+    /// Reports the batch while a request still uses its bytes.
     pub fn report_early(
         &mut self,
         topic: &Arc<str>,
@@ -88,39 +108,40 @@ impl ReadyBatch {
         outcome: Result<Delivered, Error>,
         status: PersistenceStatus,
     ) -> DeliveryBatch {
-        self.owed.report(topic, partition, outcome, status)
+        self.pending.report(topic, partition, outcome, status)
     }
 
-    /// Two batches of half the records each; the whole again if it has only one record.
+    /// Splits it into two batches of half the records each; returns it unchanged if it has only one record.
     pub fn split(self, pool: &ChunkPool, options: &SealOptions) -> Result<(Self, Self), Box<Self>> {
         let records = self.sealed.record_count();
         let Some((first, second)) = self.sealed.split(records / 2, pool, options) else {
             return Err(Box::new(self));
         };
-        let Self { mut owed, since, order, possibly_persisted, .. } = self;
-        owed.note_sent();
-        let second_owed = owed.split_off(first.record_count() as usize);
-        let half = |sealed, owed| Self {
+        let Self { mut pending, since, order, written, .. } = self;
+        pending.note_sent();
+        let second_pending = pending.split_off(first.record_count() as usize);
+        let half = |sealed, pending| Self {
             sealed,
             since,
             order,
             attempts: 0,
-            possibly_persisted,
+            retries: 0,
+            written,
             is_new: false,
-            owed,
+            pending,
         };
-        Ok((half(first, owed), half(second, second_owed)))
+        Ok((half(first, pending), half(second, second_pending)))
     }
 
-    /// It is sent now: answers the bytes that don't count among those that wait any more.
+    /// Marks it as sent; returns the bytes to subtract from those that wait.
     pub fn uncount(&mut self) -> u64 {
-        self.owed.note_sent();
+        self.pending.note_sent();
         if std::mem::take(&mut self.is_new) { self.charged_bytes() } else { 0 }
     }
 
-    /// Whether the records are certainly not in the log, as far as is known.
+    /// Returns the persistence status if the batch fails now.
     pub const fn failure_status(&self) -> PersistenceStatus {
-        if self.possibly_persisted {
+        if matches!(self.written, Written::Possibly) {
             PersistenceStatus::PossiblyPersisted
         } else {
             PersistenceStatus::NotPersisted
@@ -160,7 +181,7 @@ mod tests {
         let mut in_flight =
             ReadyBatch::seal(filled(&pool, b'a'), 0, &SealOptions::default(), &keeper()).unwrap();
         let sent = in_flight.sealed.to_vec();
-        // The application is told that it timed out, while the connection still writes it.
+        // Reports a timeout while the connection still writes the batch.
         let error = Error::new(ErrorKind::MessageTimedOutInFlight, "");
         let topic = Arc::from("a");
         in_flight.report_early(&topic, 0, Err(error), PersistenceStatus::PossiblyPersisted);

@@ -1,9 +1,18 @@
-//! The queue's limits: how many messages and how many bytes wait for their delivery report.
+//! The queue's limits: the number of messages and bytes without a delivery report.
 //!
-//! Both counts live in one atomic word, so charging a message changes one shared cache line and is exact.
-//! Even that is much for a message of 100 bytes, so while the queue is far from full a partition that collects
-//! leases room for many messages at once. What it has not used is given back when its batch is taken, or when the
-//! queue is full; what waits is what is charged without the leases.
+//! Both counts share one atomic word, so charging a message changes one shared cache line and is exact. Even that is
+//! expensive for a message of 100 bytes, so while the queue is far from full, a partition with an open batch leases
+//! room for many messages at once. The unused part is returned when the batch is taken, or when the queue is full.
+//! Queued messages are the charged ones without the leases.
+//!
+//! # Pitfalls
+//!
+//! - A message above the queue's byte limit is accepted by an empty queue; otherwise it could never be sent
+//!   (`a_message_above_the_byte_limit_is_let_into_an_empty_queue`).
+//! - A partition leases room for many messages, so the queue's charge exceeds what is queued. A full queue takes leases
+//!   back before it refuses a message (`lease_is_taken_while_room_is_ample_and_returns_unused_room`).
+//! - A rejected reservation must not charge its room even temporarily: a sender that checks at that time sleeps, and no
+//!   wake-up follows (`a_refused_attempt_hides_no_room_from_a_blocked_sender`).
 
 use std::task::Waker;
 
@@ -12,10 +21,10 @@ use crate::sync::{
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
-/// Room that is charged and not used yet. It belongs to the partition whose batch collects.
+/// Room that is charged and not used yet. It belongs to the partition with the open batch.
 #[derive(Debug, Default)]
 pub struct Lease {
-    /// It is one of those that [`Budget`] counts.
+    /// True if [`Budget`] counts this lease.
     is_out: bool,
     messages: u64,
     bytes: u64,
@@ -32,7 +41,7 @@ pub struct Budget {
     used: AtomicU64,
     max_messages: u64,
     max_bytes: u64,
-    /// How many leases are out.
+    /// The number of active leases.
     leases: AtomicUsize,
     has_waiters: AtomicBool,
     waiters: Mutex<Vec<Waker>>,
@@ -47,19 +56,19 @@ const MOST_BYTES: u64 = BYTES_MASK - (1 << 36);
 const LEASED_MESSAGES: (u64, u64) = (16, 128);
 
 impl Lease {
-    /// Messages that have room and have not come.
+    /// Returns the number of messages that the lease still has room for.
     pub const fn messages(&self) -> usize {
         self.messages as usize
     }
 
-    /// Bytes that have room and have not come.
+    /// Returns the bytes that the lease still has room for.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
 impl Budget {
-    /// A budget; 0 messages means no limit of its own (16 million).
+    /// Creates a budget; 0 messages means the largest supported number (16 million).
     pub fn new(max_messages: u64, max_bytes: u64) -> Self {
         Self {
             used: AtomicU64::new(0),
@@ -71,8 +80,8 @@ impl Budget {
         }
     }
 
-    /// Charges one message, or answers false and charges nothing. A message larger than the whole byte limit is let in
-    /// when the queue is empty, so that it can't wait for ever.
+    /// Charges one message; returns false and charges nothing if there is no room. An empty queue accepts a message
+    /// above the byte limit, because it would otherwise wait without end.
     #[inline]
     pub fn try_charge(&self, bytes: usize) -> bool {
         let mut used = self.used.load(Ordering::Relaxed);
@@ -82,7 +91,7 @@ impl Budget {
             if messages >= self.max_messages || !fits {
                 return false;
             }
-            // Nothing is charged that may have to be taken back: whoever looked meanwhile would wait for room that is there.
+            // A charge is never undone: a thread that checks in between would wait although there is room.
             let charged = used + ONE_MESSAGE + bytes as u64;
             match self.used.compare_exchange_weak(used, charged, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return true,
@@ -91,8 +100,8 @@ impl Budget {
         }
     }
 
-    /// Takes one message's room out of a lease, which is extended where it is too small. While the queue is far from
-    /// full it gets room for more such messages, about half as many as are `expected` in the batch.
+    /// Takes the room of one message from a lease, which is extended if it is too small. While the queue is far from
+    /// full, the lease gets room for about half as many messages as are `expected` in the batch.
     #[inline]
     pub fn try_charge_lease(&self, lease: &mut Lease, bytes: usize, expected: usize) -> Result<(), NoRoom> {
         if lease.messages == 0 || lease.bytes < bytes as u64 {
@@ -126,7 +135,7 @@ impl Budget {
         if self.try_charge(bytes) { Ok(()) } else { Err(NoRoom) }
     }
 
-    /// Gives back what was not used of a lease.
+    /// Returns the unused room of a lease.
     #[inline]
     pub fn give_back(&self, lease: &mut Lease) {
         if lease.is_out {
@@ -136,12 +145,12 @@ impl Budget {
         }
     }
 
-    /// True if some partition has room that it does not use.
+    /// Returns true if some partition has unused leased room.
     pub fn has_leases(&self) -> bool {
         self.leases.load(Ordering::SeqCst) > 0
     }
 
-    /// Gives back what was charged and wakes who waits for room or for the end.
+    /// Returns charged room, and wakes threads that wait for room or for a flush.
     pub fn release(&self, messages: usize, bytes: u64) {
         if messages == 0 && bytes == 0 {
             return;
@@ -157,29 +166,29 @@ impl Budget {
         }
     }
 
-    /// Asks to be woken by the next [`Budget::release`]. Look again after this call before sleeping.
+    /// Registers to be woken by the next [`Budget::release`]. Check again after this call before sleeping.
     pub fn register(&self, waker: &Waker) {
         let mut waiters = self.waiters.lock();
         if !waiters.iter().any(|known| known.will_wake(waker)) {
             waiters.push(waker.clone());
         }
         self.has_waiters.store(true, Ordering::SeqCst);
-        // Orders this registration before the caller's next look at the counts.
+        // Orders this registration before the caller's next check of the counts.
         self.used.fetch_add(0, Ordering::SeqCst);
     }
 
-    /// Messages that wait for their report, and those that have room in a lease.
+    /// Returns the number of messages without a report, including leased room.
     pub fn messages(&self) -> usize {
         (self.used.load(Ordering::SeqCst) >> BYTES_BITS) as usize
     }
 
-    /// Bytes that wait for their report, and those that are leased.
+    /// Returns the number of bytes without a report, including leased room.
     pub fn bytes(&self) -> u64 {
         self.used.load(Ordering::SeqCst) & BYTES_MASK
     }
 }
 
-/// How much of a limit is given away in leases: what is left is charged message by message.
+/// Returns the part of a limit that leases may use; the rest is charged message by message.
 const fn most(limit: u64) -> u64 {
     limit / 8 * 7
 }
@@ -202,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_is_taken_while_there_is_much_room_and_gives_back_what_it_did_not_use() {
+    fn lease_is_taken_while_room_is_ample_and_returns_unused_room() {
         let budget = Budget::new(160, 1_000_000);
         let mut lease = Lease::default();
         assert_eq!(budget.try_charge_lease(&mut lease, 10, 256), Ok(()));

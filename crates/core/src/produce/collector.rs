@@ -1,36 +1,48 @@
 //! Decides when a broker sends: gathers the broker's ready partitions so that one request carries many of them.
 //!
-//! With `broker.linger.ms` the clock starts when collecting starts, that is with the oldest record; when it expires, all
-//! collected partitions are due. With `linger.ms` each partition has its own clock. A partition with a full batch is due
-//! at once. With `broker.linger.ms=auto` the broker's own pace decides ([`adaptive`](super::adaptive)). Whatever is due goes out
-//! together, oldest first. Where a topic has a linger of its own, its partitions are due by that one.
+//! With `broker.linger.ms` the clock starts when collecting starts, with the oldest record; when it expires, all
+//! collected partitions are due. With `linger.ms` each partition has its own clock. A partition with a full batch is
+//! due immediately. With `broker.linger.ms=auto` the broker's own pace decides ([`adaptive`](super::adaptive)). All due
+//! partitions leave together, oldest first. A topic with its own linger uses that one.
+//!
+//! # Pitfalls
+//!
+//! - The linger of a broker starts with its oldest record. A later record travels with it and does not extend it
+//!   (`a_late_arrival_does_not_extend_the_window_and_goes_with_it`).
+//! - A notification about records that were purged meanwhile must not make the next records leave early
+//!   (`a_purge_leaves_nothing_to_send`).
+//! - Partitions that a request can't carry because their `acks` differ are due for the same reason as the others.
+//!   Evaluated again with fewer partitions, the limit is not reached and they would wait for the linger
+//!   (`leftovers_of_a_request_leave_for_its_reason_even_after_a_response`).
+//! - Timers of the operating system round up to milliseconds, so a request leaves up to 1 ms after its linger
+//!   (`no_message_waits_longer_than_the_linger_and_a_late_one_goes_along`).
 
 use std::time::Duration;
 
 use super::{adaptive::Adaptive, due_queue::DueQueue};
 use crate::machine::{Instant, earliest};
 
-/// How long records wait for company.
+/// The rule for how long records wait for further ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linger {
     /// `broker.linger.ms`: one clock per broker.
     Broker(Duration),
     /// `linger.ms`: one clock per partition.
     Partition(Duration),
-    /// `broker.linger.ms=auto`: no clock but the broker's answers.
+    /// `broker.linger.ms=auto`: the broker's responses set the pace.
     Auto,
 }
 
-/// Why the collector sends.
+/// The reason why the collector sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendReason {
-    /// Somebody flushes or closes.
+    /// The application flushes or closes.
     Flush,
     /// `broker.batch.max.partitions` is reached.
     Partitions,
     /// `broker.batch.max.bytes` is reached, or a batch is full.
     Bytes,
-    /// The linger is over.
+    /// The linger has expired.
     Linger,
     /// The broker's pace allows it.
     Adaptive,
@@ -42,18 +54,18 @@ pub struct Collector {
     linger: Linger,
     adaptive: Adaptive,
     max_partitions: usize,
-    /// By when their linger is over.
+    /// The partitions by the end of their linger.
     open: DueQueue,
     full: DueQueue,
-    /// By slot: where it is in the queues.
+    /// The position in the queues, by slot.
     members: Vec<Option<Member>>,
-    /// Everything whose linger is over up to here is due.
+    /// All partitions whose linger ends at or before this time are due.
     due_until: Option<Instant>,
-    /// Some topic lingers longer than the broker.
+    /// True if some topic lingers longer than the broker.
     has_longer: bool,
-    /// Due, but of another kind than the request that is being made.
+    /// Due partitions whose terms differ from those of the current request.
     aside: Vec<(usize, Member)>,
-    /// Why the last request was made, if others of another kind are due for the same reason.
+    /// The reason for the last request, if partitions with other terms are due for the same reason.
     rest: Option<SendReason>,
 }
 
@@ -65,7 +77,7 @@ struct Member {
 }
 
 impl Collector {
-    /// An empty collector of a broker that may have so many requests in flight.
+    /// Creates the collector of a broker that may have this number of requests in flight.
     pub fn new(linger: Linger, max_partitions: Option<usize>, max_in_flight: usize) -> Self {
         Self {
             linger,
@@ -81,12 +93,12 @@ impl Collector {
         }
     }
 
-    /// A partition has something to send since then; what was known of it is replaced, but never made younger.
+    /// Adds a partition that has something to send since then. Replaces its entry, but never makes it younger.
     pub fn add(&mut self, slot: usize, since: Instant, full: bool) {
         self.add_of_topic(slot, since, full, None);
     }
 
-    /// The same for a partition whose topic has a linger of its own.
+    /// Like [`Collector::add`], for a partition whose topic has its own linger.
     pub fn add_of_topic(&mut self, slot: usize, since: Instant, full: bool, own: Option<Duration>) {
         if self.members.len() <= slot {
             self.members.resize(slot + 1, None);
@@ -109,7 +121,7 @@ impl Collector {
         self.queue_of(member).insert(member.due, slot);
     }
 
-    /// The partition has nothing to send, or left.
+    /// Removes a partition that has nothing to send or left.
     pub fn remove(&mut self, slot: usize) {
         if let Some(member) = self.members.get_mut(slot).and_then(Option::take) {
             self.queue_of(member).remove(member.due, slot);
@@ -119,7 +131,7 @@ impl Collector {
         }
     }
 
-    /// The partition can't go with the request that is being made. It stays due.
+    /// Sets a partition aside that can't join the current request. It stays due.
     pub fn set_aside(&mut self, slot: usize) {
         if let Some(member) = self.members.get_mut(slot).and_then(Option::take) {
             self.queue_of(member).remove(member.due, slot);
@@ -127,7 +139,7 @@ impl Collector {
         }
     }
 
-    /// The request is made: those that were set aside are next, for the same reason.
+    /// Returns the partitions set aside when the request is built: they are next, for the same reason.
     pub fn take_back(&mut self, reason: SendReason) {
         self.rest = (!self.aside.is_empty()).then_some(reason);
         let mut aside = std::mem::take(&mut self.aside);
@@ -138,17 +150,17 @@ impl Collector {
         self.aside = aside;
     }
 
-    /// How many partitions wait.
+    /// Returns the number of waiting partitions.
     pub fn len(&self) -> usize {
         self.open.len() + self.full.len()
     }
 
-    /// True if nothing waits.
+    /// Returns true if no partition waits.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty() && self.full.is_empty()
     }
 
-    /// Why something should be sent now, if it should, while so many requests are in flight.
+    /// Returns the reason to send now, if there is one, with this number of requests in flight.
     pub fn due(
         &mut self,
         now: Instant,
@@ -163,12 +175,13 @@ impl Collector {
         match (reason, self.linger) {
             (SendReason::Bytes, _) if !enough_bytes => {}
             (SendReason::Linger, Linger::Partition(_)) => self.due_until = Some(now),
-            // Who wants to gather for longer than the others does not go along with each of their requests.
+            // A topic with a longer linger does not join each request of the others.
             (SendReason::Linger, Linger::Broker(linger)) if self.has_longer => {
                 self.due_until = Some(now + linger);
             }
             _ => {
-                // What came after the owner looked at the clock goes along: it was counted, and would wait for a linger of its own.
+                // Records that arrived after the actor read the clock are included: they were counted, and would start
+                // a new linger.
                 let newest = self.open.last().map_or(now, |(due, _)| now.max(due));
                 self.due_until = Some(self.due_until.map_or(newest, |until| until.max(newest)));
             }
@@ -176,7 +189,7 @@ impl Collector {
         Some(reason)
     }
 
-    /// The oldest partition that is due, and whether its open batch is due too. Call after [`Collector::due`].
+    /// Returns the oldest due partition, and whether its open batch is due too. Call after [`Collector::due`].
     pub fn peek_due(&self) -> Option<(usize, bool)> {
         let is_due = |due: Instant| self.due_until.is_some_and(|until| due <= until);
         let open = self.open.first().filter(|(due, _)| is_due(*due));
@@ -188,8 +201,8 @@ impl Collector {
         }
     }
 
-    /// When the collector has to be asked again, if nothing happens before. While so many requests are in flight, that may be
-    /// when one is answered and not before.
+    /// Returns when to check the collector again if nothing happens before. With this number of requests in flight, the
+    /// next response may have to arrive first; then there is no time.
     pub fn deadline(&self, in_flight: usize) -> Option<Instant> {
         let first = self.open.first().map(|(due, _)| due);
         let linger = match self.linger {
@@ -200,7 +213,7 @@ impl Collector {
         earliest(full, linger)
     }
 
-    /// The broker's own pace, which [`Linger::Auto`] follows.
+    /// Returns the broker's own pace, which [`Linger::Auto`] follows.
     pub const fn pace(&mut self) -> &mut Adaptive {
         &mut self.adaptive
     }
@@ -248,7 +261,7 @@ mod tests {
         Collector::new(Linger::Broker(Duration::from_millis(millis)), None, 5)
     }
 
-    /// Takes everything that is due, as the sender does.
+    /// Takes all due partitions, as the sender does.
     fn send(collector: &mut Collector) -> Vec<usize> {
         let mut sent = Vec::new();
         while let Some((slot, _)) = collector.peek_due() {
@@ -313,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_topic_that_lingers_for_less_takes_the_others_along_and_one_that_lingers_for_longer_stays() {
+    fn shorter_linger_takes_other_topics_along_and_longer_linger_stays() {
         let own = |millis| Some(Duration::from_millis(millis));
         let mut collector = broker_linger(20);
         collector.add_of_topic(0, at(10), false, own(500));
@@ -332,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_aside_for_a_request_of_its_own_is_due_for_the_reason_of_the_one_before() {
+    fn partition_set_aside_is_due_for_the_reason_of_the_request_before() {
         let mut collector = Collector::new(Linger::Partition(Duration::from_secs(1)), Some(3), 5);
         (0..3).for_each(|slot| collector.add(slot, at(slot as u64), false));
         let reason = collector.due(at(3), false, false, 0);
@@ -362,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_brokers_own_pace_a_record_leaves_at_once_and_the_ones_behind_it_together() {
+    fn auto_linger_sends_first_record_at_once_and_the_next_together() {
         let mut collector = Collector::new(Linger::Auto, None, 2);
         collector.add(0, at(10), false);
         assert_eq!(collector.deadline(0), Some(at(10)));

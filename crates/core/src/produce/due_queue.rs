@@ -1,14 +1,13 @@
-//! The partitions that wait, by when they are due.
+//! The waiting partitions, ordered by the time at which they are due.
 
 use std::collections::VecDeque;
 
 use crate::machine::Instant;
 
-/// Slots in the order of their times, and of their numbers where the times are equal; each pair is in it once.
+/// Slots ordered by time, then by number; each pair appears once.
 ///
-/// They come nearly in order and leave from the front, a thousand times per request where a broker leads a thousand
-/// partitions: a queue that is kept sorted costs a fraction of a tree then. What comes out of order is inserted at its
-/// place.
+/// Entries arrive almost in order and leave from the front, a thousand times per request if a broker leads a thousand
+/// partitions: a sorted queue costs a fraction of a tree then. An entry out of order is inserted at its position.
 #[derive(Debug, Default)]
 pub struct DueQueue {
     sorted: VecDeque<(Instant, usize)>,
@@ -25,7 +24,7 @@ impl DueQueue {
         }
     }
 
-    /// Takes a slot out.
+    /// Removes a slot.
     pub fn remove(&mut self, due: Instant, slot: usize) {
         let entry = (due, slot);
         if self.sorted.front() == Some(&entry) {
@@ -35,22 +34,22 @@ impl DueQueue {
         }
     }
 
-    /// The one that is due first.
+    /// Returns the entry that is due first.
     pub fn first(&self) -> Option<(Instant, usize)> {
         self.sorted.front().copied()
     }
 
-    /// The one that is due last.
+    /// Returns the entry that is due last.
     pub fn last(&self) -> Option<(Instant, usize)> {
         self.sorted.back().copied()
     }
 
-    /// How many there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.sorted.len()
     }
 
-    /// True if there is none.
+    /// Returns true if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }

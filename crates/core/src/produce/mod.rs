@@ -2,39 +2,47 @@
 //!
 //! ```text
 //!  app thread           any app thread                 broker's owner
-//!  shared::send ──► partitioner ──► accumulator ══ready══► collector ──► request ──► connection ──► socket
+//!  send         ──► partitioner ──► accumulator ══ready══► collector ──► request ──► connection ──► socket
 //!    budget          which           encode into            linger        N partitions                 │
 //!                    partition       the open batch         oldest first  1 request                    ▼
-//!  callback / future ◄── report ◄── ack ◄────────────────────────────────────────────────────────── answer
+//!  callback / future ◄── report ◄── ack ◄──────────────────────────────────────────────────────── response
 //! ```
 //!
-//! Read [`record`], [`shared`], [`topic_settings`], [`partitioner`], [`accumulator`], [`ready`], [`batch`], [`partition`],
-//! [`producer_id`], [`collector`] (its order is in `due_queue`), [`request`], [`sender`], [`ack`], [`report`]. What a
-//! batch's records are owed however it ends is in [`owed`], and [`order`] is for topics that don't send what came first first.
+//! Read [`record`], [`send`], [`shared`], [`settings`], [`topic_settings`], [`partitioner`], [`accumulator`], [`ready`], [`batch`], [`partition`],
+//! [`producer_id`], [`collector`] (its order is in `due_queue`), [`request`], [`sender`], [`ack`], [`report`]. The
+//! reports that a batch's records still need, however it ends, are in [`pending_reports`]. [`order`] is for topics that send
+//! records in another order than that of the calls.
 
 pub mod accumulator;
 pub mod ack;
+pub mod acks;
 pub mod adaptive;
 pub mod batch;
 pub mod budget;
 pub mod collector;
 mod due_queue;
+pub mod message;
 pub mod order;
-pub mod owed;
 pub mod partition;
 pub mod partitioner;
+pub mod pending_reports;
+pub(crate) mod placement;
 pub mod producer_id;
+pub mod purge;
 pub mod ready;
 pub mod record;
 pub mod report;
 pub mod request;
 #[cfg(test)]
 mod scripted;
+pub mod send;
 pub mod sender;
+mod sequence;
+pub mod settings;
 pub mod shared;
 #[cfg(not(ottla_loom))]
 mod short_lock;
-/// In models any lock: one that spins out of loom's sight would never see the other thread go on.
+/// In loom models this is an ordinary lock: loom does not see the other threads' progress while one spins.
 #[cfg(ottla_loom)]
 mod short_lock {
     pub(super) use loom::sync::MutexGuard as ShortGuard;

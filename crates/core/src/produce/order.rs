@@ -1,4 +1,4 @@
-//! Records that are sent in another order than the one in which they came (`queuing.strategy`, `msg_order_cmp`).
+//! Records that are sent in another order than that of the calls (`queuing.strategy`, `msg_order_cmp`).
 //!
 //! ```text
 //!   accumulator: [arranged][arranged] [came since][came since][open]
@@ -6,9 +6,17 @@
 //!                        └────────► one order ◄──┘ ──► [arranged][arranged][arranged] ──► the next batch is the first
 //! ```
 //!
-//! A record is encoded where it is sent, so an order has to be made of what is encoded already: when the partition's owner is
-//! about to take a batch, what waits is decoded, put in order and encoded anew. Nobody who sends pays for it, and topics
-//! whose records go in the order of their arrival don't either. What was put into a request once stays as it is.
+//! `send` encodes a record, so reordering works on encoded records: before the partition's broker actor takes a batch,
+//! it decodes the waiting records, sorts them and encodes them again. This costs the sending threads nothing, nor
+//! topics in the order of arrival. A batch that was put into a request once does not change.
+//!
+//! # Pitfalls
+//!
+//! - Records are encoded when they are sent, so a topic's own order (`queuing.strategy`, `msg_order_cmp`) decodes the
+//!   queue. A batch then has records of any age, each with its own time-out; a comparator that contradicts itself must
+//!   not lose a record, so the standard sort is not used
+//!   (`records_time_out_at_their_own_time_in_whatever_batch_they_are`,
+//!   `an_order_that_contradicts_itself_loses_no_record`).
 
 use std::{cmp::Ordering, fmt, sync::Arc};
 
@@ -16,21 +24,21 @@ use ottla_protocol::batch::{ChunkPool, HeaderRef, RecordBatchBuilder, RecordView
 
 use super::{
     accumulator::{Accumulator, BatchLimits, HEADER_OVERHEAD, OpenBatch, RECORD_OVERHEAD},
-    owed::Owed,
+    pending_reports::PendingReports,
     report::{Tags, Tracker},
 };
 use crate::machine::Instant;
 
-/// The order in which the records go that wait in a partition.
+/// The order in which a partition's waiting records are sent.
 pub enum QueueOrder {
     /// The newest goes first.
     NewestFirst,
-    /// The application's own order; of equals the older one goes first. It is asked on an I/O thread, and never while a lock is
-    /// held. An order that contradicts itself gives some order.
+    /// The application's own order; of equal records the older one goes first. The comparison runs on an I/O thread,
+    /// never under a lock. An inconsistent comparison results in an arbitrary order.
     By(Box<Comparison>),
 }
 
-/// Tells which of two records that wait goes first.
+/// Decides which of two waiting records goes first.
 pub type Comparison = dyn Fn(&QueuedRecord<'_>, &QueuedRecord<'_>) -> Ordering + Send + Sync;
 
 /// A record that waits to be sent.
@@ -44,7 +52,7 @@ pub struct QueuedRecord<'a> {
     pub value: Option<&'a [u8]>,
     /// Milliseconds since 1970.
     pub timestamp: i64,
-    /// The number that came with it; 0 if nobody wants reports.
+    /// The application's number for the record; 0 if reports carry none.
     pub opaque: u64,
 }
 
@@ -58,12 +66,13 @@ impl fmt::Debug for QueueOrder {
 }
 
 impl QueueOrder {
-    /// True if both give the same order. An application's own is the same as itself only.
+    /// Returns true if both give the same order. An application's order equals only itself.
     pub(super) fn is_same(self: &Arc<Self>, other: &Arc<Self>) -> bool {
         Arc::ptr_eq(self, other) || matches!((&**self, &**other), (Self::NewestFirst, Self::NewestFirst))
     }
 
-    /// Arranges what waits in an accumulator in batches that may be taken from the front. Only for its owner.
+    /// Reorders the waiting records into batches to be taken from the front. Only the broker actor of the accumulator
+    /// may call this.
     pub(super) fn arrange(&self, accumulator: &Arc<Accumulator>, limits: &BatchLimits, pool: &ChunkPool) {
         let mut waiting = Vec::new();
         accumulator.take_all(false, &mut waiting);
@@ -71,18 +80,18 @@ impl QueueOrder {
         let mut new = waiting.split_off(arranged);
         let mut old = waiting;
         let kept = match self {
-            // All that is new goes before all that is old: of that only batches have to be filled up.
+            // All new records precede all old ones, whose batches only have to be filled up.
             Self::NewestFirst => {
                 let unfilled = old.iter().take_while(|batch| has_room(batch, limits)).count();
                 old.split_off(unfilled)
             }
             Self::By(_) => Vec::new(),
         };
-        // Should the application panic in its comparison, what the records are owed is found at the accumulator.
-        let mut owed: Vec<Owed> = Vec::with_capacity(old.len() + new.len());
+        // If the comparison panics, the accumulator gets the pending reports.
+        let mut pending: Vec<PendingReports> = Vec::with_capacity(old.len() + new.len());
         let [old, new] = [&mut old, &mut new].map(|batches| {
             let batches = std::mem::take(batches).into_iter();
-            batches.map(|mut batch| Decoded::of(&mut batch, accumulator, &mut owed)).collect::<Vec<_>>()
+            batches.map(|mut batch| Decoded::of(&mut batch, accumulator, &mut pending)).collect::<Vec<_>>()
         });
         let mut new: Vec<Waiting<'_>> = new.iter().flat_map(Decoded::records).collect();
         let old: Vec<Waiting<'_>> = old.iter().flat_map(Decoded::records).collect();
@@ -115,13 +124,13 @@ impl QueueOrder {
                 record.append_to(batch);
             }
         }
-        owed.into_iter().for_each(Owed::hand_on);
+        pending.into_iter().for_each(PendingReports::hand_on);
         arranged.extend(kept);
         accumulator.put_back(arranged);
     }
 }
 
-/// Takes those records of arranged batches that came before `limit`. Only for the accumulator's owner.
+/// Takes the records of reordered batches that were appended before `limit`. Only for the accumulator's broker actor.
 pub(super) fn take_older_than(
     accumulator: &Arc<Accumulator>,
     limit: Instant,
@@ -138,8 +147,8 @@ pub(super) fn take_older_than(
             left.push(batch);
             continue;
         }
-        let mut owed = Vec::new();
-        let decoded = Decoded::of(&mut batch, accumulator, &mut owed);
+        let mut pending = Vec::new();
+        let decoded = Decoded::of(&mut batch, accumulator, &mut pending);
         let (late, rest): (Vec<_>, Vec<_>) =
             decoded.records().into_iter().partition(|record| record.since < limit);
         for (records, into) in [(late, &mut *into), (rest, &mut left)] {
@@ -149,12 +158,12 @@ pub(super) fn take_older_than(
                 into.push(part);
             }
         }
-        owed.into_iter().for_each(Owed::hand_on);
+        pending.into_iter().for_each(PendingReports::hand_on);
     }
     accumulator.put_back(left);
 }
 
-/// A batch that waited, decoded.
+/// A decoded batch that was waiting.
 struct Decoded {
     records: ottla_protocol::batch::CopiedRecords,
     opaques: Option<Vec<u64>>,
@@ -163,30 +172,30 @@ struct Decoded {
     since: Instant,
 }
 
-/// A record of it.
+/// A record of the batch.
 #[derive(Clone)]
 struct Waiting<'a> {
     view: RecordView<'a>,
     payload_bytes: usize,
-    /// If somebody wants reports.
+    /// The application's number, if reports carry it.
     opaque: Option<u64>,
     tracker: Option<(&'a Arc<Tracker>, usize)>,
     since: Instant,
 }
 
 impl Decoded {
-    fn of(batch: &mut OpenBatch, keeper: &Arc<Accumulator>, owed: &mut Vec<Owed>) -> Self {
+    fn of(batch: &mut OpenBatch, keeper: &Arc<Accumulator>, pending: &mut Vec<PendingReports>) -> Self {
         let opaques = match &batch.tags {
             Tags::None => None,
             Tags::Opaque(opaques) => Some(opaques.clone()),
         };
         let tracker = batch.tracker.clone();
         let ages = std::mem::take(&mut batch.ages);
-        owed.push(Owed::of(batch, Some(keeper)));
+        pending.push(PendingReports::of(batch, Some(keeper)));
         Self { records: batch.builder.copied(), opaques, tracker, ages, since: batch.since }
     }
 
-    /// Its records in their order. What this library encoded can be decoded.
+    /// Returns its records in order. A batch that this library encoded can always be decoded.
     fn records(&self) -> Vec<Waiting<'_>> {
         self.records.iter().enumerate().map(|(index, view)| self.record(index, view)).collect()
     }
@@ -233,13 +242,13 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// True if a batch takes a quarter more.
+/// Returns true if a batch has room for a quarter more.
 fn has_room(batch: &OpenBatch, limits: &BatchLimits) -> bool {
     batch.builder.record_count() as usize * 4 < limits.max_records.saturating_mul(3)
         && batch.builder.len() * 4 < limits.max_bytes.saturating_mul(3)
 }
 
-/// A batch without records, yet.
+/// Creates an empty batch.
 fn empty(pool: &ChunkPool, sums_early: bool) -> OpenBatch {
     let builder = RecordBatchBuilder::new(pool);
     OpenBatch {
@@ -252,8 +261,8 @@ fn empty(pool: &ChunkPool, sums_early: bool) -> OpenBatch {
     }
 }
 
-/// Puts items in order; equals stay as they are. Whatever `before` answers, each item is there once: the standard library's
-/// sort may panic if the order is none.
+/// Sorts items and keeps the order of equal ones. Each item is in the result once, even if `before` is inconsistent:
+/// the standard library's sort may panic then.
 fn sorted<T>(mut items: Vec<T>, before: &mut impl FnMut(&T, &T) -> bool) -> Vec<T> {
     if items.len() < 2 {
         return items;
@@ -264,7 +273,7 @@ fn sorted<T>(mut items: Vec<T>, before: &mut impl FnMut(&T, &T) -> bool) -> Vec<
     merged(first, second, before)
 }
 
-/// Makes one of two lists that are in order; of equals those of the first list come first.
+/// Merges two sorted lists; of equal items those of the first list come first.
 fn merged<T>(first: Vec<T>, second: Vec<T>, before: &mut impl FnMut(&T, &T) -> bool) -> Vec<T> {
     let mut merged = Vec::with_capacity(first.len() + second.len());
     let (mut first, mut second) = (first.into_iter().peekable(), second.into_iter().peekable());
@@ -299,7 +308,7 @@ mod tests {
 
     fn send(accumulator: &Accumulator, pool: &ChunkPool, at: u64, keys: &[&str]) {
         for key in keys {
-            let headers = Record::new().key(*key).value("value").header("h", Some(b"x")).opaque(at);
+            let headers = Record::new().key(*key).value("value").header("h", "x").opaque(at);
             let bytes = headers.payload_bytes();
             let now = Instant::from_nanos(at);
             let taken = accumulator.hold().append(
@@ -384,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_record_hears_of_it_wherever_it_went() {
+    fn tracked_record_completes_after_it_was_rearranged() {
         let (accumulator, pool) = (accumulator(), ChunkPool::new());
         let mut waiting = Vec::new();
         for key in ["b", "a"] {
@@ -432,13 +441,13 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_that_panics_leaves_what_the_records_are_owed() {
+    fn panicking_comparison_keeps_the_pending_reports() {
         let (accumulator, pool) = (accumulator(), ChunkPool::new());
         send(&accumulator, &pool, 1, &["b", "a", "d", "c"]);
         let order = QueueOrder::By(Box::new(|_, _| panic!("the application's mistake")));
         let arrange = std::panic::AssertUnwindSafe(|| order.arrange(&accumulator, &LIMITS, &pool));
         std::panic::catch_unwind(arrange).expect_err("it panics");
-        let lost: u64 = accumulator.take_lost().iter().map(Owed::charged_bytes).sum();
+        let lost: u64 = accumulator.take_lost().iter().map(PendingReports::charged_bytes).sum();
         assert_eq!((lost, accumulator.queued().0), (4 * 8, 0));
     }
 }

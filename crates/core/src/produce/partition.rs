@@ -1,26 +1,33 @@
-//! One partition's order: what is sent when, what comes back, and what goes out again. Owned by the broker that leads
-//! the partition, and moved to the next one on a leader change.
+//! The sending order of one partition: the next batch, retries and acknowledgements. The leader's broker actor owns it;
+//! on a leader change it moves to the next one.
+//!
+//! # Pitfalls
+//!
+//! - A recreated topic has no sequence numbers of this producer: they restart at 0 under the same identity
+//!   (`sequences_of_a_recreated_topic_start_from_zero`).
 
 use std::{collections::VecDeque, sync::Arc};
 
 use ottla_protocol::{
     batch::{ChunkPool, SealOptions},
     uuid::Uuid,
+    vocabulary::{LeaderEpoch, NodeId, TopicPartition},
 };
 
 use super::{
     accumulator::{Accumulator, BatchLimits},
+    ack::Written,
     batch::ReadyBatch,
     order::{self, QueueOrder},
-    owed::Owed,
-    producer_id::{ProducerIdentity, sequence_after},
+    pending_reports::PendingReports,
+    producer_id::ProducerIdentity,
     report::PersistenceStatus,
+    sequence::SequenceState,
     shared::ProducerShared,
 };
 use crate::{
     error::{Error, ErrorKind},
     machine::Instant,
-    mutation::{Mutant, Mutation},
     stats::PartitionStatistics,
 };
 
@@ -33,53 +40,42 @@ use crate::{
 ///                                    and only when nothing of the partition is in flight any more
 /// ```
 ///
-/// With idempotence each batch has a sequence number for good once it was sealed. When one of them fails, the broker
-/// may refuse all that follow: the partition then waits until nothing is in flight, takes an identity with a higher
-/// epoch, and numbers what is left from 0. A batch that may have been written is never numbered anew, because it would
-/// be written twice: it goes out once more under its old number. Either the broker takes or knows it, and then it knows
-/// what came before, too; or it says that the number is out of order. Then the batch fails as possibly written: an older
-/// connection may still bring it, and all that came before it, to the broker.
+/// With idempotence a sealed batch keeps its sequence number. When a batch fails, the broker may reject all that
+/// follow: the partition then waits until nothing is in flight, takes a higher epoch, and renumbers the remaining
+/// batches from 0. A batch that may have been written is never renumbered, because it would be written twice: it is
+/// sent once more under its old number. If the broker accepts or knows it, it also has everything before it. If the
+/// broker reports that the number is out of order, the batch fails as possibly written: an older connection may still
+/// deliver it, and everything before it, to the broker.
 #[derive(Debug)]
 pub struct PartitionProducer {
     accumulator: Arc<Accumulator>,
-    /// The topic's id, zero where the broker does not know ids.
+    /// The topic ID, zero if the broker does not support topic IDs.
     pub topic_id: Uuid,
-    /// The leader epoch at which the current owner was chosen; -1 if unknown.
-    pub leader_epoch: i32,
+    /// The leader epoch at which the current broker actor was chosen.
+    pub leader_epoch: Option<LeaderEpoch>,
     retries: VecDeque<ReadyBatch>,
     /// Nothing is sent before then.
     pub retry_at: Option<Instant>,
     next_order: u64,
-    /// Batches in flight.
-    pub in_flight: usize,
-    /// What was sent so far.
-    pub counters: PartitionCounters,
-    /// The partition leaves as soon as nothing is in flight.
-    pub leaving: bool,
-    identity: Option<ProducerIdentity>,
-    next_sequence: i32,
-    /// A sequence number may be missing at the broker: the order of the newest batch that failed.
-    gap: Option<u64>,
-    /// The broker has acknowledged a batch of the identity. Until then only one is in flight: a broker takes whatever
-    /// number comes first from a producer that it does not know, so a second batch could pass a first that failed.
-    confirmed: bool,
-    /// The order of the first batch that was sent under the identity.
-    first_order: Option<u64>,
-    /// Where the newest records that were acknowledged end in the log.
+    /// The number of batches in flight.
+    in_flight: usize,
+    counters: PartitionCounters,
+    /// The sequence numbers, once there is a producer ID.
+    sequence: Option<SequenceState>,
+    /// The end offset of the newest acknowledged records.
     last_end: Option<i64>,
-    /// Why the last batch that has to go again was not written.
+    /// The error of the last batch that must be sent again.
     refusal: Option<Box<Error>>,
-    /// How often it went to another leader with something to send again since a leader took something.
+    /// The number of moves to another leader with something to retry since a leader last accepted a batch.
     moves: u32,
-    /// How many purges of the queue its records have seen.
+    /// The number of queue purges applied to its records.
     pub purges: u32,
-    mutation: Mutation,
 }
 
-/// So many new leaders in a row get what the last one refused without a back-off.
+/// The number of new leaders in a row that get a rejected batch without a backoff.
 const QUICK_MOVES: u32 = 2;
 
-/// What was sent of a partition.
+/// The send statistics of a partition.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PartitionCounters {
     /// Messages, each once.
@@ -92,115 +88,140 @@ pub struct PartitionCounters {
     pub in_flight: u64,
 }
 
-/// What [`PartitionProducer::next`] found.
+/// The result of [`PartitionProducer::next`].
 #[derive(Debug)]
 pub enum Next {
-    /// Nothing that may go now.
+    /// Nothing may be sent now.
     Nothing,
     /// A batch.
     Batch(ReadyBatch),
     /// A batch could not be sealed.
-    Failed(Box<(Owed, Error)>),
-    /// The partition needs another identity than this one first.
+    Failed(Box<(PendingReports, Error)>),
+    /// The partition first needs another producer ID or epoch than this one.
     NeedsIdentity(Option<ProducerIdentity>),
 }
 
-/// Which of the records that wait, and are not in flight.
+/// Selects records that wait and are not in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// Those that came before then.
+    /// Those that were appended before this time.
     Since(Instant),
     /// All.
     All,
-    /// All, and no more may come.
+    /// All, and the accumulator is sealed.
     AllForGood,
 }
 
 impl PartitionProducer {
-    /// A partition that has sent nothing.
-    pub fn new(accumulator: Arc<Accumulator>, topic_id: Uuid, leader_epoch: i32) -> Self {
+    /// Creates a partition that has sent nothing.
+    pub fn new(accumulator: Arc<Accumulator>, topic_id: Uuid) -> Self {
         Self {
             accumulator,
             topic_id,
-            leader_epoch,
+            leader_epoch: None,
             retries: VecDeque::new(),
             retry_at: None,
             next_order: 0,
             in_flight: 0,
             counters: PartitionCounters::default(),
-            leaving: false,
-            identity: None,
-            next_sequence: 0,
-            gap: None,
-            confirmed: false,
-            first_order: None,
+            sequence: None,
             last_end: None,
             refusal: None,
             moves: 0,
             purges: 0,
-            mutation: Mutation::NONE,
         }
     }
 
-    /// As if so many records had been sent.
+    /// Continues with this sequence number.
     #[cfg(test)]
-    pub(super) const fn set_next_sequence(&mut self, sequence: i32) {
-        self.next_sequence = sequence;
+    pub(super) fn set_next_sequence(&mut self, sequence: i32) {
+        self.sequence.as_mut().expect("an identity").set_next(sequence);
     }
 
-    /// As a deliberate mistake: what comes next gets the numbers of the last records once more.
-    pub(super) fn reuse_sequences(&mut self, records: u32) {
-        self.next_sequence = (self.next_sequence - records as i32).max(0);
-    }
-
-    /// Makes a deliberate mistake from now on.
-    pub(crate) const fn mutate(&mut self, mutation: Mutation) {
-        self.mutation = mutation;
-    }
-
-    /// Where records for it are collected.
+    /// Returns the accumulator of its records.
     pub fn accumulator(&self) -> &Arc<Accumulator> {
         &self.accumulator
     }
 
-    /// The topic's id as the metadata has it. True if it is another topic than before: nothing of this producer is in its
-    /// log, so sequence numbers start again, under the same identity. Only when nothing is in flight. An id that is not
-    /// known any more belongs to a topic that an old broker, without ids, told to be made anew: it is called by its name.
+    /// Sets the topic ID of the metadata. Returns true if it is another topic than before: its log has nothing of this
+    /// producer, so sequence numbers restart under the same producer ID. Requires that nothing is in flight. An unknown
+    /// ID belongs to a topic that an old broker, without IDs, reported as recreated: the topic's name is used.
     pub fn set_topic_id(&mut self, id: Uuid) -> bool {
         let is_another = !self.topic_id.is_zero() && id != self.topic_id;
         self.topic_id = id;
         if is_another {
             self.last_end = None;
-            if let Some(identity) = self.identity {
+            if let Some(identity) = self.sequence.as_ref().map(SequenceState::identity) {
                 self.start_from_zero(identity);
             }
         }
         is_another
     }
 
-    /// The broker says at which offset it wrote records of this partition. Answers where they can't be, if something was
-    /// written behind it before.
+    /// Records the offset that the broker assigned to records. Returns the previous end offset if the new offset is
+    /// below it.
     pub fn note_offset(&mut self, base: i64, records: u32) -> Option<i64> {
         let end = base.saturating_add(i64::from(records));
         let last_end = self.last_end.replace(end);
         last_end.filter(|last_end| base < *last_end)
     }
 
-    /// The topic's name.
+    /// Returns the topic and the number of the partition.
+    pub fn topic_partition(&self) -> TopicPartition {
+        TopicPartition::new(Arc::clone(self.topic()), self.partition())
+    }
+
+    /// Returns the topic's name.
     pub fn topic(&self) -> &Arc<str> {
         self.accumulator.topic()
     }
 
-    /// The partition.
+    /// Returns the partition.
     pub fn partition(&self) -> i32 {
         self.accumulator.partition()
     }
 
-    /// True if something waits that may go only when nothing is in flight any more.
+    /// Returns true if something waits until nothing is in flight.
     pub fn is_draining(&self) -> bool {
-        let unconfirmed =
-            self.identity.is_some() && !self.confirmed && !self.mutation.is(Mutant::SecondBeforeFirst);
-        self.in_flight > 0 && (self.gap.is_some() || unconfirmed || !self.retries.is_empty())
+        self.in_flight > 0
+            && (!self.retries.is_empty()
+                || self
+                    .sequence
+                    .as_ref()
+                    .is_some_and(|sequence| sequence.has_gap() || !sequence.is_confirmed()))
+    }
+
+    /// Returns true if batches of the partition are in flight.
+    pub const fn is_in_flight(&self) -> bool {
+        self.in_flight > 0
+    }
+
+    /// Returns true if more than one batch of the partition is in flight.
+    pub const fn has_several_in_flight(&self) -> bool {
+        self.in_flight > 1
+    }
+
+    /// Counts a batch into flight.
+    pub fn note_sent(&mut self, batch: &ReadyBatch) {
+        let messages = u64::from(batch.sealed.record_count());
+        self.in_flight += 1;
+        self.counters.in_flight += messages;
+        if batch.attempts == 0 {
+            self.counters.messages += messages;
+            self.counters.bytes += batch.charged_bytes();
+        }
+    }
+
+    /// Counts a batch out of flight: the broker responded, or its request was lost or recalled.
+    pub fn note_landed(&mut self, batch: &ReadyBatch) {
+        self.in_flight -= 1;
+        self.counters.in_flight -= u64::from(batch.sealed.record_count());
+    }
+
+    /// Resets the count of batches in flight.
+    #[cfg(test)]
+    pub(super) const fn forget_in_flight(&mut self) {
+        self.in_flight = 0;
     }
 
     /// Takes the batch to send next: a retry first, else the oldest of the accumulator. With idempotence `current` is
@@ -215,19 +236,19 @@ impl PartitionProducer {
         if self.is_draining() {
             return Next::Nothing;
         }
-        // Before the identity is confirmed only its first batch was sent under its number: a doubt about another one is
-        // from before, and of another number.
         let doubtful = self.retries.front().is_some_and(|batch| {
-            batch.possibly_persisted && (self.confirmed || self.first_order == Some(batch.order))
-        }) && !self.mutation.is(Mutant::RenumberDoubtful);
-        if idempotent
-            && (self.identity.is_none() || (self.gap.is_some() && !doubtful))
-            && !self.take_identity(current)
-        {
-            return Next::NeedsIdentity(self.identity);
+            batch.written > Written::No
+                && self.sequence.as_ref().is_some_and(|sequence| sequence.has_sent(batch.order))
+        });
+        let needs_identity =
+            idempotent && self.sequence.as_ref().is_none_or(|sequence| sequence.has_gap() && !doubtful);
+        if needs_identity && !self.take_identity(current) {
+            return Next::NeedsIdentity(self.sequence.as_ref().map(SequenceState::identity));
         }
         if let Some(batch) = self.retries.pop_front() {
-            self.first_order.get_or_insert(batch.order);
+            if let Some(sequence) = &mut self.sequence {
+                sequence.note_order(batch.order);
+            }
             return Next::Batch(batch);
         }
         let (batch, _) = self.accumulator.take(open_too);
@@ -235,95 +256,93 @@ impl PartitionProducer {
         open.since = open.oldest();
         let order = self.next_order;
         self.next_order += 1;
-        self.first_order.get_or_insert(order);
         let mut options = *options;
-        if let Some(identity) = self.identity {
+        if let Some(sequence) = &mut self.sequence {
+            sequence.note_order(order);
+            let identity = sequence.identity();
             options.producer_id = identity.id;
             options.producer_epoch = identity.epoch;
-            options.base_sequence = self.next_sequence;
+            options.base_sequence = sequence.next();
         }
         match ReadyBatch::seal(open, order, &options, &self.accumulator) {
-            Ok(batch) if order % 8 == 7 && self.mutation.is(Mutant::ReuseSequence) => Next::Batch(batch),
             Ok(batch) => {
-                self.next_sequence = sequence_after(self.next_sequence, batch.sealed.record_count());
+                if let Some(sequence) = &mut self.sequence {
+                    sequence.take(batch.sealed.record_count());
+                }
                 Next::Batch(batch)
             }
             Err(failed) => Next::Failed(failed),
         }
     }
 
-    /// Puts what waits in order before [`PartitionProducer::next`] takes of it.
+    /// Reorders the waiting records before [`PartitionProducer::next`] takes a batch.
     pub fn arrange(&mut self, order: &QueueOrder, open_too: bool, limits: &BatchLimits, pool: &ChunkPool) {
         if self.retries.is_empty() && !self.is_draining() && self.accumulator.is_unarranged(open_too) {
             order.arrange(&self.accumulator, limits, pool);
         }
     }
 
-    /// Puts a batch back that is to be sent again, at its place in the order.
+    /// Puts a batch back to be sent again, at its position in the order.
     pub fn put_back(&mut self, batch: ReadyBatch) {
-        let mut at = self.retries.partition_point(|other| other.order < batch.order);
-        if self.mutation.is(Mutant::RetryOutOfOrder) {
-            at = self.retries.len();
-        }
+        let at = self.retries.partition_point(|other| other.order < batch.order);
         self.retries.insert(at, batch);
     }
 
-    /// A batch was not written and has to go again.
+    /// Records that a batch was not written and must be sent again.
     pub fn note_refusal(&mut self, error: &Error) {
         self.refusal = Some(Box::new(error.clone()));
     }
 
-    /// It goes to another leader. The first ones need not wait for the back-off that the last leader's refusal began; but
-    /// brokers that send it to and fro would do so for ever.
+    /// Records a move to another leader. The first moves skip the backoff of the last leader's error; brokers that keep
+    /// bouncing a batch would otherwise cause an endless loop, so later moves wait.
     pub fn leave(&mut self) {
-        self.leaving = false;
         self.moves = self.moves.saturating_add(u32::from(self.retry_at.is_some()));
         if self.moves <= QUICK_MOVES {
             self.retry_at = None;
         }
     }
 
-    /// Why the last batch that has to go again was not written.
+    /// Returns the error of the last batch that must be sent again.
     pub fn refusal(&self) -> Option<&Error> {
         self.refusal.as_deref()
     }
 
-    /// The order of the oldest batch that waits to be sent again.
+    /// Returns the order of the oldest batch that waits for a retry.
     pub fn oldest_retry(&self) -> Option<u64> {
         self.retries.front().map(|batch| batch.order)
     }
 
-    /// A batch that had a sequence number failed, or its number is not what the broker expects.
+    /// Records that a batch with a sequence number failed, or that the broker expects another number.
     pub fn note_gap(&mut self, order: u64) {
-        if self.identity.is_some() {
-            self.gap = self.gap.max(Some(order));
+        if let Some(sequence) = &mut self.sequence {
+            sequence.note_gap(order);
         }
     }
 
-    /// A batch was split. Its halves have no sequence numbers, so that all that waits has to be numbered anew, whatever the
-    /// broker takes meanwhile.
+    /// Records that a batch was split. Its halves have no sequence numbers, so all waiting batches must be renumbered,
+    /// even if the broker accepts others meanwhile.
     pub fn note_unnumbered(&mut self) {
         self.note_gap(u64::MAX);
     }
 
-    /// The broker has written a batch of the current identity, and so all that came before it.
-    pub fn confirm(&mut self, order: u64) {
-        self.confirmed = true;
+    /// Records that the broker has written a batch of the current producer ID, and so everything before it.
+    pub fn confirm(&mut self, batch: &ReadyBatch) {
         self.refusal = None;
         self.moves = 0;
-        if self.gap.is_some_and(|gap| gap < order) {
-            self.gap = None;
+        self.counters.acknowledged += u64::from(batch.sealed.record_count());
+        if let Some(sequence) = &mut self.sequence {
+            sequence.confirm(batch.order);
         }
     }
 
-    /// Adds what is known of the partition to a snapshot.
-    pub fn add_statistics(&self, statistics: &mut PartitionStatistics, broker: Option<i32>) {
+    /// Adds the statistics of the partition to a snapshot.
+    pub fn add_statistics(&self, statistics: &mut PartitionStatistics, broker: Option<NodeId>) {
         let (queued, queued_bytes) = self.accumulator.queued();
         let resent: i64 = self.retries.iter().map(|batch| i64::from(batch.sealed.record_count())).sum();
         let counters = &self.counters;
-        statistics.broker = broker.map_or(-1, i64::from);
+        statistics.broker = i64::from(NodeId::to_wire(broker));
         statistics.leader = statistics.broker;
-        statistics.leader_epoch = i64::from(self.leader_epoch);
+        statistics.leader_epoch = i64::from(LeaderEpoch::to_wire(self.leader_epoch));
         statistics.msgq_cnt = queued as i64;
         statistics.msgq_bytes = queued_bytes as i64;
         statistics.xmit_msgq_cnt = resent;
@@ -333,14 +352,14 @@ impl PartitionProducer {
         statistics.msgs = counters.messages as i64 + statistics.msgq_cnt;
         statistics.msgs_inflight = counters.in_flight as i64;
         statistics.acked_msgid = counters.acknowledged as i64;
-        if self.identity.is_some() {
+        if let Some(sequence) = &self.sequence {
             let unacknowledged = counters.in_flight as i64 + resent;
-            let next = (i64::from(self.next_sequence) - unacknowledged).rem_euclid(1 << 31);
+            let next = (i64::from(sequence.next()) - unacknowledged).rem_euclid(1 << 31);
             (statistics.next_ack_seq, statistics.next_err_seq) = (next, next);
         }
     }
 
-    /// Since when the oldest record waits to be sent, and whether there is no reason to let it wait.
+    /// Returns when the oldest record started to wait, and whether it is due immediately.
     pub fn waiting(&self) -> Option<(Instant, bool)> {
         if let Some(batch) = self.retries.front() {
             return Some((batch.since, true));
@@ -349,8 +368,8 @@ impl PartitionProducer {
         remaining.since().map(|since| (since, remaining.full.is_some()))
     }
 
-    /// Reports records that wait as failed, with what `error` makes of it where there are any. Answers how many bytes were charged for those that were never sent; `None` if
-    /// nothing waited.
+    /// Fails waiting records with the error that `error` makes, if there are any. Returns the bytes charged for those
+    /// that were never sent; `None` if nothing waited.
     pub fn fail_waiting(
         &mut self,
         shared: &ProducerShared,
@@ -363,7 +382,7 @@ impl PartitionProducer {
             Waiting::Since(limit) => {
                 let late = self.retries.partition_point(|batch| batch.since < limit);
                 retries.extend(self.retries.drain(..late));
-                // What came first goes first: a record is not reported before an older one that still waits.
+                // The oldest goes first: a record is not reported before an older one that still waits.
                 if self.retries.is_empty() {
                     order::take_older_than(&self.accumulator, limit, &shared.pool, &mut open);
                     self.accumulator.take_older_than(limit, &mut open);
@@ -380,11 +399,9 @@ impl PartitionProducer {
         if let Some(last) = retries.last() {
             self.note_gap(last.order);
         }
-        if self.mutation.is(Mutant::FailNewestFirst) {
-            open.reverse();
-        }
-        // Reports are the application's, who may panic in one: the others are still owed.
-        let open: Vec<Owed> = open.iter_mut().map(|batch| Owed::of(batch, Some(&self.accumulator))).collect();
+        // A report calls the application, which may panic: the other reports are still pending then.
+        let open: Vec<PendingReports> =
+            open.iter_mut().map(|batch| PendingReports::of(batch, Some(&self.accumulator))).collect();
         let (topic, partition) = (Arc::clone(self.topic()), self.partition());
         let error = error(self).with_partition(&*topic, partition);
         let mut unsent_bytes = 0;
@@ -399,16 +416,17 @@ impl PartitionProducer {
             };
             shared.report(batch.into_report(&topic, partition, Err(error), status));
         }
-        for owed in open {
-            unsent_bytes += owed.charged_bytes();
-            shared.report_unsent(&topic, partition, owed, error.clone());
+        for pending in open {
+            unsent_bytes += pending.charged_bytes();
+            shared.report_unsent(&topic, partition, pending, error.clone());
         }
         Some(unsent_bytes)
     }
 
-    /// Takes the producer's identity if it is another one than before, and numbers what waits from 0.
+    /// Takes the current producer ID if it changed, and renumbers the waiting batches from 0.
     fn take_identity(&mut self, current: Option<ProducerIdentity>) -> bool {
-        let Some(identity) = current.filter(|identity| Some(*identity) != self.identity) else {
+        let used = self.sequence.as_ref().map(SequenceState::identity);
+        let Some(identity) = current.filter(|identity| Some(*identity) != used) else {
             return false;
         };
         self.start_from_zero(identity);
@@ -416,14 +434,11 @@ impl PartitionProducer {
     }
 
     fn start_from_zero(&mut self, identity: ProducerIdentity) {
-        self.identity = Some(identity);
-        self.gap = None;
-        self.confirmed = false;
-        self.first_order = None;
-        self.next_sequence = 0;
+        let mut sequence = SequenceState::new(identity);
         for batch in &mut self.retries {
-            batch.sealed.set_producer(identity.id, identity.epoch, self.next_sequence);
-            self.next_sequence = sequence_after(self.next_sequence, batch.sealed.record_count());
+            batch.sealed.set_producer(identity.id, identity.epoch, sequence.next());
+            sequence.take(batch.sealed.record_count());
         }
+        self.sequence = Some(sequence);
     }
 }

@@ -1,6 +1,10 @@
-//! The idempotent producer's identity (KIP-98, KIP-360): asked of the cluster once. When some partition lost the thread,
-//! the epoch is raised here, without asking: a batch of the old epoch that is still on its way somewhere is then refused
-//! by the broker, which a new id would not achieve.
+//! The idempotent producer's ID and epoch (KIP-98, KIP-360), requested from the cluster once. After a gap in a
+//! partition's sequence numbers the client raises the epoch without a request: the broker then rejects a batch of the
+//! old epoch that is still in flight, which a new ID would not achieve.
+//!
+//! # Pitfalls
+//!
+//! - Sequence numbers wrap to zero, not to a negative number (`sequences_wrap_to_zero`).
 
 use std::time::Duration;
 
@@ -14,24 +18,23 @@ use ottla_protocol::{
 use crate::{
     backoff::Backoff,
     broker::connection::Response,
-    cluster::RoutedRequest,
+    cluster::route::RoutedRequest,
     error::{Error, ErrorKind, Result},
     machine::Instant,
-    mutation::{Mutant, Mutation},
     rng::Rng,
     sync::atomic::{AtomicI64, AtomicU64, Ordering},
 };
 
-/// Who sends: the id that the cluster gave, and its epoch.
+/// The ID that the cluster assigned to the producer, and its epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProducerIdentity {
     /// The producer's id.
     pub id: i64,
-    /// Counts how often the identity was renewed.
+    /// The epoch, which each renewal raises.
     pub epoch: i16,
 }
 
-/// The identity where the brokers' owners can see it.
+/// The identity, shared with the broker actors.
 #[derive(Debug)]
 pub struct SharedIdentity {
     id: AtomicI64,
@@ -46,7 +49,7 @@ impl Default for SharedIdentity {
 }
 
 impl SharedIdentity {
-    /// The current identity, if the cluster gave one.
+    /// Returns the current identity, if the cluster assigned one.
     pub fn get(&self) -> Option<ProducerIdentity> {
         loop {
             let before = self.version.load(Ordering::Acquire);
@@ -58,24 +61,24 @@ impl SharedIdentity {
         }
     }
 
-    /// How often the identity was given or renewed.
+    /// Returns the number of times the identity was assigned or renewed.
     pub fn renewals(&self) -> u64 {
         self.version.load(Ordering::Acquire) >> 16
     }
 
     pub(crate) fn set(&self, identity: ProducerIdentity) {
         let renewals = (self.version.load(Ordering::Acquire) >> 16) + 1;
-        // Readers that come in between see an id of -1 or a version that changes under them.
+        // Readers in between see an ID of -1, or a version that changes during their read.
         self.id.store(-1, Ordering::Release);
         self.version.store((renewals << 16) | u64::from(identity.epoch as u16), Ordering::Release);
         self.id.store(identity.id, Ordering::Release);
     }
 }
 
-/// Gets and renews the identity. Owned by the cluster's owner.
+/// Requests and renews the identity. The cluster actor owns it.
 ///
 /// ```text
-///   Wanted ── request ──► Asking ── answered ──► Known ──┐ a partition needs
+///   Needed ── request ──► Asking ── response ──► Known ──┐ a partition needs
 ///     ▲                     │ retriable            │ ▲   │ a higher epoch
 ///     └──── back-off ◄──────┘ ◄── epochs used up ──┘ └───┘
 /// ```
@@ -83,52 +86,56 @@ impl SharedIdentity {
 pub struct ProducerId {
     state: State,
     known: Option<ProducerIdentity>,
-    /// Since when it is known, or was lost.
+    /// The time at which it became known, or was lost.
     since: Option<Instant>,
     backoff: Backoff,
-    /// The error that was told last, so that it is told once.
-    told: Option<ErrorKind>,
-    mutation: Mutation,
+    /// The last reported error, so that it is reported once.
+    reported: Option<ErrorKind>,
+    /// The number of responses in a row without support for InitProducerId.
+    unsupported: u32,
 }
+
+/// The number of responses in a row without support for InitProducerId after which the producer fails.
+const UNSUPPORTED_RESPONSES: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    Wanted { at: Instant },
+    Needed { at: Instant },
     Asking,
     Known,
 }
 
-/// What an answer means.
+/// The meaning of a response.
 #[derive(Debug)]
-pub enum ProducerIdAnswer {
-    /// The identity is there: let the brokers look.
+pub enum ProducerIdOutcome {
+    /// The identity is known: notify the broker actors.
     Known,
-    /// It will be asked for again. The application is to hear of an error that may not pass by itself.
+    /// The request will be repeated. The error, if any, may be permanent and is reported to the application.
     Later(Option<Error>),
-    /// It will never be there.
+    /// The request can't succeed.
     Fatal(Error),
 }
 
 impl ProducerId {
-    /// Nothing is known yet.
-    pub const fn new(retry_backoff: Duration, retry_backoff_max: Duration, mutation: Mutation) -> Self {
+    /// Creates the state without an identity.
+    pub const fn new(retry_backoff: Duration, retry_backoff_max: Duration) -> Self {
         Self {
-            state: State::Wanted { at: Instant::ZERO },
+            state: State::Needed { at: Instant::ZERO },
             known: None,
             since: None,
             backoff: Backoff::new(retry_backoff, retry_backoff_max),
-            told: None,
-            mutation,
+            reported: None,
+            unsupported: 0,
         }
     }
 
-    /// Since when there is an identity, or since when it is asked for anew; `None` before the first one.
+    /// Returns when the identity became known or was requested again; `None` before the first one.
     pub const fn since(&self) -> Option<Instant> {
         self.since
     }
 
-    /// A partition that used `identity` can't go on with it. True if the identity was renewed by this; nothing happens
-    /// if it was renewed before.
+    /// Renews the identity because a partition can't continue with `identity`. Returns true if this call renewed it;
+    /// does nothing if it was renewed before.
     pub fn renew(&mut self, now: Instant, identity: ProducerIdentity, shared: &SharedIdentity) -> bool {
         if self.state != State::Known || self.known != Some(identity) {
             return false;
@@ -143,16 +150,16 @@ impl ProducerId {
             None => {
                 self.known = None;
                 self.since = Some(now);
-                self.state = State::Wanted { at: now };
+                self.state = State::Needed { at: now };
                 false
             }
         }
     }
 
-    /// The request to send, if one is due.
+    /// Returns the request to send, if one is due.
     pub(crate) fn poll_request(&mut self, now: Instant, timeout: Duration) -> Option<RoutedRequest> {
         match self.state {
-            State::Wanted { at } if at <= now => {}
+            State::Needed { at } if at <= now => {}
             _ => return None,
         }
         self.state = State::Asking;
@@ -162,7 +169,7 @@ impl ProducerId {
             versions: ApiKey::InitProducerId.versions(),
             timeout,
             encode: Box::new(move |version, out| {
-                // Before version 3 the current identity can't be named: the cluster gives a new one.
+                // Before version 3 a request can't carry the current identity: the cluster assigns a new one.
                 let known = known.filter(|_| version >= 3);
                 InitProducerIdRequest {
                     transactional_id: None,
@@ -176,50 +183,59 @@ impl ProducerId {
         })
     }
 
-    /// When a request is due.
+    /// Returns when a request is due.
     pub const fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
-            State::Wanted { at } => Some(at),
+            State::Needed { at } => Some(at),
             State::Asking | State::Known => None,
         }
     }
 
-    /// The cluster's answer.
-    pub(crate) fn handle_answer(
+    /// Handles the cluster's response.
+    pub(crate) fn handle_response(
         &mut self,
         now: Instant,
         result: Result<Response>,
         shared: &SharedIdentity,
         rng: &mut Rng,
-    ) -> ProducerIdAnswer {
-        let answer = result.and_then(|response| {
+    ) -> ProducerIdOutcome {
+        let response = result.and_then(|response| {
             InitProducerIdResponse::decode(&mut Reader::new(response.body()), response.request.version)
                 .map_err(|error| Error::new(ErrorKind::BadResponse, error.to_string()))
         });
-        let (code, error) = match answer {
-            Ok(answer)
-                if answer.error_code == ErrorCode::NONE
-                    && answer.producer_id >= 0
-                    && answer.producer_epoch >= 0 =>
+        if response.is_ok() {
+            self.unsupported = 0;
+        }
+        let (code, error) = match response {
+            Ok(response)
+                if response.error_code == ErrorCode::NONE
+                    && response.producer_id >= 0
+                    && response.producer_epoch >= 0 =>
             {
-                let identity = ProducerIdentity { id: answer.producer_id, epoch: answer.producer_epoch };
+                let identity = ProducerIdentity { id: response.producer_id, epoch: response.producer_epoch };
                 self.known = Some(identity);
                 self.state = State::Known;
                 self.since = Some(now);
                 self.backoff.reset();
-                self.told = None;
+                self.reported = None;
                 shared.set(identity);
-                return ProducerIdAnswer::Known;
+                return ProducerIdOutcome::Known;
             }
-            Ok(answer) if answer.error_code == ErrorCode::NONE => {
-                let (id, epoch) = (answer.producer_id, answer.producer_epoch);
+            Ok(response) if response.error_code == ErrorCode::NONE => {
+                let (id, epoch) = (response.producer_id, response.producer_epoch);
                 let detail = format!("it gave the producer id {id} with epoch {epoch}, which are none");
                 (ErrorCode::NONE, Error::new(ErrorKind::BadResponse, detail))
             }
-            Ok(answer) => (answer.error_code, Error::broker(answer.error_code, None)),
+            Ok(response) => (response.error_code, Error::broker(response.error_code, None)),
             Err(error) if error.kind() == ErrorKind::UnsupportedVersion => {
+                // The API versions are requested again meanwhile: one wrong response does not end a producer.
+                self.unsupported += 1;
+                if self.unsupported < UNSUPPORTED_RESPONSES {
+                    self.state = State::Needed { at: now + self.backoff.next(rng) };
+                    return ProducerIdOutcome::Later(None);
+                }
                 let detail = "enable.idempotence needs brokers of version 0.11 or newer; set it to false";
-                return ProducerIdAnswer::Fatal(
+                return ProducerIdOutcome::Fatal(
                     Error::new(ErrorKind::UnsupportedVersion, detail).with_api("InitProducerId"),
                 );
             }
@@ -229,31 +245,32 @@ impl ProducerId {
             ErrorCode::CLUSTER_AUTHORIZATION_FAILED | ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED => {
                 let detail =
                     "enable.idempotence needs the right IDEMPOTENT_WRITE on the cluster, or WRITE on a topic";
-                return ProducerIdAnswer::Fatal(Error::broker(code, Some(detail)).with_api("InitProducerId"));
+                return ProducerIdOutcome::Fatal(
+                    Error::broker(code, Some(detail)).with_api("InitProducerId"),
+                );
             }
-            // The identity is not known to the cluster any more: ask for a new one.
+            // The cluster no longer knows the identity: request a new one.
             ErrorCode::INVALID_PRODUCER_EPOCH
             | ErrorCode::PRODUCER_FENCED
             | ErrorCode::INVALID_PRODUCER_ID_MAPPING
             | ErrorCode::UNKNOWN_PRODUCER_ID => self.known = None,
             _ => {}
         }
-        // Of a connection's troubles the application hears anyway.
-        let told = match error.kind() {
+        // Connection errors are reported to the application separately.
+        let reported = match error.kind() {
             ErrorKind::Broker(code) if !code.is_retriable() => Some(error),
             ErrorKind::BadResponse => Some(error),
             _ => None,
         };
-        let told = told.filter(|error| self.told.replace(error.kind()) != Some(error.kind()));
+        let reported = reported.filter(|error| self.reported.replace(error.kind()) != Some(error.kind()));
         let wait = self.backoff.next(rng);
-        let at_once = self.mutation.is(Mutant::IdentityWithoutBackoff);
-        self.state = State::Wanted { at: if at_once { now } else { now + wait } };
-        let told = told.map(|error| error.with_api("InitProducerId").with_next_attempt(wait));
-        ProducerIdAnswer::Later(told)
+        self.state = State::Needed { at: now + wait };
+        let reported = reported.map(|error| error.with_api("InitProducerId").with_next_attempt(wait));
+        ProducerIdOutcome::Later(reported)
     }
 }
 
-/// The sequence number `count` places after `sequence`: they wrap to 0 after `i32::MAX`.
+/// Returns the sequence number `count` places after `sequence`; it wraps to 0 after `i32::MAX`.
 pub const fn sequence_after(sequence: i32, count: u32) -> i32 {
     ((sequence as u32).wrapping_add(count) & i32::MAX as u32) as i32
 }
@@ -273,17 +290,17 @@ mod tests {
         assert_eq!(sequence_after(i32::MAX - 1, 5), 3);
     }
 
-    /// What is made of an answer, by someone whose epochs are used up.
-    fn answered(id: &mut ProducerId, answer: &InitProducerIdResponse) -> ProducerIdAnswer {
+    /// Handles a response when the epochs of the producer ID are used up.
+    fn respond(id: &mut ProducerId, response: &InitProducerIdResponse) -> ProducerIdOutcome {
         let mut bytes = Vec::new();
-        answer.encode(4, &mut bytes).unwrap();
+        response.encode(4, &mut bytes).unwrap();
         let request = InFlight {
             correlation_id: 1,
             api: ApiKey::InitProducerId,
             version: 4,
             tag: RequestTag::Cluster(0),
             payload: Payload::Bytes(Vec::new()),
-            expects_answer: true,
+            expects_response: true,
             queued_at: Instant::ZERO,
             written_at: Instant::ZERO,
             timeout: Duration::ZERO,
@@ -291,49 +308,70 @@ mod tests {
         let response = Response { request, frame: Frame { len: bytes.len(), bytes }, body: 0 };
         id.state = State::Asking;
         let shared = SharedIdentity::default();
-        let answer = id.handle_answer(Instant::ZERO, Ok(response), &shared, &mut Rng::from_seed(1));
-        assert_eq!(shared.get().is_some(), matches!(answer, ProducerIdAnswer::Known));
-        answer
+        let response = id.handle_response(Instant::ZERO, Ok(response), &shared, &mut Rng::from_seed(1));
+        assert_eq!(shared.get().is_some(), matches!(response, ProducerIdOutcome::Known));
+        response
     }
 
     fn producer_id() -> ProducerId {
-        ProducerId::new(Duration::from_millis(100), Duration::from_secs(1), Mutation::NONE)
+        ProducerId::new(Duration::from_millis(100), Duration::from_secs(1))
     }
 
     #[test]
-    fn each_error_of_init_producer_id_ends_the_producer_or_is_tried_again_and_told_unless_it_passes() {
+    fn init_producer_id_error_is_fatal_or_retried_and_reported_if_it_lasts() {
         for error_code in ErrorCode::all().filter(|code| code.is_error()) {
             let mut id = producer_id();
             let refusal = InitProducerIdResponse { error_code, ..Default::default() };
-            match answered(&mut id, &refusal) {
-                ProducerIdAnswer::Known => panic!("{error_code}"),
-                ProducerIdAnswer::Fatal(error) => {
+            match respond(&mut id, &refusal) {
+                ProducerIdOutcome::Known => panic!("{error_code}"),
+                ProducerIdOutcome::Fatal(error) => {
                     assert!(error_code.name().ends_with("AUTHORIZATION_FAILED"), "{error}");
                     assert!(error.to_string().contains(error_code.name()), "{error}");
                 }
-                ProducerIdAnswer::Later(told) => {
-                    assert_eq!(told.is_none(), error_code.is_retriable(), "{error_code}");
-                    assert!(told.is_none_or(|error| error.kind() == ErrorKind::Broker(error_code)));
+                ProducerIdOutcome::Later(reported) => {
+                    assert_eq!(reported.is_none(), error_code.is_retriable(), "{error_code}");
+                    assert!(reported.is_none_or(|error| error.kind() == ErrorKind::Broker(error_code)));
                     assert!(id.poll_timeout() >= Some(Instant::ZERO + Duration::from_millis(50)));
-                    let again = answered(&mut id, &refusal);
-                    assert!(matches!(again, ProducerIdAnswer::Later(None)), "told once: {again:?}");
+                    let again = respond(&mut id, &refusal);
+                    assert!(matches!(again, ProducerIdOutcome::Later(None)), "reported once: {again:?}");
                 }
             }
         }
     }
 
     #[test]
+    fn a_producer_ends_only_when_brokers_repeat_that_they_have_no_ids() {
+        let (mut id, shared) = (producer_id(), SharedIdentity::default());
+        let refuse = |id: &mut ProducerId| {
+            let error = Error::new(ErrorKind::UnsupportedVersion, "");
+            id.handle_response(Instant::ZERO, Err(error), &shared, &mut Rng::from_seed(1))
+        };
+        for _ in 0..5 {
+            assert!(matches!(refuse(&mut id), ProducerIdOutcome::Later(None)));
+            assert!(id.poll_timeout() >= Some(Instant::ZERO + Duration::from_millis(50)));
+            assert!(matches!(refuse(&mut id), ProducerIdOutcome::Later(None)));
+            respond(&mut id, &InitProducerIdResponse::default());
+        }
+        assert!(matches!(refuse(&mut id), ProducerIdOutcome::Later(None)));
+        assert!(matches!(refuse(&mut id), ProducerIdOutcome::Later(None)));
+        let ProducerIdOutcome::Fatal(error) = refuse(&mut id) else { panic!("it has no broker that can") };
+        assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
+    }
+
+    #[test]
     fn an_id_or_an_epoch_below_0_is_none() {
-        for (producer_id_told, producer_epoch) in [(-1, 0), (7, -1), (i64::MIN, i16::MIN)] {
+        for (invalid_producer_id, producer_epoch) in [(-1, 0), (7, -1), (i64::MIN, i16::MIN)] {
             let mut id = producer_id();
-            let answer = InitProducerIdResponse {
-                producer_id: producer_id_told,
+            let response = InitProducerIdResponse {
+                producer_id: invalid_producer_id,
                 producer_epoch,
                 ..Default::default()
             };
-            let ProducerIdAnswer::Later(Some(error)) = answered(&mut id, &answer) else { panic!("told") };
+            let ProducerIdOutcome::Later(Some(error)) = respond(&mut id, &response) else {
+                panic!("an error")
+            };
             assert_eq!(error.kind(), ErrorKind::BadResponse);
-            assert!(error.to_string().contains(&producer_id_told.to_string()), "{error}");
+            assert!(error.to_string().contains(&invalid_producer_id.to_string()), "{error}");
         }
     }
 
@@ -349,7 +387,7 @@ mod tests {
 
     #[test]
     fn only_the_identity_in_use_is_renewed() {
-        let mut id = ProducerId::new(Duration::from_millis(1), Duration::from_millis(1), Mutation::NONE);
+        let mut id = ProducerId::new(Duration::from_millis(1), Duration::from_millis(1));
         id.state = State::Known;
         id.known = Some(ProducerIdentity { id: 5, epoch: 1 });
         let shared = SharedIdentity::default();

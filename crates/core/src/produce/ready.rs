@@ -1,4 +1,4 @@
-//! The list in which a broker's owner finds out which of its partitions have something to send.
+//! The list in which a broker actor finds its partitions that have something to send.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use crate::{
     wake::WakeHandle,
 };
 
-/// Partitions that became ready, for one broker. Entries are hints: the broker looks at the whole partition.
+/// Partitions of one broker that became ready. Entries are notifications: the actor checks the whole partition.
 #[derive(Debug)]
 pub struct ReadyList {
     state: Mutex<State>,
-    /// Above zero while somebody flushes: nothing lingers then.
+    /// Above zero while the application flushes: no record lingers then.
     flushing: Arc<AtomicUsize>,
-    /// Some topic has a linger of its own: any record may be due before what the owner sleeps for.
+    /// True if some topic has its own linger: a record may be due before the time until which the actor sleeps.
     lingers_differ: Arc<AtomicBool>,
-    /// Rough bytes that wait, counted only if there is a limit.
+    /// The approximate number of waiting bytes, counted only if there is a limit.
     bytes: AtomicU64,
     max_bytes: u64,
     wake: WakeHandle,
@@ -28,9 +28,9 @@ pub struct ReadyList {
 #[derive(Debug, Default)]
 struct State {
     ready: Vec<Ready>,
-    /// The broker will look by itself at the end of the linger: a further partition need not wake it.
+    /// True if the actor has set a timer for the linger: a further partition need not wake it.
     armed: bool,
-    /// So many partitions make the broker send at once.
+    /// The number of partitions that makes the broker actor send at once.
     max_partitions: usize,
     collected: usize,
 }
@@ -38,17 +38,17 @@ struct State {
 /// A partition that has something to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// The partition's place at its broker.
+    /// The partition's slot at its sender.
     pub slot: usize,
-    /// When the oldest record came.
+    /// When the oldest record was appended.
     pub since: Instant,
     /// True if a batch is full, so that there is nothing to wait for.
     pub full: bool,
 }
 
 impl ReadyList {
-    /// An empty list whose owner is woken by `wake`. `flushing` counts the flushes under way; `lingers_differ` where a topic
-    /// has a linger of its own; the limits are `broker.batch.max.partitions` and `broker.batch.max.bytes`.
+    /// Creates an empty list whose actor `wake` wakes. `flushing` counts the active flushes; `lingers_differ` is set if
+    /// a topic has its own linger; the limits are `broker.batch.max.partitions` and `broker.batch.max.bytes`.
     pub fn new(
         wake: WakeHandle,
         flushing: Arc<AtomicUsize>,
@@ -67,8 +67,8 @@ impl ReadyList {
         }
     }
 
-    /// A partition has something to send. True if the owner would sleep too long otherwise: then the caller calls
-    /// [`Self::wake`] when it holds no lock any more that the owner will want.
+    /// Adds a partition that has something to send. Returns true if the actor would sleep too long: the caller then
+    /// calls [`Self::wake`] after it released every lock that the actor needs.
     #[must_use]
     pub fn push(&self, ready: Ready) -> bool {
         let is_news = {
@@ -80,7 +80,8 @@ impl ReadyList {
         is_news || self.flushing.load(Ordering::Relaxed) > 0 || self.lingers_differ.load(Ordering::Relaxed)
     }
 
-    /// Counts bytes that were appended. True if they passed the limit: then the owner is to be woken as by [`Self::push`].
+    /// Counts appended bytes. Returns true if they exceed the limit: the caller then wakes the actor as after
+    /// [`Self::push`].
     #[inline]
     #[must_use]
     pub fn add_bytes(&self, bytes: usize) -> bool {
@@ -91,12 +92,12 @@ impl ReadyList {
         before < self.max_bytes && before + bytes as u64 >= self.max_bytes
     }
 
-    /// Wakes the owner.
+    /// Wakes the broker actor.
     pub fn wake(&self) {
         self.wake.wake();
     }
 
-    /// Bytes were taken out.
+    /// Subtracts bytes that were taken.
     pub fn subtract_bytes(&self, bytes: u64) {
         if self.max_bytes != u64::MAX {
             let subtract = |now: u64| Some(now.saturating_sub(bytes));
@@ -104,17 +105,17 @@ impl ReadyList {
         }
     }
 
-    /// True if so many bytes wait that the broker should send.
+    /// Returns true if enough bytes wait that the broker actor should send.
     pub fn has_enough_bytes(&self) -> bool {
         self.bytes.load(Ordering::Relaxed) >= self.max_bytes
     }
 
-    /// Moves the hints to `into`.
+    /// Moves the notifications to `into`.
     pub fn drain(&self, into: &mut Vec<Ready>) {
         self.state.lock().ready.drain(..).for_each(|ready| into.push(ready));
     }
 
-    /// Tells what the owner holds before it sleeps; answers false if hints came meanwhile.
+    /// Reports what the broker actor holds before it sleeps; returns false if notifications arrived meanwhile.
     pub fn settle(&self, collected: usize, armed: bool) -> bool {
         let mut state = self.state.lock();
         if !state.ready.is_empty() {
@@ -125,7 +126,7 @@ impl ReadyList {
         true
     }
 
-    /// True while somebody flushes.
+    /// Returns true while the application flushes.
     pub fn is_flushing(&self) -> bool {
         self.flushing.load(Ordering::SeqCst) > 0
     }

@@ -1,27 +1,38 @@
-//! What the application hands in.
+//! The record that the application sends.
 
 use std::fmt;
 
 use bytes::Bytes;
 use ottla_protocol::batch::HeaderRef;
 
-use crate::error::{Error, ErrorKind};
+use crate::{
+    error::{Error, ErrorKind},
+    shown::Shown,
+};
 
-/// A record to be sent. It borrows its bytes; `send` copies them into the batch, but for what [`Record::shared_value`] shares.
-#[derive(Clone, Debug, Default)]
+/// A record to be sent. It borrows its bytes: `send` copies them into the batch, except for a large
+/// [`Record::shared_value`].
+///
+/// ```
+/// use ottla_core::produce::record::Record;
+///
+/// let order = Record::new().key("customer-7").value(r#"{"total": 12}"#).header("trace", "4bf92f").partition(3);
+/// # let _ = order;
+/// ```
+#[derive(Clone, Default)]
 pub struct Record<'a> {
     pub(crate) partition: Option<i32>,
     pub(crate) timestamp: Option<i64>,
     pub(crate) key: Option<&'a [u8]>,
     pub(crate) value: Option<&'a [u8]>,
-    /// What `value` is a view of, if it may be referenced.
+    /// The shared bytes of `value`, if the batch may refer to them.
     pub(crate) shared: Option<&'a Bytes>,
     pub(crate) headers: Vec<HeaderRef<'a>>,
     pub(crate) opaque: u64,
 }
 
 impl<'a> Record<'a> {
-    /// A record with neither key nor value.
+    /// Creates a record with neither key nor value.
     pub const fn new() -> Self {
         Self {
             partition: None,
@@ -34,8 +45,8 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// A record without headers from its parts, for callers that have them at hand: partition, timestamp in milliseconds since
-    /// 1970, key, value, and the number that comes back in the delivery report.
+    /// Creates a record without headers from its parts: partition, timestamp in milliseconds since 1970, key, value, and the
+    /// number that the delivery report returns.
     #[inline]
     pub const fn of(
         partition: Option<i32>,
@@ -62,7 +73,8 @@ impl<'a> Record<'a> {
         self
     }
 
-    /// Sets the value. From 16 KiB on it is not copied but kept until the record's fate is known, if it is sent uncompressed.
+    /// Sets the value. An uncompressed value of 16 KiB or more is not copied: the batch keeps a reference until the record is
+    /// delivered or has failed.
     #[must_use]
     pub fn shared_value(mut self, value: &'a Bytes) -> Self {
         self.value = Some(value);
@@ -70,35 +82,46 @@ impl<'a> Record<'a> {
         self
     }
 
-    /// Chooses the partition instead of the partitioner.
+    /// Sets the partition. Without it the partitioner chooses one.
     #[must_use]
     pub const fn partition(mut self, partition: i32) -> Self {
         self.partition = Some(partition);
         self
     }
 
-    /// Sets the timestamp in milliseconds since 1970; the time of the call otherwise.
+    /// Sets the timestamp in milliseconds since 1970. Without it the record has the time of the call.
     #[must_use]
     pub const fn timestamp(mut self, milliseconds: i64) -> Self {
         self.timestamp = Some(milliseconds);
         self
     }
 
-    /// Appends a header. The same key may appear more than once; the value may be null.
+    /// Appends a header. The same key may appear more than once. [`Record::null_header`] appends one without a value.
     #[must_use]
-    pub fn header(mut self, key: &'a str, value: Option<&'a [u8]>) -> Self {
-        self.headers.push(HeaderRef { key: key.as_bytes(), value });
+    pub fn header(
+        mut self,
+        key: &'a (impl AsRef<str> + ?Sized),
+        value: &'a (impl AsRef<[u8]> + ?Sized),
+    ) -> Self {
+        self.headers.push(HeaderRef { key: key.as_ref().as_bytes(), value: Some(value.as_ref()) });
         self
     }
 
-    /// A number that comes back in the delivery report.
+    /// Appends a header whose value is null.
+    #[must_use]
+    pub fn null_header(mut self, key: &'a (impl AsRef<str> + ?Sized)) -> Self {
+        self.headers.push(HeaderRef { key: key.as_ref().as_bytes(), value: None });
+        self
+    }
+
+    /// Sets a number of the application's that the delivery report returns.
     #[must_use]
     pub const fn opaque(mut self, opaque: u64) -> Self {
         self.opaque = opaque;
         self
     }
 
-    /// What the record counts for in the queue's limit: the bytes of key, value and headers.
+    /// Returns the bytes of key, value and headers, which count for the queue's limit.
     #[inline]
     pub(crate) fn payload_bytes(&self) -> usize {
         let headers: usize =
@@ -107,33 +130,49 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Why a record was not taken. Nothing of it was kept; the call may be repeated.
+/// Shows the bytes as text, shortened.
+impl fmt::Debug for Record<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record")
+            .field("partition", &self.partition)
+            .field("timestamp", &self.timestamp)
+            .field("key", &self.key.map(Shown))
+            .field("value", &self.value.map(Shown))
+            .field("headers", &self.headers.len())
+            .field("opaque", &self.opaque)
+            .finish()
+    }
+}
+
+/// Error: a record was not queued. The call may be repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SendError {
-    /// `queue.buffering.max.messages` or `queue.buffering.max.kbytes` is reached: wait for deliveries.
+    /// The limit `queue.buffering.max.messages` or `queue.buffering.max.kbytes` is reached: wait for deliveries.
     QueueFull,
     /// The record is larger than `message.max.bytes`.
     MessageTooLarge {
-        /// The record's size in bytes when encoded.
+        /// The bytes of the record's key, value and headers.
         size: usize,
+        /// The bytes that the encoding adds at most, which count for the limit too.
+        overhead: usize,
         /// The limit.
         limit: usize,
     },
     /// The topic has no such partition.
     UnknownPartition {
-        /// What was asked for.
+        /// The requested partition.
         partition: i32,
-        /// How many partitions there are.
+        /// The number of partitions of the topic.
         count: i32,
     },
-    /// The topic can't be written to, as the cluster says.
+    /// The cluster refuses records for the topic.
     Topic(Error),
     /// The producer is closed or closing.
     Closed,
-    /// The producer can't go on.
+    /// The producer had a fatal error and accepts no more records.
     Fatal(Error),
-    /// The call would wait for the very thread that it is made on: a delivery callback's.
+    /// The call would deadlock: a delivery callback runs on the thread that the call waits for.
     WouldDeadlock(Error),
 }
 
@@ -141,9 +180,10 @@ impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::QueueFull => ErrorKind::QueueFull.fmt(f),
-            Self::MessageTooLarge { size, limit } => {
-                write!(f, "the message takes {size} bytes, more than message.max.bytes={limit}")
-            }
+            Self::MessageTooLarge { size, overhead, limit } => write!(
+                f,
+                "the message has {size} bytes and up to {overhead} more when encoded; message.max.bytes={limit}"
+            ),
             Self::UnknownPartition { partition, count } => {
                 write!(f, "partition {partition} does not exist: the topic has {count}")
             }

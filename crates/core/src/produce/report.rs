@@ -1,4 +1,4 @@
-//! Delivery reports: one per batch, unfolded per record only when the application looks.
+//! Delivery reports: one per batch, expanded per record only when the application reads them.
 
 use std::{
     fmt,
@@ -7,9 +7,14 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use crate::{error::Error, sync::Mutex};
+use ottla_protocol::vocabulary::NodeId;
 
-/// The fate of some records of one partition, in the order in which they were sent.
+use crate::{
+    error::{Error, ErrorKind},
+    sync::Mutex,
+};
+
+/// The outcome of some records of one partition, in the order in which they were sent.
 #[derive(Debug)]
 pub struct DeliveryBatch {
     pub(crate) topic: Arc<str>,
@@ -19,16 +24,55 @@ pub struct DeliveryBatch {
     pub(crate) tags: Tags,
     pub(crate) len: usize,
     pub(crate) charged_bytes: u64,
-    /// Who was sent the records, if anybody; -1 otherwise.
-    pub(crate) broker_id: i32,
+    /// The records that the broker rejected, if it named them.
+    pub(crate) invalid: Option<Box<InvalidRecords>>,
+    /// The ID of the broker to which the records were sent; -1 if they were not sent.
+    pub(crate) broker_id: Option<NodeId>,
 }
 
-/// What the broker said of a batch that it wrote.
+/// The outcomes of single records of a batch that was rejected because of some of them (KIP-467).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidRecords {
+    /// The rejected records by their index in the batch, in order, each with its error.
+    refused: Vec<(usize, Error)>,
+    /// The error of all other records.
+    others: Error,
+}
+
+impl InvalidRecords {
+    /// The errors of a batch of `len` records: `errors` has the place of each record that the broker refused and its message.
+    /// `None` if the broker named none.
+    pub(crate) fn new<'a>(
+        batch: &Error,
+        len: usize,
+        errors: impl Iterator<Item = (i32, Option<&'a str>)>,
+    ) -> Option<Self> {
+        let mut refused: Vec<(usize, Error)> = errors
+            .filter_map(|(place, message)| {
+                let place = usize::try_from(place).ok().filter(|place| *place < len)?;
+                let error =
+                    message.map_or_else(|| batch.clone(), |message| batch.clone().with_detail(message));
+                Some((place, error))
+            })
+            .collect();
+        refused.sort_by_key(|(place, _)| *place);
+        refused.dedup_by_key(|(place, _)| *place);
+        let others = batch.clone().with_kind(ErrorKind::InvalidDifferentRecord).with_detail("");
+        (!refused.is_empty()).then_some(Self { refused, others })
+    }
+
+    pub(super) fn at(&self, place: usize) -> &Error {
+        let found = self.refused.binary_search_by_key(&place, |(place, _)| *place);
+        found.map_or(&self.others, |index| &self.refused[index].1)
+    }
+}
+
+/// The broker's response to a batch that it wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivered {
-    /// The first record's offset; `None` with `acks=0`, where the broker says nothing.
+    /// The first record's offset; `None` with `acks=0`, because there is no response.
     pub base_offset: Option<i64>,
-    /// The broker's time in milliseconds, if the topic keeps that instead of the producer's.
+    /// The broker's timestamp in milliseconds, if the topic uses LogAppendTime.
     pub log_append_time: Option<i64>,
 }
 
@@ -43,77 +87,95 @@ pub enum PersistenceStatus {
     Persisted,
 }
 
-/// The fate of one record.
+/// The outcome of one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DeliveryReport<'a> {
-    /// The offset in the partition, where the broker told it.
+    /// The offset in the partition, if the broker reported it.
     pub offset: Option<i64>,
-    /// The number that came with the record.
+    /// The application's number for the record.
     pub opaque: u64,
     /// Whether the record is in the log.
     pub status: PersistenceStatus,
-    /// Why it was not delivered.
+    /// The error, if the record was not delivered.
     pub error: Option<&'a Error>,
 }
 
 impl DeliveryBatch {
-    /// The topic.
+    /// Returns the topic.
     pub fn topic(&self) -> &str {
         &self.topic
     }
 
-    /// The partition; -1 if the records never got one.
+    /// Returns the partition; -1 if the records never got one.
     pub const fn partition(&self) -> i32 {
         self.partition
     }
 
-    /// Why the records were not delivered.
+    /// Returns the error, if the records were not delivered.
     pub fn error(&self) -> Option<&Error> {
         self.outcome.as_ref().err()
     }
 
-    /// Whether the records are in the log.
+    /// Returns the error of the record at an index of the batch: the same for all, unless the broker named single
+    /// records.
+    pub fn error_at(&self, place: usize) -> Option<&Error> {
+        match &self.invalid {
+            Some(invalid) => Some(invalid.at(place)),
+            None => self.error(),
+        }
+    }
+
+    /// Returns whether the errors of the records differ.
+    pub const fn has_invalid_records(&self) -> bool {
+        self.invalid.is_some()
+    }
+
+    /// Returns whether the records are in the log.
     pub const fn status(&self) -> PersistenceStatus {
         self.status
     }
 
-    /// The first record's offset.
+    /// Returns the first record's offset.
     pub fn base_offset(&self) -> Option<i64> {
         self.outcome.as_ref().ok().and_then(|delivered| delivered.base_offset)
     }
 
-    /// The broker's time in milliseconds, if the topic keeps that.
+    /// Returns the broker's timestamp in milliseconds, if the topic uses LogAppendTime.
     pub fn log_append_time(&self) -> Option<i64> {
         self.outcome.as_ref().ok().and_then(|delivered| delivered.log_append_time)
     }
 
-    /// The broker that answered, or that was sent the records last and did not; `None` if they never left, or its id is
-    /// not known.
+    /// Returns the broker that responded, or the last one that was sent the records; `None` if they were never sent, or
+    /// its ID is not known.
     pub const fn broker_id(&self) -> Option<i32> {
-        if self.broker_id < 0 { None } else { Some(self.broker_id) }
+        match self.broker_id {
+            Some(id) => Some(id.get()),
+            None => None,
+        }
     }
 
-    pub(crate) const fn sent_to(mut self, broker_id: i32) -> Self {
+    pub(crate) const fn sent_to(mut self, broker_id: Option<NodeId>) -> Self {
         self.broker_id = broker_id;
         self
     }
 
-    /// How many records.
+    /// Returns the number of records.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// True if there is no record, which does not happen.
+    /// Returns true if there is no record, which does not happen.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The bytes of the records' keys, values and headers, as the queue's limit counts them.
+    /// Returns the bytes of the records' keys, values and headers, as the queue's limit counts them.
     pub const fn charged_bytes(&self) -> u64 {
         self.charged_bytes
     }
 
-    /// The records' numbers, in order; empty if the application asked for no reports.
+    /// Returns the application's numbers of the records, in order; empty if reports carry none.
     pub fn opaques(&self) -> &[u64] {
         match &self.tags {
             Tags::None => &[],
@@ -121,33 +183,33 @@ impl DeliveryBatch {
         }
     }
 
-    /// A report per record.
+    /// Returns a report per record.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = DeliveryReport<'_>> {
         let base = self.base_offset();
-        let error = self.error();
         let opaques = self.opaques();
+        let (same, invalid) = (self.error(), self.invalid.as_deref());
         (0..self.len).map(move |index| DeliveryReport {
             offset: base.map(|base| base + index as i64),
             opaque: opaques.get(index).copied().unwrap_or(0),
             status: self.status,
-            error,
+            error: invalid.map_or(same, |invalid| Some(invalid.at(index))),
         })
     }
 }
 
-/// Where reports go. Called on the thread that owns the broker, once per batch; must not block.
+/// The destination of reports. It is called on the broker actor's thread, once per batch; it must not block.
 pub trait DeliverySink: Send + Sync {
     /// Takes a batch of reports.
     fn deliver(&self, batch: DeliveryBatch);
 
-    /// True if the records go on counting for the queue's limits until the sink's owner gives them back, because the
+    /// Returns true if the records count for the queue's limits until the sink's owner releases them, because the
     /// application has not seen the reports yet.
     fn keeps_charge(&self) -> bool {
         false
     }
 }
 
-/// A sink that forgets.
+/// A sink that discards all reports.
 #[derive(Debug)]
 pub struct NoReports;
 
@@ -155,22 +217,22 @@ impl DeliverySink for NoReports {
     fn deliver(&self, _: DeliveryBatch) {}
 }
 
-/// What is kept of each record for its report.
+/// The data of each record for its report.
 #[derive(Debug)]
 pub enum Tags {
-    /// Nothing: nobody wants reports.
+    /// Nothing: reports carry no numbers.
     None,
     /// The application's number.
     Opaque(Vec<u64>),
 }
 
 impl Tags {
-    /// Room for as many records as the last batch had.
+    /// Creates room for as many records as the last batch had.
     pub fn with_capacity(records: usize) -> Self {
         Self::Opaque(Vec::with_capacity(records))
     }
 
-    /// Keeps a record's number.
+    /// Appends a record's number.
     #[inline]
     pub fn push(&mut self, opaque: u64) {
         if let Self::Opaque(opaques) = self {
@@ -178,7 +240,7 @@ impl Tags {
         }
     }
 
-    /// The numbers, if any are kept.
+    /// Returns the numbers, if reports carry them.
     #[cfg(all(test, not(ottla_loom)))]
     pub(super) fn opaques(&self) -> &[u64] {
         match self {
@@ -196,7 +258,7 @@ impl Tags {
     }
 }
 
-/// What those who wait for single records of a batch share.
+/// The state that waiters for single records of a batch share.
 #[derive(Default)]
 pub struct Tracker {
     state: Mutex<TrackerState>,
@@ -204,26 +266,26 @@ pub struct Tracker {
 
 #[derive(Default)]
 struct TrackerState {
-    /// Fates of ranges of records: more than one if the batch was split.
+    /// The outcomes of ranges of records: more than one if the batch was split.
     outcomes: Vec<(Range<usize>, TrackedOutcome)>,
-    /// Records that were tracked before they had this batch, and their places where they were.
+    /// Records that were tracked elsewhere before they joined this batch, each with that tracker and the index there.
     forwards: Vec<(usize, Arc<Tracker>, usize)>,
     wakers: Vec<Waker>,
 }
 
-/// The fate of tracked records.
+/// The outcome of tracked records.
 #[derive(Clone, Debug)]
 pub struct TrackedOutcome {
     /// The partition.
     pub partition: i32,
-    /// What the broker said of the first record, or what went wrong.
+    /// The broker's response for the first record, or the error.
     pub outcome: Result<Delivered, Error>,
     /// Whether the records are in the log.
     pub status: PersistenceStatus,
 }
 
 impl TrackedOutcome {
-    /// The fate of the record that stands `index` places behind the first.
+    /// Returns the outcome of the record that is `index` places behind the first.
     fn at(&self, index: usize) -> Self {
         let mut outcome = self.clone();
         if let Ok(delivered) = &mut outcome.outcome {
@@ -234,7 +296,7 @@ impl TrackedOutcome {
 }
 
 impl Tracker {
-    /// The fate of the batch's record `index`, with its own offset, or registers to be woken.
+    /// Returns the outcome of record `index` with its own offset, or registers to be woken.
     pub fn poll(&self, index: usize, context: &mut Context<'_>) -> Poll<TrackedOutcome> {
         let mut state = self.state.lock();
         if let Some((range, outcome)) = state.outcomes.iter().find(|(range, _)| range.contains(&index)) {
@@ -247,12 +309,12 @@ impl Tracker {
         Poll::Pending
     }
 
-    /// Sends the fate of record `index` on to `outer`, a tracker of one record, when it is known: at once if it is.
+    /// Forwards the outcome of record `index` to `outer`, a tracker of one record, as soon as it is known.
     pub(crate) fn forward(&self, index: usize, outer: &Arc<Self>) {
         self.forward_to(index, outer, 0);
     }
 
-    /// The same to its place `outer_index` in a batch where it was before.
+    /// Like [`Self::forward`], to the index `outer_index` in the previous batch.
     pub(crate) fn forward_to(&self, index: usize, outer: &Arc<Self>, outer_index: usize) {
         let state = &mut *self.state.lock();
         match state.outcomes.iter().find(|(range, _)| range.contains(&index)) {
@@ -263,7 +325,7 @@ impl Tracker {
         }
     }
 
-    /// Tells the fate of a range of records to all who wait.
+    /// Reports the outcome of a range of records to all waiters.
     pub fn complete(&self, records: Range<usize>, outcome: TrackedOutcome) {
         let wakers = {
             let state = &mut *self.state.lock();

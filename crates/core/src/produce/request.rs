@@ -1,12 +1,17 @@
-//! Many sealed batches become one ProduceRequest, without copying them.
+//! Combines many sealed batches into one ProduceRequest without copying them.
 //!
 //! ```text
 //!   scratch:  [length, header, acks, topic, partition 0, size)      [partition 1, size)      [tail]
 //!   on the wire: ─────────── scratch ─────────── batch of 0 ─ scratch ─ batch of 1 ─ ... ─ scratch
 //! ```
 //!
-//! The frame owns its batches until the request is over. Small batches are copied into the scratch: a copy of a few
+//! The frame owns its batches until the request is complete. Small batches are copied into the scratch: a copy of a few
 //! hundred bytes is cheaper than one more slice for the kernel.
+//!
+//! # Pitfalls
+//!
+//! - A broker that finds a partition twice in a Produce request takes the last batch and responds once. The first batch
+//!   would be reported as written and be lost (`batches_of_one_partition_go_in_separate_requests`).
 
 use std::io::IoSlice;
 
@@ -21,13 +26,13 @@ use ottla_protocol::{
 use super::batch::ReadyBatch;
 use crate::broker::inflight::WriteCursor;
 
-/// A ProduceRequest on its way, with the batches that it carries.
+/// A ProduceRequest in flight, with the batches that it carries.
 #[derive(Debug)]
 pub struct ProduceFrame {
     scratch: Vec<u8>,
     parts: Vec<Part>,
     len: usize,
-    /// How many partitions it has; some of their batches may have been taken back since.
+    /// The number of its partitions; some of their batches may have been taken back since.
     pub partitions: usize,
     /// The batches, in the order of the request.
     pub batches: Vec<ProduceBatch>,
@@ -36,17 +41,17 @@ pub struct ProduceFrame {
 /// A batch in a request.
 #[derive(Debug)]
 pub struct ProduceBatch {
-    /// The partition's place at its broker, which is kept while anything of it is in flight.
+    /// The partition's slot at its sender, which is kept while anything of it is in flight.
     pub slot: usize,
-    /// The topic's id.
+    /// The topic ID.
     pub topic_id: Uuid,
     /// The batch.
     pub batch: ReadyBatch,
-    /// It was reported as timed out or purged while in flight; its answer changes nothing any more.
+    /// True if it was reported as timed out or purged while in flight; its response is ignored then.
     pub reported: bool,
 }
 
-/// What stands before a batch.
+/// The bytes in front of a batch.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     scratch_end: usize,
@@ -54,54 +59,53 @@ struct Part {
     batch: Option<usize>,
 }
 
-/// What a request carries besides batches.
+/// The fields of a request besides its batches.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestHead<'a> {
     /// The version to encode.
     pub version: i16,
-    /// 0, 1 or -1.
+    /// `acks`: 0, 1 or -1.
     pub acks: i16,
-    /// `request.timeout.ms`: how long the broker may wait for its followers.
+    /// `request.timeout.ms`: the time that the broker may wait for its followers.
     pub timeout_ms: i32,
     /// `transactional.id`.
     pub transactional_id: Option<&'a str>,
 }
 
-/// Where a batch goes.
+/// The destination of a batch.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct BatchTarget<'a> {
     /// The topic.
     pub topic: &'a str,
     /// The partition.
     pub partition: i32,
-    /// How a message set is compressed, which is what brokers before 0.11 take instead of a batch, and its level.
+    /// The compression and its level for a message set, which replaces the batch for brokers before 0.11.
     pub compression: (Compression, Option<i32>),
 }
 
 const COPIED_UP_TO: usize = 1024;
-/// What stands before and behind a batch: a partition's number, a length, no tagged fields.
+/// The bytes before and after a batch: a partition number, a length, no tagged fields.
 const PLACE_BYTES: usize = 12;
 
 impl ProduceFrame {
-    /// Builds a frame behind `scratch`, which holds room for the length and the request header. `places` are
-    /// those of the batches, of one topic next to one another. A name or a length that can't be
-    /// encoded gives the batches back.
+    /// Builds a frame after `scratch`, which holds room for the length and the request header. `targets` belong to the
+    /// batches; those of one topic are adjacent. If a name or a length can't be encoded, the batches are returned.
     pub fn build(
         scratch: Vec<u8>,
         head: RequestHead<'_>,
-        places: &[Place<'_>],
+        targets: &[BatchTarget<'_>],
         batches: Vec<ProduceBatch>,
     ) -> Result<Box<Self>, Box<(Vec<ProduceBatch>, EncodeError)>> {
         let partitions = batches.len();
         let mut frame =
             Self { partitions, scratch, parts: Vec::with_capacity(batches.len() + 1), len: 0, batches };
-        match frame.encode(head, places) {
+        match frame.encode(head, targets) {
             Ok(()) => Ok(Box::new(frame)),
             Err(error) => Err(Box::new((frame.batches, error))),
         }
     }
 
-    fn encode(&mut self, head: RequestHead<'_>, places: &[Place<'_>]) -> Result<(), EncodeError> {
+    fn encode(&mut self, head: RequestHead<'_>, targets: &[BatchTarget<'_>]) -> Result<(), EncodeError> {
         let Self { scratch, parts, batches, .. } = self;
         let flexible = head.version >= 9;
         let copied = batches.iter().map(|batch| batch.batch.sealed.len()).filter(|len| *len <= COPIED_UP_TO);
@@ -112,7 +116,7 @@ impl ProduceFrame {
         }
         out.i16(head.acks);
         out.i32(head.timeout_ms);
-        let topics = || places.chunk_by(|a, b| a.topic == b.topic);
+        let topics = || targets.chunk_by(|a, b| a.topic == b.topic);
         out.at("topics").length(Some(topics().count()))?;
         let mut referenced = 0;
         let mut next = 0;
@@ -123,13 +127,14 @@ impl ProduceFrame {
                 out.at("topic").string(topic[0].topic)?;
             }
             out.at("partitions").length(Some(topic.len()))?;
-            for place in topic {
-                out.i32(place.partition);
+            for target in topic {
+                out.i32(target.partition);
                 let sealed = &batches[next].batch.sealed;
                 next += 1;
-                // A batch that can't be converted, which is a bug, goes out as it is: such a broker refuses it.
+                // A batch that can't be converted, which is a bug, is sent unchanged: a broker that needs the older format
+                // rejects it.
                 let message_set = LegacyFormat::of_produce(head.version).and_then(|format| {
-                    let (compression, level) = place.compression;
+                    let (compression, level) = target.compression;
                     let options = SealOptions { compression, level, ..SealOptions::default() };
                     sealed.to_message_set(format, &options).ok()
                 });
@@ -155,17 +160,17 @@ impl ProduceFrame {
         Ok(())
     }
 
-    /// The frame's length in bytes, length prefix included.
+    /// Returns the frame's length in bytes, including the length prefix.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// True if the frame is empty, which does not happen.
+    /// Returns true if the frame is empty, which does not happen.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Fills `slices` with what follows `cursor`; answers how many.
+    /// Fills `slices` with the bytes after `cursor` and returns the number of slices filled.
     pub(crate) fn fill<'a>(&'a self, cursor: WriteCursor, slices: &mut [IoSlice<'a>]) -> usize {
         let mut filled = 0;
         let mut skip_segments = cursor.segment;
@@ -184,7 +189,7 @@ impl ProduceFrame {
         filled
     }
 
-    /// Moves `cursor` by `n` bytes; answers how many were left over if that reached the frame's end.
+    /// Moves `cursor` by `n` bytes. Returns the number of bytes left over if it reaches the end of the frame.
     pub(crate) fn advance(&self, cursor: &mut WriteCursor, mut n: usize) -> Option<usize> {
         while cursor.part < self.parts.len() {
             for segment in self.segments(cursor.part).skip(cursor.segment) {
@@ -211,7 +216,7 @@ impl ProduceFrame {
     }
 }
 
-/// Decodes the answer.
-pub fn decode_answer(body: &[u8], version: i16) -> Result<ProduceResponseView<'_>, DecodeError> {
+/// Decodes the response.
+pub fn decode_response(body: &[u8], version: i16) -> Result<ProduceResponseView<'_>, DecodeError> {
     ProduceResponseView::decode(&mut Reader::new(body), version)
 }

@@ -1,4 +1,4 @@
-//! A sender against answers that a script gives it.
+//! A sender against responses of a script.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,21 +9,26 @@ use ottla_protocol::{
         response::{CurrentLeader, PartitionResponse, Response},
     },
     uuid::Uuid,
+    vocabulary::NodeId,
 };
 
+use super::message::ProduceReport;
 use super::{
+    ack::Written,
     partition::{Next, PartitionProducer},
-    partitioner::Partitioner,
     producer_id::ProducerIdentity,
     record::{Record, SendError},
     report::{DeliveryBatch, DeliverySink, PersistenceStatus},
-    request::{ProduceBatch, decode_answer},
-    sender::{Sender, SenderOutput},
-    shared::{ProducerSettings, ProducerShared},
+    request::{ProduceBatch, decode_response},
+    sender::Sender,
+    settings::ProducerSettings,
+    shared::ProducerShared,
 };
 use crate::{
+    broker::half::HalfOutput,
     error::{Error, ErrorKind},
     machine::Instant,
+    message::{BrokerNews, ToCluster},
     rng::Rng,
     sync::Mutex,
     wake::WakeHandle,
@@ -53,27 +58,29 @@ impl Script {
     fn new(settings: ProducerSettings) -> Self {
         let reports = Arc::new(Collected::default());
         let sink = Arc::clone(&reports) as Arc<dyn DeliverySink>;
-        let shared = Arc::new(ProducerShared::new(settings, Partitioner::default(), sink, Rng::from_seed(1)));
+        let shared = Arc::new(ProducerShared::new(settings, sink, Rng::from_seed(1)));
         let topic = shared.topic("t").0;
         let mut partition = None;
         topic.set_partitions(
             1,
             |accumulator| {
-                partition = Some(PartitionProducer::new(Arc::clone(accumulator), Uuid::ZERO, 0));
+                partition = Some(PartitionProducer::new(Arc::clone(accumulator), Uuid::ZERO));
             },
             |_| (),
         );
-        let sender = Sender::new(Arc::clone(&shared), Some(1), WakeHandle::noop(), Rng::from_seed(2));
+        let sender =
+            Sender::new(Arc::clone(&shared), NodeId::from_wire(1), WakeHandle::noop(), Rng::from_seed(2));
         Self { shared, reports, sender, partition }
     }
 
-    /// Sends a record; the batch that goes out with it. The first one is taken before the sender has the partition.
+    /// Sends a record and returns the batch that leaves with it. The first one is taken before the sender has the
+    /// partition.
     fn batch_in_flight(&mut self) -> ProduceBatch {
         self.send(1);
         self.next_in_flight(IDENTITY)
     }
 
-    /// Sends so many records.
+    /// Sends this number of records.
     fn send(&mut self, records: usize) {
         let topic = self.shared.topic("t").0;
         for _ in 0..records {
@@ -85,19 +92,18 @@ impl Script {
         }
     }
 
-    /// The batch that goes out next, if the producer has this identity.
+    /// Returns the next batch to send, if the producer has this identity.
     fn next_in_flight(&mut self, identity: ProducerIdentity) -> ProduceBatch {
         let options = self.shared.topic_settings().seal_options();
         let partition = self.sender.partition_mut(0);
         let next = partition.next(true, &options, true, Some(identity));
         let Next::Batch(batch) = next else { panic!("there is a batch: {next:?}") };
-        partition.in_flight += 1;
-        partition.counters.in_flight += u64::from(batch.sealed.record_count());
+        partition.note_sent(&batch);
         ProduceBatch { slot: 0, topic_id: Uuid::ZERO, batch, reported: false }
     }
 
-    /// Answers with these partitions, error codes and offsets.
-    fn answer(&mut self, batches: Vec<ProduceBatch>, partitions: &[(i32, ErrorCode, i64)]) {
+    /// Responds with these partitions, error codes and offsets.
+    fn respond(&mut self, batches: Vec<ProduceBatch>, partitions: &[(i32, ErrorCode, i64)]) {
         let partition_responses = partitions
             .iter()
             .map(|(index, error_code, base_offset)| PartitionResponse {
@@ -112,12 +118,12 @@ impl Script {
         ProduceResponse { responses: vec![topic], ..ProduceResponse::default() }
             .encode(VERSION, &mut body)
             .unwrap();
-        let answer = decode_answer(&body, VERSION).unwrap();
+        let response = decode_response(&body, VERSION).unwrap();
         let asked = batches.len();
-        self.sender.handle_answer(Instant::ZERO, &answer, VERSION, asked, batches, "broker:9092/1");
+        self.sender.handle_decoded(Instant::ZERO, &response, VERSION, asked, batches, "broker:9092/1");
     }
 
-    fn outputs(&mut self) -> Vec<SenderOutput> {
+    fn outputs(&mut self) -> Vec<HalfOutput> {
         std::iter::from_fn(|| self.sender.poll_output()).collect()
     }
 
@@ -131,13 +137,13 @@ fn settings() -> ProducerSettings {
 }
 
 #[test]
-fn an_answer_for_a_partition_that_was_not_asked_is_named_and_ends_the_connection() {
+fn response_for_unrequested_partition_ends_the_connection() {
     let mut script = Script::new(settings());
     let batch = script.batch_in_flight();
-    script.answer(vec![batch], &[(0, ErrorCode::NONE, 0), (5, ErrorCode::NONE, 0)]);
+    script.respond(vec![batch], &[(0, ErrorCode::NONE, 0), (5, ErrorCode::NONE, 0)]);
     assert_eq!(script.statuses(), [PersistenceStatus::Persisted]);
     let outputs = script.outputs();
-    let [SenderOutput::Misbehaved(error)] = &outputs[..] else { panic!("{outputs:?}") };
+    let [HalfOutput::Misbehaved(error)] = &outputs[..] else { panic!("{outputs:?}") };
     assert_eq!(error.kind(), ErrorKind::BadResponse);
     assert!(error.to_string().contains("1 partitions that were not in the request"), "{error}");
 }
@@ -163,47 +169,50 @@ fn only_a_broker_that_does_not_lead_a_partition_says_who_does() {
         ProduceResponse { responses: vec![topic], ..ProduceResponse::default() }
             .encode(10, &mut body)
             .unwrap();
-        let answer = decode_answer(&body, 10).unwrap();
-        script.sender.handle_answer(Instant::ZERO, &answer, 10, 1, vec![batch], "broker:9092/1");
-        let hints =
-            script.outputs().into_iter().filter(|output| matches!(output, SenderOutput::LeaderHint(_)));
+        let response = decode_response(&body, 10).unwrap();
+        script.sender.handle_decoded(Instant::ZERO, &response, 10, 1, vec![batch], "broker:9092/1");
+        let hints = script.outputs().into_iter().filter(|output| {
+            matches!(output, HalfOutput::ToCluster(ToCluster::News(BrokerNews::LeaderHint(_))))
+        });
         assert_eq!(hints.count(), usize::from(is_taken), "{code}");
     }
 }
 
 #[test]
-fn a_partition_that_is_answered_twice_is_reported_once() {
+fn partition_in_response_twice_is_reported_once() {
     let mut script = Script::new(settings());
     let batch = script.batch_in_flight();
-    script.answer(vec![batch], &[(0, ErrorCode::NONE, 0), (0, ErrorCode::INVALID_RECORD, -1)]);
+    script.respond(vec![batch], &[(0, ErrorCode::NONE, 0), (0, ErrorCode::INVALID_RECORD, -1)]);
     assert_eq!(script.statuses(), [PersistenceStatus::Persisted]);
-    assert!(matches!(&script.outputs()[..], [SenderOutput::Misbehaved(_)]));
+    assert!(matches!(&script.outputs()[..], [HalfOutput::Misbehaved(_)]));
     assert_eq!(script.shared.queued_messages(), 0);
 }
 
 #[test]
-fn a_partition_that_is_not_answered_is_sent_again_and_the_connection_ends() {
+fn partition_missing_in_response_is_retried_and_closes_connection() {
     let mut script = Script::new(settings());
     let batch = script.batch_in_flight();
-    script.answer(vec![batch], &[]);
+    script.respond(vec![batch], &[]);
     assert_eq!(script.statuses(), []);
-    assert!(matches!(&script.outputs()[..], [SenderOutput::Misbehaved(_)]));
+    assert!(matches!(&script.outputs()[..], [HalfOutput::Misbehaved(_)]));
     assert_eq!(script.sender.partition_mut(0).oldest_retry(), Some(0));
     assert_eq!(script.shared.queued_messages(), 1);
 }
 
 #[test]
-fn an_offset_that_goes_backwards_is_told_and_the_records_are_reported_once() {
+fn offset_that_goes_backwards_warns_and_records_are_reported_once() {
     let mut script = Script::new(settings());
     for offset in [10, 11] {
         let batch = script.batch_in_flight();
-        script.answer(vec![batch], &[(0, ErrorCode::NONE, offset)]);
+        script.respond(vec![batch], &[(0, ErrorCode::NONE, offset)]);
     }
     assert!(script.outputs().is_empty());
     let batch = script.batch_in_flight();
-    script.answer(vec![batch], &[(0, ErrorCode::NONE, 3)]);
+    script.respond(vec![batch], &[(0, ErrorCode::NONE, 3)]);
     let outputs = script.outputs();
-    let [SenderOutput::Odd(error)] = &outputs[..] else { panic!("{outputs:?}") };
+    let [HalfOutput::ToCluster(ToCluster::News(BrokerNews::Warning(error)))] = &outputs[..] else {
+        panic!("{outputs:?}")
+    };
     assert!(error.to_string().contains("offset 3 where 12"), "{error}");
     assert!(error.to_string().contains("t [0]"), "{error}");
     assert_eq!(script.statuses(), [PersistenceStatus::Persisted; 3]);
@@ -213,10 +222,10 @@ fn an_offset_that_goes_backwards_is_told_and_the_records_are_reported_once() {
 fn a_sequence_that_the_broker_never_saw_is_not_written_twice() {
     let mut script = Script::new(settings());
     let mut batch = script.batch_in_flight();
-    batch.batch.possibly_persisted = true;
-    script.answer(vec![batch], &[(0, ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, -1)]);
+    batch.batch.written = Written::Possibly;
+    script.respond(vec![batch], &[(0, ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, -1)]);
     assert_eq!(script.statuses(), [PersistenceStatus::PossiblyPersisted]);
-    // What comes next waits for an identity with a higher epoch.
+    // The next batch waits for an identity with a higher epoch.
     let topic = script.shared.topic("t").0;
     script.shared.send(&topic, Instant::ZERO, 0, &Record::new().value("v").partition(0), None).unwrap();
     let options = script.shared.topic_settings().seal_options();
@@ -228,9 +237,11 @@ fn a_sequence_that_the_broker_never_saw_is_not_written_twice() {
 fn a_gap_ends_the_producer_where_it_is_forbidden() {
     let mut script = Script::new(ProducerSettings { gapless: true, ..settings() });
     let batch = script.batch_in_flight();
-    script.answer(vec![batch], &[(0, ErrorCode::INVALID_RECORD, -1)]);
+    script.respond(vec![batch], &[(0, ErrorCode::INVALID_RECORD, -1)]);
     let outputs = script.outputs();
-    let [SenderOutput::Fatal(error)] = &outputs[..] else { panic!("{outputs:?}") };
+    let [HalfOutput::ToCluster(ToCluster::Produce(ProduceReport::Fatal(error)))] = &outputs[..] else {
+        panic!("{outputs:?}")
+    };
     assert_eq!(error.kind(), ErrorKind::Gapless);
     assert!(error.to_string().contains("INVALID_RECORD"), "it names its cause: {error}");
     let topic = script.shared.topic("t").0;
@@ -239,7 +250,7 @@ fn a_gap_ends_the_producer_where_it_is_forbidden() {
     assert_eq!(script.statuses(), [PersistenceStatus::NotPersisted]);
 }
 
-/// The numbers that a batch carries: its producer's epoch, its first sequence number, its records.
+/// Returns the producer epoch, the first sequence number and the number of records of a batch.
 fn numbers(batch: &ProduceBatch) -> (i16, i32, u32) {
     let bytes = batch.batch.sealed.to_vec();
     let epoch = i16::from_be_bytes(*bytes[51..].first_chunk().unwrap());
@@ -248,58 +259,58 @@ fn numbers(batch: &ProduceBatch) -> (i16, i32, u32) {
 }
 
 #[test]
-fn the_parts_of_a_batch_that_was_split_twice_keep_their_order_when_one_comes_back() {
+fn parts_of_a_batch_split_twice_keep_their_order_when_one_returns() {
     let mut script = Script::new(settings());
     let renewed = |epoch| ProducerIdentity { epoch, ..IDENTITY };
     script.send(5);
     let whole = script.next_in_flight(IDENTITY);
-    script.answer(vec![whole], &[(0, ErrorCode::MESSAGE_TOO_LARGE, -1)]);
+    script.respond(vec![whole], &[(0, ErrorCode::MESSAGE_TOO_LARGE, -1)]);
     let half = script.next_in_flight(renewed(1));
     assert_eq!(numbers(&half), (1, 0, 2));
-    script.answer(vec![half], &[(0, ErrorCode::MESSAGE_TOO_LARGE, -1)]);
+    script.respond(vec![half], &[(0, ErrorCode::MESSAGE_TOO_LARGE, -1)]);
     let first = script.next_in_flight(renewed(2));
     assert_eq!(numbers(&first), (2, 0, 1));
-    script.answer(vec![first], &[(0, ErrorCode::NONE, 0)]);
+    script.respond(vec![first], &[(0, ErrorCode::NONE, 0)]);
     for _ in 0..2 {
         let second = script.next_in_flight(renewed(2));
         assert_eq!(numbers(&second), (2, 1, 1), "the second record goes before the third");
-        script.answer(vec![second], &[(0, ErrorCode::NOT_LEADER_OR_FOLLOWER, -1)]);
+        script.respond(vec![second], &[(0, ErrorCode::NOT_LEADER_OR_FOLLOWER, -1)]);
     }
     let second = script.next_in_flight(renewed(2));
-    script.answer(vec![second], &[(0, ErrorCode::NONE, 1)]);
+    script.respond(vec![second], &[(0, ErrorCode::NONE, 1)]);
     assert_eq!(numbers(&script.next_in_flight(renewed(2))), (2, 2, 3));
 }
 
 #[test]
-fn a_batch_that_may_have_been_written_is_not_split_and_written_under_other_numbers() {
+fn possibly_written_batch_is_not_split() {
     let mut script = Script::new(settings());
     let confirmed = script.batch_in_flight();
-    script.answer(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
+    script.respond(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
     script.send(2);
     let batch = script.next_in_flight(IDENTITY);
-    script.answer(vec![batch], &[(0, ErrorCode::REQUEST_TIMED_OUT, -1)]);
+    script.respond(vec![batch], &[(0, ErrorCode::REQUEST_TIMED_OUT, -1)]);
     let again = script.next_in_flight(IDENTITY);
     assert_eq!(numbers(&again), (0, 1, 2));
-    script.answer(vec![again], &[(0, ErrorCode::MESSAGE_TOO_LARGE, -1)]);
+    script.respond(vec![again], &[(0, ErrorCode::MESSAGE_TOO_LARGE, -1)]);
     assert_eq!(script.statuses(), [PersistenceStatus::Persisted, PersistenceStatus::PossiblyPersisted]);
     assert_eq!(script.shared.queued_messages(), 0);
 }
 
 #[test]
-fn the_parts_of_a_split_batch_are_numbered_even_if_the_broker_takes_what_came_behind_it() {
+fn split_batch_is_renumbered_even_if_a_later_batch_is_acknowledged() {
     let mut script = Script::new(settings());
     let confirmed = script.batch_in_flight();
-    script.answer(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
+    script.respond(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
     script.send(2);
     let large = script.next_in_flight(IDENTITY);
     let later = script.batch_in_flight();
-    script.answer(vec![large], &[(0, ErrorCode::MESSAGE_TOO_LARGE, -1)]);
-    script.answer(vec![later], &[(0, ErrorCode::NONE, 1)]);
+    script.respond(vec![large], &[(0, ErrorCode::MESSAGE_TOO_LARGE, -1)]);
+    script.respond(vec![later], &[(0, ErrorCode::NONE, 1)]);
     let renewed = ProducerIdentity { epoch: 1, ..IDENTITY };
     assert_eq!(numbers(&script.next_in_flight(renewed)), (1, 0, 1));
 }
 
-/// Whether the next record goes under a higher epoch.
+/// Returns whether the next record needs a higher epoch.
 fn wants_a_higher_epoch(script: &mut Script) -> bool {
     script.send(1);
     let options = script.shared.topic_settings().seal_options();
@@ -314,7 +325,7 @@ fn wants_a_higher_epoch(script: &mut Script) -> bool {
 }
 
 #[test]
-fn what_was_reported_in_flight_is_not_sent_again_and_leaves_a_gap_unless_it_was_written() {
+fn batch_reported_in_flight_is_not_resent_and_leaves_a_gap_if_unwritten() {
     for (code, leaves_a_gap) in [
         (ErrorCode::NONE, false),
         (ErrorCode::NOT_LEADER_OR_FOLLOWER, true),
@@ -325,19 +336,19 @@ fn what_was_reported_in_flight_is_not_sent_again_and_leaves_a_gap_unless_it_was_
     ] {
         let mut script = Script::new(settings());
         let confirmed = script.batch_in_flight();
-        script.answer(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
+        script.respond(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
         script.send(2);
         let mut batch = script.next_in_flight(IDENTITY);
-        // As by a purge, or because its time was over.
+        // A purge or a timeout has reported the batch.
         batch.reported = true;
-        script.answer(vec![batch], &[(0, code, 1)]);
+        script.respond(vec![batch], &[(0, code, 1)]);
         assert_eq!(script.statuses(), [PersistenceStatus::Persisted], "{code}: not reported again");
         assert_eq!(wants_a_higher_epoch(&mut script), leaves_a_gap, "{code}");
     }
 }
 
 #[test]
-fn when_the_retries_are_used_up_the_batch_fails_and_the_rest_takes_a_higher_epoch() {
+fn batch_without_retries_left_fails_and_the_rest_takes_a_higher_epoch() {
     for (code, status) in [
         (ErrorCode::NOT_ENOUGH_REPLICAS, PersistenceStatus::NotPersisted),
         (ErrorCode::REQUEST_TIMED_OUT, PersistenceStatus::PossiblyPersisted),
@@ -350,7 +361,7 @@ fn when_the_retries_are_used_up_the_batch_fails_and_the_rest_takes_a_higher_epoc
             }
             let batch = script.next_in_flight(IDENTITY);
             assert_eq!(numbers(&batch), (0, 0, 1), "under the same number");
-            script.answer(vec![batch], &[(0, code, -1)]);
+            script.respond(vec![batch], &[(0, code, -1)]);
         }
         assert_eq!(script.statuses(), [status], "{code}");
         assert!(wants_a_higher_epoch(&mut script), "{code}");
@@ -358,72 +369,96 @@ fn when_the_retries_are_used_up_the_batch_fails_and_the_rest_takes_a_higher_epoc
 }
 
 #[test]
+fn batch_is_sent_to_the_new_leader_when_no_retries_are_allowed() {
+    for (code, is_retried) in [
+        (ErrorCode::NOT_LEADER_OR_FOLLOWER, true),
+        (ErrorCode::LEADER_NOT_AVAILABLE, true),
+        (ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, true),
+        (ErrorCode::KAFKA_STORAGE_ERROR, false),
+        (ErrorCode::REQUEST_TIMED_OUT, false),
+    ] {
+        let mut script = Script::new(ProducerSettings { max_retries: 0, ..settings() });
+        let first = script.batch_in_flight();
+        script.respond(vec![first], &[(0, code, -1)]);
+        assert_eq!(script.statuses().is_empty(), is_retried, "{code}");
+        if is_retried {
+            let again = script.next_in_flight(IDENTITY);
+            assert_eq!(numbers(&again), (0, 0, 1), "{code}: under the same number");
+            script.respond(vec![again], &[(0, ErrorCode::NONE, 0)]);
+            assert_eq!(script.statuses(), [PersistenceStatus::Persisted], "{code}");
+        }
+    }
+}
+
+#[test]
 fn sequence_numbers_begin_again_at_zero_in_the_middle_of_a_batch() {
     let mut script = Script::new(settings());
     let confirmed = script.batch_in_flight();
-    script.answer(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
+    script.respond(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
     script.sender.partition_mut(0).set_next_sequence(i32::MAX - 1);
     for (records, first) in [(3, i32::MAX - 1), (1, 1), (1, 2)] {
         script.send(records);
         let batch = script.next_in_flight(IDENTITY);
         assert_eq!(numbers(&batch), (0, first, records as u32));
-        script.answer(vec![batch], &[(0, ErrorCode::NONE, 1)]);
+        script.respond(vec![batch], &[(0, ErrorCode::NONE, 1)]);
     }
 }
 
 #[test]
-fn a_gap_because_of_a_lost_sequence_ends_the_producer_too_where_it_is_forbidden() {
+fn lost_sequence_is_fatal_with_gapless_guarantee() {
     let mut script = Script::new(ProducerSettings { gapless: true, ..settings() });
     let mut batch = script.batch_in_flight();
-    batch.batch.possibly_persisted = true;
-    script.answer(vec![batch], &[(0, ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, -1)]);
+    batch.batch.written = Written::Possibly;
+    script.respond(vec![batch], &[(0, ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, -1)]);
     assert_eq!(script.statuses(), [PersistenceStatus::PossiblyPersisted]);
     let outputs = script.outputs();
-    let [SenderOutput::Fatal(error)] = &outputs[..] else { panic!("{outputs:?}") };
+    let [HalfOutput::ToCluster(ToCluster::Produce(ProduceReport::Fatal(error)))] = &outputs[..] else {
+        panic!("{outputs:?}")
+    };
     assert!(error.to_string().contains("OUT_OF_ORDER_SEQUENCE_NUMBER"), "it names its cause: {error}");
 }
 
 #[test]
-fn a_batch_does_not_pass_the_first_of_an_identity_because_it_was_doubtful_under_another_one() {
+fn batch_doubtful_under_old_identity_does_not_pass_the_first_of_a_new_one() {
     let mut script = Script::new(settings());
     let confirmed = script.batch_in_flight();
-    script.answer(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
+    script.respond(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
     let (first, mut second) = (script.batch_in_flight().batch, script.batch_in_flight().batch);
-    second.possibly_persisted = true;
+    second.written = Written::Possibly;
     let options = script.shared.topic_settings().seal_options();
     let renewed = ProducerIdentity { epoch: 1, ..IDENTITY };
     let partition = script.sender.partition_mut(0);
-    partition.in_flight = 0;
+    partition.forget_in_flight();
     partition.put_back(second);
     partition.note_gap(first.order);
     partition.put_back(first);
     let Next::Batch(first) = partition.next(true, &options, true, Some(renewed)) else {
         panic!("it goes under the new identity, with number 0")
     };
-    // It is too old, and nobody knows whether it was written.
+    // It has timed out, and it is unknown whether it was written.
     partition.note_gap(first.order);
     let next = partition.next(true, &options, true, Some(renewed));
     assert!(matches!(next, Next::NeedsIdentity(Some(identity)) if identity == renewed));
 }
 
 #[test]
-fn a_topic_made_anew_of_which_a_broker_without_ids_told_is_not_called_by_its_old_id() {
+fn topic_recreated_at_a_broker_without_ids_drops_its_old_id() {
     let mut script = Script::new(settings());
     let batch = script.batch_in_flight();
-    script.answer(vec![batch], &[(0, ErrorCode::NONE, 0)]);
+    script.respond(vec![batch], &[(0, ErrorCode::NONE, 0)]);
     let partition = script.sender.partition_mut(0);
     assert!(!partition.set_topic_id(Uuid([1; 16])), "it was not known before");
-    assert!(partition.set_topic_id(Uuid::ZERO), "made anew, and the new id is not known");
+    assert!(partition.set_topic_id(Uuid::ZERO), "recreated, and the new ID is unknown");
     assert_eq!(partition.topic_id, Uuid::ZERO);
     assert!(!partition.set_topic_id(Uuid([2; 16])), "now it is");
 }
 
 #[test]
-fn the_sequences_of_a_topic_that_was_made_anew_start_from_zero() {
+fn sequences_of_a_recreated_topic_start_from_zero() {
     let mut script = Script::new(settings());
     for offset in [0, 1] {
         let batch = script.batch_in_flight();
-        script.answer(vec![batch], &[(0, ErrorCode::NONE, offset)]);
+        script.respond(vec![batch], &[(0, ErrorCode::NONE, offset)]);
     }
     let partition = script.sender.partition_mut(0);
     assert!(!partition.set_topic_id(Uuid([1; 16])), "it was not known before");
@@ -432,6 +467,6 @@ fn the_sequences_of_a_topic_that_was_made_anew_start_from_zero() {
     let bytes = batch.batch.sealed.to_vec();
     let sequence = i32::from_be_bytes(*bytes[53..].first_chunk().unwrap());
     assert_eq!(sequence, 0);
-    script.answer(vec![batch], &[(0, ErrorCode::NONE, 0)]);
+    script.respond(vec![batch], &[(0, ErrorCode::NONE, 0)]);
     assert!(script.outputs().is_empty(), "its offsets start again, too");
 }

@@ -1,28 +1,28 @@
-//! A lock for something that takes a few dozen nanoseconds and is done millions of times a second: it is released by a
-//! plain store, where a lock that can park its waiters needs a second atomic instruction, which waits until every byte
-//! of the record has left the processor's store buffer. That wait was a third of what sending a record cost.
+//! A lock for operations of a few dozen nanoseconds that run millions of times a second. A plain store releases it; a
+//! lock that can park its waiters needs a second atomic instruction, which waits until every byte of the record has
+//! left the processor's store buffer. That wait was a third of the cost of sending a record.
 //!
-//! Who finds it taken spins for some microseconds, and then sleeps and looks again: the holder may have lost its
-//! processor, and a thread with a real-time priority must not keep it from getting it back.
+//! A thread that finds it locked spins for some microseconds, and then sleeps and checks again: the holder may have
+//! been preempted, and a waiter with a real-time priority must not keep it from running.
 
 use std::{hint, time::Duration};
 
-use parking_lot::{Condvar, Mutex};
+use crate::lock::{Condvar, Mutex};
 use spin::mutex::SpinMutex;
-/// The value, held.
+/// A guard of the locked value.
 pub(super) use spin::mutex::SpinMutexGuard as ShortGuard;
 
-/// A value behind a lock that is only ever held for a moment.
+/// A value behind a lock that is held for nanoseconds only.
 #[derive(Debug)]
 pub(super) struct ShortLock<T>(SpinMutex<T>);
 
 impl<T> ShortLock<T> {
-    /// A value that nobody holds.
+    /// Creates an unlocked value.
     pub(super) const fn new(value: T) -> Self {
         Self(SpinMutex::new(value))
     }
 
-    /// Waits until nobody else holds the value.
+    /// Waits for the lock.
     #[inline]
     pub(super) fn lock(&self) -> ShortGuard<'_, T> {
         match self.0.try_lock() {
@@ -35,7 +35,7 @@ impl<T> ShortLock<T> {
     fn wait(&self) -> ShortGuard<'_, T> {
         loop {
             for _ in 0..SPINS {
-                // Looking does not take the cache line from the holder.
+                // Reading the flag does not take the cache line from the holder.
                 if !self.0.is_locked()
                     && let Some(guard) = self.0.try_lock()
                 {
@@ -51,7 +51,7 @@ impl<T> ShortLock<T> {
 /// A pause takes 10 to 140 cycles: these are 1 to 10 microseconds.
 const SPINS: u32 = 200;
 
-/// Sleeps for a moment. Nobody ever notifies.
+/// Sleeps for a short time. There is never a notification.
 fn nap() {
     static BED: Mutex<()> = Mutex::new(());
     static NOBODY: Condvar = Condvar::new();

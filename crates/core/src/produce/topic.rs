@@ -1,5 +1,5 @@
-//! A topic as the application's threads see it: its partitions' accumulators, or the records that wait until the
-//! topic's partitions are known.
+//! A topic for the application's threads: the accumulators of its partitions, or the records that wait until the
+//! partitions are known.
 
 use std::{
     fmt,
@@ -23,25 +23,25 @@ use crate::{
     },
 };
 
-/// A topic that is produced to.
+/// A topic of the producer.
 pub struct ProducerTopic {
     name: Arc<str>,
     settings: TopicSettings,
-    /// Partitions, or [`UNKNOWN`] until the cluster told.
+    /// The number of partitions, or [`UNKNOWN`] before the first metadata.
     partition_count: AtomicI32,
     /// Segment `i` holds the partitions from `2^i - 1` to `2^(i+1) - 2`: partitions are only ever added, so no reader
     /// needs a lock.
     segments: [OnceLock<Box<[Arc<Accumulator>]>>; 24],
     waiting: Mutex<Waiting>,
-    /// Where records without a key go for now.
+    /// The current partition for records without a key.
     sticky_partition: AtomicU32,
-    /// Until when, at the latest, in nanoseconds.
+    /// The latest end of that choice, in nanoseconds.
     sticky_until: AtomicU64,
-    /// Partitions without a leader, in order, while others have one: records that may go anywhere avoid them.
+    /// Partitions without a leader, in order, while others have one: records without a fixed partition avoid them.
     leaderless: Mutex<Vec<i32>>,
-    /// How many these are, so that nobody takes the lock while there are none.
+    /// The length of `leaderless`; the lock is not taken while it is 0.
     leaderless_count: AtomicU32,
-    /// No partition has a leader.
+    /// True if no partition has a leader.
     is_leaderless: AtomicBool,
     /// The topic's own `broker.linger.ms` in nanoseconds, or [`NO_LINGER`].
     linger: AtomicU64,
@@ -60,22 +60,22 @@ const NO_LINGER: u64 = u64::MAX;
 #[derive(Debug, Default)]
 struct Waiting {
     records: Vec<WaitingRecord>,
-    /// Why the topic can't be written to.
+    /// The reason why the topic can't be written to.
     error: Option<Error>,
-    /// Who waits to know the partitions.
+    /// The waiters for the number of partitions.
     wakers: Vec<Waker>,
 }
 
 /// A record that waits for its topic's metadata.
 #[derive(Debug)]
 pub struct WaitingRecord {
-    /// When it came.
+    /// When it was sent.
     pub since: Instant,
     /// Its timestamp.
     pub timestamp: i64,
-    /// What it was charged.
+    /// The bytes that it was charged.
     pub payload_bytes: usize,
-    /// Who waits for it.
+    /// The tracker of the record, if the application waits for its outcome.
     pub tracker: Option<Arc<Tracker>>,
     partition: Option<i32>,
     key: Option<Box<[u8]>>,
@@ -87,17 +87,17 @@ pub struct WaitingRecord {
 /// A header's key and value.
 type WaitingHeader = (Box<[u8]>, Option<Box<[u8]>>);
 
-/// What is known of a topic.
+/// The client's knowledge of a topic.
 #[derive(Debug)]
 pub enum TopicState {
-    /// Nothing yet: the record may wait.
+    /// Nothing: the record may wait.
     Unknown,
-    /// So many partitions.
+    /// The number of partitions.
     Known(i32),
 }
 
 impl ProducerTopic {
-    /// A topic of which nothing is known.
+    /// Creates a topic without metadata.
     pub fn new(name: Arc<str>, settings: TopicSettings, budget: Arc<Budget>, rng: Rng) -> Self {
         Self {
             name,
@@ -116,7 +116,7 @@ impl ProducerTopic {
         }
     }
 
-    /// How long this topic's records linger, where the topic has its own say.
+    /// Returns the topic's own linger, if it has one.
     pub fn linger(&self) -> Option<Duration> {
         Some(self.linger.load(Ordering::Relaxed))
             .filter(|nanos| *nanos != NO_LINGER)
@@ -128,18 +128,18 @@ impl ProducerTopic {
         self.linger.store(nanos, Ordering::Relaxed);
     }
 
-    /// The topic's name.
+    /// Returns the topic's name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// What was said of the topic, or else of the producer's topics.
+    /// Returns the topic's own settings, or else the producer's defaults.
     #[inline]
     pub const fn settings(&self) -> &TopicSettings {
         &self.settings
     }
 
-    /// What is known.
+    /// Returns what is known of the topic.
     #[inline]
     pub fn state(&self) -> TopicState {
         match self.partition_count.load(Ordering::Acquire) {
@@ -148,7 +148,7 @@ impl ProducerTopic {
         }
     }
 
-    /// The number of partitions, once known.
+    /// Returns the number of partitions, once known.
     pub fn partition_count(&self) -> Option<i32> {
         match self.state() {
             TopicState::Unknown => None,
@@ -168,7 +168,7 @@ impl ProducerTopic {
         (self.next_sticky_partition(count, now, linger), false)
     }
 
-    /// Chooses another partition for records without a key, and not the same again if there is a choice.
+    /// Chooses another partition for records without a key; not the same one if there is a choice.
     pub(crate) fn next_sticky_partition(&self, count: i32, now: Instant, linger: Duration) -> i32 {
         let linger = u64::try_from(linger.as_nanos()).unwrap_or(u64::MAX);
         self.sticky_until.store(now.as_nanos().saturating_add(linger), Ordering::Relaxed);
@@ -190,7 +190,7 @@ impl ProducerTopic {
         next as i32
     }
 
-    /// A partition that has a leader, and not `current` if there is another one.
+    /// Returns a partition with a leader; not `current` if there is another one.
     #[cold]
     fn next_with_leader(&self, count: i32, current: i32) -> Option<i32> {
         let leaderless = self.leaderless.lock();
@@ -204,7 +204,7 @@ impl ProducerTopic {
         choice.get(index).copied()
     }
 
-    /// Says which partitions have no leader, in order. If none has one, none is better than another.
+    /// Sets the partitions without a leader, in order. If all lack one, none is avoided.
     pub(crate) fn set_leaderless(&self, mut partitions: Vec<i32>, count: i32) {
         let is_leaderless = partitions.len() >= count.max(0) as usize;
         self.is_leaderless.store(is_leaderless, Ordering::Relaxed);
@@ -217,26 +217,26 @@ impl ProducerTopic {
         }
         let sticky = self.sticky_partition.load(Ordering::Relaxed);
         if partitions.contains(&(sticky as i32)) {
-            // The next record chooses anew. What waits in the old one stays there.
+            // The next record chooses again. Records that wait in the old partition stay there.
             self.sticky_until.store(0, Ordering::Relaxed);
         }
         self.leaderless_count.store(partitions.len() as u32, Ordering::Relaxed);
         *leaderless = partitions;
     }
 
-    /// Whether the partition exists and has a leader, as far as is known.
+    /// Returns whether the partition exists and has a known leader.
     pub fn has_leader(&self, partition: i32) -> bool {
         let exists = self.partition_count().is_some_and(|count| (0..count).contains(&partition));
         exists && !self.is_leaderless.load(Ordering::Relaxed) && self.is_available(partition)
     }
 
-    /// False if the partition has no leader while others have one.
+    /// Returns false if the partition has no leader while others have one.
     pub(crate) fn is_available(&self, partition: i32) -> bool {
         self.leaderless_count.load(Ordering::Relaxed) == 0
             || self.leaderless.lock().binary_search(&partition).is_err()
     }
 
-    /// A partition's accumulator.
+    /// Returns a partition's accumulator.
     #[inline]
     pub fn accumulator(&self, partition: i32) -> Option<&Arc<Accumulator>> {
         let count = self.partition_count.load(Ordering::Acquire);
@@ -246,7 +246,7 @@ impl ProducerTopic {
         self.slot(partition)
     }
 
-    /// Keeps a record until the partitions are known. Answers false if they are known by now, and the topic's error if
+    /// Keeps a record until the partitions are known. Returns false if they are known by now, and the topic's error if
     /// it has one.
     pub(crate) fn wait(&self, record: impl FnOnce() -> WaitingRecord) -> Result<bool, Error> {
         let mut waiting = self.waiting.lock();
@@ -297,14 +297,14 @@ impl ProducerTopic {
         waiting.wakers.drain(..).for_each(Waker::wake);
     }
 
-    /// The topic was made anew with fewer partitions: the others are not chosen any more. What collects their records stays,
-    /// for more may be added again.
+    /// Handles a topic that was recreated with fewer partitions: the others are not chosen any more. Their accumulators
+    /// stay, because partitions may be added again.
     pub(crate) fn shrink(&self, count: i32) {
         let _waiting = self.waiting.lock();
         self.partition_count.store(count, Ordering::Release);
     }
 
-    /// The topic can't be written to: hands out the records that waited.
+    /// Sets the error of a topic that can't be written to. Returns the records that waited.
     pub fn set_error(&self, error: Option<Error>) -> Vec<WaitingRecord> {
         let mut waiting = self.waiting.lock();
         let failed = if error.is_some() { std::mem::take(&mut waiting.records) } else { Vec::new() };
@@ -313,34 +313,44 @@ impl ProducerTopic {
         failed
     }
 
-    /// Why the topic can't be written to.
+    /// Rejects records until the topic's partitions are known again, because the cluster rejects the topic. Returns the
+    /// records that waited; records in the accumulators stay there.
+    pub(crate) fn refuse(&self, error: Error) -> Vec<WaitingRecord> {
+        let mut waiting = self.waiting.lock();
+        self.partition_count.store(UNKNOWN, Ordering::Release);
+        waiting.error = Some(error);
+        waiting.wakers.drain(..).for_each(Waker::wake);
+        std::mem::take(&mut waiting.records)
+    }
+
+    /// Returns why the topic can't be written to.
     pub fn error(&self) -> Option<Error> {
         self.waiting.lock().error.clone()
     }
 
-    /// Asks to be woken when the partitions are known or the topic has an error. Look again after this call.
+    /// Registers to be woken when the partitions are known or the topic has an error. Check again after this call.
     pub fn register(&self, waker: &Waker) {
         self.waiting.lock().wakers.push(waker.clone());
     }
 
-    /// Takes the waiting records that came before `limit`.
+    /// Takes the waiting records that were sent before `limit`.
     pub fn expire_waiting(&self, limit: Instant) -> Vec<WaitingRecord> {
         let mut waiting = self.waiting.lock();
         let fresh = waiting.records.partition_point(|record| record.since < limit);
         waiting.records.drain(..fresh).collect()
     }
 
-    /// Since when the oldest record waits.
+    /// Returns when the oldest record started to wait.
     pub fn waiting_since(&self) -> Option<Instant> {
         self.waiting.lock().records.first().map(|record| record.since)
     }
 
-    /// What collects the records of all partitions that are or were known.
+    /// Returns the accumulators of all partitions that are or were known.
     pub(crate) fn slots(&self) -> impl Iterator<Item = &Arc<Accumulator>> {
         (0..).map_while(|partition| self.slot(partition))
     }
 
-    /// A partition's accumulator, also while the partitions are only becoming known.
+    /// Returns a partition's accumulator, even while the partitions are being published.
     pub(crate) fn slot(&self, partition: i32) -> Option<&Arc<Accumulator>> {
         if partition < 0 {
             return None;
@@ -373,7 +383,7 @@ impl WaitingRecord {
         }
     }
 
-    /// The record again, borrowed.
+    /// Returns the record as a borrowed one.
     pub(crate) fn record(&self) -> Record<'_> {
         Record {
             partition: self.partition,
@@ -402,10 +412,10 @@ impl fmt::Debug for ProducerTopic {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::shared::ProducerSettings, *};
+    use super::*;
 
     fn topic() -> ProducerTopic {
-        let settings = TopicSettings::of_producer(&ProducerSettings::default(), Arc::default());
+        let settings = TopicSettings::default();
         ProducerTopic::new(Arc::from("t"), settings, Arc::new(Budget::new(0, 1000)), Rng::from_seed(1))
     }
 

@@ -1,16 +1,22 @@
-//! Collects the parts of a snapshot from the owners. Each holds a reference while it has still to add something; whoever
-//! lets go last completes the snapshot, so that nobody has to be counted and an owner that goes away can't hold it up.
+//! Collects the parts of a snapshot from the actors. Each actor holds a reference until it has added its part. Dropping
+//! the last reference completes the snapshot, so that no count of actors is needed and an actor that ends cannot delay
+//! it.
+//!
+//! # Pitfalls
+//!
+//! - A snapshot is complete when the last actor drops it, so an actor that goes away can't hold it up
+//!   (`snapshot_completes_when_the_last_actor_lets_go`).
 
 use std::{fmt, sync::Arc};
 
-use parking_lot::Mutex;
+use crate::lock::Mutex;
 
 use super::snapshot::Statistics;
 use crate::completion::Completion;
 
-/// Takes snapshots. Called on an I/O thread: it must not block.
+/// Receives snapshots. It is called on an I/O thread and must not block.
 pub trait StatisticsSink: Send + Sync {
-    /// Takes one.
+    /// Takes a snapshot.
     fn take(&self, statistics: Statistics);
 }
 
@@ -20,9 +26,18 @@ impl<F: Fn(Statistics) + Send + Sync> StatisticsSink for F {
     }
 }
 
+/// The entry of a snapshot's `brokers` that a connection counts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BrokerEntryKind {
+    /// The entry of its node.
+    Node,
+    /// The entry of the group's coordinator, whichever node that is.
+    GroupCoordinator,
+}
+
 /// A snapshot that is being gathered.
 pub struct Gather {
-    /// Windows start anew after this snapshot.
+    /// True if windows restart after this snapshot.
     pub reset: bool,
     parts: Mutex<Statistics>,
     target: Option<Target>,
@@ -34,12 +49,12 @@ enum Target {
 }
 
 impl Gather {
-    /// For a caller who waits.
+    /// Creates a snapshot for a caller that waits for it.
     pub fn for_caller(caller: Completion<Statistics>) -> Self {
         Self { reset: false, parts: Mutex::default(), target: Some(Target::Caller(caller)) }
     }
 
-    /// For the periodic event.
+    /// Creates a snapshot for the periodic event.
     pub fn for_sink(sink: Arc<dyn StatisticsSink>) -> Self {
         Self { reset: true, parts: Mutex::default(), target: Some(Target::Sink(sink)) }
     }
@@ -74,7 +89,7 @@ mod tests {
     use crate::completion::completion;
 
     #[test]
-    fn a_snapshot_is_complete_when_the_last_owner_let_go_even_if_one_adds_nothing() {
+    fn snapshot_completes_when_the_last_actor_lets_go() {
         let (done, waiting) = completion();
         let first = Arc::new(Gather::for_caller(done));
         let second = Arc::clone(&first);

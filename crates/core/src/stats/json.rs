@@ -1,13 +1,15 @@
-//! librdkafka's JSON, from the table.
+//! Formats librdkafka's JSON from the table.
 
 use std::fmt::Write;
+
+use ottla_protocol::vocabulary::TopicPartition;
 
 use super::{
     snapshot::Statistics,
     table::{BROKER, COLLECTOR, EOS, Field, GROUP, PARTITION, TOP, TOPIC, Value, WINDOW},
 };
 
-/// A snapshot as JSON.
+/// Formats a snapshot as JSON.
 pub(super) fn json(statistics: &Statistics) -> String {
     let mut out = String::with_capacity(4096);
     object(&mut out, TOP, statistics);
@@ -58,12 +60,12 @@ fn put(out: &mut String, value: &Value<'_>) {
         Value::Toppars(list) => entries(
             out,
             list.iter(),
-            |out, (topic, partition)| {
+            |out, TopicPartition { topic, partition }| {
                 escape(out, topic);
                 out.push('-');
                 put_number(out, i64::from(*partition));
             },
-            |out, (topic, partition)| {
+            |out, TopicPartition { topic, partition }| {
                 out.push_str("{\"topic\":");
                 put_text(out, topic);
                 out.push_str(",\"partition\":");
@@ -118,7 +120,8 @@ fn entries<I: Iterator>(
     out.push('}');
 }
 
-/// Thousands of partitions with dozens of numbers each: formatting is what a snapshot costs.
+/// Formats a number. A snapshot may contain thousands of partitions with dozens of numbers each, so that formatting
+/// numbers is its main cost.
 fn put_number(out: &mut String, number: i64) {
     let mut digits = [0; 20];
     let mut start = digits.len();
@@ -184,7 +187,7 @@ mod tests {
         statistics.brokers.push(BrokerStatistics {
             name: "h:9092/1".to_owned(),
             requests: [("Produce", 3)].into(),
-            toppars: vec![(Arc::from("t"), 2)],
+            toppars: vec![TopicPartition::new("t", 2)],
             ..BrokerStatistics::default()
         });
         statistics.partition(&Arc::from("t"), 2).txmsgs = 9;

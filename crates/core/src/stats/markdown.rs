@@ -1,21 +1,21 @@
-//! STATISTICS.md, out of the table.
+//! Generates STATISTICS.md from the table.
 
 use std::fmt::Write;
 
 use super::table::{BROKER, COLLECTOR, EOS, Field, GROUP, Kind, PARTITION, TOP, TOPIC, WINDOW};
 
-/// The text of STATISTICS.md.
+/// Returns the text of STATISTICS.md.
 pub fn markdown() -> String {
     let mut out = String::from(
         "# Statistics\n\n\
          <!-- Generated from crates/core/src/stats/table.rs. Change the rows there and run `cargo xtask docs`. -->\n\n\
-         With `statistics.interval.ms` a client tells the callback (`on_statistics`) what it counted, every so many \
-         milliseconds; `Producer::statistics()` and `Consumer::statistics()` answer at any time. Both give a struct; \
-         `to_json()` writes it with the names of librdkafka 2.15, `to_prometheus()` as text for Prometheus, which \
-         `ottla ... --metrics-port` serves: `ottla_` and the object's name stand before the field's, `_total` behind \
-         it where it is a counter.\n\n\
-         Counters grow from the client's beginning. Windows hold what came since the last event of \
-         `statistics.interval.ms`, or since the beginning where there is none; asking by a call does not empty them.\n",
+         With `statistics.interval.ms` a client passes its statistics to the callback (`on_statistics`) at that \
+         interval; `Producer::statistics()` and `Consumer::statistics()` return them at any time. Both give a struct. \
+         `to_json()` writes it with the names of librdkafka 2.16; `to_prometheus()` writes text for Prometheus, which \
+         `ottla ... --metrics-port` serves. A Prometheus name is `ottla_`, the name of the object and the name of the \
+         field; counters end with `_total`.\n\n\
+         Counters grow from the start of the client. Windows cover the time since the last event of \
+         `statistics.interval.ms`, or since the start if there are no events; a call does not reset them.\n",
     );
     section(&mut out, "The client", TOP);
     section(&mut out, "brokers", BROKER);
@@ -53,7 +53,7 @@ mod tests {
 
     const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../STATISTICS.md");
 
-    /// `OTTLA_WRITE_DOCS=1 cargo test -p ottla-core statistics_md` writes the file in place of comparing it.
+    /// `OTTLA_WRITE_DOCS=1 cargo test -p ottla-core statistics_md` writes the file instead of comparing it.
     #[test]
     fn statistics_md_is_what_the_table_says() {
         if std::env::var_os("OTTLA_WRITE_DOCS").is_some() {
@@ -82,7 +82,7 @@ mod tests {
         }
     }
 
-    /// The names in librdkafka 2.15.
+    /// The names in librdkafka 2.16.
     const LIBRDKAFKA: &[(&str, &str)] = &[
         (
             "The client",

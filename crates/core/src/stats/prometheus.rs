@@ -1,4 +1,4 @@
-//! The text that Prometheus reads, from the table: `ottla_broker_tx_total{client="..",broker=".."} 7`.
+//! Formats Prometheus text from the table: `ottla_broker_tx_total{client="..",broker=".."} 7`.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::{
     window::Window,
 };
 
-/// A snapshot as text.
+/// Formats a snapshot as text.
 pub(super) fn prometheus(statistics: &Statistics) -> String {
     let mut out = String::with_capacity(4096);
     let client = format!("client=\"{}\"", escaped(&statistics.name));
@@ -47,7 +47,7 @@ fn family<T>(out: &mut String, prefix: &str, fields: &[Field<T>], list: &[(Strin
     for field in fields {
         let suffix = if field.kind == Kind::Counter { "_total" } else { "" };
         let name = format!("ottla_{prefix}{}{suffix}", field.name);
-        let mut told = false;
+        let mut has_header = false;
         for (labels, item) in list {
             let kind = match (field.get)(item) {
                 Value::Window(_) => "summary",
@@ -55,7 +55,7 @@ fn family<T>(out: &mut String, prefix: &str, fields: &[Field<T>], list: &[(Strin
                 _ => "gauge",
             };
             let mut head = |out: &mut String| {
-                if !std::mem::replace(&mut told, true) {
+                if !std::mem::replace(&mut has_header, true) {
                     let _ = write!(out, "# HELP {name} {}\n# TYPE {name} {kind}\n", field.doc);
                 }
             };

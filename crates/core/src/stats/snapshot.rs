@@ -1,12 +1,14 @@
-//! The snapshot: librdkafka's fields under their own names, and the collector's. What a field means stands in
-//! [`table`](super::table), once.
+//! The snapshot: librdkafka's fields with their own names, and the collector's fields. [`table`](super::table)
+//! documents each field.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::window::Window;
+use ottla_protocol::vocabulary::TopicPartition;
+
+use super::{requests, window::Window};
 use crate::produce::collector::SendReason;
 
-/// A client at one moment.
+/// The statistics of a client at one point in time.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the table says what each field means")]
@@ -38,7 +40,7 @@ pub struct Statistics {
     pub eos: Option<EosStatistics>,
 }
 
-/// One broker.
+/// The statistics of one broker.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the table says what each field means")]
@@ -72,12 +74,12 @@ pub struct BrokerStatistics {
     pub outbuf_latency: Window,
     pub rtt: Window,
     pub throttle: Window,
-    /// The partitions that it leads.
-    pub toppars: Vec<(Arc<str>, i32)>,
+    /// The partitions that the broker leads.
+    pub toppars: Vec<TopicPartition>,
     pub collector: CollectorStatistics,
 }
 
-/// What a broker's collector did.
+/// The statistics of a broker's collector.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the table says what each field means")]
@@ -100,7 +102,7 @@ pub struct CollectorStatistics {
     pub wait: Window,
 }
 
-/// One topic.
+/// The statistics of one topic.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the table says what each field means")]
@@ -112,7 +114,7 @@ pub struct TopicStatistics {
     pub partitions: BTreeMap<i32, PartitionStatistics>,
 }
 
-/// One partition.
+/// The statistics of one partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the table says what each field means")]
@@ -139,6 +141,8 @@ pub struct PartitionStatistics {
     pub lo_offset: i64,
     pub hi_offset: i64,
     pub ls_offset: i64,
+    /// The offset that lags are measured against: `hi_offset`, or `ls_offset` with `isolation.level=read_committed`.
+    pub end_offset: i64,
     pub consumer_lag: i64,
     pub consumer_lag_stored: i64,
     pub leader_epoch: i64,
@@ -154,7 +158,7 @@ pub struct PartitionStatistics {
     pub acked_msgid: i64,
 }
 
-/// A consumer's group.
+/// The statistics of a consumer's group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the table says what each field means")]
@@ -168,7 +172,7 @@ pub struct GroupStatistics {
     pub assignment_size: i64,
 }
 
-/// The idempotent producer.
+/// The statistics of the idempotent producer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the table says what each field means")]
@@ -183,7 +187,9 @@ pub struct EosStatistics {
     pub epoch_cnt: i64,
 }
 
-/// An offset that is not known.
+/// The partition number of messages without a partition.
+const NO_PARTITION: i32 = -1;
+/// The value of an unknown offset.
 const NO_OFFSET: i64 = -1001;
 
 impl Default for PartitionStatistics {
@@ -201,7 +207,7 @@ impl Default for PartitionStatistics {
             fetchq_size: 0,
             fetch_state: "none",
             query_offset: NO_OFFSET,
-            next_offset: NO_OFFSET,
+            next_offset: 0,
             app_offset: NO_OFFSET,
             stored_offset: NO_OFFSET,
             stored_leader_epoch: -1,
@@ -211,6 +217,7 @@ impl Default for PartitionStatistics {
             lo_offset: NO_OFFSET,
             hi_offset: NO_OFFSET,
             ls_offset: NO_OFFSET,
+            end_offset: NO_OFFSET,
             consumer_lag: -1,
             consumer_lag_stored: -1,
             leader_epoch: -1,
@@ -228,30 +235,44 @@ impl Default for PartitionStatistics {
     }
 }
 
+impl PartitionStatistics {
+    /// Returns the number of messages from `offset` to the end of the log; -1 if either is unknown or it is beyond the end.
+    pub(crate) const fn lag_behind_end(&self, offset: i64) -> i64 {
+        if offset < 0 || offset > self.end_offset { -1 } else { self.end_offset - offset }
+    }
+
+    /// Sets the offset that the application stored, which the client itself does not know.
+    pub const fn set_stored(&mut self, offset: i64, leader_epoch: i32) {
+        self.stored_offset = offset;
+        self.stored_leader_epoch = leader_epoch as i64;
+        self.consumer_lag_stored = self.lag_behind_end(offset);
+    }
+}
+
 impl Statistics {
-    /// As librdkafka's JSON.
+    /// Formats the snapshot as librdkafka's JSON.
     pub fn to_json(&self) -> String {
         super::json::json(self)
     }
 
-    /// As text for Prometheus.
+    /// Formats the snapshot as Prometheus text.
     pub fn to_prometheus(&self) -> String {
         super::prometheus::prometheus(self)
     }
 
-    /// The collectors of all brokers together.
+    /// Returns the sum of the collectors of all brokers.
     pub fn collector(&self) -> CollectorStatistics {
         let mut all = CollectorStatistics::default();
         self.brokers.iter().for_each(|broker| all.add(&broker.collector));
         all
     }
 
-    /// The partition's entry, made if there is none.
+    /// Returns the partition's entry, and creates it if necessary.
     pub(crate) fn partition(&mut self, topic: &Arc<str>, partition: i32) -> &mut PartitionStatistics {
         self.topic(topic).partitions.entry(partition).or_default()
     }
 
-    /// The topic's entry, made if there is none.
+    /// Returns the topic's entry, and creates it if necessary.
     pub(crate) fn topic(&mut self, topic: &Arc<str>) -> &mut TopicStatistics {
         if !self.topics.contains_key(topic) {
             self.topics.insert(Arc::clone(topic), TopicStatistics::default());
@@ -259,8 +280,17 @@ impl Statistics {
         self.topics.entry(Arc::clone(topic)).or_default()
     }
 
-    /// Fills in the client's sums from its parts.
+    /// Computes the client's sums from its parts, and adds the entries that exist even if unused: a count for each
+    /// request that this kind of client may send, and the partition -1 of every topic.
     pub(crate) fn sum_up(&mut self) {
+        for broker in &mut self.brokers {
+            for name in requests::of(self.kind) {
+                broker.requests.entry(name).or_default();
+            }
+        }
+        for topic in self.topics.values_mut() {
+            topic.partitions.entry(NO_PARTITION).or_default();
+        }
         for broker in &self.brokers {
             self.tx += broker.tx;
             self.tx_bytes += broker.tx_bytes;
@@ -273,12 +303,90 @@ impl Statistics {
             self.rxmsgs += partition.rxmsgs;
             self.rxmsg_bytes += partition.rxbytes;
         }
-        self.brokers.sort_by(|a, b| a.name.cmp(&b.name));
+        self.join_brokers();
+    }
+
+    /// Sorts the brokers by name. The connections of a name become one entry.
+    fn join_brokers(&mut self) {
+        let mut brokers = BTreeMap::<String, BrokerStatistics>::new();
+        for broker in std::mem::take(&mut self.brokers) {
+            match brokers.get_mut(&broker.name) {
+                Some(known) => known.join(broker),
+                None => {
+                    brokers.insert(broker.name.clone(), broker);
+                }
+            }
+        }
+        self.brokers = brokers.into_values().collect();
     }
 }
 
+impl BrokerStatistics {
+    /// Names the entry after the role that its connection serves.
+    pub(crate) fn name_group_coordinator(&mut self) {
+        self.name = GROUP_COORDINATOR.to_owned();
+        self.source = "logical";
+        // The entry belongs to the role, which another node may take over.
+        self.nodeid = -1;
+    }
+
+    /// Returns the entry of a group's coordinator that the client never connected to.
+    pub(crate) fn of_unused_coordinator() -> Self {
+        let mut unused = Self { state: "INIT", tx_idle: -1, rx_idle: -1, ..Self::default() };
+        unused.name_group_coordinator();
+        unused
+    }
+
+    /// Adds the counts of another connection. The state is that of the connection that is in use, if one of them is.
+    fn join(&mut self, mut other: Self) {
+        if state_rank(other.state) > state_rank(self.state) {
+            std::mem::swap(self, &mut other);
+        }
+        let least_idle =
+            |one: i64, other: i64| if one < 0 || (0..one).contains(&other) { other } else { one };
+        self.tx_idle = least_idle(self.tx_idle, other.tx_idle);
+        self.rx_idle = least_idle(self.rx_idle, other.rx_idle);
+        self.outbuf_cnt += other.outbuf_cnt;
+        self.outbuf_msg_cnt += other.outbuf_msg_cnt;
+        self.waitresp_cnt += other.waitresp_cnt;
+        self.waitresp_msg_cnt += other.waitresp_msg_cnt;
+        self.tx += other.tx;
+        self.tx_bytes += other.tx_bytes;
+        self.tx_errors += other.tx_errors;
+        self.tx_retries += other.tx_retries;
+        self.request_timeouts += other.request_timeouts;
+        self.rx += other.rx;
+        self.rx_bytes += other.rx_bytes;
+        self.rx_errors += other.rx_errors;
+        self.rx_correlation_id_errors += other.rx_correlation_id_errors;
+        self.wakeups += other.wakeups;
+        self.connects += other.connects;
+        self.disconnects += other.disconnects;
+        for (name, count) in other.requests {
+            *self.requests.entry(name).or_default() += count;
+        }
+        self.int_latency.add(&other.int_latency);
+        self.outbuf_latency.add(&other.outbuf_latency);
+        self.rtt.add(&other.rtt);
+        self.throttle.add(&other.throttle);
+        self.toppars.extend(other.toppars);
+        self.collector.add(&other.collector);
+    }
+}
+
+/// The name of the entry of a group's coordinator.
+const GROUP_COORDINATOR: &str = "GroupCoordinator";
+
+/// Orders the states of connections by their progress.
+fn state_rank(state: &str) -> usize {
+    ["INIT", "DOWN", "CONNECT", "APIVERSION_QUERY", "UP"]
+        .iter()
+        .position(|known| *known == state)
+        .unwrap_or(0)
+}
+
 impl CollectorStatistics {
-    /// Counts a request; `wait` is its oldest record's.
+    /// Counts a request; `wait` is the time that its oldest record waited.
     pub(crate) fn count_send(
         &mut self,
         reason: SendReason,
@@ -301,13 +409,13 @@ impl CollectorStatistics {
         self.bytes_per_request.record(bytes as u64);
     }
 
-    /// Counts how long a partition's oldest record waited.
+    /// Counts the time that a partition's oldest record waited.
     pub(crate) fn count_wait(&mut self, wait: std::time::Duration) {
         self.wait.record_micros(wait);
         self.longest_wait = self.longest_wait.max(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX));
     }
 
-    /// What was counted so far; with `reset` the windows start anew.
+    /// Returns the counts; with `reset` the windows restart.
     pub(crate) fn snapshot(&mut self, reset: bool) -> Self {
         let snapshot = self.clone();
         if reset {
@@ -336,5 +444,45 @@ impl CollectorStatistics {
         self.messages_per_request.add(&other.messages_per_request);
         self.bytes_per_request.add(&other.bytes_per_request);
         self.wait.add(&other.wait);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_of_a_node_are_one_entry() {
+        let of = |name: &str, state, tx, tx_idle| BrokerStatistics {
+            name: name.to_owned(),
+            state,
+            tx,
+            tx_idle,
+            requests: [("Fetch", tx)].into(),
+            ..BrokerStatistics::default()
+        };
+        let brokers = vec![of("b/1", "DOWN", 2, -1), of("a/2", "UP", 5, 7), of("b/1", "UP", 3, 9)];
+        let mut statistics = Statistics { brokers, kind: "consumer", ..Statistics::default() };
+        statistics.sum_up();
+        let shown: Vec<_> = statistics
+            .brokers
+            .iter()
+            .map(|b| (&*b.name, b.state, b.tx, b.requests["Fetch"], b.tx_idle))
+            .collect();
+        assert_eq!(shown, [("a/2", "UP", 5, 5, 7), ("b/1", "UP", 5, 5, 9)]);
+        assert_eq!(statistics.tx, 10);
+    }
+
+    #[test]
+    fn unused_coordinator_is_replaced_by_the_connection_to_it() {
+        let mut connected =
+            BrokerStatistics { nodename: "c:9092".to_owned(), state: "UP", ..BrokerStatistics::default() };
+        connected.name_group_coordinator();
+        let brokers = vec![BrokerStatistics::of_unused_coordinator(), connected];
+        let mut statistics = Statistics { brokers, kind: "consumer", ..Statistics::default() };
+        statistics.sum_up();
+        let [coordinator] = &statistics.brokers[..] else { panic!("{:?}", statistics.brokers) };
+        let shown = (&*coordinator.name, &*coordinator.nodename, coordinator.state, coordinator.nodeid);
+        assert_eq!(shown, ("GroupCoordinator", "c:9092", "UP", -1));
     }
 }

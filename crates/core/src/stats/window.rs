@@ -1,8 +1,9 @@
-//! Values over a stretch of time: lowest, highest, mean, deviation and percentiles, in a few kilobytes whatever comes.
+//! Values over a period: minimum, maximum, mean, deviation and percentiles, in a few kilobytes for any number of
+//! values.
 
 use std::time::Duration;
 
-/// A histogram whose buckets are 1/32 of their value wide. Empty ones hold no memory.
+/// A histogram whose buckets are 1/32 of their value wide. Empty buckets take no memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Window {
     buckets: Vec<u32>,
@@ -14,10 +15,10 @@ pub struct Window {
     sum_of_squares: f64,
 }
 
-/// Each power of two has so many buckets.
+/// The number of buckets per power of two.
 const STEPS: u64 = 32;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
-/// Values from here on are counted as out of range; as microseconds it is 19 hours.
+/// The smallest value that is counted as out of range; in microseconds it is 19 hours.
 const LIMIT: u64 = 1 << 36;
 
 impl Window {
@@ -31,7 +32,7 @@ impl Window {
         self.record(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX));
     }
 
-    /// Counts a value that came several times.
+    /// Counts a value that occurred several times.
     pub fn record_many(&mut self, value: u64, times: u32) {
         if value >= LIMIT {
             self.out_of_range += u64::from(times);
@@ -52,7 +53,7 @@ impl Window {
         self.sum_of_squares += (value as f64).powi(2) * f64::from(times);
     }
 
-    /// Adds what another window counted.
+    /// Adds the counts of another window.
     pub fn add(&mut self, other: &Self) {
         if other.count > 0 {
             self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
@@ -70,37 +71,37 @@ impl Window {
         self.sum_of_squares += other.sum_of_squares;
     }
 
-    /// What was counted so far; with `reset` it starts anew.
+    /// Returns the counts; with `reset` the window restarts.
     pub fn snapshot(&mut self, reset: bool) -> Self {
         if reset { std::mem::take(self) } else { self.clone() }
     }
 
-    /// How many values were counted.
+    /// Returns the number of values.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The lowest value; 0 if there was none.
+    /// Returns the minimum; 0 without values.
     pub const fn min(&self) -> u64 {
         self.min
     }
 
-    /// The highest value; 0 if there was none.
+    /// Returns the maximum; 0 without values.
     pub const fn max(&self) -> u64 {
         self.max
     }
 
-    /// The sum of all values.
+    /// Returns the sum of all values.
     pub const fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// The mean; 0 if there was no value.
+    /// Returns the mean; 0 without values.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
     }
 
-    /// The standard deviation.
+    /// Returns the standard deviation.
     pub fn deviation(&self) -> f64 {
         if self.count == 0 {
             return 0.0;
@@ -108,25 +109,25 @@ impl Window {
         (self.sum_of_squares / self.count as f64 - self.mean().powi(2)).max(0.0).sqrt()
     }
 
-    /// The value that `percent` of all values don't exceed, to within 1/32 of it.
+    /// Returns the value that `percent` of all values do not exceed, to within 1/32 of it.
     pub fn percentile(&self, percent: f64) -> u64 {
-        let wanted = ((percent / 100.0 * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let rank = ((percent / 100.0 * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
         for (index, count) in self.buckets.iter().enumerate() {
             seen += u64::from(*count);
-            if seen >= wanted {
+            if seen >= rank {
                 return highest_of(index).clamp(self.min, self.max);
             }
         }
         self.max
     }
 
-    /// Values that were too high to be counted.
+    /// Returns the number of values that were too large for the histogram.
     pub const fn out_of_range(&self) -> u64 {
         self.out_of_range
     }
 
-    /// The memory of the histogram in bytes.
+    /// Returns the memory of the histogram in bytes.
     pub const fn memory(&self) -> usize {
         self.buckets.capacity() * size_of::<u32>()
     }

@@ -1,12 +1,12 @@
-//! Produce (0), versions 3 to 13. Versions 0 to 2 are advertised but not served, as by Kafka 4, unless an older release is
-//! emulated: then their message sets are made into record batches.
+//! Produce (0), versions 3 to 13. Like Kafka 4, brokers advertise versions 0 to 2 but do not serve them. An emulated
+//! older release serves them and converts their message sets to record batches.
 //!
-//! A partition that is in a request twice takes the last one's records, and is answered once, as by Kafka.
-//! Each partition takes exactly one record batch of magic 2, whose header and checksum are checked but whose records are
-//! not looked at. Base offset and leader epoch are written into it and it is appended as it is. Idempotent batches must
-//! come in sequence; one that is in the log already is acknowledged again with its old offset. With `acks=all` the answer
-//! waits for the followers (`replication_lag`), with `acks=0` there is none, but an error closes the connection.
-//! From version 10 on, a partition's new leader is named where the old one was asked (KIP-951).
+//! If a request contains a partition twice, the last records win and there is one response, as in Kafka. Each partition
+//! takes exactly one record batch of magic 2. The broker checks the batch's header and checksum but not its records,
+//! writes base offset and leader epoch into it, and appends it as it is. Idempotent batches must come in sequence; a
+//! batch that is already in the log is acknowledged with its old offset. With `acks=all` the response waits for the
+//! followers (`replication_lag`). With `acks=0` there is no response, but an error closes the connection. From version
+//! 10 on, the response names a partition's new leader (KIP-951).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +20,7 @@ use ottla_protocol::{
     error_code::ErrorCode,
     generated::produce::{
         ProduceRequestView, ProduceResponse,
-        response::{CurrentLeader, NodeEndpoint, PartitionResponse, Response},
+        response::{CurrentLeader, NodeEndpoint, PartitionResponse, RecordError, Response},
     },
     primitive::{DecodeError, Reader},
     uuid::Uuid,
@@ -38,29 +38,29 @@ use crate::{
     topics::TopicIndex,
 };
 
-/// A Produce that waits for followers.
+/// A Produce request that waits for followers.
 #[derive(Debug)]
 pub(crate) struct PendingProduce {
     pub request: Request,
-    /// What it waits for.
+    /// The partitions that it waits for.
     pub parts: Vec<AwaitedPart>,
     response: ProduceResponse,
     timer: Option<TimerKey>,
 }
 
-/// A partition's part of a Produce that waits for followers.
+/// A partition's part of a Produce request that waits for followers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AwaitedPart {
     topic: TopicIndex,
     partition: i32,
     leader_epoch: i32,
-    /// Followers must have everything before this offset.
+    /// The followers must have all records before this offset.
     end_offset: i64,
-    /// Where its answer is in the response.
+    /// The indexes of the topic and of the partition in the response.
     place: (usize, usize),
 }
 
-/// A topic of the request, and where its partitions' records are in the frame.
+/// A topic of the request, with the ranges of its partitions' records in the frame.
 struct TopicPart {
     name: String,
     id: Uuid,
@@ -83,10 +83,10 @@ impl Cluster {
         let mut awaited = Vec::new();
         let mut failed = false;
         for (i, topic) in topics.into_iter().enumerate() {
-            let mut answers = Vec::with_capacity(topic.partitions.len());
+            let mut responses = Vec::with_capacity(topic.partitions.len());
             for (j, (partition, range)) in topic.partitions.into_iter().enumerate() {
                 let part = Part { topic: topic.index, partition, acks };
-                let answer = match self.produce_part(&mut request, part, range, &mut records) {
+                let response = match self.produce_part(&mut request, part, range, &mut records) {
                     Ok(produced) => {
                         if let (Ok(topic), Some(end_offset)) = (topic.index, produced.wait_for) {
                             let leader_epoch = produced.leader_epoch;
@@ -98,7 +98,7 @@ impl Cluster {
                                 place: (i, j),
                             });
                         }
-                        produced.answer
+                        produced.response
                     }
                     Err(refusal) => {
                         failed = true;
@@ -107,22 +107,23 @@ impl Cluster {
                             error_code: refusal.error,
                             base_offset: -1,
                             error_message: refusal.message.map(str::to_owned),
+                            record_errors: refusal.records,
                             ..Default::default()
                         }
                     }
                 };
-                answers.push(answer);
+                responses.push(response);
             }
             response.responses.push(Response {
                 name: topic.name,
                 topic_id: topic.id,
-                partition_responses: answers,
+                partition_responses: responses,
             });
         }
         let unused = records.into_unused();
         if acks == 0 {
-            if request.struck.lose_answer {
-                self.close(request.connection, "a fault lost the answer");
+            if request.struck.lose_response {
+                self.close(request.connection, "an injected fault dropped the response");
             } else if failed {
                 self.close(request.connection, "an unacknowledged Produce failed");
             }
@@ -145,14 +146,14 @@ impl Cluster {
         Ok(unused)
     }
 
-    /// Followers have the part's records, or they never will.
+    /// Returns true if followers have the part's records, or can no longer get them.
     pub(crate) fn produce_part_is_done(&self, part: &AwaitedPart) -> bool {
         self.topics.partition(part.topic, part.partition).is_none_or(|state| {
             state.leader_epoch != part.leader_epoch || state.log.high_watermark() >= part.end_offset
         })
     }
 
-    /// Answers a Produce whose wait is over.
+    /// Sends the response to a Produce request that need not wait any longer.
     pub(crate) fn finish_produce(&mut self, mut pending: PendingProduce) {
         if let Some(timer) = pending.timer {
             self.timers.cancel(timer);
@@ -165,17 +166,17 @@ impl Cluster {
                 Some(state) if state.log.high_watermark() < part.end_offset => ErrorCode::REQUEST_TIMED_OUT,
                 Some(_) => continue,
             };
-            let answer = &mut pending.response.responses[part.place.0].partition_responses[part.place.1];
-            (answer.error_code, answer.base_offset) = (error, -1);
+            let response = &mut pending.response.responses[part.place.0].partition_responses[part.place.1];
+            (response.error_code, response.base_offset) = (error, -1);
         }
         if request.version >= 10 {
             self.name_new_leaders(&mut pending.response);
         }
-        let mut answer = request.answer();
-        if pending.response.encode(request.version, &mut answer.buffer).is_ok() {
-            self.answer(&request, answer);
+        let mut writer = request.start_response();
+        if pending.response.encode(request.version, &mut writer.buffer).is_ok() {
+            self.send_response(&request, writer);
         } else {
-            self.close(request.connection, "the answer can't be encoded");
+            self.close(request.connection, "the response can't be encoded");
         }
     }
 
@@ -261,6 +262,10 @@ impl Cluster {
             carved = Carved::Owned(BytesMut::from(&to_batch(carved.as_mut())?[..]));
         }
         let header = check(carved.as_mut(), request.version, limits.max_message_bytes)?;
+        if limits.is_compacted {
+            let name = &self.topics.get(topic_index).ok_or(unknown)?.name;
+            refuse_without_key(carved.as_mut(), name, part.partition)?;
+        }
         let state = self.topics.partition_mut(topic_index, part.partition).ok_or(unknown)?;
         if part.acks == -1 && state.in_sync.len() < limits.min_insync_replicas {
             return Err(ErrorCode::NOT_ENOUGH_REPLICAS.into());
@@ -292,7 +297,7 @@ impl Cluster {
         Ok(produced)
     }
 
-    /// KIP-951: says who leads now, and where it is.
+    /// Names the current leader and its endpoint (KIP-951).
     fn name_new_leaders(&self, response: &mut ProduceResponse) {
         let mut named = BTreeMap::new();
         for topic in &mut response.responses {
@@ -327,7 +332,7 @@ impl Cluster {
     }
 }
 
-/// Drops what is overwritten by a later part for the same partition.
+/// Drops parts that a later part for the same partition overwrites.
 fn keep_the_last(topics: &mut [TopicPart]) {
     let mut seen = BTreeSet::new();
     for topic in topics.iter_mut().rev() {
@@ -339,7 +344,7 @@ fn keep_the_last(topics: &mut [TopicPart]) {
     }
 }
 
-/// What one partition's records are to be appended to.
+/// The log and limits that apply to one partition's records.
 #[derive(Clone, Copy)]
 struct Part {
     topic: Result<TopicIndex, ErrorCode>,
@@ -348,7 +353,7 @@ struct Part {
 }
 
 struct Produced {
-    answer: PartitionResponse,
+    response: PartitionResponse,
     leader_epoch: i32,
     wait_for: Option<i64>,
 }
@@ -356,34 +361,52 @@ struct Produced {
 struct Refusal {
     error: ErrorCode,
     message: Option<&'static str>,
+    /// The records that caused the rejection of the batch (KIP-467).
+    records: Vec<RecordError>,
 }
 
 impl From<ErrorCode> for Refusal {
     fn from(error: ErrorCode) -> Self {
-        Self { error, message: None }
+        Self { error, message: None, records: Vec::new() }
     }
 }
 
 impl Refusal {
     fn invalid(message: &'static str) -> Self {
-        Self { error: ErrorCode::INVALID_RECORD, message: Some(message) }
+        Self { error: ErrorCode::INVALID_RECORD, message: Some(message), records: Vec::new() }
     }
 }
 
 impl Produced {
     fn at(index: i32, base_offset: i64, log_start_offset: i64, log_append_time_ms: i64) -> Self {
-        let answer = PartitionResponse {
+        let response = PartitionResponse {
             index,
             base_offset,
             log_start_offset,
             log_append_time_ms,
             ..Default::default()
         };
-        Self { answer, leader_epoch: 0, wait_for: None }
+        Self { response, leader_epoch: 0, wait_for: None }
     }
 }
 
-/// Everything that Kafka checks of a batch before it looks at the log.
+/// Rejects a batch for a compacted topic if one of its records has no key: compaction keeps the newest record of each
+/// key.
+fn refuse_without_key(batch: &[u8], topic: &str, partition: i32) -> Result<(), Refusal> {
+    let message =
+        format!("Compacted topic cannot accept message without key in topic partition {topic}-{partition}.");
+    let records: Vec<RecordError> = batch::without_key(batch)?
+        .into_iter()
+        .map(|batch_index| RecordError { batch_index, batch_index_error_message: Some(message.clone()) })
+        .collect();
+    if records.is_empty() {
+        return Ok(());
+    }
+    let message = Some("One or more records have been rejected");
+    Err(Refusal { error: ErrorCode::INVALID_RECORD, message, records })
+}
+
+/// Performs the checks that Kafka makes before it accesses the log.
 fn check(records: &[u8], version: i16, max_message_bytes: usize) -> Result<BatchHeader, Refusal> {
     if records.is_empty() {
         return Err(Refusal::invalid("Produce requests must have at least one record batch"));
@@ -405,7 +428,7 @@ fn check(records: &[u8], version: i16, max_message_bytes: usize) -> Result<Batch
     Ok(header)
 }
 
-/// Takes records out of a frame, from its start to its end.
+/// Splits records off a frame, from its start to its end.
 struct Carver<'a> {
     frame: FrameBytes<'a>,
     consumed: usize,
@@ -417,11 +440,11 @@ enum Carved<'a> {
     Owned(BytesMut),
 }
 
-/// Smaller records are copied out of a large frame, so that they don't keep all of it in memory.
+/// Records below this size are copied out of a large frame, because they would otherwise keep all of it in memory.
 const KEEP_FROM: usize = 4096;
 
 impl Carver<'_> {
-    /// The bytes of `range`, which is behind every earlier one.
+    /// Returns the bytes of `range`, which must begin after every earlier range.
     fn carve(&mut self, range: Range<usize>) -> Carved<'_> {
         match &mut self.frame {
             FrameBytes::Borrowed(bytes) => Carved::Borrowed(&mut bytes[range]),

@@ -1,14 +1,19 @@
 //! Fetch (1), versions 4 to 18; 0 to 3, with message sets, where an older release is emulated.
 //!
-//! Answers at once if there are `min_bytes` or an error, else when there are, or after `max_wait_ms`. Sessions (KIP-227)
-//! from version 7 on: only partitions with records or news are in an incremental answer. The first batch found is sent
-//! whatever its size; after it, whole batches up to the partition's and the request's limits (`partial_batches`: cut off
-//! anywhere, as Kafka does). Records are sent out of the log without being copied. A wrong leader epoch is fenced, a
-//! diverging log is told from version 12 on (KIP-595), a new leader and its endpoint from version 16 on
-//! (KIP-951), and consumers of version 11 on may read from followers and are sent to one in their rack
-//! (`rack_aware_fetch`, KIP-392). There are no transactions: the last stable offset is the high watermark.
+//! The broker responds at once if there are `min_bytes` or an error, else as soon as there are, or after `max_wait_ms`.
+//! With sessions (KIP-227, from version 7 on) an incremental response contains only partitions with records or changes.
+//! The first batch is sent regardless of its size; after it, whole batches up to the limits of the partition and the
+//! request (`partial_batches`: cut off anywhere, as Kafka does). Records are sent from the log without copying. A wrong
+//! leader epoch is fenced. From version 12 on, a diverging log is reported (KIP-595); from version 16 on, a new leader
+//! with its endpoint (KIP-951). Consumers of version 11 on may read from followers and are directed to one in their
+//! rack (`rack_aware_fetch`, KIP-392). There are no transactions: the last stable offset is the high watermark.
+//!
+//! # Pitfalls
+//!
+//! - A Fetch response contains the first batch regardless of the limits, or a consumer would be stuck before a large
+//!   batch (`first_batch_is_fetched_regardless_of_size_limits`).
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
 use bytes::Bytes;
 use ottla_protocol::{
@@ -16,21 +21,22 @@ use ottla_protocol::{
 };
 
 pub(crate) use super::fetch_sessions::FetchSessions;
-use super::fetch_sessions::{FetchSession, SessionKey, SessionPartition, TopicName, WantedPartition};
+use super::fetch_sessions::{FetchSession, RequestedPartition, SessionKey, SessionPartition, TopicName};
 use crate::{
     cluster::{Cluster, Timer},
     connection::{Pending, Request, Waiter},
+    log::PartitionLog,
     message_sets::put_batch,
     options::BrokerId,
     timers::TimerKey,
-    topics::TopicIndex,
+    topics::{Partition, TopicIndex},
 };
 
-/// A Fetch that waits for records.
+/// A Fetch request that waits for records.
 #[derive(Debug)]
 pub(crate) struct PendingFetch {
     pub request: Request,
-    /// What there is already.
+    /// The number of bytes available so far.
     pub bytes: usize,
     pub min_bytes: usize,
     limits: FetchLimits,
@@ -45,16 +51,16 @@ struct FetchLimits {
     rack: String,
 }
 
-/// Which partitions a Fetch is about.
+/// The partitions of a Fetch request.
 #[derive(Debug)]
 enum Scope {
-    /// Those of the request, all of which are answered.
+    /// The partitions of the request; the response contains all of them.
     Full { session_id: i32, partitions: Vec<SessionPartition> },
-    /// Those of a session, of which those with news are answered.
+    /// The partitions of a session; the response contains those with changes.
     Incremental { session_id: i32 },
 }
 
-/// A partition's part of the answer.
+/// A partition's part of the response.
 #[derive(Debug)]
 struct Fetched {
     key: SessionKey,
@@ -74,7 +80,7 @@ impl Cluster {
             && request.version >= 7
             && (!request.struck.is_scripted || is_about_session(error))
         {
-            self.answer_fetch(&request, &body_limits(&body), error, 0, Vec::new());
+            self.respond_to_fetch(&request, &body_limits(&body), error, 0, Vec::new());
             return;
         }
         let limits = body_limits(&body);
@@ -83,7 +89,7 @@ impl Cluster {
         let scope = match self.fetch_scope(&request, body) {
             Ok(scope) => scope,
             Err(error) => {
-                self.answer_fetch(&request, &limits, error, 0, Vec::new());
+                self.respond_to_fetch(&request, &limits, error, 0, Vec::new());
                 return;
             }
         };
@@ -92,7 +98,8 @@ impl Cluster {
         let bytes = fetched.iter().map(|part| part.bytes).sum::<usize>();
         let urgent = fetched.is_empty() || fetched.iter().any(Fetched::is_urgent);
         let mut pending = PendingFetch { request, bytes, min_bytes, limits, scope, timer: None };
-        if urgent || bytes >= min_bytes || max_wait.is_zero() {
+        let is_hasty = self.brokers.get(&pending.request.broker).is_some_and(|broker| broker.is_hasty);
+        if urgent || bytes >= min_bytes || max_wait.is_zero() || is_hasty {
             self.finish_with(pending, fetched);
             return;
         }
@@ -108,7 +115,7 @@ impl Cluster {
         self.wait(Pending::Fetch(pending));
     }
 
-    /// Answers a Fetch with what there is now.
+    /// Responds to a Fetch with the records that are available now.
     pub(crate) fn finish_fetch(&mut self, pending: PendingFetch) {
         if let Some(timer) = pending.timer {
             self.timers.cancel(timer);
@@ -117,7 +124,7 @@ impl Cluster {
         self.finish_with(pending, fetched);
     }
 
-    /// Answers a Fetch with what was read; of a session, with what is news.
+    /// Responds to a Fetch with the given parts; in a session, with the changed ones.
     fn finish_with(&mut self, pending: PendingFetch, mut fetched: Vec<Fetched>) {
         let PendingFetch { request, limits, scope, .. } = pending;
         let (session_id, is_full) = match scope {
@@ -139,10 +146,10 @@ impl Cluster {
             }
         }
         let session_id = if error == ErrorCode::NONE { session_id } else { 0 };
-        self.answer_fetch(&request, &limits, error, session_id, fetched);
+        self.respond_to_fetch(&request, &limits, error, session_id, fetched);
     }
 
-    /// Reads all partitions, in the order in which they are to be served.
+    /// Reads all partitions in the order in which they are served.
     fn read_scope(&self, request: &Request, limits: &FetchLimits, scope: &Scope) -> Vec<Fetched> {
         match scope {
             Scope::Full { partitions, .. } => self.read_partitions(request, limits, partitions.iter()),
@@ -155,7 +162,7 @@ impl Cluster {
         }
     }
 
-    /// Finds out which partitions are meant, and creates or changes the session.
+    /// Determines the partitions of the request, and creates or changes the session.
     fn fetch_scope(&mut self, request: &Request, body: FetchRequest) -> Result<Scope, ErrorCode> {
         let by_id = request.version >= 13;
         let name =
@@ -164,13 +171,13 @@ impl Cluster {
         for topic in body.topics {
             let topic_name = name(topic.topic, topic.topic_id);
             for partition in topic.partitions {
-                let wanted = WantedPartition {
+                let requested = RequestedPartition {
                     current_leader_epoch: partition.current_leader_epoch,
                     fetch_offset: partition.fetch_offset,
                     last_fetched_epoch: partition.last_fetched_epoch,
                     max_bytes: partition.partition_max_bytes,
                 };
-                partitions.push(SessionPartition::new(topic_name.clone(), partition.partition, wanted));
+                partitions.push(SessionPartition::new(topic_name.clone(), partition.partition, requested));
             }
         }
         let (id, epoch) = if request.version >= 7 { (body.session_id, body.session_epoch) } else { (0, -1) };
@@ -180,7 +187,7 @@ impl Cluster {
         };
         if epoch <= 0 {
             broker.sessions.remove(id);
-            if epoch < 0 || partitions.is_empty() {
+            if epoch < 0 || partitions.is_empty() || broker.is_hasty {
                 return Ok(Scope::Full { session_id: 0, partitions });
             }
             let created = broker.sessions.create(now, &mut self.random, by_id, partitions.clone());
@@ -256,7 +263,7 @@ impl Cluster {
         fetched
     }
 
-    /// Reads one partition: at most `left` bytes, but with `at_least_one` its first batch in any case.
+    /// Reads one partition: at most `left` bytes, but with `at_least_one` at least its first batch.
     fn read_partition(
         &self,
         request: &Request,
@@ -276,79 +283,115 @@ impl Cluster {
             leader: None,
             preferred_read_replica: -1,
         };
-        let unknown = match partition.key.topic {
-            TopicName::Name(_) => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
-            TopicName::Id(_) => ErrorCode::UNKNOWN_TOPIC_ID,
-        };
-        let Some(index) = self.find_topic(&partition.key.topic) else {
-            part.error = unknown;
-            return part;
-        };
-        let Some(state) = self.topics.partition(index, partition.key.partition) else {
-            part.error = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
-            return part;
-        };
-        part.leader = state.leader.map(|leader| (leader, state.leader_epoch));
-        let injected =
-            request.struck.partition_error(index, partition.key.partition).or(request.struck.error);
-        if let Some(error) = injected {
-            part.error = error;
-            return part;
-        }
-        let wanted = partition.wanted;
-        let allowed = if request.version >= 11 {
-            state.check_replica(request.broker, wanted.current_leader_epoch)
-        } else {
-            state.check_leader(request.broker, wanted.current_leader_epoch)
-        };
-        if let Err(error) = allowed {
-            part.error = error;
-            return part;
-        }
-        let log = &state.log;
-        if self.options.rack_aware_fetch && state.leader == Some(request.broker) {
-            let near = |id: &&BrokerId| {
-                let rack = self.brokers.get(id).and_then(|broker| broker.rack.as_deref());
-                rack.is_some_and(|rack| rack == limits.rack) && self.brokers[id].alive
-            };
-            let leader_is_near = near(&&request.broker);
-            if let Some(replica) = state.in_sync.iter().find(near)
-                && !leader_is_near
-            {
-                part.preferred_read_replica = replica.0;
-                (part.high_watermark, part.log_start_offset) = (log.high_watermark(), log.start_offset());
+        let state = match self.state_to_read(request, partition, &mut part) {
+            Ok(state) => state,
+            Err(error) => {
+                part.error = error;
                 return part;
             }
-        }
-        (part.high_watermark, part.log_start_offset) = (log.high_watermark(), log.start_offset());
-        if let Some(replica) = state.preferred_replica
-            && request.version >= 11
-            && state.leader == Some(request.broker)
-            && replica != request.broker
-        {
+        };
+        let (log, requested) = (&state.log, partition.requested);
+        if let Some(replica) = self.better_replica(request, limits, state) {
             part.preferred_read_replica = replica.0;
+            (part.high_watermark, part.log_start_offset) = (log.high_watermark(), log.start_offset());
             return part;
         }
         (part.log_start_offset, part.high_watermark) = state.watermarks_at(request.broker);
         let (start, watermark) = (part.log_start_offset, part.high_watermark);
-        if wanted.last_fetched_epoch >= 0 {
-            match log.end_of_epoch(wanted.last_fetched_epoch) {
-                Some((epoch, end)) if epoch < wanted.last_fetched_epoch || end < wanted.fetch_offset => {
+        if requested.last_fetched_epoch >= 0 {
+            match log.end_of_epoch(requested.last_fetched_epoch) {
+                Some((epoch, end))
+                    if epoch < requested.last_fetched_epoch || end < requested.fetch_offset =>
+                {
                     part.diverging = Some((epoch, end));
                     return part;
                 }
                 _ => {}
             }
         }
-        let end = if watermark == log.high_watermark() { log.end_offset() } else { watermark };
-        if wanted.fetch_offset < start || wanted.fetch_offset > end {
+        if requested.fetch_offset < start || requested.fetch_offset > log.end_offset() {
             part.error = ErrorCode::OFFSET_OUT_OF_RANGE;
             (part.high_watermark, part.log_start_offset) = (-1, -1);
             return part;
         }
-        let max = usize::try_from(wanted.max_bytes).unwrap_or(0).min(left);
-        for batch in log.batches_from(wanted.fetch_offset) {
-            if batch.base_offset >= watermark {
+        // A follower whose watermark was set by a test also serves the batch at its watermark, as librdkafka's mock
+        // cluster does. Its responses carry the high watermark of the log: a reader is at the end only there.
+        let set_watermark = state.set_watermark_at(request.broker);
+        if set_watermark.is_some() {
+            part.high_watermark = log.high_watermark();
+        }
+        if set_watermark
+            .is_some_and(|set| requested.fetch_offset > set && requested.fetch_offset < log.end_offset())
+        {
+            part.error = ErrorCode::OFFSET_NOT_AVAILABLE;
+            return part;
+        }
+        let last_served = set_watermark.unwrap_or(watermark - 1);
+        let max = usize::try_from(requested.max_bytes).unwrap_or(0).min(left);
+        self.push_batches(&mut part, log, requested.fetch_offset..=last_served, max, at_least_one);
+        if request.version < 4 {
+            part.make_message_set(request.version);
+        }
+        part
+    }
+
+    /// Returns the state of a partition of which this broker has a replica that the request may read.
+    fn state_to_read(
+        &self,
+        request: &Request,
+        partition: &SessionPartition,
+        part: &mut Fetched,
+    ) -> Result<&Partition, ErrorCode> {
+        let index = self.find_topic(&partition.key.topic).ok_or(match partition.key.topic {
+            TopicName::Name(_) => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+            TopicName::Id(_) => ErrorCode::UNKNOWN_TOPIC_ID,
+        })?;
+        let number = partition.key.partition;
+        let state = self.topics.partition(index, number).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+        part.leader = state.leader.map(|leader| (leader, state.leader_epoch));
+        if let Some(error) = request.struck.partition_error(index, number).or(request.struck.error) {
+            return Err(error);
+        }
+        let epoch = partition.requested.current_leader_epoch;
+        if request.version >= 11 {
+            state.check_replica(request.broker, epoch)?;
+        } else {
+            state.check_leader(request.broker, epoch)?;
+        }
+        Ok(state)
+    }
+
+    /// Returns the replica to which the leader directs the consumer: an in-sync one in its rack (KIP-392), or the one that a
+    /// test has set.
+    fn better_replica(&self, request: &Request, limits: &FetchLimits, state: &Partition) -> Option<BrokerId> {
+        if state.leader != Some(request.broker) {
+            return None;
+        }
+        if self.options.rack_aware_fetch {
+            let near = |id: &&BrokerId| {
+                let rack = self.brokers.get(id).and_then(|broker| broker.rack.as_deref());
+                rack.is_some_and(|rack| rack == limits.rack) && self.brokers[id].alive
+            };
+            let replica = state.in_sync.iter().find(near);
+            if replica.is_some() && !near(&&request.broker) {
+                return replica.copied();
+            }
+        }
+        state.preferred_replica.filter(|replica| request.version >= 11 && *replica != request.broker)
+    }
+
+    /// Adds the batches from the start of `offsets` on with a base offset up to its end: at most `max` bytes, but with
+    /// `at_least_one` the first batch in any case.
+    fn push_batches(
+        &self,
+        part: &mut Fetched,
+        log: &PartitionLog,
+        offsets: RangeInclusive<i64>,
+        max: usize,
+        at_least_one: bool,
+    ) {
+        for batch in log.batches_from(*offsets.start()) {
+            if batch.base_offset > *offsets.end() {
                 break;
             }
             let first = part.records.is_empty() && at_least_one;
@@ -362,10 +405,6 @@ impl Cluster {
             part.bytes += batch.bytes.len();
             part.records.push(batch.bytes.clone());
         }
-        if request.version < 4 {
-            part.make_message_set(request.version);
-        }
-        part
     }
 
     fn find_topic(&self, topic: &TopicName) -> Option<TopicIndex> {
@@ -375,8 +414,8 @@ impl Cluster {
         }
     }
 
-    /// Writes the answer by hand, because records are not to be copied.
-    fn answer_fetch(
+    /// Encodes the response without the generated types, so that records are not copied.
+    fn respond_to_fetch(
         &mut self,
         request: &Request,
         limits: &FetchLimits,
@@ -385,7 +424,7 @@ impl Cluster {
         parts: Vec<Fetched>,
     ) {
         let version = request.version;
-        let mut writer = request.answer();
+        let mut writer = request.start_response();
         let flexible = version >= 12;
         if version >= 1 {
             put_i32(&mut writer.buffer, request.throttle_ms());
@@ -444,12 +483,12 @@ impl Cluster {
                 writer.buffer.extend_from_slice(&field);
             }
         }
-        self.answer(request, writer);
+        self.send_response(request, writer);
     }
 }
 
 impl Fetched {
-    /// Puts the records into the form that old clients know.
+    /// Converts the records to message sets for old clients.
     fn make_message_set(&mut self, version: i16) {
         let format = if version < 2 { LegacyFormat::V0 } else { LegacyFormat::V1 };
         let mut set = Vec::new();
@@ -462,7 +501,7 @@ impl Fetched {
         self.records = if set.is_empty() { Vec::new() } else { vec![Bytes::from(set)] };
     }
 
-    /// It has to be said at once.
+    /// Returns true if the response must be sent at once.
     fn is_urgent(&self) -> bool {
         self.error != ErrorCode::NONE || self.diverging.is_some() || self.preferred_read_replica >= 0
     }
@@ -518,7 +557,7 @@ impl Fetched {
 }
 
 impl FetchSession {
-    /// True if there is something to say of a partition, which is then said.
+    /// Returns true if the partition has changes for the session's client, and marks them as sent.
     fn take_news(&mut self, order: u64, part: &Fetched) -> bool {
         let Some(partition) = self.partition_mut(order) else { return true };
         let changed = partition.high_watermark != part.high_watermark
@@ -527,7 +566,7 @@ impl FetchSession {
         partition.log_start_offset = part.log_start_offset;
         let failed = part.error != ErrorCode::NONE;
         if failed {
-            // Whatever comes after an error is news.
+            // The state after an error is always a change.
             partition.high_watermark = -1;
         }
         if part.bytes > 0 {
@@ -537,7 +576,7 @@ impl FetchSession {
     }
 }
 
-/// Such an error belongs to the answer as a whole; every other one to its partitions.
+/// Returns true if the error concerns the whole response; all others concern partitions.
 fn is_about_session(error: ErrorCode) -> bool {
     matches!(
         error,
@@ -555,7 +594,7 @@ fn body_limits(body: &FetchRequest) -> FetchLimits {
     }
 }
 
-/// A connection waits at a partition at most once.
+/// Adds a waiter unless the connection already waits at the partition.
 fn wait_at(waiters: &mut Vec<Waiter>, waiter: Waiter) {
     match waiters.iter_mut().find(|known| known.connection == waiter.connection) {
         Some(known) => *known = waiter,
@@ -583,7 +622,7 @@ fn put_uvarint(out: &mut Vec<u8>, mut value: usize) {
     out.push(value as u8);
 }
 
-/// The length of an array or of records.
+/// Writes the length of an array or of records.
 fn put_length(out: &mut Vec<u8>, flexible: bool, length: usize) {
     if flexible {
         put_uvarint(out, length + 1);

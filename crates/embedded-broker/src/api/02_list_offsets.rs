@@ -1,6 +1,7 @@
-//! ListOffsets (2), versions 1 to 11 (0 where an older release is emulated): earliest (-2), latest (-1), the record with the largest timestamp (-3), the earliest
-//! local offset (-4: the same as earliest), the latest tiered offset (-5: none), the earliest offset that waits for
-//! upload (-6: none), or the first record of a timestamp or later.
+//! ListOffsets (2), versions 1 to 11 (0 where an older release is emulated). Supports earliest (-2), latest (-1), the
+//! record with the largest timestamp (-3), the earliest local offset (-4: the same as earliest), the latest tiered
+//! offset (-5: none), the earliest pending upload offset (-6: none), and the first record with at least a given
+//! timestamp.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -22,7 +23,7 @@ impl Cluster {
         request: &mut Request,
         body: ListOffsetsRequest,
     ) -> ListOffsetsResponse {
-        let mut answer =
+        let mut response =
             ListOffsetsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for topic in body.topics {
             let partitions = topic.partitions.iter();
@@ -36,27 +37,27 @@ impl Cluster {
                 })
             });
             let partitions = partitions.collect();
-            answer.topics.push(response::Topic { name: topic.name, partitions });
+            response.topics.push(response::Topic { name: topic.name, partitions });
         }
-        answer
+        response
     }
 
     fn list_offset(
         &mut self,
         request: &mut Request,
         topic: &str,
-        wanted: &request::Partition,
+        requested: &request::Partition,
     ) -> Result<response::Partition, ErrorCode> {
-        if let Some(error) = self.injected_error(request, topic, wanted.partition_index) {
+        if let Some(error) = self.injected_error(request, topic, requested.partition_index) {
             return Err(error);
         }
         let index = self.topics.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
-        let partition = self.topics.partition(index, wanted.partition_index);
+        let partition = self.topics.partition(index, requested.partition_index);
         let partition = partition.ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
-        partition.check_leader(request.broker, wanted.current_leader_epoch)?;
+        partition.check_leader(request.broker, requested.current_leader_epoch)?;
         let log = &partition.log;
         let at = |offset: i64| (-1, offset, log.epoch_of(offset).unwrap_or(partition.leader_epoch));
-        let (timestamp, offset, leader_epoch) = match wanted.timestamp {
+        let (timestamp, offset, leader_epoch) = match requested.timestamp {
             LATEST => (-1, log.high_watermark(), partition.leader_epoch),
             EARLIEST | EARLIEST_LOCAL => at(log.start_offset()),
             LATEST_TIERED | EARLIEST_PENDING_UPLOAD => (-1, -1, -1),
@@ -65,10 +66,10 @@ impl Cluster {
             _ => return Err(ErrorCode::UNSUPPORTED_VERSION),
         };
         if request.version == 0 {
-            let newest_first = [Some(offset), (wanted.timestamp == LATEST).then_some(log.start_offset())];
-            let most = usize::try_from(wanted.max_num_offsets).unwrap_or(0);
+            let newest_first = [Some(offset), (requested.timestamp == LATEST).then_some(log.start_offset())];
+            let most = usize::try_from(requested.max_num_offsets).unwrap_or(0);
             return Ok(response::Partition {
-                partition_index: wanted.partition_index,
+                partition_index: requested.partition_index,
                 old_style_offsets: newest_first
                     .into_iter()
                     .flatten()
@@ -79,7 +80,7 @@ impl Cluster {
             });
         }
         Ok(response::Partition {
-            partition_index: wanted.partition_index,
+            partition_index: requested.partition_index,
             timestamp,
             offset,
             leader_epoch: if request.version >= 4 { leader_epoch } else { -1 },
@@ -98,7 +99,7 @@ fn largest_timestamp(log: &PartitionLog) -> (i64, i64, i32) {
     }
 }
 
-/// The first visible record that is not older than `timestamp`.
+/// Returns the first visible record whose timestamp is at least `timestamp`.
 fn first_reaching(log: &PartitionLog, timestamp: i64) -> (i64, i64, i32) {
     for stored in log.batches_reaching(timestamp) {
         if stored.base_offset >= log.high_watermark() {

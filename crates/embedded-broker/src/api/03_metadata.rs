@@ -1,5 +1,10 @@
-//! Metadata (3), versions 0 to 13: brokers, controller and topics. Topics may be asked for by id from version 10 on. A topic
-//! that doesn't exist is created if both client and cluster agree (`auto_create_topics`).
+//! Metadata (3), versions 0 to 13: brokers, controller and topics. Requests can name topics by ID from version 10 on. A
+//! topic that doesn't exist is created if both client and cluster allow it (`auto_create_topics`).
+//!
+//! # Pitfalls
+//!
+//! - A Metadata request by topic ID may carry an empty name, as the Java client sends for regular expressions
+//!   (`metadata_finds_topics_by_name_or_id_and_may_create_them`).
 
 use std::collections::BTreeMap;
 
@@ -15,26 +20,26 @@ use crate::{
     topics::{Partition, TopicIndex, check_name},
 };
 
-/// What everybody may do to a topic: there are no access rules.
+/// The operations that every client may perform on a topic: there are no access rules.
 pub(crate) const TOPIC_OPERATIONS: i32 = 3576;
-/// What everybody may do to the cluster.
+/// The operations that every client may perform on the cluster.
 pub(crate) const CLUSTER_OPERATIONS: i32 = 8096;
 
 impl Cluster {
     pub(crate) fn metadata(&mut self, request: &mut Request, body: MetadataRequest) -> MetadataResponse {
-        let mut answer = MetadataResponse {
+        let mut response = MetadataResponse {
             throttle_time_ms: request.throttle_ms(),
-            cluster_id: Some(self.options.cluster_id.clone()),
+            cluster_id: Some(self.cluster_id.clone()),
             controller_id: self.controller.0,
             ..Default::default()
         };
         if request.version >= 13 && request.struck.error == Some(ErrorCode::REBOOTSTRAP_REQUIRED) {
-            // KIP-1102: the one error that is the answer's and not a topic's.
-            answer.error_code = ErrorCode::REBOOTSTRAP_REQUIRED;
-            return answer;
+            // KIP-1102: this is the only error of the whole response; all others belong to a topic.
+            response.error_code = ErrorCode::REBOOTSTRAP_REQUIRED;
+            return response;
         }
         for (id, broker) in self.brokers.iter().filter(|(_, broker)| broker.is_listed()) {
-            answer.brokers.push(response::Broker {
+            response.brokers.push(response::Broker {
                 node_id: id.0,
                 host: broker.host.clone(),
                 port: i32::from(broker.port),
@@ -42,7 +47,7 @@ impl Cluster {
             });
         }
         if body.include_cluster_authorized_operations && (8..=10).contains(&request.version) {
-            answer.cluster_authorized_operations = CLUSTER_OPERATIONS;
+            response.cluster_authorized_operations = CLUSTER_OPERATIONS;
         }
         let may_create =
             self.options.auto_create_topics && (request.version < 4 || body.allow_auto_topic_creation);
@@ -50,30 +55,30 @@ impl Cluster {
         match body.topics {
             Some(topics) if !(topics.is_empty() && request.version == 0) => {
                 for topic in topics {
-                    // Who asks by id may say an empty name along with it; Kafka's own client does.
+                    // A request by ID may contain an empty name as well; Kafka's Java client sends one.
                     let name = topic.name.filter(|_| topic.topic_id.is_zero());
                     let found = match &name {
                         Some(name) => self.find_for_metadata(name, may_create),
                         None => self.topics.by_id(topic.topic_id).ok_or(ErrorCode::UNKNOWN_TOPIC_ID),
                     };
-                    answer.topics.push(self.describe_topic(request, name, topic.topic_id, found));
+                    response.topics.push(self.describe_topic(request, name, topic.topic_id, found));
                 }
             }
             _ => {
                 let all: Vec<_> =
                     self.topics.in_order().map(|(index, topic)| (index, topic.name.clone())).collect();
                 for (index, name) in all {
-                    answer.topics.push(self.describe_topic(request, Some(name), Uuid::ZERO, Ok(index)));
+                    response.topics.push(self.describe_topic(request, Some(name), Uuid::ZERO, Ok(index)));
                 }
             }
         }
         if with_operations {
-            // Also of a name that no topic has: what may be done goes by the name.
-            for topic in answer.topics.iter_mut().filter(|topic| topic.name.is_some()) {
+            // The operations depend on the name only, so they are also reported for a topic that doesn't exist.
+            for topic in response.topics.iter_mut().filter(|topic| topic.name.is_some()) {
                 topic.topic_authorized_operations = TOPIC_OPERATIONS;
             }
         }
-        answer
+        response
     }
 
     fn find_for_metadata(&mut self, name: &str, may_create: bool) -> Result<TopicIndex, ErrorCode> {
@@ -112,7 +117,7 @@ impl Cluster {
                     partitions: topic.partitions.iter().map(|p| self.describe_partition(index, p)).collect(),
                     ..Default::default()
                 };
-                self.tell_leaders(index, &mut described.partitions);
+                self.override_leaders(index, &mut described.partitions);
                 described
             }
             Err(error_code) => {
@@ -123,7 +128,7 @@ impl Cluster {
     }
 
     fn describe_partition(&self, topic: TopicIndex, partition: &Partition) -> response::Partition {
-        let (leader, leader_epoch) = self.told_leader(topic, partition);
+        let (leader, leader_epoch) = self.reported_leader(topic, partition);
         let alive = |id: &crate::options::BrokerId| self.brokers.get(id).is_some_and(|broker| broker.alive);
         response::Partition {
             error_code: if leader.is_some() { ErrorCode::NONE } else { ErrorCode::LEADER_NOT_AVAILABLE },
@@ -136,20 +141,20 @@ impl Cluster {
         }
     }
 
-    /// Names leaders that were prepared for this answer.
-    fn tell_leaders(&mut self, topic: TopicIndex, answers: &mut [response::Partition]) {
+    /// Replaces the leaders with those that a test prepared for this response.
+    fn override_leaders(&mut self, topic: TopicIndex, responses: &mut [response::Partition]) {
         let Some(topic) = self.topics.get_mut(topic) else { return };
-        for (partition, answer) in topic.partitions.iter_mut().zip(answers) {
-            if let Some((leader, epoch)) = partition.told_leaders.pop_front() {
-                (answer.leader_id, answer.leader_epoch) = (leader, epoch);
-                answer.error_code =
+        for (partition, response) in topic.partitions.iter_mut().zip(responses) {
+            if let Some((leader, epoch)) = partition.reported_leaders.pop_front() {
+                (response.leader_id, response.leader_epoch) = (leader, epoch);
+                response.error_code =
                     if leader < 0 { ErrorCode::LEADER_NOT_AVAILABLE } else { ErrorCode::NONE };
             }
         }
     }
 
-    /// Who leads a partition, as far as clients are told.
-    pub(crate) fn told_leader(
+    /// Returns the leader that clients see in metadata.
+    pub(crate) fn reported_leader(
         &self,
         topic: TopicIndex,
         partition: &Partition,

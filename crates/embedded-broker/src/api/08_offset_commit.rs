@@ -1,5 +1,5 @@
-//! OffsetCommit (8), versions 2 to 10; topics by id from version 10 on. Members commit in their generation or epoch; who
-//! is no member may commit (generation -1) while the group is empty.
+//! OffsetCommit (8), versions 2 to 10; topics by ID from version 10 on. Members commit in their generation or epoch. A
+//! client that is no member (generation -1) may commit while the group is empty.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -29,10 +29,12 @@ impl Cluster {
                     ErrorCode::GROUP_ID_NOT_FOUND
                 });
             }
+            let is_relaxed = self.options.group_consumer_relaxed_commits;
             let group = self.groups.entry(&body.group_id);
-            group.check_commit(now, request.version, &body.member_id, instance, epoch)
+            group.check_commit(now, request.version, &body.member_id, instance, epoch)?;
+            if is_relaxed { Ok(()) } else { group.check_commit_epoch(&body.member_id, epoch) }
         });
-        let mut answer =
+        let mut response =
             OffsetCommitResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for topic in body.topics {
             let (found, unknown) = if request.version >= 10 {
@@ -74,9 +76,9 @@ impl Cluster {
                 partitions
                     .push(response::Partition { partition_index: partition.partition_index, error_code });
             }
-            answer.topics.push(response::Topic { name: topic.name, topic_id: topic.topic_id, partitions });
+            response.topics.push(response::Topic { name: topic.name, topic_id: topic.topic_id, partitions });
         }
         self.settle_group(&body.group_id, Default::default());
-        answer
+        response
     }
 }

@@ -1,5 +1,6 @@
-//! OffsetFetch (9), versions 1 to 10; several groups at once from version 8 on, topics by id from version 10 on.
-//! Who says which member of a group of the consumer protocol it is (from version 9 on) must be it, in its epoch.
+//! OffsetFetch (9), versions 1 to 10; several groups at once from version 8 on, topics by ID from version 10 on. A
+//! request that names a member of a consumer-protocol group (from version 9 on) is checked against that member and its
+//! epoch.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +12,9 @@ use ottla_protocol::{
 
 use crate::{cluster::Cluster, connection::Request, groups::CommittedOffset};
 
-/// A topic as it was asked for, and the partitions.
-type Wanted = (Option<String>, Uuid, Vec<i32>);
-/// A topic as it was asked for, and what was committed of the partitions.
+/// A requested topic with its partitions.
+type RequestedTopic = (Option<String>, Uuid, Vec<i32>);
+/// A requested topic with the committed offsets of its partitions.
 type Found = (String, Uuid, Vec<(i32, CommittedOffset, ErrorCode)>);
 
 impl Cluster {
@@ -22,17 +23,17 @@ impl Cluster {
         request: &mut Request,
         body: OffsetFetchRequest,
     ) -> OffsetFetchResponse {
-        let mut answer =
+        let mut response =
             OffsetFetchResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         if request.version < 8 {
-            let wanted = body.topics.map(|topics| {
+            let requested = body.topics.map(|topics| {
                 let topics = topics.into_iter();
                 topics.map(|topic| (Some(topic.name), Uuid::ZERO, topic.partition_indexes)).collect()
             });
-            let found = self.fetch_offsets(request, &body.group_id, (None, -1), wanted);
+            let found = self.fetch_offsets(request, &body.group_id, (None, -1), requested);
             let (error, found) =
                 found.map_or_else(|error| (error, Vec::new()), |found| (ErrorCode::NONE, found));
-            answer.error_code = error;
+            response.error_code = error;
             for (name, _, partitions) in found {
                 let partitions = partitions.into_iter().map(|(partition_index, committed, error_code)| {
                     response::OffsetFetchTopicPartition {
@@ -44,20 +45,20 @@ impl Cluster {
                     }
                 });
                 let partitions = partitions.collect();
-                answer.topics.push(response::OffsetFetchTopic { name, partitions });
+                response.topics.push(response::OffsetFetchTopic { name, partitions });
             }
-            return answer;
+            return response;
         }
         for group in body.groups {
-            let wanted = group.topics.map(|topics| {
+            let requested = group.topics.map(|topics| {
                 let topics = topics.into_iter();
                 let name = |name| if request.version >= 10 { None } else { Some(name) };
                 topics.map(|topic| (name(topic.name), topic.topic_id, topic.partition_indexes)).collect()
             });
-            let mut answered = response::Group { group_id: group.group_id, ..Default::default() };
-            let asker = (group.member_id.as_deref(), group.member_epoch);
-            match self.fetch_offsets(request, &answered.group_id, asker, wanted) {
-                Err(error) => answered.error_code = error,
+            let mut fetched = response::Group { group_id: group.group_id, ..Default::default() };
+            let member = (group.member_id.as_deref(), group.member_epoch);
+            match self.fetch_offsets(request, &fetched.group_id, member, requested) {
+                Err(error) => fetched.error_code = error,
                 Ok(found) => {
                     for (name, topic_id, partitions) in found {
                         let partitions =
@@ -71,13 +72,13 @@ impl Cluster {
                                 }
                             });
                         let partitions = partitions.collect();
-                        answered.topics.push(response::GroupTopic { name, topic_id, partitions });
+                        fetched.topics.push(response::GroupTopic { name, topic_id, partitions });
                     }
                 }
             }
-            answer.groups.push(answered);
+            response.groups.push(fetched);
         }
-        answer
+        response
     }
 
     fn fetch_offsets(
@@ -85,7 +86,7 @@ impl Cluster {
         request: &mut Request,
         group: &str,
         (member_id, member_epoch): (Option<&str>, i32),
-        wanted: Option<Vec<Wanted>>,
+        requested: Option<Vec<RequestedTopic>>,
     ) -> Result<Vec<Found>, ErrorCode> {
         self.check_group(request, group)?;
         if let Some(group) = self.groups.get(group) {
@@ -97,7 +98,7 @@ impl Cluster {
             let topic = self.topics.by_name(name).and_then(|index| self.topics.get(index));
             topic.map_or(Uuid::ZERO, |topic| topic.id)
         };
-        let Some(wanted) = wanted else {
+        let Some(requested) = requested else {
             let mut found: Vec<Found> = Vec::new();
             for ((name, partition), committed) in offsets {
                 if found.last().is_none_or(|(last, ..)| last != name) {
@@ -109,7 +110,7 @@ impl Cluster {
             }
             return Ok(found);
         };
-        let topics = wanted.into_iter().map(|(name, id, partitions)| {
+        let topics = requested.into_iter().map(|(name, id, partitions)| {
             let by_id = name.is_none();
             let known = name.or_else(|| {
                 let topic = self.topics.by_id(id).and_then(|index| self.topics.get(index));

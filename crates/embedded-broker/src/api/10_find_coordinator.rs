@@ -1,6 +1,6 @@
-//! FindCoordinator (10), versions 0 to 6; several keys at once from version 4 on. Coordinators of groups (0) and
-//! transactional ids (1) are found by a hash of the key among the brokers that are up, or chosen by
-//! hand, share groups among the groups; what brokers ask each other about share partitions (2) is not served.
+//! FindCoordinator (10), versions 0 to 6; several keys at once from version 4 on. A hash of the key selects the
+//! coordinator of a group (0) or transactional ID (1) among the brokers that are up, unless a test has set one. Share
+//! groups are treated as groups. Share partitions (2), which only brokers look up, are not served.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -15,24 +15,24 @@ impl Cluster {
         request: &mut Request,
         body: FindCoordinatorRequest,
     ) -> FindCoordinatorResponse {
-        let mut answer =
+        let mut response =
             FindCoordinatorResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         let error = request.injected_error();
         if request.version >= 4 {
             for key in body.coordinator_keys {
                 let coordinator = self.find_one(&key, body.key_type, error);
-                answer.coordinators.push(response::Coordinator { key, ..coordinator });
+                response.coordinators.push(response::Coordinator { key, ..coordinator });
             }
-            return answer;
+            return response;
         }
         let coordinator = self.find_one(&body.key, body.key_type, error);
-        answer.error_code = coordinator.error_code;
+        response.error_code = coordinator.error_code;
         if request.version >= 1 {
-            answer.error_message = coordinator.error_message;
+            response.error_message = coordinator.error_message;
         }
-        (answer.node_id, answer.host, answer.port) =
+        (response.node_id, response.host, response.port) =
             (coordinator.node_id, coordinator.host, coordinator.port);
-        answer
+        response
     }
 
     fn find_one(&self, key: &str, key_type: i8, injected: ErrorCode) -> response::Coordinator {

@@ -1,4 +1,4 @@
-//! JoinGroup (11), versions 0 to 9. From version 4 on a new member is first given its id. See `groups`.
+//! JoinGroup (11), versions 0 to 9. From version 4 on, a new member first receives its ID. See `groups`.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -8,10 +8,10 @@ use ottla_protocol::{
 use crate::{
     cluster::Cluster,
     connection::{Pending, Request},
-    groups::{Asker, GroupAnswers, join_error},
+    groups::{GroupResponses, Joiner, join_error},
 };
 
-/// `group.max.session.timeout.ms`; the least is 1 here, because tests have no time.
+/// `group.max.session.timeout.ms`. The minimum is 1 ms here, so that tests can use short timeouts.
 const MAX_SESSION_TIMEOUT_MS: i32 = 1_800_000;
 
 impl Cluster {
@@ -27,22 +27,22 @@ impl Cluster {
             }
         });
         if let Err(error) = checked {
-            self.answer_join(&request, join_error(error, &body.member_id));
+            self.respond_to_join(&request, join_error(error, &body.member_id));
             return;
         }
         let client_id = request.client_id.clone().unwrap_or_default();
-        let asker = Asker { waiter: request.waiter(), version: request.version, client_id: &client_id };
-        let mut answers = GroupAnswers::default();
+        let joiner = Joiner { waiter: request.waiter(), version: request.version, client_id: &client_id };
+        let mut responses = GroupResponses::default();
         let delay = self.options.group_initial_rebalance_delay;
-        match self.groups.join(self.now, delay, asker, &body, &mut answers) {
-            Some(answer) => self.answer_join(&request, answer),
+        match self.groups.join(self.now, &self.topics, delay, joiner, &body, &mut responses) {
+            Some(response) => self.respond_to_join(&request, response),
             None => self.wait(Pending::Group(request)),
         }
-        self.settle_group(&body.group_id, answers);
+        self.settle_group(&body.group_id, responses);
     }
 
-    fn answer_join(&mut self, request: &Request, mut answer: JoinGroupResponse) {
-        answer.throttle_time_ms = request.throttle_ms();
-        self.answer_with(request, &answer);
+    fn respond_to_join(&mut self, request: &Request, mut response: JoinGroupResponse) {
+        response.throttle_time_ms = request.throttle_ms();
+        self.respond_with(request, &response);
     }
 }

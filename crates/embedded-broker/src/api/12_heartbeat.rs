@@ -11,8 +11,8 @@ impl Cluster {
     pub(crate) fn heartbeat(&mut self, request: &mut Request, body: HeartbeatRequest) -> HeartbeatResponse {
         let now = self.now;
         let beaten = self.check_group(request, &body.group_id).and_then(|()| {
-            let group = self.groups.classic_mut(&body.group_id).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?;
-            group.heartbeat(now, &body.member_id, body.group_instance_id.as_deref(), body.generation_id)
+            let member = (&*body.member_id, body.group_instance_id.as_deref());
+            self.groups.heartbeat(now, &body.group_id, member, body.generation_id)
         });
         self.settle_group(&body.group_id, Default::default());
         HeartbeatResponse {

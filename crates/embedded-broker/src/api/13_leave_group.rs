@@ -5,7 +5,7 @@ use ottla_protocol::{
     generated::leave_group::{LeaveGroupRequest, LeaveGroupResponse, response},
 };
 
-use crate::{cluster::Cluster, connection::Request, groups::GroupAnswers};
+use crate::{cluster::Cluster, connection::Request, groups::GroupResponses};
 
 impl Cluster {
     pub(crate) fn leave_group(
@@ -13,29 +13,30 @@ impl Cluster {
         request: &mut Request,
         body: LeaveGroupRequest,
     ) -> LeaveGroupResponse {
-        let mut answer = LeaveGroupResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
+        let mut response =
+            LeaveGroupResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         if let Err(error) = self.check_group(request, &body.group_id) {
-            answer.error_code = error;
-            return answer;
+            response.error_code = error;
+            return response;
         }
         let now = self.now;
-        let mut answers = GroupAnswers::default();
+        let mut responses = GroupResponses::default();
         let mut leave = |member_id: &str, instance_id: Option<&str>| {
-            let left = self.groups.leave(now, &body.group_id, (member_id, instance_id), &mut answers);
+            let left = self.groups.leave(now, &body.group_id, (member_id, instance_id), &mut responses);
             left.err().unwrap_or(ErrorCode::NONE)
         };
         if request.version < 3 {
-            answer.error_code = leave(&body.member_id, None);
+            response.error_code = leave(&body.member_id, None);
         } else {
             for member in body.members {
-                answer.members.push(response::Member {
+                response.members.push(response::Member {
                     error_code: leave(&member.member_id, member.group_instance_id.as_deref()),
                     member_id: member.member_id,
                     group_instance_id: member.group_instance_id,
                 });
             }
         }
-        self.settle_group(&body.group_id, answers);
-        answer
+        self.settle_group(&body.group_id, responses);
+        response
     }
 }

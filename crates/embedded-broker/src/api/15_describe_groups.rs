@@ -1,5 +1,5 @@
-//! DescribeGroups (15), versions 0 to 6: groups of the classic protocol. For those of the consumer protocol see
-//! `consumer_group_describe`; here they are not found.
+//! DescribeGroups (15), versions 0 to 6: groups of the classic protocol. Groups of the consumer protocol are not found
+//! here; `consumer_group_describe` serves them.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -12,7 +12,7 @@ use crate::{
     groups::{ClassicGroup, Group, GroupKind, GroupState},
 };
 
-/// What everybody may do to a group: there are no access rules.
+/// The operations that every client may perform on a group: there are no access rules.
 pub(crate) const GROUP_OPERATIONS: i32 = 3400;
 
 impl Cluster {
@@ -21,7 +21,7 @@ impl Cluster {
         request: &mut Request,
         body: DescribeGroupsRequest,
     ) -> DescribeGroupsResponse {
-        let mut answer =
+        let mut response =
             DescribeGroupsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for name in body.groups {
             let checked = self.check_group(request, &name);
@@ -34,9 +34,9 @@ impl Cluster {
             if body.include_authorized_operations && request.version >= 3 {
                 described.authorized_operations = GROUP_OPERATIONS;
             }
-            answer.groups.push(response::Group { group_id: name, ..described });
+            response.groups.push(response::Group { group_id: name, ..described });
         }
-        answer
+        response
     }
 }
 

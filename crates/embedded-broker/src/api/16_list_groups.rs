@@ -1,5 +1,5 @@
-//! ListGroups (16), versions 0 to 5: the groups that the broker coordinates, from version 4 on only those in certain states,
-//! from version 5 on only those of certain types.
+//! ListGroups (16), versions 0 to 5: the groups that the broker coordinates. Requests can filter by state from version
+//! 4 on and by type from version 5 on.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -14,13 +14,13 @@ impl Cluster {
         request: &mut Request,
         body: ListGroupsRequest,
     ) -> ListGroupsResponse {
-        let mut answer = ListGroupsResponse {
+        let mut response = ListGroupsResponse {
             throttle_time_ms: request.throttle_ms(),
             error_code: request.injected_error(),
             ..Default::default()
         };
-        if answer.error_code != ErrorCode::NONE {
-            return answer;
+        if response.error_code != ErrorCode::NONE {
+            return response;
         }
         let in_filter = |filter: &[String], is: &str| {
             filter.is_empty() || filter.iter().any(|f| f.eq_ignore_ascii_case(is))
@@ -46,8 +46,8 @@ impl Cluster {
             if request.version >= 5 {
                 listed.group_type = group_type.to_owned();
             }
-            answer.groups.push(listed);
+            response.groups.push(listed);
         }
-        answer
+        response
     }
 }

@@ -1,5 +1,5 @@
-//! CreateTopics (19), versions 2 to 7, served by every broker (KRaft brokers forward it to the controller). What a topic
-//! got is told from version 5 on, its id from version 7 on.
+//! CreateTopics (19), versions 2 to 7, served by every broker (KRaft brokers forward it to the controller). The
+//! response contains the topic's configuration from version 5 on and its ID from version 7 on.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ impl Cluster {
         request: &mut Request,
         body: CreateTopicsRequest,
     ) -> CreateTopicsResponse {
-        let mut answer =
+        let mut response =
             CreateTopicsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         let mut count: BTreeMap<String, u32> = BTreeMap::new();
         for topic in &body.topics {
@@ -28,7 +28,7 @@ impl Cluster {
                 if count.remove(&topic.name).is_some() {
                     let message = Some("Duplicate topic name.".to_owned());
                     let error_code = ErrorCode::INVALID_REQUEST;
-                    answer.topics.push(response::Topic {
+                    response.topics.push(response::Topic {
                         name: topic.name,
                         error_code,
                         error_message: message,
@@ -37,18 +37,18 @@ impl Cluster {
                 }
                 continue;
             }
-            let created = self.create_wanted(request, &topic, body.validate_only);
-            answer.topics.push(created.unwrap_or_else(|(error_code, message)| response::Topic {
+            let created = self.create_requested(request, &topic, body.validate_only);
+            response.topics.push(created.unwrap_or_else(|(error_code, message)| response::Topic {
                 name: topic.name,
                 error_code,
                 error_message: Some(message),
                 ..Default::default()
             }));
         }
-        answer
+        response
     }
 
-    fn create_wanted(
+    fn create_requested(
         &mut self,
         request: &mut Request,
         topic: &request::Topic,
@@ -65,12 +65,12 @@ impl Cluster {
             };
             configs.insert(config.name.clone(), value.clone());
         }
-        let mut answer = response::Topic { name: topic.name.clone(), ..Default::default() };
+        let mut response = response::Topic { name: topic.name.clone(), ..Default::default() };
         let index = if topic.assignments.is_empty() {
             let replicas = self.options.replication_factor;
-            answer.num_partitions =
+            response.num_partitions =
                 if topic.num_partitions == -1 { self.options.partitions } else { topic.num_partitions };
-            answer.replication_factor =
+            response.replication_factor =
                 if topic.replication_factor == -1 { replicas } else { topic.replication_factor };
             let configs = configs.clone();
             self.create_topic(
@@ -87,22 +87,22 @@ impl Cluster {
                 return Err((ErrorCode::INVALID_REQUEST, message.to_owned()));
             }
             let assignment = assignment(&topic.assignments)?;
-            answer.num_partitions = i32::try_from(assignment.len()).unwrap_or(i32::MAX);
-            answer.replication_factor = i16::try_from(assignment[0].len()).unwrap_or(i16::MAX);
+            response.num_partitions = i32::try_from(assignment.len()).unwrap_or(i32::MAX);
+            response.replication_factor = i16::try_from(assignment[0].len()).unwrap_or(i16::MAX);
             self.create_topic_assigned(&topic.name, assignment, configs.clone(), validate_only)?
         };
         if let Some(created) = self.topics.get(index) {
-            answer.topic_id = created.id;
-            answer.replication_factor =
+            response.topic_id = created.id;
+            response.replication_factor =
                 i16::try_from(created.partitions[0].replicas.len()).unwrap_or(i16::MAX);
         }
         if request.version < 7 {
-            answer.topic_id = ottla_protocol::uuid::Uuid::ZERO;
+            response.topic_id = ottla_protocol::uuid::Uuid::ZERO;
         }
         if request.version < 5 {
-            (answer.num_partitions, answer.replication_factor) = (-1, -1);
-            answer.configs = Some(Vec::new());
-            return Ok(answer);
+            (response.num_partitions, response.replication_factor) = (-1, -1);
+            response.configs = Some(Vec::new());
+            return Ok(response);
         }
         let configs = topic_configs(&self.options, &configs).into_iter().map(|config| response::Config {
             name: config.name.to_owned(),
@@ -110,12 +110,12 @@ impl Cluster {
             config_source: config.source as i8,
             ..Default::default()
         });
-        answer.configs = Some(configs.collect());
-        Ok(answer)
+        response.configs = Some(configs.collect());
+        Ok(response)
     }
 }
 
-/// Replicas by partition; the partitions must be numbered from 0 without a gap.
+/// Returns the replicas by partition. The partitions must be numbered from 0 without a gap.
 fn assignment(assignments: &[request::Assignment]) -> Result<Vec<Vec<BrokerId>>, Refusal> {
     let mut by_index = BTreeMap::new();
     for assignment in assignments {

@@ -14,36 +14,36 @@ impl Cluster {
         request: &mut Request,
         body: DeleteTopicsRequest,
     ) -> DeleteTopicsResponse {
-        let mut answer =
+        let mut response =
             DeleteTopicsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
-        let mut wanted = body.topics;
+        let mut requested = body.topics;
         for name in body.topic_names {
-            wanted.push(request::Topic { name: Some(name), ..Default::default() });
+            requested.push(request::Topic { name: Some(name), ..Default::default() });
         }
-        for topic in wanted {
-            answer.responses.push(self.delete_wanted(request, topic));
+        for topic in requested {
+            response.responses.push(self.delete_requested(request, topic));
         }
-        answer
+        response
     }
 
-    fn delete_wanted(&mut self, request: &mut Request, wanted: request::Topic) -> response::Response {
-        let found = match &wanted.name {
-            Some(_) if wanted.topic_id != Uuid::ZERO => Err(ErrorCode::INVALID_REQUEST),
+    fn delete_requested(&mut self, request: &mut Request, requested: request::Topic) -> response::Response {
+        let found = match &requested.name {
+            Some(_) if requested.topic_id != Uuid::ZERO => Err(ErrorCode::INVALID_REQUEST),
             Some(name) => self.topics.by_name(name).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
-            None => self.topics.by_id(wanted.topic_id).ok_or(ErrorCode::UNKNOWN_TOPIC_ID),
+            None => self.topics.by_id(requested.topic_id).ok_or(ErrorCode::UNKNOWN_TOPIC_ID),
         };
         let topic = found.ok().and_then(|index| self.topics.get(index));
-        let name = wanted.name.or_else(|| topic.map(|topic| topic.name.clone()));
-        let topic_id = topic.map_or(wanted.topic_id, |topic| topic.id);
+        let name = requested.name.or_else(|| topic.map(|topic| topic.name.clone()));
+        let topic_id = topic.map_or(requested.topic_id, |topic| topic.id);
         let injected = self.injected_error(request, name.as_deref().unwrap_or_default(), -1);
-        let mut answer = response::Response { name, ..Default::default() };
+        let mut response = response::Response { name, ..Default::default() };
         match injected.map_or(found, Err) {
             Ok(index) => self.delete_topic(index),
-            Err(error) => answer.error_code = error,
+            Err(error) => response.error_code = error,
         }
         if request.version >= 6 {
-            answer.topic_id = topic_id;
+            response.topic_id = topic_id;
         }
-        answer
+        response
     }
 }

@@ -1,4 +1,4 @@
-//! DeleteRecords (21), versions 0 to 2: moves a partition's start forward; -1 stands for the high watermark.
+//! DeleteRecords (21), versions 0 to 2: moves a partition's log start offset forward; -1 means the high watermark.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -13,7 +13,7 @@ impl Cluster {
         request: &mut Request,
         body: DeleteRecordsRequest,
     ) -> DeleteRecordsResponse {
-        let mut answer =
+        let mut response =
             DeleteRecordsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for topic in body.topics {
             let mut partitions = Vec::new();
@@ -26,9 +26,9 @@ impl Cluster {
                     };
                 partitions.push(response::Partition { partition_index: index, low_watermark, error_code });
             }
-            answer.topics.push(response::Topic { name: topic.name, partitions });
+            response.topics.push(response::Topic { name: topic.name, partitions });
         }
-        answer
+        response
     }
 
     fn delete_before(

@@ -1,5 +1,5 @@
-//! OffsetForLeaderEpoch (23), versions 2 to 4: where a leader epoch ended, so that a client finds out whether the log that
-//! it read was cut off (KIP-320).
+//! OffsetForLeaderEpoch (23), versions 2 to 4: returns the end offset of a leader epoch, from which a client detects a
+//! truncated log (KIP-320).
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -16,45 +16,45 @@ impl Cluster {
         request: &mut Request,
         body: OffsetForLeaderEpochRequest,
     ) -> OffsetForLeaderEpochResponse {
-        let mut answer =
+        let mut response =
             OffsetForLeaderEpochResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for topic in body.topics {
             let mut partitions = Vec::new();
-            for wanted in &topic.partitions {
-                let found = self.end_of_epoch(request, &topic.topic, wanted);
+            for requested in &topic.partitions {
+                let found = self.end_of_epoch(request, &topic.topic, requested);
                 let (error_code, (leader_epoch, end_offset)) =
                     found.map_or_else(|error| (error, (-1, -1)), |end| (ErrorCode::NONE, end));
                 partitions.push(response::Partition {
                     error_code,
-                    partition: wanted.partition,
+                    partition: requested.partition,
                     leader_epoch,
                     end_offset,
                 });
             }
-            answer.topics.push(response::Topic { topic: topic.topic, partitions });
+            response.topics.push(response::Topic { topic: topic.topic, partitions });
         }
-        answer
+        response
     }
 
     fn end_of_epoch(
         &mut self,
         request: &mut Request,
         topic: &str,
-        wanted: &request::Partition,
+        requested: &request::Partition,
     ) -> Result<(i32, i64), ErrorCode> {
-        if let Some(error) = self.injected_error(request, topic, wanted.partition) {
+        if let Some(error) = self.injected_error(request, topic, requested.partition) {
             return Err(error);
         }
         let index = self.topics.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
         let state =
-            self.topics.partition(index, wanted.partition).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
-        state.check_leader(request.broker, wanted.current_leader_epoch)?;
-        if wanted.leader_epoch > state.leader_epoch {
+            self.topics.partition(index, requested.partition).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+        state.check_leader(request.broker, requested.current_leader_epoch)?;
+        if requested.leader_epoch > state.leader_epoch {
             return Ok((-1, -1));
         }
-        if wanted.leader_epoch == state.leader_epoch {
-            return Ok((wanted.leader_epoch, state.log.end_offset()));
+        if requested.leader_epoch == state.leader_epoch {
+            return Ok((requested.leader_epoch, state.log.end_offset()));
         }
-        Ok(state.log.end_of_epoch(wanted.leader_epoch).unwrap_or((-1, -1)))
+        Ok(state.log.end_of_epoch(requested.leader_epoch).unwrap_or((-1, -1)))
     }
 }

@@ -1,5 +1,5 @@
-//! DescribeConfigs (32), versions 1 to 4, of topics (2), brokers (4), subscriptions to clients'
-//! metrics (16) and groups (32).
+//! DescribeConfigs (32), versions 1 to 4, for topics (2), brokers (4), client metrics subscriptions (16) and groups
+//! (32).
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ impl Cluster {
         request: &mut Request,
         body: DescribeConfigsRequest,
     ) -> DescribeConfigsResponse {
-        let mut answer =
+        let mut response =
             DescribeConfigsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for resource in body.resources {
             let found = self.find_configs(request, &resource);
@@ -32,16 +32,16 @@ impl Cluster {
                 Ok(entries) => (ErrorCode::NONE, None, entries),
                 Err((error, message)) => (error, Some(message), Vec::new()),
             };
-            let wanted = |entry: &ConfigEntry| {
+            let requested = |entry: &ConfigEntry| {
                 resource
                     .configuration_keys
                     .as_ref()
                     .is_none_or(|keys| keys.iter().any(|key| key == entry.name))
             };
-            let entries = entries.into_iter().filter(wanted);
+            let entries = entries.into_iter().filter(requested);
             let configs =
                 entries.map(|entry| describe(entry, request.version, body.include_synonyms)).collect();
-            answer.results.push(response::DescribeConfigsResult {
+            response.results.push(response::DescribeConfigsResult {
                 error_code,
                 error_message,
                 resource_type: resource.resource_type,
@@ -49,7 +49,7 @@ impl Cluster {
                 configs,
             });
         }
-        answer
+        response
     }
 
     fn find_configs(
@@ -83,7 +83,7 @@ impl Cluster {
         }
     }
 
-    /// The configuration of a topic, for changing it.
+    /// Returns a topic's explicitly set configuration, to be changed by the caller.
     pub(crate) fn topic_config_map(&self, topic: &str) -> Option<BTreeMap<String, String>> {
         self.topics.by_name(topic).and_then(|index| self.topics.get(index)).map(|topic| topic.configs.clone())
     }

@@ -1,4 +1,4 @@
-//! AlterConfigs (33), versions 0 to 2, of topics: what is not named goes back to its default.
+//! AlterConfigs (33), versions 0 to 2, for topics: entries that the request doesn't name are reset to their defaults.
 
 use std::collections::BTreeMap;
 
@@ -16,20 +16,20 @@ impl Cluster {
         request: &mut Request,
         body: AlterConfigsRequest,
     ) -> AlterConfigsResponse {
-        let mut answer =
+        let mut response =
             AlterConfigsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for resource in body.resources {
             let done = self.replace_configs(request, &resource, body.validate_only);
             let (error_code, error_message) =
                 done.map_or_else(|(error, message)| (error, Some(message)), |()| (ErrorCode::NONE, None));
-            answer.responses.push(response::Response {
+            response.responses.push(response::Response {
                 error_code,
                 error_message,
                 resource_type: resource.resource_type,
                 resource_name: resource.resource_name,
             });
         }
-        answer
+        response
     }
 
     fn replace_configs(

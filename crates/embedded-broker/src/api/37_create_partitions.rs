@@ -1,4 +1,4 @@
-//! CreatePartitions (37), versions 0 to 3. Replicas of the new partitions are chosen by the cluster.
+//! CreatePartitions (37), versions 0 to 3. The cluster chooses the replicas of the new partitions.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -13,19 +13,19 @@ impl Cluster {
         request: &mut Request,
         body: CreatePartitionsRequest,
     ) -> CreatePartitionsResponse {
-        let mut answer =
+        let mut response =
             CreatePartitionsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for topic in body.topics {
-            let done = self.create_wanted_partitions(request, &topic, body.validate_only);
+            let done = self.add_partitions(request, &topic, body.validate_only);
             let (error_code, error_message) =
                 done.map_or_else(|(error, message)| (error, Some(message)), |()| (ErrorCode::NONE, None));
             let name = topic.name;
-            answer.results.push(response::CreatePartitionsResult { name, error_code, error_message });
+            response.results.push(response::CreatePartitionsResult { name, error_code, error_message });
         }
-        answer
+        response
     }
 
-    fn create_wanted_partitions(
+    fn add_partitions(
         &mut self,
         request: &mut Request,
         topic: &request::Topic,

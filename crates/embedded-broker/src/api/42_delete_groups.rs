@@ -13,7 +13,7 @@ impl Cluster {
         request: &mut Request,
         body: DeleteGroupsRequest,
     ) -> DeleteGroupsResponse {
-        let mut answer =
+        let mut response =
             DeleteGroupsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for group_id in body.groups_names {
             let share_group = self.share_groups.groups.get(&group_id);
@@ -32,8 +32,8 @@ impl Cluster {
                     ErrorCode::NONE
                 }
             };
-            answer.results.push(response::DeleteGroupsResult { group_id, error_code });
+            response.results.push(response::DeleteGroupsResult { group_id, error_code });
         }
-        answer
+        response
     }
 }

@@ -1,4 +1,5 @@
-//! IncrementalAlterConfigs (44), versions 0 and 1, of topics and groups: set (0), delete (1), append to (2) and subtract from (3) a list.
+//! IncrementalAlterConfigs (44), versions 0 and 1, for topics and groups: set (0), delete (1), append to a list (2) and
+//! subtract from a list (3).
 
 use std::collections::BTreeMap;
 
@@ -23,20 +24,20 @@ impl Cluster {
         request: &mut Request,
         body: IncrementalAlterConfigsRequest,
     ) -> IncrementalAlterConfigsResponse {
-        let mut answer =
+        let mut response =
             IncrementalAlterConfigsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for resource in body.resources {
             let done = self.alter_configs(request, &resource, body.validate_only);
             let (error_code, error_message) =
                 done.map_or_else(|(error, message)| (error, Some(message)), |()| (ErrorCode::NONE, None));
-            answer.responses.push(response::Response {
+            response.responses.push(response::Response {
                 error_code,
                 error_message,
                 resource_type: resource.resource_type,
                 resource_name: resource.resource_name,
             });
         }
-        answer
+        response
     }
 
     fn alter_configs(

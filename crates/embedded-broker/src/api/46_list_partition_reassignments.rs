@@ -1,4 +1,5 @@
-//! ListPartitionReassignments (46), version 0: nothing is ever being reassigned. Kafka's topic tool asks for it.
+//! ListPartitionReassignments (46), version 0: always returns an empty list, because partitions are never reassigned.
+//! Kafka's topic tool sends this request.
 
 use ottla_protocol::generated::list_partition_reassignments::{
     ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse,

@@ -14,24 +14,25 @@ impl Cluster {
         request: &mut Request,
         body: DescribeClusterRequest,
     ) -> DescribeClusterResponse {
-        let mut answer = DescribeClusterResponse {
+        let mut response = DescribeClusterResponse {
             throttle_time_ms: request.throttle_ms(),
             error_code: request.injected_error(),
-            cluster_id: self.options.cluster_id.clone(),
+            cluster_id: self.cluster_id.clone(),
             controller_id: self.controller.0,
             ..Default::default()
         };
-        if answer.error_code != ErrorCode::NONE {
-            return answer;
+        if response.error_code != ErrorCode::NONE {
+            return response;
         }
         if request.version >= 1 && body.endpoint_type != 1 {
-            answer.error_code = ErrorCode::MISMATCHED_ENDPOINT_TYPE;
-            answer.error_message = Some("The request was sent to an endpoint of the wrong type.".to_owned());
-            return answer;
+            response.error_code = ErrorCode::MISMATCHED_ENDPOINT_TYPE;
+            response.error_message =
+                Some("The request was sent to an endpoint of the wrong type.".to_owned());
+            return response;
         }
         for (id, broker) in &self.brokers {
             if broker.is_listed() || !broker.unlisted && body.include_fenced_brokers && request.version >= 2 {
-                answer.brokers.push(response::Broker {
+                response.brokers.push(response::Broker {
                     broker_id: id.0,
                     host: broker.host.clone(),
                     port: i32::from(broker.port),
@@ -41,8 +42,8 @@ impl Cluster {
             }
         }
         if body.include_cluster_authorized_operations {
-            answer.cluster_authorized_operations = CLUSTER_OPERATIONS;
+            response.cluster_authorized_operations = CLUSTER_OPERATIONS;
         }
-        answer
+        response
     }
 }

@@ -1,6 +1,6 @@
-//! ConsumerGroupHeartbeat (68), versions 0 and 1: how a member of the consumer protocol (KIP-848) comes, stays and goes. In
-//! version 0 the broker makes the member's id, from version 1 on the member does, and may subscribe to a regular
-//! expression. What the heartbeat says must make sense before `groups::consumer` sees it.
+//! ConsumerGroupHeartbeat (68), versions 0 and 1: members of the consumer protocol (KIP-848) join, stay and leave by
+//! it. In version 0 the broker generates the member ID; from version 1 on the member does, and it may subscribe to a
+//! regular expression. This file validates the request before `groups::consumer` handles it.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -11,7 +11,7 @@ use ottla_protocol::{
 use crate::{
     cluster::Cluster,
     connection::Request,
-    groups::{Assignor, Heartbeat, LEAVES, LEAVES_FOR_A_WHILE, Settings, TopicRegex},
+    groups::{Assignor, GroupResponses, Heartbeat, LEAVES, LEAVES_FOR_A_WHILE, Settings, TopicRegex},
     provisioning::Refusal,
 };
 
@@ -22,23 +22,25 @@ impl Cluster {
         body: ConsumerGroupHeartbeatRequest,
     ) -> ConsumerGroupHeartbeatResponse {
         let name = body.group_id.clone();
-        let answered = check(request.version, &body).and_then(|()| {
+        let mut responses = GroupResponses::default();
+        let outcome = check(request.version, &body).and_then(|()| {
             self.check_group(request, &name).map_err(|error| (error, error.description().to_owned()))?;
-            self.heartbeat_of(request, body)
+            self.heartbeat_of(request, body, &mut responses)
         });
-        self.settle_group(&name, Default::default());
-        let answer = answered.unwrap_or_else(|(error_code, message)| ConsumerGroupHeartbeatResponse {
+        self.settle_group(&name, responses);
+        let response = outcome.unwrap_or_else(|(error_code, message)| ConsumerGroupHeartbeatResponse {
             error_code,
             error_message: Some(message),
             ..Default::default()
         });
-        ConsumerGroupHeartbeatResponse { throttle_time_ms: request.throttle_ms(), ..answer }
+        ConsumerGroupHeartbeatResponse { throttle_time_ms: request.throttle_ms(), ..response }
     }
 
     fn heartbeat_of(
         &mut self,
         request: &Request,
         mut body: ConsumerGroupHeartbeatRequest,
+        responses: &mut GroupResponses,
     ) -> Result<ConsumerGroupHeartbeatResponse, Refusal> {
         if self.is_share_group(&body.group_id) {
             let message = format!("Group {} is not a consumer group.", body.group_id);
@@ -59,11 +61,12 @@ impl Cluster {
             session_timeout: self.options.group_consumer_session_timeout,
             heartbeat_interval: self.options.group_consumer_heartbeat_interval,
             max_size: self.options.group_consumer_max_size,
+            is_migrating: self.options.group_consumer_migration,
             manual: None,
         };
         let client_id = request.client_id.clone().unwrap_or_default();
         let heartbeat = Heartbeat { body, client_id, assignor, topic_regex: topic_regex.transpose() };
-        self.groups.consumer_heartbeat(self.now, &self.topics, settings, heartbeat)
+        self.groups.consumer_heartbeat(self.now, &self.topics, settings, heartbeat, responses)
     }
 }
 
@@ -74,7 +77,7 @@ fn assignor(name: &str) -> Result<Assignor, Refusal> {
     })
 }
 
-/// What Kafka checks of a heartbeat before it looks at the group.
+/// Performs the checks that Kafka makes before it accesses the group.
 fn check(version: i16, body: &ConsumerGroupHeartbeatRequest) -> Result<(), Refusal> {
     let invalid = |message: &str| Err((ErrorCode::INVALID_REQUEST, message.to_owned()));
     let is_empty = |text: &Option<String>| text.as_deref() == Some("");

@@ -15,7 +15,7 @@ use crate::{
     topics::Topics,
 };
 
-/// The member speaks the consumer protocol; 0 would be one that speaks the classic one in such a group.
+/// The member uses the consumer protocol; 0 would be a member that uses the classic protocol in this group.
 const OF_THE_CONSUMER_PROTOCOL: i8 = 1;
 
 impl Cluster {
@@ -24,7 +24,7 @@ impl Cluster {
         request: &mut Request,
         body: ConsumerGroupDescribeRequest,
     ) -> ConsumerGroupDescribeResponse {
-        let mut answer =
+        let mut response =
             ConsumerGroupDescribeResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for name in body.group_ids {
             let mut described = match (self.check_group(request, &name), self.groups.get(&name)) {
@@ -38,9 +38,9 @@ impl Cluster {
             if body.include_authorized_operations {
                 described.authorized_operations = GROUP_OPERATIONS;
             }
-            answer.groups.push(response::Group { group_id: name, ..described });
+            response.groups.push(response::Group { group_id: name, ..described });
         }
-        answer
+        response
     }
 }
 
@@ -76,7 +76,7 @@ fn describe_member(version: i16, topics: &Topics, id: &str, member: &ConsumerMem
         client_id: member.client_id.clone(),
         client_host: "/127.0.0.1".to_owned(),
         subscribed_topic_names: member.topic_names.iter().cloned().collect(),
-        // Kafka writes an empty one where there is none.
+        // Kafka writes an empty rack ID if the member has no rack.
         subscribed_topic_regex: Some(
             member.topic_regex.as_ref().map(|regex| regex.text.clone()).unwrap_or_default(),
         ),
@@ -86,7 +86,7 @@ fn describe_member(version: i16, topics: &Topics, id: &str, member: &ConsumerMem
     }
 }
 
-/// Topics that were deleted meanwhile have no name, and are left out.
+/// Returns the partitions with topic names. Topics that were deleted in the meantime have no name and are omitted.
 fn named(topics: &Topics, partitions: &Partitions) -> Vec<response::TopicPartition> {
     let named = partitions.iter().filter_map(|(topic_id, partitions)| {
         let topic = topics.by_id(*topic_id).and_then(|index| topics.get(index))?;

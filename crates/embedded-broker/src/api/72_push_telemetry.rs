@@ -1,5 +1,5 @@
-//! PushTelemetry (72), version 0: a client instance's metrics. They are decompressed to so many bytes only, as Kafka does
-//! since CVE-2026-111073.
+//! PushTelemetry (72), version 0: a client instance's metrics. The decompressed size is limited, as in Kafka since
+//! CVE-2026-111073.
 
 use ottla_protocol::{
     compress::{self, Compression},
@@ -16,7 +16,7 @@ use crate::{
     telemetry::{ClientInstance, ClientMetadata, ClientTelemetry, TelemetryPush},
 };
 
-/// Ids that no client has: Kafka's reserved ones.
+/// Reserved IDs of Kafka, which no client has.
 const ONE: Uuid = Uuid([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
 
 impl Cluster {
@@ -62,7 +62,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// The client instance, as the broker that was asked knows it.
+    /// Returns the client instance as known to the broker that received the request.
     pub(crate) fn client_instance(&mut self, request: &Request, id: Uuid) -> &mut ClientInstance {
         let open = self.connections_of(Some(request.broker));
         let state = self.connection_mut(request.connection);
@@ -90,8 +90,8 @@ fn check(
     Ok(())
 }
 
-/// The metrics as they were before they were compressed. What can't be taken apart is an invalid record, and so is what
-/// grows too large: Kafka says so of everything that its plugin could not take.
+/// Decompresses the metrics. Metrics that can't be decompressed, or that exceed the size limit, give INVALID_RECORD:
+/// Kafka returns this error whenever its plugin fails.
 fn unpack(compression_type: i8, metrics: &[u8]) -> Result<(Compression, Vec<u8>), ErrorCode> {
     let codec = codec(compression_type).ok_or(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE)?;
     let mut unpacked = Vec::new();

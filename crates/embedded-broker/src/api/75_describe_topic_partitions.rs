@@ -18,7 +18,7 @@ impl Cluster {
         request: &mut Request,
         body: DescribeTopicPartitionsRequest,
     ) -> DescribeTopicPartitionsResponse {
-        let mut answer =
+        let mut response =
             DescribeTopicPartitionsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         let mut names: Vec<String> = body.topics.into_iter().map(|topic| topic.name).collect();
         if names.is_empty() {
@@ -34,14 +34,14 @@ impl Cluster {
         for name in names.into_iter().filter(|name| *name >= from) {
             let start = if name == from { std::mem::take(&mut first) } else { 0 };
             if left == 0 {
-                answer.next_cursor = Some(response::NextCursor { topic_name: name, partition_index: 0 });
-                return answer;
+                response.next_cursor = Some(response::NextCursor { topic_name: name, partition_index: 0 });
+                return response;
             }
             let injected = self.injected_error(request, &name, -1);
             let found = self.topics.by_name(&name).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
             match injected.map_or(found, Err) {
                 Err(error_code) => {
-                    answer.topics.push(response::Topic {
+                    response.topics.push(response::Topic {
                         error_code,
                         name: Some(name),
                         ..Default::default()
@@ -50,28 +50,29 @@ impl Cluster {
                 Ok(index) => {
                     let (topic, end, all) = self.describe_page(index, start, left);
                     left -= end - start.min(end);
-                    answer.topics.push(topic);
+                    response.topics.push(topic);
                     if end < all {
-                        answer.next_cursor = Some(response::NextCursor {
+                        response.next_cursor = Some(response::NextCursor {
                             topic_name: name,
                             partition_index: i32::try_from(end).unwrap_or(i32::MAX),
                         });
-                        return answer;
+                        return response;
                     }
                 }
             }
         }
-        answer
+        response
     }
 
-    /// A topic with at most `most` of its partitions, where they end, and how many there are.
+    /// Returns a topic with at most `most` of its partitions, the partition after the last one, and the number of
+    /// partitions.
     fn describe_page(&self, index: TopicIndex, start: usize, most: usize) -> (response::Topic, usize, usize) {
         let Some(topic) = self.topics.get(index) else { return (response::Topic::default(), start, start) };
         let all = topic.partitions.len();
         let start = start.min(all);
         let end = (start + most).min(all);
         let partitions = topic.partitions[start..end].iter().map(|partition| {
-            let (leader, leader_epoch) = self.told_leader(index, partition);
+            let (leader, leader_epoch) = self.reported_leader(index, partition);
             response::Partition {
                 error_code: if leader.is_some() { ErrorCode::NONE } else { ErrorCode::LEADER_NOT_AVAILABLE },
                 partition_index: partition.index,

@@ -1,4 +1,5 @@
-//! ShareGroupHeartbeat (76), version 1. See `share_groups`. A group of another type under this name is no share group.
+//! ShareGroupHeartbeat (76), version 1. See `share_groups`. A group of another type with this name is not a share
+//! group.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -20,23 +21,24 @@ impl Cluster {
     ) -> ShareGroupHeartbeatResponse {
         let settings = self.share_settings(&body.group_id);
         let (group_id, member_id) = (body.group_id.clone(), body.member_id.clone());
-        let mut answer =
+        let mut response =
             ShareGroupHeartbeatResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         match self.hear_of_share_member(request, body) {
             Ok(heard) => {
                 let interval = settings.heartbeat_interval.as_millis();
-                answer.heartbeat_interval_ms = i32::try_from(interval).unwrap_or(i32::MAX);
-                answer.member_id = Some(member_id);
-                answer.member_epoch = heard.member_epoch;
-                answer.assignment = heard.assignment.map(|assignment| self.tell_assignment(&assignment));
+                response.heartbeat_interval_ms = i32::try_from(interval).unwrap_or(i32::MAX);
+                response.member_id = Some(member_id);
+                response.member_epoch = heard.member_epoch;
+                response.assignment =
+                    heard.assignment.map(|assignment| self.describe_assignment(&assignment));
             }
             Err((error_code, message)) => {
-                answer.error_code = error_code;
-                answer.error_message = Some(message).filter(|message| !message.is_empty());
+                response.error_code = error_code;
+                response.error_message = Some(message).filter(|message| !message.is_empty());
             }
         }
         self.settle_share_group(&group_id);
-        answer
+        response
     }
 
     fn hear_of_share_member(
@@ -75,7 +77,7 @@ impl Cluster {
         group.heartbeat(self.now, &settings, &self.topics, heartbeat)
     }
 
-    fn tell_assignment(&self, assignment: &Assignment) -> response::Assignment {
+    fn describe_assignment(&self, assignment: &Assignment) -> response::Assignment {
         let topics = assignment.iter().filter_map(|(topic, partitions)| {
             let topic_id = self.topics.get(*topic)?.id;
             Some(response::TopicPartition { topic_id, partitions: partitions.iter().copied().collect() })

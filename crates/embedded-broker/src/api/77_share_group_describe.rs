@@ -11,7 +11,7 @@ use crate::{
     share_groups::{ShareGroup, ShareMember},
 };
 
-/// What everybody may do to a group: there are no access rules.
+/// The operations that every client may perform on a group: there are no access rules.
 const GROUP_OPERATIONS: i32 = 3400;
 
 impl Cluster {
@@ -20,7 +20,7 @@ impl Cluster {
         request: &mut Request,
         body: ShareGroupDescribeRequest,
     ) -> ShareGroupDescribeResponse {
-        let mut answer =
+        let mut response =
             ShareGroupDescribeResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for group_id in body.group_ids {
             let checked = self.check_group(request, &group_id);
@@ -41,9 +41,9 @@ impl Cluster {
             if body.include_authorized_operations && described.error_code == ErrorCode::NONE {
                 described.authorized_operations = GROUP_OPERATIONS;
             }
-            answer.groups.push(response::Group { group_id, ..described });
+            response.groups.push(response::Group { group_id, ..described });
         }
-        answer
+        response
     }
 
     fn describe_share_group(&self, group: &ShareGroup) -> response::Group {

@@ -1,10 +1,10 @@
-//! ShareFetch (78), versions 1 and 2: acknowledges what a member has, and gives it more, from the partitions of its share
-//! session (epoch 0 opens one, -1 closes it).
+//! ShareFetch (78), versions 1 and 2: acknowledges records that a member has acquired, and acquires more from the
+//! partitions of its share session (epoch 0 opens a session, -1 closes it).
 //!
-//! Answers at once if there are `min_bytes` that can be acquired, or an error, else when there are, or after
-//! `max_wait_ms`. Records are acquired in whole record batches beyond `max_records`, or from version 2 on strictly (KIP-1206). A
-//! request that renews locks (KIP-1222) fetches nothing. A group that is not known has no members, but its records can be
-//! fetched.
+//! The broker responds at once if `min_bytes` can be acquired or there is an error, else as soon as they can be
+//! acquired, or after `max_wait_ms`. Records are acquired in whole record batches, which may exceed `max_records`; from
+//! version 2 on a request can make the limit strict (KIP-1206). A request that renews locks (KIP-1222) fetches nothing.
+//! An unknown group has no members, but its records can be fetched.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,21 +35,21 @@ use crate::{
     topics::{Partition, TopicIndex},
 };
 
-/// A ShareFetch that waits for records.
+/// A ShareFetch request that waits for records.
 #[derive(Debug)]
 pub(crate) struct PendingShareFetch {
     pub request: Request,
     key: ShareSessionKey,
-    wanted: Wanted,
-    /// All partitions are answered, not only those with news.
+    requested: Requested,
+    /// The response contains all partitions, not only those with changes.
     is_full: bool,
     acknowledged: BTreeMap<SharePartitionKey, Acknowledged>,
     timer: Option<TimerKey>,
 }
 
-/// What a ShareFetch asks for.
+/// The parameters of a ShareFetch request.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct Requested {
     min_bytes: usize,
     max_bytes: usize,
     max_records: i64,
@@ -69,7 +69,7 @@ impl Cluster {
             Ok(key) => key,
             Err(refusal) => return self.refuse_share_fetch(&request, refusal),
         };
-        let wanted = Wanted {
+        let requested = Requested {
             min_bytes: usize::try_from(body.min_bytes).unwrap_or(0),
             max_bytes: usize::try_from(body.max_bytes).unwrap_or(0).min(self.options.fetch_max_bytes),
             max_records: i64::from(body.max_records.max(0)),
@@ -84,13 +84,13 @@ impl Cluster {
         self.strike_share_partitions(&mut request, parts);
         let acknowledged = self.acknowledge_all(&request, &key, renews, acknowledged);
         let is_full = epoch == OPENS;
-        let mut pending = PendingShareFetch { request, key, wanted, is_full, acknowledged, timer: None };
+        let mut pending = PendingShareFetch { request, key, requested, is_full, acknowledged, timer: None };
         if epoch == CLOSES {
             self.end_share_session(pending.request.broker, &pending.key);
-            return self.answer_share_fetch(pending, Vec::new());
+            return self.respond_to_share_fetch(pending, Vec::new());
         }
-        if renews || wanted.max_records == 0 {
-            return self.answer_share_fetch(pending, Vec::new());
+        if renews || requested.max_records == 0 {
+            return self.respond_to_share_fetch(pending, Vec::new());
         }
         if max_wait.is_zero() || self.share_fetch_is_ready(&pending) {
             return self.finish_share_fetch(pending);
@@ -99,7 +99,7 @@ impl Cluster {
         self.wait_to_share_fetch(pending);
     }
 
-    /// Answers a ShareFetch if there is enough by now, or lets it wait on.
+    /// Responds to a ShareFetch if there are enough records now, or lets it wait.
     pub(crate) fn resume_share_fetch(&mut self, pending: PendingShareFetch) {
         if self.share_fetch_is_ready(&pending) {
             self.finish_share_fetch(pending);
@@ -108,33 +108,33 @@ impl Cluster {
         }
     }
 
-    /// Answers a ShareFetch with what there is now.
+    /// Responds to a ShareFetch with the records that are available now.
     pub(crate) fn finish_share_fetch(&mut self, mut pending: PendingShareFetch) {
         if let Some(timer) = pending.timer.take() {
             self.timers.cancel(timer);
         }
         let settings = self.share_settings(&pending.key.group);
         let member: Arc<str> = pending.key.member.as_str().into();
-        let mut wanted = pending.wanted;
+        let mut requested = pending.requested;
         let (mut found, mut at_least_one) = (Vec::new(), true);
         for key in self.share_session_partitions(pending.request.broker, &pending.key) {
-            let mut limits = self.acquire_limits(&settings, &wanted);
+            let mut limits = self.acquire_limits(&settings, &requested);
             limits.at_least_one = at_least_one;
             let acquired = self.with_share_partition(&pending, key, &settings, |state, led, end| {
                 state.acquire(&member, &limits, &led.log, end)
             });
             if let Ok((topic, acquired)) = &acquired {
                 at_least_one &= acquired.bytes == 0;
-                wanted.max_bytes = wanted.max_bytes.saturating_sub(acquired.bytes);
-                wanted.max_records = (wanted.max_records - acquired.records).max(0);
+                requested.max_bytes = requested.max_bytes.saturating_sub(acquired.bytes);
+                requested.max_records = (requested.max_records - acquired.records).max(0);
                 self.settle_share_partition(&pending.key.group, *topic, key.1);
             }
             found.push((key, acquired.map(|(_, acquired)| acquired)));
         }
-        self.answer_share_fetch(pending, found);
+        self.respond_to_share_fetch(pending, found);
     }
 
-    /// Ends the share sessions of a connection that is gone; false if it had none.
+    /// Closes the share sessions of a closed connection; returns false if it had none.
     pub(crate) fn end_share_sessions_of(&mut self, broker: BrokerId, connection: ConnectionId) -> bool {
         let Some(state) = self.brokers.get(&broker) else { return false };
         let gone = state.share_sessions.of_connection(connection);
@@ -144,7 +144,7 @@ impl Cluster {
         !gone.is_empty()
     }
 
-    /// Opens the session, goes on in it, or finds that it may be closed.
+    /// Opens the session, continues it, or validates that it may be closed.
     fn follow_share_session(
         &mut self,
         request: &Request,
@@ -174,15 +174,15 @@ impl Cluster {
         followed.map_err(|error| (error, String::new()))
     }
 
-    /// There is enough to answer with, or an error.
+    /// Returns true if there are enough records for a response, or an error.
     fn share_fetch_is_ready(&mut self, pending: &PendingShareFetch) -> bool {
         let settings = self.share_settings(&pending.key.group);
-        let limits = self.acquire_limits(&settings, &pending.wanted);
+        let limits = self.acquire_limits(&settings, &pending.requested);
         let partitions = self.share_session_partitions(pending.request.broker, &pending.key);
         if partitions.is_empty() {
             return true;
         }
-        let enough = pending.wanted.min_bytes.min(pending.wanted.max_bytes);
+        let enough = pending.requested.min_bytes.min(pending.requested.max_bytes);
         let mut bytes = 0;
         for key in partitions {
             let available = self.with_share_partition(pending, key, &settings, |state, led, end| {
@@ -214,7 +214,7 @@ impl Cluster {
         session.map(|session| session.rotated()).unwrap_or_default()
     }
 
-    /// Does something with what the group has made of a partition, up to where it may be read.
+    /// Calls a function with the share group's state of a partition and the offset up to which it may be read.
     fn with_share_partition<R>(
         &mut self,
         pending: &PendingShareFetch,
@@ -240,12 +240,12 @@ impl Cluster {
         Ok((topic, act(state, led, led.log.high_watermark())))
     }
 
-    fn acquire_limits(&self, settings: &ShareGroupOptions, wanted: &Wanted) -> AcquireLimits {
+    fn acquire_limits(&self, settings: &ShareGroupOptions, requested: &Requested) -> AcquireLimits {
         AcquireLimits {
-            max_records: wanted.max_records,
-            is_strict: wanted.is_strict,
-            batch_size: wanted.batch_size,
-            max_bytes: wanted.max_bytes,
+            max_records: requested.max_records,
+            is_strict: requested.is_strict,
+            batch_size: requested.batch_size,
+            max_bytes: requested.max_bytes,
             at_least_one: true,
             max_record_locks: i64::from(settings.partition_max_record_locks),
             until: self.now + settings.record_lock_duration,
@@ -254,16 +254,16 @@ impl Cluster {
     }
 
     fn refuse_share_fetch(&mut self, request: &Request, (error_code, message): Refusal) {
-        let answer = ShareFetchResponse {
+        let response = ShareFetchResponse {
             throttle_time_ms: request.throttle_ms(),
             error_code,
             error_message: Some(message).filter(|message| !message.is_empty()),
             ..Default::default()
         };
-        self.answer_with(request, &answer);
+        self.respond_with(request, &response);
     }
 
-    fn answer_share_fetch(
+    fn respond_to_share_fetch(
         &mut self,
         pending: PendingShareFetch,
         found: Vec<(SharePartitionKey, Result<Acquired, Refusal>)>,
@@ -282,7 +282,7 @@ impl Cluster {
         partitions.sort_by_key(|(partition, ..)| *partition);
 
         let lock = self.share_settings(&key.group).record_lock_duration.as_millis();
-        let mut answer = ShareFetchResponse {
+        let mut response = ShareFetchResponse {
             throttle_time_ms: request.throttle_ms(),
             acquisition_lock_timeout_ms: i32::try_from(lock).unwrap_or(i32::MAX),
             ..Default::default()
@@ -311,36 +311,36 @@ impl Cluster {
                 });
             }
             let leader =
-                self.leader_to_tell(key, error_code).or_else(|| self.leader_to_tell(key, done.error));
+                self.leader_to_report(key, error_code).or_else(|| self.leader_to_report(key, done.error));
             if let Some((leader, epoch)) = leader {
                 partition.current_leader =
                     response::CurrentLeader { leader_id: leader.0, leader_epoch: epoch };
                 leaders.insert(leader, ());
             }
-            match answer.responses.last_mut() {
+            match response.responses.last_mut() {
                 Some(topic) if topic.topic_id.0 == key.0 => topic.partitions.push(partition),
-                _ => answer
+                _ => response
                     .responses
                     .push(response::Response { topic_id: Uuid(key.0), partitions: vec![partition] }),
             }
         }
         for id in leaders.into_keys() {
             let broker = &self.brokers[&id];
-            answer.node_endpoints.push(response::NodeEndpoint {
+            response.node_endpoints.push(response::NodeEndpoint {
                 node_id: id.0,
                 host: broker.host.clone(),
                 port: i32::from(broker.port),
                 rack: broker.rack.clone(),
             });
         }
-        self.answer_with(&request, &answer);
+        self.respond_with(&request, &response);
     }
 }
 
-/// `share_acquire_mode` of a request that wants no more than `max_records`.
+/// The `share_acquire_mode` of a request that accepts at most `max_records`.
 const RECORD_LIMIT: i8 = 1;
 
-/// When it was so long before `unix_ms`.
+/// Returns the timestamp that is `back` before `unix_ms`.
 fn since(unix_ms: i64, back: Duration) -> i64 {
     unix_ms.saturating_sub(i64::try_from(back.as_millis()).unwrap_or(i64::MAX))
 }
@@ -353,7 +353,7 @@ fn check(body: &ShareFetchRequest) -> Result<(), Refusal> {
         return invalid("A request that opens a share session can't acknowledge anything.");
     }
     if !(0..=RECORD_LIMIT).contains(&body.share_acquire_mode) {
-        return invalid("There is no such acquire mode.");
+        return invalid("The acquire mode is unknown.");
     }
     let fetches =
         [body.max_bytes, body.min_bytes, body.max_records, body.max_wait_ms].iter().any(|n| *n != 0);
@@ -363,7 +363,7 @@ fn check(body: &ShareFetchRequest) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The acknowledgements of a request, in the form of the other request that has some.
+/// Converts the acknowledgements of a ShareFetch to a ShareAcknowledge request.
 fn acknowledgements(body: ShareFetchRequest) -> Vec<Acknowledgements> {
     let mut all = Vec::new();
     for topic in body.topics {

@@ -1,7 +1,7 @@
-//! ShareAcknowledge (79), versions 1 and 2: members say what becomes of the records that they have; with epoch -1 their
-//! session ends as well. Renewing locks (KIP-1222) has to be announced, from version 2 on.
+//! ShareAcknowledge (79), versions 1 and 2: members acknowledge the records that they have acquired; epoch -1 also
+//! closes their session. From version 2 on, a request that renews locks (KIP-1222) must set `is_renew_ack`.
 //!
-//! A partition's acknowledgements are done all or none.
+//! The acknowledgements of a partition are applied atomically.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +21,10 @@ use crate::{
     topics::TopicIndex,
 };
 
-/// Acknowledgements of a partition, as a request has them.
+/// The acknowledgements of a partition in a request.
 pub(crate) type Acknowledgements = (SharePartitionKey, Vec<request::AcknowledgementBatch>);
 
-/// What became of the acknowledgements of a partition.
+/// The result of the acknowledgements of a partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acknowledged {
     pub error: ErrorCode,
@@ -37,7 +37,7 @@ impl Cluster {
         request: &mut Request,
         body: ShareAcknowledgeRequest,
     ) -> ShareAcknowledgeResponse {
-        let mut answer =
+        let mut response =
             ShareAcknowledgeResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         let epoch = body.share_session_epoch;
         let key = self.share_session_key(request, body.group_id, body.member_id);
@@ -48,9 +48,9 @@ impl Cluster {
         let key = match key {
             Ok(key) => key,
             Err((error_code, message)) => {
-                answer.error_code = error_code;
-                answer.error_message = Some(message).filter(|message| !message.is_empty());
-                return answer;
+                response.error_code = error_code;
+                response.error_message = Some(message).filter(|message| !message.is_empty());
+                return response;
             }
         };
         let partitions = body.topics.into_iter().flat_map(|topic| {
@@ -65,7 +65,7 @@ impl Cluster {
         }
         if request.version >= 2 {
             let lock = self.share_settings(&key.group).record_lock_duration.as_millis();
-            answer.acquisition_lock_timeout_ms = i32::try_from(lock).unwrap_or(i32::MAX);
+            response.acquisition_lock_timeout_ms = i32::try_from(lock).unwrap_or(i32::MAX);
         }
         let mut leaders = BTreeMap::new();
         for ((topic_id, partition_index), acknowledged) in done {
@@ -76,20 +76,20 @@ impl Cluster {
                 ..Default::default()
             };
             if let Some((leader, epoch)) =
-                self.leader_to_tell((topic_id, partition_index), acknowledged.error)
+                self.leader_to_report((topic_id, partition_index), acknowledged.error)
             {
                 partition.current_leader =
                     response::CurrentLeader { leader_id: leader.0, leader_epoch: epoch };
                 leaders.insert(leader, ());
             }
-            match answer.responses.last_mut() {
+            match response.responses.last_mut() {
                 Some(topic) if topic.topic_id.0 == topic_id => topic.partitions.push(partition),
-                _ => answer
+                _ => response
                     .responses
                     .push(response::Response { topic_id: Uuid(topic_id), partitions: vec![partition] }),
             }
         }
-        answer.node_endpoints = leaders
+        response.node_endpoints = leaders
             .into_keys()
             .map(|id| {
                 let broker = &self.brokers[&id];
@@ -101,10 +101,10 @@ impl Cluster {
                 }
             })
             .collect();
-        answer
+        response
     }
 
-    /// Whose share session a request is about, if it makes sense.
+    /// Validates the group and member of a request and returns the key of their share session.
     pub(crate) fn share_session_key(
         &self,
         request: &Request,
@@ -127,7 +127,7 @@ impl Cluster {
         Ok(ShareSessionKey { group, member })
     }
 
-    /// Lets faults strike the parts of a request.
+    /// Applies injected faults to the parts of a request.
     pub(crate) fn strike_share_partitions(
         &mut self,
         request: &mut Request,
@@ -145,7 +145,7 @@ impl Cluster {
         }
     }
 
-    /// Does what a request acknowledges.
+    /// Applies all acknowledgements of a request.
     pub(crate) fn acknowledge_all(
         &mut self,
         request: &Request,
@@ -186,19 +186,19 @@ impl Cluster {
         let group = self.share_groups.groups.get_mut(&key.group);
         let state = group.and_then(|group| group.partitions.get_mut(&(topic, partition.1)));
         let (Some(state), Some(led)) = (state, self.topics.partition(topic, partition.1)) else {
-            let message = "The group has fetched nothing from this partition.".to_owned();
+            let message = "The group has not fetched from this partition.".to_owned();
             return Err((ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, message));
         };
         state.see(led);
         let acknowledged = state.acknowledge(&key.member, &acknowledgements, rules);
         acknowledged.map_err(|(error, message)| (error, message.to_owned()))?;
-        // What follows may be acquired now, even if nothing was given back: there is room for more locks.
+        // The records that follow may be acquired now, even if none were released: there is room for more locks.
         self.settle_share_partition(&key.group, topic, partition.1);
         self.wake_share_fetches(topic, partition.1);
         Ok(())
     }
 
-    /// The partition exists, this broker leads it, and no fault strikes it.
+    /// Checks that the partition exists, that this broker leads it, and that no fault is injected.
     pub(crate) fn share_partition_here(
         &mut self,
         request: &Request,
@@ -220,8 +220,8 @@ impl Cluster {
         Ok(index)
     }
 
-    /// Who leads a partition, if a client was wrong about that (KIP-951).
-    pub(crate) fn leader_to_tell(
+    /// Returns the partition's leader for a client that sent its request to the wrong broker (KIP-951).
+    pub(crate) fn leader_to_report(
         &self,
         (topic_id, partition): SharePartitionKey,
         error: ErrorCode,
@@ -232,7 +232,7 @@ impl Cluster {
         state.leader.map(|leader| (leader, state.leader_epoch))
     }
 
-    /// A member's share session is over: what it has of the session's partitions is for others.
+    /// Ends a member's share session, and releases the records that it acquired through it.
     pub(crate) fn end_share_session(&mut self, broker: BrokerId, key: &ShareSessionKey) {
         let session = self.brokers.get_mut(&broker).and_then(|broker| broker.share_sessions.close(key));
         let limit = self.share_settings(&key.group).delivery_count_limit;
@@ -252,7 +252,7 @@ impl Cluster {
         }
     }
 
-    /// Locks of a partition have expired.
+    /// Releases the expired locks of a partition.
     pub(crate) fn share_locks_timeout(&mut self, group: &str, topic: TopicIndex, partition: i32) {
         let limit = self.share_settings(group).delivery_count_limit;
         let groups = &mut self.share_groups.groups;
@@ -263,7 +263,7 @@ impl Cluster {
         self.settle_share_partition(group, topic, partition);
     }
 
-    /// Sees to the timer of a partition's locks.
+    /// Sets the timer for the locks of a partition.
     pub(crate) fn settle_share_partition(&mut self, group: &str, topic: TopicIndex, partition: i32) {
         let groups = &mut self.share_groups.groups;
         let state = groups.get_mut(group).and_then(|group| group.partitions.get_mut(&(topic, partition)));
@@ -272,7 +272,7 @@ impl Cluster {
         }
     }
 
-    /// Lets the ShareFetches that wait at a partition look at it again.
+    /// Wakes the ShareFetch requests that wait at a partition.
     pub(crate) fn wake_share_fetches(&mut self, topic: TopicIndex, partition: i32) {
         if let Some(state) = self.topics.partition_mut(topic, partition) {
             self.satisfied.extend(state.share_waiters.drain(..));
@@ -294,7 +294,7 @@ impl Cluster {
     }
 }
 
-/// Refuses acknowledgements that can't be meant.
+/// Rejects invalid acknowledgements.
 fn check(
     batches: Vec<request::AcknowledgementBatch>,
     renews: bool,
@@ -305,7 +305,7 @@ fn check(
         let request::AcknowledgementBatch { first_offset: first, last_offset: last, acknowledge_types } =
             batch;
         if first > last {
-            return Err("The first offset of an acknowledgement is behind its last one.");
+            return Err("The first offset of an acknowledgement is greater than its last one.");
         }
         if first < previous {
             return Err("Acknowledgements overlap, or are not in the order of their offsets.");
@@ -317,9 +317,11 @@ fn check(
         }
         let types: Option<Vec<AcknowledgeType>> =
             acknowledge_types.into_iter().map(AcknowledgeType::from_i8).collect();
-        let types = types.ok_or("There is no such type of acknowledgement.")?;
+        let types = types.ok_or("The type of acknowledgement is unknown.")?;
         if !renews && types.contains(&AcknowledgeType::Renew) {
-            return Err("Locks can be renewed only by a request that says so, of a group that may.");
+            return Err(
+                "Locks can only be renewed by a request with is_renew_ack, in a group whose configuration allows it.",
+            );
         }
         checked.push(Acknowledgement { first, last, types });
     }

@@ -1,5 +1,5 @@
-//! DescribeShareGroupOffsets (90), versions 0 and 1: where share groups are, and from version 1 on how far that is from the
-//! end. -1 where nothing was fetched.
+//! DescribeShareGroupOffsets (90), versions 0 and 1: the start offsets of share groups, and from version 1 on their
+//! lag. -1 for partitions that were never fetched.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ impl Cluster {
         request: &mut Request,
         body: DescribeShareGroupOffsetsRequest,
     ) -> DescribeShareGroupOffsetsResponse {
-        let mut answer = DescribeShareGroupOffsetsResponse {
+        let mut response = DescribeShareGroupOffsetsResponse {
             throttle_time_ms: request.throttle_ms(),
             ..Default::default()
         };
-        for wanted in body.groups {
-            let group_id = wanted.group_id;
+        for requested in body.groups {
+            let group_id = requested.group_id;
             let mut described = response::Group { group_id: group_id.clone(), ..Default::default() };
             match (self.check_group(request, &group_id), self.share_groups.groups.get(&group_id)) {
                 (Err(error), _) => described.error_code = error,
@@ -33,19 +33,19 @@ impl Cluster {
                     described.error_message = Some(format!("Group {group_id} not found."));
                 }
                 (Ok(()), Some(group)) => {
-                    let topics = wanted.topics.unwrap_or_else(|| self.share_topics(group));
+                    let topics = requested.topics.unwrap_or_else(|| self.share_topics(group));
                     described.topics = topics
                         .into_iter()
                         .map(|topic| self.share_offsets(group, topic, request.version))
                         .collect();
                 }
             }
-            answer.groups.push(described);
+            response.groups.push(described);
         }
-        answer
+        response
     }
 
-    /// The partitions that a share group has fetched from, and those that it has subscribed to.
+    /// Returns the partitions that a share group has fetched from or subscribed to.
     fn share_topics(&self, group: &ShareGroup) -> Vec<request::Topic> {
         let mut topics: BTreeMap<&str, Vec<i32>> = BTreeMap::new();
         let subscribed = group.members.values().flat_map(|member| &member.topics);

@@ -1,4 +1,4 @@
-//! AlterShareGroupOffsets (91), version 0: lets a share group without members begin elsewhere.
+//! AlterShareGroupOffsets (91), version 0: changes the start offsets of a share group without members.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -16,12 +16,12 @@ impl Cluster {
         request: &mut Request,
         body: AlterShareGroupOffsetsRequest,
     ) -> AlterShareGroupOffsetsResponse {
-        let mut answer =
+        let mut response =
             AlterShareGroupOffsetsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         if let Err((error_code, message)) = self.check_empty_share_group(request, &body.group_id) {
-            answer.error_code = error_code;
-            answer.error_message = Some(message).filter(|message| !message.is_empty());
-            return answer;
+            response.error_code = error_code;
+            response.error_message = Some(message).filter(|message| !message.is_empty());
+            return response;
         }
         for topic in body.topics {
             let index = self.topics.by_name(&topic.topic_name);
@@ -30,14 +30,14 @@ impl Cluster {
                 topic_name: topic.topic_name,
                 partitions: Vec::new(),
             };
-            for wanted in topic.partitions {
-                let partition_index = wanted.partition_index;
+            for requested in topic.partitions {
+                let partition_index = requested.partition_index;
                 let found =
                     index.and_then(|index| Some((index, self.topics.partition(index, partition_index)?)));
                 let group = self.share_groups.groups.get_mut(&body.group_id);
                 let error_code = match (found, group) {
-                    (Some((index, partition)), Some(group)) if wanted.start_offset >= 0 => {
-                        let mut state = SharePartition::new(wanted.start_offset, partition.leader_epoch);
+                    (Some((index, partition)), Some(group)) if requested.start_offset >= 0 => {
+                        let mut state = SharePartition::new(requested.start_offset, partition.leader_epoch);
                         state.see(partition);
                         group.partitions.insert((index, partition_index), state);
                         ErrorCode::NONE
@@ -51,12 +51,12 @@ impl Cluster {
                     error_message: None,
                 });
             }
-            answer.responses.push(altered);
+            response.responses.push(altered);
         }
-        answer
+        response
     }
 
-    /// There is such a share group, and it has no members.
+    /// Checks that the share group exists and has no members.
     pub(crate) fn check_empty_share_group(
         &mut self,
         request: &mut Request,

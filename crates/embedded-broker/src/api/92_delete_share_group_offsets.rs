@@ -1,4 +1,4 @@
-//! DeleteShareGroupOffsets (92), version 0: lets a share group without members forget topics.
+//! DeleteShareGroupOffsets (92), version 0: deletes the offsets of topics in a share group without members.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -15,12 +15,12 @@ impl Cluster {
         request: &mut Request,
         body: DeleteShareGroupOffsetsRequest,
     ) -> DeleteShareGroupOffsetsResponse {
-        let mut answer =
+        let mut response =
             DeleteShareGroupOffsetsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         if let Err((error_code, message)) = self.check_empty_share_group(request, &body.group_id) {
-            answer.error_code = error_code;
-            answer.error_message = Some(message).filter(|message| !message.is_empty());
-            return answer;
+            response.error_code = error_code;
+            response.error_message = Some(message).filter(|message| !message.is_empty());
+            return response;
         }
         for topic in body.topics {
             let mut deleted = response::Response { topic_name: topic.topic_name, ..Default::default() };
@@ -34,8 +34,8 @@ impl Cluster {
                 }
                 None => deleted.error_code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
             }
-            answer.responses.push(deleted);
+            response.responses.push(deleted);
         }
-        answer
+        response
     }
 }

@@ -1,5 +1,5 @@
-//! Subscriptions to clients' metrics, as Kafka's `kafka-client-metrics.sh` makes them: configuration of resources of a type of
-//! their own. Each says which clients it is about, which metrics they are asked for, and how often.
+//! Client metrics subscriptions, as `kafka-client-metrics.sh` creates them: configuration of a resource type of their
+//! own. Each subscription selects clients, metrics and a push interval.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -9,19 +9,19 @@ use regex_lite::Regex;
 use super::configs::{ConfigEntry, ConfigSource, ConfigType};
 use crate::{cluster::Cluster, provisioning::Refusal, telemetry::ClientMetadata};
 
-/// The type of such resources.
+/// The resource type of client metrics subscriptions.
 pub(crate) const CLIENT_METRICS: i8 = 16;
 
 /// A subscription.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subscription {
-    /// What was set.
+    /// The explicitly set entries.
     configs: BTreeMap<String, String>,
-    /// Beginnings of metrics' names, or `*`.
+    /// Prefixes of metric names, or `*`.
     pub metrics: Vec<String>,
-    /// `interval.ms`, where it is set.
+    /// `interval.ms`, if explicitly set.
     pub interval: Option<Duration>,
-    /// What must be so of a client: what it is, by its name, matches as a whole.
+    /// The client properties that must match, with the pattern that each must match as a whole.
     patterns: Vec<(String, Regex)>,
 }
 
@@ -31,7 +31,7 @@ const ROWS: [(&str, &str, ConfigType); 3] = [
     ("metrics", "", ConfigType::List),
 ];
 
-/// What clients are told from each other by.
+/// The client properties by which a subscription selects clients.
 const SELECTORS: [&str; 6] = [
     "client_instance_id",
     "client_id",
@@ -42,7 +42,7 @@ const SELECTORS: [&str; 6] = [
 ];
 
 impl Subscription {
-    /// The subscription that is made of these entries, or why it can't be.
+    /// Creates a subscription from these entries; the error says which entry is invalid.
     fn new(configs: BTreeMap<String, String>) -> Result<Self, Refusal> {
         let mut subscription = Self::default();
         for (name, value) in &configs {
@@ -60,7 +60,7 @@ impl Subscription {
         Ok(subscription)
     }
 
-    /// Whether it is about this client.
+    /// Returns true if the subscription selects this client.
     pub fn matches(&self, client: &ClientMetadata) -> bool {
         self.patterns.iter().all(|(selector, pattern)| {
             let value = match selector.as_str() {
@@ -77,7 +77,7 @@ impl Subscription {
 }
 
 impl Cluster {
-    /// All entries of a subscription, which needn't exist.
+    /// Returns all entries of a subscription, which needn't exist.
     pub(crate) fn client_metrics_configs(&self, name: &str) -> Result<Vec<ConfigEntry>, Refusal> {
         if name.is_empty() {
             let message = "Client metrics subscription name must not be empty".to_owned();
@@ -99,12 +99,12 @@ impl Cluster {
         Ok(entries.collect())
     }
 
-    /// What is set of a subscription.
+    /// Returns the explicitly set entries of a subscription.
     pub(crate) fn client_metrics_config_map(&self, name: &str) -> BTreeMap<String, String> {
         self.telemetry.subscription(name).map(|set| set.configs.clone()).unwrap_or_default()
     }
 
-    /// Gives a subscription other configuration, or only checks whether it could have it. Without any it is none.
+    /// Replaces a subscription's configuration, or only validates it. An empty configuration deletes the subscription.
     pub(crate) fn set_client_metrics_configs(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Configuration of topics and brokers: which entries there are, what they default to, what values they take.
+//! Configuration of topics and brokers: the entries, their defaults and their valid values.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
     provisioning::Refusal,
 };
 
-/// Where a value comes from, as Kafka numbers it.
+/// The source of a value, numbered as in Kafka.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConfigSource {
     Topic = 1,
@@ -20,7 +20,7 @@ pub(crate) enum ConfigSource {
     Group = 8,
 }
 
-/// How a value is written, as Kafka numbers it.
+/// The type of a value, numbered as in Kafka.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConfigType {
     Boolean = 1,
@@ -31,7 +31,7 @@ pub(crate) enum ConfigType {
     List = 7,
 }
 
-/// One entry as it is described.
+/// An entry in a DescribeConfigs response.
 #[derive(Clone, Debug)]
 pub(crate) struct ConfigEntry {
     pub name: &'static str,
@@ -39,17 +39,17 @@ pub(crate) struct ConfigEntry {
     pub source: ConfigSource,
     pub config_type: ConfigType,
     pub read_only: bool,
-    /// The broker's name for the entry's default.
+    /// The name of the broker property with the entry's default.
     pub synonym: Option<&'static str>,
     pub default: String,
 }
 
-/// (name, default, how it is written, the broker's name for it)
+/// (name, default, type, name of the broker property)
 type Row = (&'static str, &'static str, ConfigType, Option<&'static str>);
 
 use ConfigType::{Boolean, Double, Int, List, Long, String as Text};
 
-/// Every topic configuration of Kafka 4.3. Those that append or fetch look at have an effect, the others are kept only.
+/// Every topic configuration of Kafka 4.3. Entries that append or fetch use have an effect; the others are only stored.
 const TOPIC_CONFIGS: [Row; 33] = [
     ("cleanup.policy", "delete", List, Some("log.cleanup.policy")),
     ("compression.gzip.level", "-1", Int, Some("compression.gzip.level")),
@@ -91,7 +91,7 @@ const TOPIC_CONFIGS: [Row; 33] = [
     ("unclean.leader.election.enable", "false", Boolean, Some("unclean.leader.election.enable")),
 ];
 
-/// All entries of a topic.
+/// Returns all entries of a topic.
 pub(crate) fn topic_configs(options: &ClusterOptions, set: &BTreeMap<String, String>) -> Vec<ConfigEntry> {
     let entries = TOPIC_CONFIGS.iter().map(|(name, default, config_type, synonym)| {
         let default = match *name {
@@ -113,16 +113,18 @@ pub(crate) fn topic_configs(options: &ClusterOptions, set: &BTreeMap<String, Str
     entries.collect()
 }
 
-/// The entries of a broker that the cluster knows of.
+/// Returns the entries of a broker that the cluster knows of.
 pub(crate) fn broker_configs(cluster: &Cluster, id: BrokerId) -> Vec<ConfigEntry> {
     let options = &cluster.options;
     let broker = &cluster.brokers[&id];
-    let listener = format!("PLAINTEXT://{}:{}", broker.host, broker.port);
+    let protocol = if options.tls.is_some() { "SSL" } else { "PLAINTEXT" };
+    let listener = format!("{protocol}://{}:{}", broker.host, broker.port);
     let rows = [
         ("advertised.listeners", listener.clone(), Text),
         ("auto.create.topics.enable", options.auto_create_topics.to_string(), Boolean),
         ("broker.id", id.to_string(), Int),
         ("broker.rack", broker.rack.clone().unwrap_or_default(), Text),
+        ("connections.max.idle.ms", options.connections_max_idle.as_millis().to_string(), Long),
         ("default.replication.factor", options.replication_factor.to_string(), Int),
         ("fetch.max.bytes", options.fetch_max_bytes.to_string(), Int),
         (
@@ -136,6 +138,7 @@ pub(crate) fn broker_configs(cluster: &Cluster, id: BrokerId) -> Vec<ConfigEntry
         ("min.insync.replicas", options.min_insync_replicas.to_string(), Int),
         ("node.id", id.to_string(), Int),
         ("num.partitions", options.partitions.to_string(), Int),
+        ("queued.max.request.bytes", options.queued_max_request_bytes.to_string(), Long),
         ("socket.request.max.bytes", options.max_request_bytes.to_string(), Int),
     ];
     let entries = rows.into_iter().map(|(name, value, config_type)| ConfigEntry {
@@ -150,7 +153,7 @@ pub(crate) fn broker_configs(cluster: &Cluster, id: BrokerId) -> Vec<ConfigEntry
     entries.collect()
 }
 
-/// Refuses entries that don't exist and values that can't be.
+/// Rejects unknown entries and invalid values.
 pub(crate) fn check_topic_configs(configs: &BTreeMap<String, String>) -> Result<(), Refusal> {
     for (name, value) in configs {
         let Some((_, _, config_type, _)) = TOPIC_CONFIGS.iter().find(|(known, ..)| known == name) else {
@@ -184,12 +187,32 @@ pub(crate) fn check_topic_configs(configs: &BTreeMap<String, String>) -> Result<
     Ok(())
 }
 
-/// The entry takes several values, to which some can be added.
+/// Returns true if the entry is a list, to which values can be appended.
 pub(crate) fn is_list(name: &str) -> bool {
     TOPIC_CONFIGS.iter().any(|(known, _, config_type, _)| *known == name && *config_type == List)
 }
 
-/// What an entry defaults to.
+/// Returns the default of an entry.
 pub(crate) fn default_of(name: &str) -> Option<&'static str> {
     TOPIC_CONFIGS.iter().find(|(known, ..)| *known == name).map(|(_, default, ..)| *default)
+}
+
+/// The entries that have an effect. `cleanup.policy` only enables or disables retention.
+const ENFORCED: &[&str] = &[
+    "max.message.bytes",
+    "message.timestamp.type",
+    "min.insync.replicas",
+    "retention.bytes",
+    "retention.ms",
+];
+
+/// Returns a topic's entries that differ from the default and have no effect.
+pub(crate) fn unenforced(configs: &BTreeMap<String, String>) -> Vec<String> {
+    let has_effect = |name: &str, value: &str| {
+        ENFORCED.contains(&name)
+            || default_of(name) == Some(value)
+            || name == "cleanup.policy" && !value.contains("compact")
+    };
+    let ignored = configs.iter().filter(|(name, value)| !has_effect(name, value));
+    ignored.map(|(name, value)| format!("{name}={value}")).collect()
 }

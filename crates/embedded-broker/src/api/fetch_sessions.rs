@@ -1,4 +1,5 @@
-//! Incremental fetch sessions (KIP-227): what a client fetches from a broker, so that it needn't say it each time.
+//! Incremental fetch sessions (KIP-227): the partitions that a client fetches from a broker, so that it doesn't repeat
+//! them in each request.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -6,7 +7,7 @@ use ottla_protocol::{error_code::ErrorCode, time::Instant};
 
 use crate::random::Random;
 
-/// The sessions of one broker.
+/// The fetch sessions of one broker.
 #[derive(Debug)]
 pub(crate) struct FetchSessions {
     sessions: BTreeMap<i32, FetchSession>,
@@ -21,46 +22,46 @@ pub(crate) struct FetchSession {
     pub uses_topic_ids: bool,
     created: Instant,
     last_used: Instant,
-    /// What is fetched, by the order in which it is to be served.
+    /// The fetched partitions, by the order in which they are served.
     partitions: BTreeMap<u64, SessionPartition>,
     order: BTreeMap<SessionKey, u64>,
     next_order: u64,
 }
 
-/// A partition is known by its topic's name or id as the client gave it, because the topic may not exist (yet).
+/// A partition, identified by the topic name or ID of the request, because the topic may not exist.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SessionKey {
     pub topic: TopicName,
     pub partition: i32,
 }
 
-/// How a client names a topic.
+/// A topic name or ID, as the client sent it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TopicName {
     Name(Arc<str>),
     Id([u8; 16]),
 }
 
-/// What is fetched from a partition, and what was last said of it.
+/// A partition of a session, with the state that the client received last.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionPartition {
     pub key: SessionKey,
-    pub wanted: WantedPartition,
-    /// -1: not said.
+    pub requested: RequestedPartition,
+    /// The leader epoch of the request; -1 if unknown.
     pub high_watermark: i64,
     pub log_start_offset: i64,
 }
 
 /// A partition in a Fetch request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WantedPartition {
+pub(crate) struct RequestedPartition {
     pub current_leader_epoch: i32,
     pub fetch_offset: i64,
     pub last_fetched_epoch: i32,
     pub max_bytes: i32,
 }
 
-/// Sessions that were used more recently than this aren't evicted for others that are not larger.
+/// A session that was used more recently than this isn't evicted for a session that is not larger.
 const EVICTION: Duration = Duration::from_secs(120);
 
 impl FetchSessions {
@@ -84,7 +85,7 @@ impl FetchSessions {
         self.sessions.get(&id)
     }
 
-    /// The session, if the client knows where it is in it.
+    /// Returns the session if the request has its ID and next epoch.
     pub fn resume(
         &mut self,
         id: i32,
@@ -101,7 +102,7 @@ impl FetchSessions {
         Ok(session)
     }
 
-    /// Creates a session for these partitions; none if there is no room.
+    /// Creates a session for these partitions; returns none if there is no room.
     pub fn create(
         &mut self,
         now: Instant,
@@ -132,7 +133,7 @@ impl FetchSessions {
         Some(id)
     }
 
-    /// Makes room: for anybody where a session is stale, else for one that is larger than another.
+    /// Evicts a session that has been unused for long, or else one that is smaller than the new session.
     fn evict(&mut self, now: Instant, size: usize) -> bool {
         let stale = self.sessions.iter().min_by_key(|(_, session)| session.last_used);
         if let Some((id, session)) = stale
@@ -165,10 +166,10 @@ impl FetchSession {
         self.partitions.is_empty()
     }
 
-    /// Adds a partition, or replaces what is wanted of it.
+    /// Adds a partition, or replaces its fetch parameters.
     pub fn put(&mut self, partition: SessionPartition) {
         if let Some(known) = self.order.get(&partition.key).and_then(|order| self.partitions.get_mut(order)) {
-            known.wanted = partition.wanted;
+            known.requested = partition.requested;
             return;
         }
         self.order.insert(partition.key.clone(), self.next_order);
@@ -182,7 +183,7 @@ impl FetchSession {
         }
     }
 
-    /// In the order in which they are to be served.
+    /// Returns the partitions in the order in which they are served.
     pub fn partitions(&self) -> impl Iterator<Item = (u64, &SessionPartition)> {
         self.partitions.iter().map(|(order, partition)| (*order, partition))
     }
@@ -191,7 +192,7 @@ impl FetchSession {
         self.partitions.get_mut(&order)
     }
 
-    /// Serves a partition after all others the next time, because it got records this time.
+    /// Moves a partition behind all others because it got records this time.
     pub fn move_to_end(&mut self, order: u64) {
         if self.next_order == order + 1 {
             return;
@@ -204,9 +205,9 @@ impl FetchSession {
 }
 
 impl SessionPartition {
-    pub fn new(topic: TopicName, partition: i32, wanted: WantedPartition) -> Self {
+    pub fn new(topic: TopicName, partition: i32, requested: RequestedPartition) -> Self {
         let key = SessionKey { topic, partition };
-        Self { key, wanted, high_watermark: -1, log_start_offset: -1 }
+        Self { key, requested, high_watermark: -1, log_start_offset: -1 }
     }
 }
 
@@ -215,13 +216,13 @@ mod tests {
     use super::*;
 
     fn partitions(n: i32) -> Vec<SessionPartition> {
-        let wanted = WantedPartition {
+        let requested = RequestedPartition {
             current_leader_epoch: -1,
             fetch_offset: 0,
             last_fetched_epoch: -1,
             max_bytes: 100,
         };
-        (0..n).map(|i| SessionPartition::new(TopicName::Name("t".into()), i, wanted)).collect()
+        (0..n).map(|i| SessionPartition::new(TopicName::Name("t".into()), i, requested)).collect()
     }
 
     fn at(seconds: u64) -> Instant {
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_goes_on_only_in_its_next_epoch() {
+    fn session_continues_only_in_its_next_epoch() {
         let (mut sessions, mut random) = (FetchSessions::new(2), Random::new(1));
         let id = sessions.create(at(0), &mut random, true, partitions(2)).unwrap();
         assert_eq!(sessions.resume(id + 1, 1, true).err(), Some(ErrorCode::FETCH_SESSION_ID_NOT_FOUND));
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_cache_evicts_stale_and_then_smaller_old_sessions() {
+    fn full_cache_evicts_stale_then_smaller_old_sessions() {
         let (mut sessions, mut random) = (FetchSessions::new(2), Random::new(1));
         let small = sessions.create(at(0), &mut random, true, partitions(1)).unwrap();
         let large = sessions.create(at(0), &mut random, true, partitions(5)).unwrap();
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_that_got_records_are_served_last() {
+    fn partitions_that_returned_records_are_served_last() {
         let (mut sessions, mut random) = (FetchSessions::new(2), Random::new(1));
         let id = sessions.create(at(0), &mut random, true, partitions(3)).unwrap();
         let session = sessions.get_mut(id).unwrap();

@@ -1,5 +1,5 @@
-//! Configuration of groups: what holds for one of them in place of the brokers' own settings. A group needn't exist to have
-//! one. Kafka's limits for the values do not hold here, so that a test needn't wait.
+//! Configuration of single groups, which overrides the brokers' settings. A group needn't exist to be configured.
+//! Kafka's limits for the values do not apply here, so that tests can use short times.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,14 +14,14 @@ use crate::{
 
 use ConfigType::{Boolean, Int, String as Text};
 
-/// The configuration of groups that have one.
+/// The configuration of all configured groups.
 pub(crate) type GroupConfigs = BTreeMap<String, BTreeMap<String, String>>;
 
-/// The type of such resources.
+/// The resource type of groups.
 pub(crate) const GROUP: i8 = 32;
 
 impl Cluster {
-    /// All entries of a group.
+    /// Returns all entries of a group.
     pub(crate) fn group_configs_of(&self, group: &str) -> Result<Vec<ConfigEntry>, Refusal> {
         if group.is_empty() {
             return Err((ErrorCode::INVALID_REQUEST, "Default group resources are not allowed.".to_owned()));
@@ -42,7 +42,7 @@ impl Cluster {
         Ok(entries.collect())
     }
 
-    /// Gives a group other configuration, or only checks whether it could have it.
+    /// Replaces a group's configuration, or only validates it.
     pub(crate) fn set_group_configs(
         &mut self,
         group: &str,
@@ -67,18 +67,18 @@ impl Cluster {
         Ok(())
     }
 
-    /// What holds for a share group.
+    /// Returns the settings that apply to a share group.
     pub(crate) fn share_settings(&self, group: &str) -> ShareGroupOptions {
         let mut settings = self.options.share_groups.clone();
         for (name, value) in self.group_configs.get(group).into_iter().flatten() {
-            // They were checked when they were set.
+            // The values were validated when they were set.
             let _ = apply(&mut settings, name, value);
         }
         settings
     }
 }
 
-/// Every configuration of share groups of Kafka 4.3 that has an effect here: its name, what holds without it, its type.
+/// Every share group configuration of Kafka 4.3 that has an effect here: name, default, type.
 fn rows(options: &ShareGroupOptions) -> [(&'static str, String, ConfigType); 8] {
     let reset = match options.auto_offset_reset {
         ShareOffsetReset::Earliest => "earliest".to_owned(),
@@ -102,7 +102,7 @@ fn rows(options: &ShareGroupOptions) -> [(&'static str, String, ConfigType); 8] 
     ]
 }
 
-/// Sets what an entry says.
+/// Applies the value of an entry.
 fn apply(options: &mut ShareGroupOptions, name: &str, value: &str) -> Result<(), Refusal> {
     let invalid = || (ErrorCode::INVALID_CONFIG, format!("Invalid value {value} for configuration {name}"));
     let number = || value.parse::<i32>().ok().filter(|number| *number > 0).ok_or_else(invalid);
@@ -138,7 +138,7 @@ fn apply(options: &mut ShareGroupOptions, name: &str, value: &str) -> Result<(),
     Ok(())
 }
 
-/// A duration as ISO 8601 writes it: `PnDTnHnMn.nS`.
+/// Formats a duration as ISO 8601: `PnDTnHnMn.nS`.
 fn iso_duration(text: &str) -> Option<Duration> {
     let text = text.strip_prefix('P')?;
     let (days, times) = text.split_once('T').unwrap_or((text, ""));
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_as_iso_8601_writes_them() {
+    fn durations_are_parsed_as_iso_8601() {
         for (text, millis) in [
             ("PT1H", 3_600_000),
             ("P1DT2H3M4.5S", 93_784_500),

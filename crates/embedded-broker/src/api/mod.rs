@@ -1,4 +1,4 @@
-//! What the brokers serve: one file per API, numbered by API key.
+//! The APIs that the brokers serve: one file per API, numbered by API key.
 
 use bytes::BytesMut;
 use ottla_protocol::{
@@ -79,6 +79,8 @@ pub(crate) mod list_partition_reassignments;
 pub(crate) mod metadata;
 #[path = "08_offset_commit.rs"]
 pub(crate) mod offset_commit;
+#[path = "47_offset_delete.rs"]
+pub(crate) mod offset_delete;
 #[path = "09_offset_fetch.rs"]
 pub(crate) mod offset_fetch;
 #[path = "23_offset_for_leader_epoch.rs"]
@@ -99,7 +101,7 @@ pub(crate) mod share_sessions;
 #[path = "14_sync_group.rs"]
 pub(crate) mod sync_group;
 
-/// What is served, in the versions that Apache Kafka 4.3.1 advertises.
+/// The served versions, as Apache Kafka 4.3.1 advertises them.
 pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::Produce, 0, 13),
     (ApiKey::Fetch, 4, 18),
@@ -126,6 +128,7 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::DeleteGroups, 0, 2),
     (ApiKey::IncrementalAlterConfigs, 0, 1),
     (ApiKey::ListPartitionReassignments, 0, 0),
+    (ApiKey::OffsetDelete, 0, 0),
     (ApiKey::DescribeCluster, 0, 2),
     (ApiKey::ConsumerGroupHeartbeat, 0, 1),
     (ApiKey::ConsumerGroupDescribe, 0, 1),
@@ -142,7 +145,7 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::DeleteShareGroupOffsets, 0, 0),
 ];
 
-/// The versions of an API that a broker advertises, if it serves it at all.
+/// Returns the versions of an API that a broker advertises, if it serves it at all.
 pub(crate) fn advertised_versions(broker: &Broker, key: i16) -> Option<(i16, i16)> {
     let (api, min, max) = *SERVED.iter().find(|(api, _, _)| *api as i16 == key)?;
     if !broker.serves_telemetry && matches!(api, ApiKey::GetTelemetrySubscriptions | ApiKey::PushTelemetry) {
@@ -152,16 +155,16 @@ pub(crate) fn advertised_versions(broker: &Broker, key: i16) -> Option<(i16, i16
     (min <= max).then_some((min, max))
 }
 
-/// The versions of an API that a broker answers.
+/// Returns the versions of an API that a broker serves.
 pub(crate) fn served_versions(broker: &Broker, key: i16) -> Option<(i16, i16)> {
     let (min, max) = advertised_versions(broker, key)?;
-    // Kafka 4 advertises old versions for the sake of old librdkafka, but doesn't serve them.
+    // Kafka 4 advertises old versions for compatibility with old librdkafka releases, but doesn't serve them.
     let is_modern = key == ApiKey::Produce as i16 && !broker.api_versions.contains_key(&key);
     Some((if is_modern { 3 } else { min }, max))
 }
 
 impl Cluster {
-    /// Gives a request to whoever serves it. An owned buffer that nothing was kept of comes back.
+    /// Dispatches a request to its API. Returns an owned buffer of which no part is retained.
     pub(crate) fn dispatch(
         &mut self,
         request: Request,
@@ -194,6 +197,7 @@ impl Cluster {
             ApiKey::DescribeGroups => self.respond(request, body, Self::describe_groups)?,
             ApiKey::ListGroups => self.respond(request, body, Self::list_groups)?,
             ApiKey::DeleteGroups => self.respond(request, body, Self::delete_groups)?,
+            ApiKey::OffsetDelete => self.respond(request, body, Self::offset_delete)?,
             ApiKey::FindCoordinator => self.respond(request, body, Self::find_coordinator)?,
             ApiKey::ApiVersions => self.respond(request, body, Self::api_versions)?,
             ApiKey::CreateTopics => self.respond(request, body, Self::create_topics)?,
@@ -240,7 +244,7 @@ impl Cluster {
         Ok(frame.into_unused())
     }
 
-    /// Answers a request whose answer never waits.
+    /// Responds to a request that never waits.
     fn respond<R: message::Request>(
         &mut self,
         mut request: Request,
@@ -249,20 +253,20 @@ impl Cluster {
     ) -> Result<(), DecodeError> {
         let body = R::decode(body, request.version)?;
         let response = serve(self, &mut request, body);
-        self.answer_with(&request, &response);
+        self.respond_with(&request, &response);
         Ok(())
     }
 
-    /// Answers a request with a message.
-    pub(crate) fn answer_with(&mut self, request: &Request, response: &impl Message) {
-        let mut answer = request.answer();
-        match response.encode(request.version, &mut answer.buffer) {
-            Ok(()) => self.answer(request, answer),
-            Err(_) => self.close(request.connection, "the answer can't be encoded"),
+    /// Sends a message as the response to a request.
+    pub(crate) fn respond_with(&mut self, request: &Request, response: &impl Message) {
+        let mut writer = request.start_response();
+        match response.encode(request.version, &mut writer.buffer) {
+            Ok(()) => self.send_response(request, writer),
+            Err(_) => self.close(request.connection, "the response can't be encoded"),
         }
     }
 
-    /// The error that a fault demands for one topic's or partition's part of a request.
+    /// Returns the error that a fault injects for one topic's or partition's part of a request.
     pub(crate) fn injected_error(
         &mut self,
         request: &mut Request,
@@ -276,7 +280,7 @@ impl Cluster {
         request.struck.error.take()
     }
 
-    /// The request may be about this group, and came to the right broker.
+    /// Checks that the group ID is valid and that this broker is the group's coordinator.
     pub(crate) fn check_group(
         &mut self,
         request: &mut Request,
@@ -289,15 +293,17 @@ impl Cluster {
         if group.is_empty() {
             return Err(ErrorCode::INVALID_GROUP_ID);
         }
-        if self.coordinator_of(0, group) == Some(request.broker) {
-            Ok(())
-        } else {
-            Err(ErrorCode::NOT_COORDINATOR)
+        if self.coordinator_of(0, group) != Some(request.broker) {
+            return Err(ErrorCode::NOT_COORDINATOR);
         }
+        if self.loading_groups.get(group).is_some_and(|until| *until > self.now) {
+            return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+        }
+        Ok(())
     }
 
-    /// The broker that coordinates a group (0) or a transactional id (1): the one that was chosen by hand, else always the
-    /// same one of those that are up.
+    /// Returns the coordinator of a group (0) or a transactional ID (1): the one that a test has set, else one of the
+    /// brokers that are up, always the same.
     pub(crate) fn coordinator_of(&self, key_type: i8, key: &str) -> Option<BrokerId> {
         if !self.coordinators.is_empty()
             && let Some(chosen) = self.coordinators.get(&(key_type, key.to_owned()))

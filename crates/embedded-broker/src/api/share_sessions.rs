@@ -1,5 +1,5 @@
-//! Share sessions (KIP-932): which partitions a member of a share group fetches from a broker, so that it needn't say it
-//! each time. A session ends with its connection, and what the member had acquired through it is released.
+//! Share sessions (KIP-932): the partitions that a member of a share group fetches from a broker, so that it doesn't
+//! repeat them in each request. A session ends with its connection, and the records acquired through it are released.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,20 +7,20 @@ use ottla_protocol::error_code::ErrorCode;
 
 use crate::connection::ConnectionId;
 
-/// The sessions of one broker.
+/// The share sessions of one broker.
 #[derive(Debug, Default)]
 pub(crate) struct ShareSessions {
     sessions: BTreeMap<ShareSessionKey, ShareSession>,
 }
 
-/// Whose session it is.
+/// The group and member of a session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ShareSessionKey {
     pub group: String,
     pub member: String,
 }
 
-/// A partition as clients name it: by its topic's id, because the topic may not exist any more.
+/// A partition, identified by topic ID, because the topic may have been deleted.
 pub(crate) type SharePartitionKey = ([u8; 16], i32);
 
 /// One member's session.
@@ -37,7 +37,7 @@ pub(crate) const OPENS: i32 = 0;
 pub(crate) const CLOSES: i32 = -1;
 
 impl ShareSessions {
-    /// Opens a session, in place of one that the member has. It has to be one of at most `limit`.
+    /// Opens a session and replaces an existing session of the member. Fails if there are `limit` sessions.
     pub fn open(
         &mut self,
         key: ShareSessionKey,
@@ -53,7 +53,7 @@ impl ShareSessions {
         Ok(())
     }
 
-    /// The session, if the member knows where it is in it, which is in the next epoch from now on.
+    /// Returns the session if `epoch` is its next epoch, and increments the epoch.
     pub fn go_on(&mut self, key: &ShareSessionKey, epoch: i32) -> Result<&mut ShareSession, ErrorCode> {
         let session = self.sessions.get_mut(key).ok_or(ErrorCode::SHARE_SESSION_NOT_FOUND)?;
         if session.next_epoch != epoch {
@@ -72,7 +72,7 @@ impl ShareSessions {
         self.sessions.remove(key)
     }
 
-    /// Whose sessions go with this connection.
+    /// Returns the keys of this connection's sessions.
     pub fn of_connection(&self, connection: ConnectionId) -> Vec<ShareSessionKey> {
         let of = self.sessions.iter().filter(|(_, session)| session.connection == connection);
         of.map(|(key, _)| key.clone()).collect()
@@ -80,7 +80,7 @@ impl ShareSessions {
 }
 
 impl ShareSession {
-    /// In the order in which they are served, which is another one each time.
+    /// Returns the partitions in the order in which they are served; the order rotates with each call.
     pub fn rotated(&self) -> Vec<SharePartitionKey> {
         let count = self.partitions.len().max(1);
         let first = usize::try_from(self.next_epoch).unwrap_or(0) % count;

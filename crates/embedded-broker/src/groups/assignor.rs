@@ -1,16 +1,16 @@
-//! Who gets which partitions when the broker decides: Kafka's two server-side assignors.
+//! The server-side assignors of Kafka's consumer protocol.
 //!
-//! `range` cuts each topic into one stretch for each of its subscribers. `uniform` gives all the same number of partitions
-//! as nearly as their subscriptions allow, and lets everybody keep what needn't be moved.
+//! `range` gives each subscriber of a topic one contiguous range of its partitions. `uniform` balances the number of
+//! partitions per member as far as the subscriptions allow, and moves as few partitions as possible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ottla_protocol::uuid::Uuid;
 
-/// Partitions, by topic. No topic is there without partitions.
+/// Partitions by topic. Every topic in the map has at least one partition.
 pub(crate) type Partitions = BTreeMap<Uuid, BTreeSet<i32>>;
 
-/// How partitions are assigned.
+/// The assignment strategy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Assignor {
     #[default]
@@ -18,18 +18,18 @@ pub(crate) enum Assignor {
     Range,
 }
 
-/// What an assignor knows of a member.
+/// The assignor's view of a member.
 #[derive(Debug)]
 pub(crate) struct Subscriber<'a> {
     pub member_id: &'a str,
     pub instance_id: Option<&'a str>,
     pub topics: BTreeSet<Uuid>,
-    /// What it was to have until now.
+    /// The member's previous target assignment.
     pub target: &'a Partitions,
 }
 
 impl Assignor {
-    /// As Kafka writes it.
+    /// Returns Kafka's name of the assignor.
     pub fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
@@ -37,13 +37,13 @@ impl Assignor {
         }
     }
 
-    /// The assignor of this name.
+    /// Returns the assignor with this name.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Uniform, Self::Range].into_iter().find(|assignor| assignor.name() == name)
     }
 
-    /// What each of the members is to have, in their order. `topics` says how many partitions each topic has; every topic
-    /// that somebody subscribed to is in it.
+    /// Returns the target assignment of each member, in the order of `members`. `topics` contains the number of
+    /// partitions of every subscribed topic.
     pub fn assign(self, topics: &BTreeMap<Uuid, i32>, members: &[Subscriber<'_>]) -> Vec<Partitions> {
         match self {
             Self::Uniform => Uniform::new(topics, members).assign(),
@@ -52,8 +52,8 @@ impl Assignor {
     }
 }
 
-/// Static members come first, in the order of their instance ids, so that one that comes back under another member id
-/// gets what it had.
+/// Orders static members first, by instance ID, so that a member that returns under another member ID gets its previous
+/// assignment.
 fn range(topics: &BTreeMap<Uuid, i32>, members: &[Subscriber<'_>]) -> Vec<Partitions> {
     let mut order: Vec<usize> = (0..members.len()).collect();
     order.sort_by_key(|at| {
@@ -81,13 +81,14 @@ fn range(topics: &BTreeMap<Uuid, i32>, members: &[Subscriber<'_>]) -> Vec<Partit
     assigned
 }
 
-/// First everybody keeps what is still theirs, then what is nobody's goes to who has least, and at last who has most
-/// gives to who has least for as long as that makes them more equal.
+/// The uniform assignor. First every member keeps its partitions. Then unassigned partitions go to the member with the
+/// fewest. Finally partitions move from the member with the most to the member with the fewest, while this improves the
+/// balance.
 struct Uniform<'a> {
     topics: &'a BTreeMap<Uuid, i32>,
     subscribers: BTreeMap<Uuid, Vec<usize>>,
     assigned: Vec<Partitions>,
-    /// How many partitions each member has.
+    /// The number of partitions of each member.
     loads: Vec<usize>,
 }
 
@@ -123,7 +124,7 @@ impl<'a> Uniform<'a> {
         self.assigned
     }
 
-    /// Topics with few subscribers first: their partitions have less choice.
+    /// Topics with few subscribers come first: their partitions have fewer candidates.
     fn hand_out(&mut self) {
         let mut topics: Vec<(Uuid, i32)> =
             self.topics.iter().map(|(topic, count)| (*topic, *count)).collect();
@@ -144,7 +145,7 @@ impl<'a> Uniform<'a> {
     }
 
     fn balance(&mut self) {
-        // Each step makes the sum of the squares of the loads smaller, so there is a last one.
+        // Each step reduces the sum of the squares of the loads, so the loop terminates.
         while let Some((topic, from, to)) = self.next_step() {
             let Some(partitions) = self.assigned[from].get_mut(&topic) else { return };
             let Some(partition) = partitions.pop_last() else { return };
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn range_cuts_each_topic_into_stretches_and_the_first_ones_get_one_more() {
+    fn range_gives_the_first_members_one_more_partition() {
         let none = Partitions::new();
         let both: &[Uuid] = &[A, B];
         let assigned = assign(
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_moves_no_more_than_it_must_when_somebody_comes() {
+    fn uniform_moves_the_fewest_partitions_when_a_member_joins() {
         let (one, two) = (partitions(&[(A, &[0, 1, 2, 3])]), partitions(&[(A, &[4, 5, 6, 7])]));
         let none = Partitions::new();
         let members: &[(&str, Option<&str>, &[Uuid], &Partitions)] =
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_gives_what_is_left_behind_to_who_has_least() {
+    fn uniform_gives_freed_partitions_to_members_with_the_fewest() {
         let two = partitions(&[(A, &[1]), (B, &[0])]);
         let (one, gone) = (partitions(&[(A, &[0])]), partitions(&[(A, &[9]), (Uuid([9; 16]), &[0])]));
         let assigned = assign(
@@ -254,11 +255,11 @@ mod tests {
             &[("a", None, &[A, B], &two), ("b", None, &[A], &one), ("c", None, &[A], &gone)],
         );
         assert_eq!(assigned[0], two);
-        assert_eq!(loads(&assigned), [2, 2, 1], "partitions and topics that are gone count for nobody");
+        assert_eq!(loads(&assigned), [2, 2, 1], "deleted partitions and topics do not count");
     }
 
     #[test]
-    fn uniform_lets_who_subscribed_to_more_give_way() {
+    fn uniform_prefers_members_with_fewer_subscriptions() {
         let none = Partitions::new();
         let assigned = assign(
             Assignor::Uniform,
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_a_partition_twice_and_none_is_left_over_whatever_was_before() {
+    fn assignors_assign_each_partition_once_from_any_previous_target() {
         let mut random = crate::random::Random::new(7);
         for _ in 0..300 {
             let mut upto = |n: u64| random.next_u64() % n;

@@ -1,8 +1,8 @@
-//! A group of the classic protocol: members join, one of them assigns, all are told.
+//! A group of the classic protocol: members join, the leader assigns, and all members receive their assignment.
 //!
-//! A group is `Empty` without members, `PreparingRebalance` until all members have joined (again), `CompletingRebalance`
-//! until the leader has brought the assignment, and then `Stable`. Joins and syncs wait for that, as
-//! [`Pending::Group`](crate::connection::Pending::Group).
+//! A group is `Empty` without members, `PreparingRebalance` until all members have joined or rejoined,
+//! `CompletingRebalance` until the leader has sent the assignment, and then `Stable`. JoinGroup and SyncGroup requests
+//! wait for these transitions as [`Pending::Group`](crate::connection::Pending::Group).
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,7 +17,7 @@ use ottla_protocol::{
 
 use crate::connection::Waiter;
 
-/// A group whose members assign.
+/// A group whose leader assigns the partitions.
 #[derive(Debug)]
 pub(crate) struct ClassicGroup {
     pub state: GroupState,
@@ -26,17 +26,17 @@ pub(crate) struct ClassicGroup {
     pub protocol: Option<String>,
     pub leader: Option<String>,
     pub members: BTreeMap<String, Member>,
-    /// Ids that were given out to be joined with, and until when they are good.
+    /// Member IDs that were issued but have not joined, with their expiry.
     pending_members: BTreeMap<String, Instant>,
-    /// Static members: instance id to member id.
+    /// The member ID of each static member, by instance ID.
     instances: BTreeMap<String, String>,
-    /// Until when members may join, or sync.
+    /// The deadline for members to join or sync.
     deadline: Instant,
     /// The rebalance is the first one of a group that was empty: it always waits for its deadline.
     waits_for_more: bool,
 }
 
-/// Where a group is.
+/// The state of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupState {
     Empty,
@@ -54,40 +54,51 @@ pub(crate) struct Member {
     pub assignment: Vec<u8>,
     session_timeout: Duration,
     rebalance_timeout: Duration,
-    /// The member is gone if nothing was heard of it until then.
+    /// The time at which the member's session expires without a request of the member.
     expires: Instant,
     joining: Option<Waiter>,
     syncing: Option<Waiter>,
-    /// It has joined the rebalance in progress, even if its connection is gone.
+    /// The member has joined the rebalance in progress, even if its connection has closed.
     joined: bool,
-    /// The order of joining: the first one leads.
+    /// The order of joining: the first member becomes the leader.
     order: u64,
 }
 
-/// Answers to requests that waited.
+/// The parts of a member that a conversion to or from the consumer protocol keeps.
+#[derive(Debug)]
+pub(crate) struct ClassicParts {
+    pub instance_id: Option<String>,
+    pub client_id: String,
+    pub protocols: Vec<(String, Vec<u8>)>,
+    pub assignment: Vec<u8>,
+    pub session_timeout: Duration,
+    pub rebalance_timeout: Duration,
+}
+
+/// Responses to requests that waited.
 #[derive(Debug, Default)]
-pub(crate) struct GroupAnswers {
+pub(crate) struct GroupResponses {
     pub joins: Vec<(Waiter, JoinGroupResponse)>,
     pub syncs: Vec<(Waiter, SyncGroupResponse)>,
 }
 
-/// Who asks, besides what the request itself says.
+/// The sender of a request, as far as the request's body doesn't contain it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asker<'a> {
+pub(crate) struct Joiner<'a> {
     pub waiter: Waiter,
     pub version: i16,
     pub client_id: &'a str,
 }
 
 impl Member {
-    /// It waits for an answer of ours, and can't be expected to say anything meanwhile.
+    /// Returns true if the member waits for a response from the group, so that it can't send heartbeats.
     fn waits(&self) -> bool {
         self.joining.is_some() || self.syncing.is_some()
     }
 }
 
 impl GroupState {
-    /// As Kafka writes it.
+    /// Returns Kafka's name of the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::Empty => "Empty",
@@ -114,7 +125,71 @@ impl ClassicGroup {
         }
     }
 
-    /// Checks who it is that heartbeats, syncs, commits or leaves.
+    /// Ends the group, and returns its members. Waiting requests fail with REBALANCE_IN_PROGRESS.
+    pub fn into_parts(self, responses: &mut GroupResponses) -> Vec<(String, ClassicParts)> {
+        let mut parts = Vec::new();
+        for (id, member) in self.members {
+            if let Some(waiter) = member.joining {
+                responses.joins.push((waiter, join_error(ErrorCode::REBALANCE_IN_PROGRESS, &id)));
+            }
+            if let Some(waiter) = member.syncing {
+                responses.syncs.push((waiter, sync_error(ErrorCode::REBALANCE_IN_PROGRESS)));
+            }
+            let Member { instance_id, client_id, protocols, assignment, .. } = member;
+            let (session_timeout, rebalance_timeout) = (member.session_timeout, member.rebalance_timeout);
+            let kept = ClassicParts {
+                instance_id,
+                client_id,
+                protocols,
+                assignment,
+                session_timeout,
+                rebalance_timeout,
+            };
+            parts.push((id, kept));
+        }
+        parts
+    }
+
+    /// Creates a group of these members, who have to join.
+    pub fn from_parts(
+        now: Instant,
+        protocol_type: &str,
+        generation: i32,
+        parts: impl Iterator<Item = (String, ClassicParts)>,
+        responses: &mut GroupResponses,
+    ) -> Self {
+        let mut group = Self {
+            state: GroupState::Stable,
+            generation,
+            protocol_type: Some(protocol_type.to_owned()),
+            ..Self::new()
+        };
+        for (order, (id, parts)) in parts.enumerate() {
+            if let Some(instance) = &parts.instance_id {
+                group.instances.insert(instance.clone(), id.clone());
+            }
+            let ClassicParts { instance_id, client_id, protocols, assignment, session_timeout, .. } = parts;
+            let member = Member {
+                instance_id,
+                client_id,
+                protocols,
+                assignment,
+                session_timeout,
+                rebalance_timeout: parts.rebalance_timeout,
+                expires: now + session_timeout,
+                joining: None,
+                syncing: None,
+                joined: false,
+                order: order as u64,
+            };
+            group.members.insert(id, member);
+        }
+        group.protocol = group.vote();
+        group.prepare_rebalance(now, Duration::ZERO, responses);
+        group
+    }
+
+    /// Validates the member of a Heartbeat, SyncGroup, OffsetCommit or LeaveGroup request.
     pub fn check_member(&self, member_id: &str, instance_id: Option<&str>) -> Result<(), ErrorCode> {
         if let Some(instance) = instance_id {
             match self.instances.get(instance) {
@@ -146,7 +221,7 @@ impl ClassicGroup {
         }
     }
 
-    /// May offsets be committed by this member (or, with a negative generation, by somebody who is none)?
+    /// Checks whether this member may commit offsets. With a negative generation the client is no member.
     pub fn check_commit(
         &mut self,
         now: Instant,
@@ -174,27 +249,27 @@ impl ClassicGroup {
         now: Instant,
         member_id: &str,
         instance_id: Option<&str>,
-        answers: &mut GroupAnswers,
+        responses: &mut GroupResponses,
     ) -> Result<(), ErrorCode> {
         let by_instance =
             instance_id.filter(|_| member_id.is_empty()).and_then(|id| self.instances.get(id).cloned());
         let member_id = by_instance.as_deref().unwrap_or(member_id);
         if self.pending_members.remove(member_id).is_some() {
-            self.complete_join_if_all_are_there(now, answers);
+            self.complete_join_if_all_are_there(now, responses);
             return Ok(());
         }
         self.check_member(member_id, instance_id)?;
-        self.remove(now, member_id, answers);
+        self.remove(now, member_id, responses);
         Ok(())
     }
 
-    /// A SyncGroup request: the answer, if it needn't wait.
+    /// Handles a SyncGroup request; returns the response unless it has to wait.
     pub fn sync(
         &mut self,
         now: Instant,
         waiter: Waiter,
         body: SyncGroupRequest,
-        answers: &mut GroupAnswers,
+        responses: &mut GroupResponses,
     ) -> Option<SyncGroupResponse> {
         if let Err(error) = self.check_sync(&body) {
             return Some(sync_error(error));
@@ -204,7 +279,7 @@ impl ClassicGroup {
         match self.state {
             GroupState::Empty => Some(sync_error(ErrorCode::UNKNOWN_MEMBER_ID)),
             GroupState::PreparingRebalance => Some(sync_error(ErrorCode::REBALANCE_IN_PROGRESS)),
-            GroupState::Stable => Some(self.sync_answer(&member_id)),
+            GroupState::Stable => Some(self.sync_response(&member_id)),
             GroupState::CompletingRebalance => {
                 if let Some(member) = self.members.get_mut(&member_id) {
                     member.syncing = Some(waiter);
@@ -217,7 +292,7 @@ impl ClassicGroup {
                     }
                     self.state = GroupState::Stable;
                     self.deadline = Instant::FAR_FUTURE;
-                    self.answer_syncs(now, answers);
+                    self.respond_to_syncs(now, responses);
                 }
                 None
             }
@@ -225,45 +300,45 @@ impl ClassicGroup {
     }
 
     /// Time has passed.
-    pub fn handle_timeout(&mut self, now: Instant, answers: &mut GroupAnswers) {
+    pub fn handle_timeout(&mut self, now: Instant, responses: &mut GroupResponses) {
         self.pending_members.retain(|_, expires| *expires > now);
         let is_gone = |member: &Member| member.expires <= now && !member.waits();
         let gone = self.members.iter().filter(|(_, member)| is_gone(member)).map(|(id, _)| id.clone());
         for id in gone.collect::<Vec<_>>() {
-            self.remove(now, &id, answers);
+            self.remove(now, &id, responses);
         }
         if self.deadline <= now {
             match self.state {
-                GroupState::PreparingRebalance => self.complete_join(now, answers),
+                GroupState::PreparingRebalance => self.complete_join(now, responses),
                 GroupState::CompletingRebalance => {
                     let silent = self.members.iter().filter(|(_, member)| member.syncing.is_none());
                     for id in silent.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
                         self.forget(&id);
                     }
-                    self.prepare_rebalance(now, Duration::ZERO, answers);
+                    self.prepare_rebalance(now, Duration::ZERO, responses);
                 }
                 GroupState::Empty | GroupState::Stable => self.deadline = Instant::FAR_FUTURE,
             }
         }
-        self.complete_join_if_all_are_there(now, answers);
+        self.complete_join_if_all_are_there(now, responses);
     }
 
-    /// When the group has to be looked at next, if at all.
+    /// Returns when the group must be checked next, if at all.
     pub fn next_due(&self) -> Option<Instant> {
         let expiries = self.members.values().filter(|member| !member.waits()).map(|member| member.expires);
         let next = expiries.chain(self.pending_members.values().copied()).chain([self.deadline]).min()?;
         (next != Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// A JoinGroup request: the answer, if it needn't wait.
+    /// Handles a JoinGroup request; returns the response unless it has to wait.
     pub fn join(
         &mut self,
         now: Instant,
         initial_delay: Duration,
-        asker: Asker<'_>,
+        joiner: Joiner<'_>,
         body: &JoinGroupRequest,
         new_id: String,
-        answers: &mut GroupAnswers,
+        responses: &mut GroupResponses,
     ) -> Option<JoinGroupResponse> {
         let refuse = |error, member_id: &str| Some(join_error(error, member_id));
         if let Err(error) = self.check_protocols(body) {
@@ -273,12 +348,12 @@ impl ClassicGroup {
         let known_instance = body.group_instance_id.as_ref().and_then(|id| self.instances.get(id)).cloned();
         let member_id = match (&body.group_instance_id, known_instance) {
             (Some(_), Some(known)) if body.member_id.is_empty() => {
-                return self.replace_static(now, asker, body, &known, new_id, answers);
+                return self.replace_static(now, joiner, body, &known, new_id, responses);
             }
             (Some(_), Some(known)) if known != body.member_id => {
                 return refuse(ErrorCode::FENCED_INSTANCE_ID, &body.member_id);
             }
-            (None, _) if body.member_id.is_empty() && asker.version >= 4 => {
+            (None, _) if body.member_id.is_empty() && joiner.version >= 4 => {
                 self.pending_members.insert(new_id.clone(), now + session_timeout);
                 return refuse(ErrorCode::MEMBER_ID_REQUIRED, &new_id);
             }
@@ -290,24 +365,24 @@ impl ClassicGroup {
         if !is_new && !self.members.contains_key(&member_id) {
             return refuse(ErrorCode::UNKNOWN_MEMBER_ID, &member_id);
         }
-        let changed = self.put_member(now, asker, body, &member_id, session_timeout);
+        let changed = self.put_member(now, joiner, body, &member_id, session_timeout);
         match self.state {
             GroupState::CompletingRebalance if !is_new && !changed => {
-                return Some(self.join_answer(&member_id));
+                return Some(self.join_response(&member_id));
             }
             GroupState::Stable if !is_new && !changed && self.leader.as_deref() != Some(&member_id) => {
-                return Some(self.join_answer(&member_id));
+                return Some(self.join_response(&member_id));
             }
             _ => {}
         }
         if let Some(member) = self.members.get_mut(&member_id) {
-            member.joining = Some(asker.waiter);
+            member.joining = Some(joiner.waiter);
             member.joined = true;
         }
         if self.state != GroupState::PreparingRebalance {
-            self.prepare_rebalance(now, initial_delay, answers);
+            self.prepare_rebalance(now, initial_delay, responses);
         }
-        self.complete_join_if_all_are_there(now, answers);
+        self.complete_join_if_all_are_there(now, responses);
         None
     }
 
@@ -329,11 +404,11 @@ impl ClassicGroup {
         if body.protocols.iter().any(|protocol| is_common(&protocol.name)) { Ok(()) } else { inconsistent }
     }
 
-    /// Adds a member or brings it up to date; true if its protocols changed.
+    /// Adds or updates a member; returns true if its protocols changed.
     fn put_member(
         &mut self,
         now: Instant,
-        asker: Asker<'_>,
+        joiner: Joiner<'_>,
         body: &JoinGroupRequest,
         member_id: &str,
         session_timeout: Duration,
@@ -348,7 +423,7 @@ impl ClassicGroup {
         let order = self.members.values().map(|member| member.order + 1).max().unwrap_or(0);
         let member = self.members.entry(member_id.to_owned()).or_insert_with(|| Member {
             instance_id: body.group_instance_id.clone(),
-            client_id: asker.client_id.to_owned(),
+            client_id: joiner.client_id.to_owned(),
             protocols: protocols.clone(),
             assignment: Vec::new(),
             session_timeout,
@@ -367,59 +442,60 @@ impl ClassicGroup {
         changed
     }
 
-    /// A static member is back under a new id; nothing is rebalanced if it wants what it wanted before.
+    /// Replaces a static member that has returned under a new member ID. The group doesn't rebalance if the protocols
+    /// are the same.
     fn replace_static(
         &mut self,
         now: Instant,
-        asker: Asker<'_>,
+        joiner: Joiner<'_>,
         body: &JoinGroupRequest,
         known: &str,
         new_id: String,
-        answers: &mut GroupAnswers,
+        responses: &mut GroupResponses,
     ) -> Option<JoinGroupResponse> {
         let Some(mut member) = self.members.remove(known) else {
             return Some(join_error(ErrorCode::UNKNOWN_MEMBER_ID, known));
         };
         if let Some(waiter) = member.joining.take() {
-            answers.joins.push((waiter, join_error(ErrorCode::FENCED_INSTANCE_ID, known)));
+            responses.joins.push((waiter, join_error(ErrorCode::FENCED_INSTANCE_ID, known)));
         }
         if let Some(waiter) = member.syncing.take() {
-            answers.syncs.push((waiter, sync_error(ErrorCode::FENCED_INSTANCE_ID)));
+            responses.syncs.push((waiter, sync_error(ErrorCode::FENCED_INSTANCE_ID)));
         }
         self.members.insert(new_id.clone(), member);
         if self.leader.as_deref() == Some(known) {
             self.leader = Some(new_id.clone());
         }
         let session_timeout = Duration::from_millis(u64::try_from(body.session_timeout_ms).unwrap_or(0));
-        let changed = self.put_member(now, asker, body, &new_id, session_timeout);
+        let changed = self.put_member(now, joiner, body, &new_id, session_timeout);
         if self.state == GroupState::Stable && !changed {
-            let mut answer = self.join_answer(&new_id);
+            let mut response = self.join_response(&new_id);
             if self.leader.as_deref() == Some(&new_id) {
-                if asker.version >= 9 {
-                    answer.skip_assignment = true;
+                if joiner.version >= 9 {
+                    response.skip_assignment = true;
                 } else {
-                    // An old client that is told that it leads would assign anew.
-                    answer.leader = known.to_owned();
-                    answer.members = Vec::new();
+                    // An old client would assign again if the response named it as the leader.
+                    response.leader = known.to_owned();
+                    response.members = Vec::new();
                 }
             }
-            return Some(answer);
+            return Some(response);
         }
         if let Some(member) = self.members.get_mut(&new_id) {
-            member.joining = Some(asker.waiter);
+            member.joining = Some(joiner.waiter);
             member.joined = true;
         }
         if self.state != GroupState::PreparingRebalance {
-            self.prepare_rebalance(now, Duration::ZERO, answers);
+            self.prepare_rebalance(now, Duration::ZERO, responses);
         }
-        self.complete_join_if_all_are_there(now, answers);
+        self.complete_join_if_all_are_there(now, responses);
         None
     }
 
-    fn prepare_rebalance(&mut self, now: Instant, initial_delay: Duration, answers: &mut GroupAnswers) {
+    fn prepare_rebalance(&mut self, now: Instant, initial_delay: Duration, responses: &mut GroupResponses) {
         for member in self.members.values_mut() {
             if let Some(waiter) = member.syncing.take() {
-                answers.syncs.push((waiter, sync_error(ErrorCode::REBALANCE_IN_PROGRESS)));
+                responses.syncs.push((waiter, sync_error(ErrorCode::REBALANCE_IN_PROGRESS)));
                 member.expires = now + member.session_timeout;
             }
             member.joined = member.joining.is_some();
@@ -430,17 +506,17 @@ impl ClassicGroup {
         self.state = GroupState::PreparingRebalance;
     }
 
-    fn complete_join_if_all_are_there(&mut self, now: Instant, answers: &mut GroupAnswers) {
+    fn complete_join_if_all_are_there(&mut self, now: Instant, responses: &mut GroupResponses) {
         if self.state == GroupState::PreparingRebalance
             && !self.waits_for_more
             && self.pending_members.is_empty()
             && self.members.values().all(|member| member.joined)
         {
-            self.complete_join(now, answers);
+            self.complete_join(now, responses);
         }
     }
 
-    fn complete_join(&mut self, now: Instant, answers: &mut GroupAnswers) {
+    fn complete_join(&mut self, now: Instant, responses: &mut GroupResponses) {
         self.waits_for_more = false;
         let late = self.members.iter().filter(|(_, member)| !member.joined && member.instance_id.is_none());
         for id in late.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
@@ -467,17 +543,17 @@ impl ClassicGroup {
         self.deadline = now + longest;
         let ids: Vec<String> = self.members.keys().cloned().collect();
         for id in ids {
-            let answer = self.join_answer(&id);
+            let response = self.join_response(&id);
             if let Some(member) = self.members.get_mut(&id) {
                 member.expires = now + member.session_timeout;
                 if let Some(waiter) = member.joining.take() {
-                    answers.joins.push((waiter, answer));
+                    responses.joins.push((waiter, response));
                 }
             }
         }
     }
 
-    /// The protocol that most members want most, of those that all have.
+    /// Returns the protocol with the most votes among those that all members support.
     fn vote(&self) -> Option<String> {
         let is_common =
             |name: &str| self.members.values().all(|m| m.protocols.iter().any(|(known, _)| known == name));
@@ -491,9 +567,9 @@ impl ClassicGroup {
         votes.iter().find(|(_, n)| *n == most).map(|(name, _)| (*name).to_owned())
     }
 
-    fn join_answer(&self, member_id: &str) -> JoinGroupResponse {
+    fn join_response(&self, member_id: &str) -> JoinGroupResponse {
         let leader = self.leader.clone().unwrap_or_default();
-        let mut answer = JoinGroupResponse {
+        let mut response = JoinGroupResponse {
             generation_id: self.generation,
             protocol_type: self.protocol_type.clone(),
             protocol_name: Some(self.protocol.clone().unwrap_or_default()),
@@ -509,10 +585,10 @@ impl ClassicGroup {
                     metadata: chosen.map(|(_, metadata)| metadata.clone()).unwrap_or_default(),
                 }
             });
-            answer.members = members.collect();
+            response.members = members.collect();
         }
-        answer.leader = leader;
-        answer
+        response.leader = leader;
+        response
     }
 
     fn check_sync(&self, body: &SyncGroupRequest) -> Result<(), ErrorCode> {
@@ -520,27 +596,27 @@ impl ClassicGroup {
         if body.generation_id != self.generation {
             return Err(ErrorCode::ILLEGAL_GENERATION);
         }
-        let other = |wanted: &Option<String>, is: &Option<String>| wanted.is_some() && wanted != is;
+        let other = |requested: &Option<String>, is: &Option<String>| requested.is_some() && requested != is;
         if other(&body.protocol_type, &self.protocol_type) || other(&body.protocol_name, &self.protocol) {
             return Err(ErrorCode::INCONSISTENT_GROUP_PROTOCOL);
         }
         Ok(())
     }
 
-    fn answer_syncs(&mut self, now: Instant, answers: &mut GroupAnswers) {
+    fn respond_to_syncs(&mut self, now: Instant, responses: &mut GroupResponses) {
         let ids: Vec<String> = self.members.keys().cloned().collect();
         for id in ids {
-            let answer = self.sync_answer(&id);
+            let response = self.sync_response(&id);
             if let Some(member) = self.members.get_mut(&id)
                 && let Some(waiter) = member.syncing.take()
             {
                 member.expires = now + member.session_timeout;
-                answers.syncs.push((waiter, answer));
+                responses.syncs.push((waiter, response));
             }
         }
     }
 
-    fn sync_answer(&self, member_id: &str) -> SyncGroupResponse {
+    fn sync_response(&self, member_id: &str) -> SyncGroupResponse {
         SyncGroupResponse {
             protocol_type: self.protocol_type.clone(),
             protocol_name: self.protocol.clone(),
@@ -559,20 +635,20 @@ impl ClassicGroup {
         }
     }
 
-    fn remove(&mut self, now: Instant, member_id: &str, answers: &mut GroupAnswers) {
+    fn remove(&mut self, now: Instant, member_id: &str, responses: &mut GroupResponses) {
         let Some(member) = self.forget(member_id) else { return };
         if let Some(waiter) = member.joining {
-            answers.joins.push((waiter, join_error(ErrorCode::UNKNOWN_MEMBER_ID, "")));
+            responses.joins.push((waiter, join_error(ErrorCode::UNKNOWN_MEMBER_ID, "")));
         }
         if let Some(waiter) = member.syncing {
-            answers.syncs.push((waiter, sync_error(ErrorCode::UNKNOWN_MEMBER_ID)));
+            responses.syncs.push((waiter, sync_error(ErrorCode::UNKNOWN_MEMBER_ID)));
         }
         match self.state {
             GroupState::Stable | GroupState::CompletingRebalance => {
-                self.prepare_rebalance(now, Duration::ZERO, answers);
-                self.complete_join_if_all_are_there(now, answers);
+                self.prepare_rebalance(now, Duration::ZERO, responses);
+                self.complete_join_if_all_are_there(now, responses);
             }
-            GroupState::PreparingRebalance => self.complete_join_if_all_are_there(now, answers),
+            GroupState::PreparingRebalance => self.complete_join_if_all_are_there(now, responses),
             GroupState::Empty => {}
         }
     }

@@ -1,16 +1,30 @@
-//! A group of the consumer protocol (KIP-848): the broker assigns, and members learn of it by their heartbeats.
+//! A group of the consumer protocol (KIP-848): the broker assigns, and members receive their assignment in heartbeat
+//! responses.
 //!
-//! Three epochs: the group's rises when a member comes, goes or subscribes to something else, or when its topics change.
-//! The next heartbeat then computes the target assignment of that epoch. Each member is brought to it by steps of its own,
-//! and has the target's epoch when it has given up what is no longer its own: first it is told what it may keep, and only
-//! when its heartbeat says that it owns nothing else it gets what is new, as far as others have given that up.
+//! There are three epochs. The group epoch rises when a member joins, leaves or changes its subscription, or when
+//! subscribed topics change. The next heartbeat then computes the target assignment of that epoch. Each member moves to
+//! the target in steps of its own: first it is asked to revoke the partitions that it loses, and once its heartbeat
+//! shows that it has done so, it reaches the target's epoch and gets the new partitions that other members have
+//! released.
 //!
-//! Unlike Kafka, a regular expression is applied at once, where Kafka answers first and has found the topics by a later
-//! heartbeat, and assignments are computed as soon as they are needed (`group.consumer.assignment.interval.ms=0`).
+//! Unlike Kafka, the group resolves a regular expression immediately, while Kafka finds its topics by a later
+//! heartbeat. Target assignments are computed as soon as they are needed (`group.consumer.assignment.interval.ms=0`).
 //!
 //! ```text
-//!  heartbeat ─► who is it (join, fence) ─► subscriptions, topics ─► target ─► reconcile ─► answer
+//!  heartbeat ─► who is it (join, fence) ─► subscriptions, topics ─► target ─► reconcile ─► response
 //! ```
+//!
+//! # Pitfalls
+//!
+//! - A member of the consumer protocol (KIP-848) keeps its epoch until it has revoked the partitions that it has to
+//!   revoke; it may be in the group's epoch while it still waits for partitions of others
+//!   (`partitions_are_assigned_only_after_their_revocation`).
+//! - A member may commit in an older epoch if it has owned the partition since then (KIP-1251, Kafka 4.3). To fetch
+//!   offsets it must be in its current epoch (`offset_commit_accepts_epochs_since_the_partition_was_assigned`).
+//! - An instance ID that is in use is refused even to the member that has it, if it joins again without having left
+//!   (`returning_static_member_gets_its_partitions_back`).
+
+pub(super) mod member;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,115 +39,56 @@ use ottla_protocol::{
     time::Instant,
     uuid::Uuid,
 };
-use regex_lite::{Regex, RegexBuilder};
 
+pub(crate) use self::member::{ConsumerMember, TopicRegex};
+use self::member::{MemberState, id_of, partition_count};
 use super::assignor::{Assignor, Partitions, Subscriber};
 use crate::{provisioning::Refusal, topics::Topics};
 
-/// The epoch of who leaves.
+/// The epoch of a member that leaves.
 pub(crate) const LEAVES: i32 = -1;
-/// The epoch of a static member that leaves and may come back.
+/// The epoch of a static member that leaves and may return.
 pub(crate) const LEAVES_FOR_A_WHILE: i32 = -2;
 
-/// So many bytes may a regular expression take: a few characters can ask for any number of repetitions.
-const REGEX_SIZE: usize = 1 << 20;
-
-/// A group to which the broker assigns.
+/// A group to which the broker assigns partitions.
 #[derive(Debug)]
 pub(crate) struct ConsumerGroup {
     pub epoch: i32,
-    /// The group's epoch when the target assignment was computed.
+    /// The group epoch for which the target assignment was computed.
     pub assignment_epoch: i32,
     pub members: BTreeMap<String, ConsumerMember>,
-    /// Static members: instance id to member id.
-    instances: BTreeMap<String, String>,
-    /// The topics that the members subscribed to, and how many partitions they have.
+    /// The member ID of each static member, by instance ID.
+    pub(super) instances: BTreeMap<String, String>,
+    /// The subscribed topics and their number of partitions.
     topics: BTreeMap<Uuid, i32>,
-    /// The state of the cluster's topics from which that was found out.
+    /// The version of the cluster's topics from which `topics` was computed.
     topics_version: u64,
 }
 
-/// One member.
-#[derive(Debug)]
-pub(crate) struct ConsumerMember {
-    pub epoch: i32,
-    pub instance_id: Option<String>,
-    pub rack_id: Option<String>,
-    pub client_id: String,
-    pub topic_names: BTreeSet<String>,
-    pub topic_regex: Option<TopicRegex>,
-    /// What it is to have in the end.
-    pub target: Partitions,
-    previous_epoch: i32,
-    assignor: Option<Assignor>,
-    rebalance_timeout: Duration,
-    state: MemberState,
-    /// What it is told to have.
-    assigned: Partitions,
-    /// What it was told to give up, and still may have.
-    revoking: Partitions,
-    /// The epochs in which it got what it has.
-    has_since: BTreeMap<(Uuid, i32), i32>,
-    /// The member is gone if nothing was heard of it until then.
-    expires: Instant,
-    /// And if it has not given up until then what it was told to.
-    revokes_until: Instant,
-}
-
-/// How far a member has got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MemberState {
-    Stable,
-    /// It has to give partitions up first.
-    UnrevokedPartitions,
-    /// Others have to give up what is to be its own.
-    UnreleasedPartitions,
-}
-
-/// A regular expression that topics' names match as a whole.
-#[derive(Clone, Debug)]
-pub(crate) struct TopicRegex {
-    pub text: String,
-    regex: Regex,
-}
-
-/// Partitions that were given to members by hand: by member id, topics' names and partitions.
+/// An assignment set by a test: member ID to topic names and partitions.
 pub(crate) type ManualTarget = BTreeMap<String, BTreeSet<(String, i32)>>;
 
-/// What holds for all groups.
+/// Settings that apply to all groups.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings<'a> {
     pub session_timeout: Duration,
     pub heartbeat_interval: Duration,
     pub max_size: usize,
-    /// In place of what the assignor would say.
+    /// True if classic groups with members are converted.
+    pub is_migrating: bool,
+    /// Overrides the assignor.
     pub manual: Option<&'a ManualTarget>,
 }
 
-/// A heartbeat whose words make sense.
+/// A validated heartbeat.
 #[derive(Debug)]
 pub(crate) struct Heartbeat {
     pub body: ConsumerGroupHeartbeatRequest,
     pub client_id: String,
     pub assignor: Option<Assignor>,
-    /// `Some(None)`: no longer subscribed to one. A wrong one is refused only to who is in the right epoch.
+    /// `Some(None)` ends the subscription to a regular expression. An invalid one is rejected only after the member's
+    /// epoch was checked.
     pub topic_regex: Result<Option<Option<TopicRegex>>, Refusal>,
-}
-
-impl TopicRegex {
-    /// Kafka's are RE2's; what is the same in both is taken here.
-    pub fn new(text: &str) -> Result<Self, Refusal> {
-        let refuse = |error| {
-            let message =
-                format!("SubscribedTopicRegex `{text}` is not a valid regular expression: {error}.");
-            (ErrorCode::INVALID_REGULAR_EXPRESSION, message)
-        };
-        let compile = |text: &str| RegexBuilder::new(text).size_limit(REGEX_SIZE).build();
-        // Compiled alone as well: a `)(` must not be made good by what is put around it.
-        compile(text).map_err(refuse)?;
-        let regex = compile(&format!("^(?:{text})$")).map_err(refuse)?;
-        Ok(Self { text: text.to_owned(), regex })
-    }
 }
 
 impl ConsumerGroup {
@@ -148,7 +103,7 @@ impl ConsumerGroup {
         }
     }
 
-    /// A heartbeat of who stays or comes.
+    /// Handles a heartbeat of a member that joins or stays.
     pub fn heartbeat(
         &mut self,
         now: Instant,
@@ -165,7 +120,7 @@ impl ConsumerGroup {
         self.check_size(&heartbeat.body, settings.max_size)?;
         let Heartbeat { body, client_id, assignor, topic_regex } = heartbeat;
         let topic_regex = if joins {
-            // Who joins may take another one's place: then it is too late to refuse.
+            // A joining member may replace another one, after which the request can no longer be rejected.
             let regex = topic_regex?;
             self.admit(&body)?;
             regex
@@ -180,7 +135,7 @@ impl ConsumerGroup {
         if let Some(instance_id) = &body.instance_id {
             self.instances.insert(instance_id.clone(), member_id.clone());
         }
-        let topics_changed = self.look_at_topics(topics, settings.manual, subscribes_anew);
+        let topics_changed = self.update_topics(topics, settings.manual, subscribes_anew);
         if subscribes_anew || topics_changed {
             self.epoch += 1;
         }
@@ -213,7 +168,7 @@ impl ConsumerGroup {
         })
     }
 
-    /// A heartbeat of who goes.
+    /// Handles a heartbeat of a member that leaves.
     pub fn leave(
         &mut self,
         body: &ConsumerGroupHeartbeatRequest,
@@ -226,7 +181,7 @@ impl ConsumerGroup {
             None => {}
         }
         if body.member_epoch == LEAVES_FOR_A_WHILE {
-            // It keeps what it has until its session is over, and nobody needs to move.
+            // It keeps its partitions until its session expires, and no partition moves.
             if let Some(member) = self.members.get_mut(&body.member_id) {
                 member.epoch = LEAVES_FOR_A_WHILE;
                 member.revoking.clear();
@@ -242,7 +197,7 @@ impl ConsumerGroup {
         })
     }
 
-    /// A LeaveGroup request, by which an administrator removes members.
+    /// Handles a LeaveGroup request, by which an administrator removes members.
     pub fn remove_member(&mut self, member_id: &str, instance_id: Option<&str>) -> Result<(), ErrorCode> {
         let by_instance = match instance_id {
             Some(instance_id) if member_id.is_empty() => {
@@ -262,28 +217,31 @@ impl ConsumerGroup {
         Ok(())
     }
 
-    /// What is given by hand has changed: the next heartbeat computes another target assignment.
+    /// Lets the next heartbeat compute the target assignment again, because the manual assignment has changed.
     pub fn retarget(&mut self, topics: &Topics, manual: Option<&ManualTarget>) {
-        self.look_at_topics(topics, manual, true);
+        self.update_topics(topics, manual, true);
         self.epoch += 1;
     }
 
-    /// May offsets be committed by this member (or, with a negative epoch, by somebody who is none)? If it is behind, that
-    /// depends on the partition ([`check_commit_of`](Self::check_commit_of)).
+    /// Checks whether this member may commit offsets. With a negative epoch the client is no member. If the member's
+    /// epoch is old, the partition decides ([`check_commit_of`](Self::check_commit_of)).
     pub fn check_commit(&self, version: i16, member_id: &str, epoch: i32) -> Result<(), ErrorCode> {
         if epoch < 0 && self.members.is_empty() {
             return Ok(());
         }
         let member = self.members.get(member_id).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?;
-        // Older versions don't know the errors that such a member must understand.
+        if member.classic.is_some() {
+            return if epoch == member.epoch { Ok(()) } else { Err(ErrorCode::ILLEGAL_GENERATION) };
+        }
+        // Older request versions don't have the errors that this member must understand.
         if version < 9 {
             return Err(ErrorCode::UNSUPPORTED_VERSION);
         }
         if epoch <= member.epoch { Ok(()) } else { Err(ErrorCode::STALE_MEMBER_EPOCH) }
     }
 
-    /// Whether a member that says that it is in this epoch may commit for this partition: also in an older epoch than its own,
-    /// if it has had the partition since then (KIP-1251).
+    /// Checks whether a member with this epoch may commit for this partition. An older epoch than its current one is
+    /// valid if it has owned the partition since then (KIP-1251).
     pub fn check_commit_of(
         &self,
         member_id: &str,
@@ -298,7 +256,7 @@ impl ConsumerGroup {
         if since.is_some_and(|since| *since <= epoch) { Ok(()) } else { Err(ErrorCode::STALE_MEMBER_EPOCH) }
     }
 
-    /// May committed offsets be told to this member (or to somebody who doesn't say who it is)?
+    /// Checks whether this member, or a client that names no member, may fetch committed offsets.
     pub fn check_offset_fetch(&self, member_id: Option<&str>, epoch: i32) -> Result<(), ErrorCode> {
         if member_id.is_none() && epoch < 0 {
             return Ok(());
@@ -307,7 +265,7 @@ impl ConsumerGroup {
         member.check_epoch(epoch)
     }
 
-    /// As Kafka writes it.
+    /// Returns Kafka's name of the state.
     pub fn state_name(&self) -> &'static str {
         let is_there = |member: &ConsumerMember| {
             member.state == MemberState::Stable && member.epoch == self.assignment_epoch
@@ -323,7 +281,7 @@ impl ConsumerGroup {
         }
     }
 
-    /// The assignor that most members want. Who says nothing takes what comes.
+    /// Returns the assignor that most members request. A member without a preference doesn't vote.
     pub fn assignor(&self) -> Assignor {
         let mut votes: BTreeMap<Assignor, usize> = BTreeMap::new();
         for assignor in self.members.values().filter_map(|member| member.assignor) {
@@ -333,7 +291,7 @@ impl ConsumerGroup {
         votes
             .iter()
             .find(|(_, count)| Some(**count) == most)
-            .map_or_else(Assignor::default, |(wanted, _)| *wanted)
+            .map_or_else(Assignor::default, |(requested, _)| *requested)
     }
 
     /// Time has passed.
@@ -344,7 +302,7 @@ impl ConsumerGroup {
         }
     }
 
-    /// When the group has to be looked at next, if at all.
+    /// Returns when the group must be checked next, if at all.
     pub fn next_due(&self) -> Option<Instant> {
         self.members.values().map(ConsumerMember::due).min()
     }
@@ -361,7 +319,8 @@ impl ConsumerGroup {
         Err((ErrorCode::GROUP_MAX_SIZE_REACHED, message))
     }
 
-    /// Who it is, and whether it may go on or come in. A static member that is back takes the place of its predecessor.
+    /// Finds or creates the member of a heartbeat, and checks whether it may stay or join. A returning static member
+    /// replaces its predecessor.
     fn admit(&mut self, body: &ConsumerGroupHeartbeatRequest) -> Result<(), Refusal> {
         let joins = body.member_epoch == 0;
         if let Some(instance_id) = &body.instance_id {
@@ -369,7 +328,7 @@ impl ConsumerGroup {
                 None if joins => {}
                 Some(known) if joins => {
                     let known = known.clone();
-                    // Also who has the same member id: there may be two processes of one configuration.
+                    // This includes a request with the same member ID: two processes may have the same configuration.
                     if self.members.get(&known).is_some_and(|member| member.epoch != LEAVES_FOR_A_WHILE) {
                         let message = format!(
                             "Static member {} with instance id {instance_id} cannot join the group because the instance id is \
@@ -390,7 +349,7 @@ impl ConsumerGroup {
         }
     }
 
-    fn check_instance(&self, instance_id: &str, member_id: &str) -> Result<(), Refusal> {
+    pub(super) fn check_instance(&self, instance_id: &str, member_id: &str) -> Result<(), Refusal> {
         match self.instances.get(instance_id) {
             None => Err((ErrorCode::UNKNOWN_MEMBER_ID, format!("Instance id {instance_id} is unknown."))),
             Some(known) if known != member_id => {
@@ -403,7 +362,7 @@ impl ConsumerGroup {
         }
     }
 
-    fn replace_static(&mut self, known: &str, member_id: &str) {
+    pub(super) fn replace_static(&mut self, known: &str, member_id: &str) {
         if let Some(mut member) = self.members.remove(known) {
             (member.epoch, member.previous_epoch, member.state) = (0, 0, MemberState::Stable);
             self.members.insert(member_id.to_owned(), member);
@@ -415,11 +374,19 @@ impl ConsumerGroup {
         if let Some(instance_id) = &member.instance_id {
             self.instances.remove(instance_id);
         }
-        self.epoch += 1;
+        // A group that becomes a classic one keeps its generation, so that the members can commit.
+        if !self.is_to_be_classic() {
+            self.epoch += 1;
+        }
     }
 
-    /// Finds out which topics the members subscribed to; true if these, or their partitions, are others than before.
-    fn look_at_topics(&mut self, topics: &Topics, manual: Option<&ManualTarget>, must: bool) -> bool {
+    /// Updates the subscribed topics; returns true if they or their partitions changed.
+    pub(super) fn update_topics(
+        &mut self,
+        topics: &Topics,
+        manual: Option<&ManualTarget>,
+        must: bool,
+    ) -> bool {
         if !must && self.topics_version == topics.version() {
             return false;
         }
@@ -435,11 +402,12 @@ impl ConsumerGroup {
         changed
     }
 
-    fn compute_target(&mut self, topics: &Topics, manual: Option<&ManualTarget>) {
+    pub(super) fn compute_target(&mut self, topics: &Topics, manual: Option<&ManualTarget>) {
         self.assignment_epoch = self.epoch;
         let targets = match manual {
             Some(manual) => {
-                let of = |id| manual.get(id).map_or_else(Partitions::new, |wanted| resolve(topics, wanted));
+                let of =
+                    |id| manual.get(id).map_or_else(Partitions::new, |requested| resolve(topics, requested));
                 self.members.keys().map(of).collect()
             }
             None => {
@@ -461,13 +429,19 @@ impl ConsumerGroup {
         }
     }
 
-    /// Brings a member one step nearer to its target. `owned` is what it says that it has, if it says that.
-    fn reconcile(&mut self, now: Instant, member_id: &str, owned: Option<&[request::TopicPartition]>) {
+    /// Moves a member one step towards its target. `owned` contains the partitions that the heartbeat reports, if it
+    /// does.
+    pub(super) fn reconcile(
+        &mut self,
+        now: Instant,
+        member_id: &str,
+        owned: Option<&[request::TopicPartition]>,
+    ) {
         let Some(member) = self.members.get(member_id) else { return };
         let epoch = match member.state {
             MemberState::Stable if member.epoch == self.assignment_epoch => return,
             MemberState::UnrevokedPartitions if owns_any(owned, &member.revoking) => return,
-            // It has given up what it was told to: that was the step to the next epoch.
+            // It has revoked what it was asked to, which completes the step to the next epoch.
             MemberState::UnrevokedPartitions => member.epoch + 1,
             MemberState::Stable | MemberState::UnreleasedPartitions => member.epoch,
         };
@@ -496,9 +470,9 @@ impl ConsumerGroup {
         member.note_since_when();
     }
 
-    /// What of `wanted` no other member has, and whether there is more.
-    fn split_by_owner(&self, member_id: &str, wanted: Partitions) -> (Partitions, bool) {
-        let mut free = wanted;
+    /// Returns the partitions of `requested` that no other member owns, and whether some are owned.
+    pub(super) fn split_by_owner(&self, member_id: &str, requested: Partitions) -> (Partitions, bool) {
+        let mut free = requested;
         let mut unreleased = false;
         let others = self.members.iter().filter(|(id, _)| *id != member_id).map(|(_, member)| member);
         for (topic, partitions) in others.flat_map(|other| other.assigned.iter().chain(&other.revoking)) {
@@ -511,143 +485,14 @@ impl ConsumerGroup {
     }
 }
 
-impl ConsumerMember {
-    /// What it has, also if it was told to give that up.
-    pub fn owned(&self) -> Partitions {
-        let mut owned = self.assigned.clone();
-        for (topic, partitions) in &self.revoking {
-            owned.entry(*topic).or_default().extend(partitions);
-        }
-        owned
-    }
-
-    fn new() -> Self {
-        Self {
-            epoch: 0,
-            instance_id: None,
-            rack_id: None,
-            client_id: String::new(),
-            topic_names: BTreeSet::new(),
-            topic_regex: None,
-            assigned: Partitions::new(),
-            target: Partitions::new(),
-            previous_epoch: 0,
-            assignor: None,
-            rebalance_timeout: Duration::ZERO,
-            state: MemberState::Stable,
-            revoking: Partitions::new(),
-            has_since: BTreeMap::new(),
-            expires: Instant::FAR_FUTURE,
-            revokes_until: Instant::FAR_FUTURE,
-        }
-    }
-
-    /// Takes over what the heartbeat says; true if the member subscribes to something else than before.
-    fn update(
-        &mut self,
-        body: &ConsumerGroupHeartbeatRequest,
-        client_id: String,
-        assignor: Option<Assignor>,
-        topic_regex: Option<Option<TopicRegex>>,
-    ) -> bool {
-        self.client_id = client_id;
-        if body.instance_id.is_some() {
-            self.instance_id.clone_from(&body.instance_id);
-        }
-        if body.rack_id.is_some() {
-            self.rack_id.clone_from(&body.rack_id);
-        }
-        if let Ok(timeout) = u64::try_from(body.rebalance_timeout_ms) {
-            self.rebalance_timeout = Duration::from_millis(timeout);
-        }
-        self.assignor = assignor.or(self.assignor);
-        let mut changed = false;
-        if let Some(names) = &body.subscribed_topic_names {
-            let names = names.iter().cloned().collect();
-            changed = self.topic_names != names;
-            self.topic_names = names;
-        }
-        if let Some(regex) = topic_regex {
-            let text = |regex: &Option<TopicRegex>| regex.as_ref().map(|regex| regex.text.clone());
-            changed |= text(&self.topic_regex) != text(&regex);
-            self.topic_regex = regex;
-        }
-        changed
-    }
-
-    /// The member is where it says it is, or begins anew. One epoch behind is forgiven, if nothing would be owned twice: the
-    /// answer that told it of the newer one may have been lost.
-    fn check_heartbeat(&self, body: &ConsumerGroupHeartbeatRequest) -> Result<(), Refusal> {
-        let (told, known) = (body.member_epoch, self.epoch);
-        let word = match told.cmp(&known) {
-            _ if told == 0 => return Ok(()),
-            std::cmp::Ordering::Equal => return Ok(()),
-            std::cmp::Ordering::Greater => "greater",
-            std::cmp::Ordering::Less => {
-                let owned = body.topic_partitions.as_deref();
-                if told == self.previous_epoch && owned.is_some_and(|owned| self.is_assigned_all(owned)) {
-                    return Ok(());
-                }
-                "smaller"
-            }
-        };
-        let message = format!(
-            "The consumer group member has a {word} member epoch ({told}) than the one known by the group coordinator \
-             ({known}). The member must abandon all its partitions and rejoin."
-        );
-        Err((ErrorCode::FENCED_MEMBER_EPOCH, message))
-    }
-
-    fn check_epoch(&self, epoch: i32) -> Result<(), ErrorCode> {
-        if epoch == self.epoch { Ok(()) } else { Err(ErrorCode::STALE_MEMBER_EPOCH) }
-    }
-
-    fn is_assigned_all(&self, owned: &[request::TopicPartition]) -> bool {
-        owned.iter().all(|topic| {
-            let assigned = self.assigned.get(&topic.topic_id);
-            topic.partitions.iter().all(|p| assigned.is_some_and(|assigned| assigned.contains(p)))
-        })
-    }
-
-    fn note_since_when(&mut self) {
-        let owned = self.owned().into_iter();
-        let owned = owned.flat_map(|(topic, partitions)| partitions.into_iter().map(move |p| (topic, p)));
-        let before = std::mem::take(&mut self.has_since);
-        self.has_since = owned.map(|key| (key, before.get(&key).copied().unwrap_or(self.epoch))).collect();
-    }
-
-    fn subscribed(&self, topics: &Topics) -> BTreeSet<Uuid> {
-        let by_name = self.topic_names.iter().filter_map(|name| id_of(topics, name));
-        let mut subscribed: BTreeSet<Uuid> = by_name.collect();
-        if let Some(TopicRegex { regex, .. }) = &self.topic_regex {
-            let matching = topics.in_order().filter(|(_, topic)| regex.is_match(&topic.name));
-            subscribed.extend(matching.map(|(_, topic)| topic.id));
-        }
-        subscribed
-    }
-
-    fn due(&self) -> Instant {
-        self.expires.min(self.revokes_until)
-    }
-}
-
 fn unknown_member(group: &str, member_id: &str) -> Refusal {
     (ErrorCode::UNKNOWN_MEMBER_ID, format!("Member {member_id} is not a member of group {group}."))
 }
 
-fn id_of(topics: &Topics, name: &str) -> Option<Uuid> {
-    topics.by_name(name).and_then(|index| topics.get(index)).map(|topic| topic.id)
-}
-
-fn partition_count(topics: &Topics, id: Uuid) -> i32 {
-    let topic = topics.by_id(id).and_then(|index| topics.get(index));
-    topic.map_or(0, |topic| i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX))
-}
-
-/// The partitions that there are, of those that were named.
-fn resolve(topics: &Topics, wanted: &BTreeSet<(String, i32)>) -> Partitions {
+/// Returns those of the named partitions that exist.
+fn resolve(topics: &Topics, requested: &BTreeSet<(String, i32)>) -> Partitions {
     let mut found = Partitions::new();
-    for (name, partition) in wanted {
+    for (name, partition) in requested {
         if let Some(id) = id_of(topics, name)
             && (0..partition_count(topics, id)).contains(partition)
         {
@@ -657,7 +502,8 @@ fn resolve(topics: &Topics, wanted: &BTreeSet<(String, i32)>) -> Partitions {
     found
 }
 
-/// Whether a member that says that it owns this owns any of `revoked`. Who says nothing may own them all.
+/// Returns true if a member with these owned partitions owns any of `revoked`. A member that doesn't report its
+/// partitions may own them all.
 fn owns_any(owned: Option<&[request::TopicPartition]>, revoked: &Partitions) -> bool {
     owned.is_none_or(|owned| {
         owned.iter().any(|topic| {
@@ -671,7 +517,7 @@ fn intersection(of: &Partitions, with: &Partitions) -> Partitions {
     select(of, with, |partitions, others| partitions.intersection(others).copied().collect())
 }
 
-fn difference(of: &Partitions, without: &Partitions) -> Partitions {
+pub(super) fn difference(of: &Partitions, without: &Partitions) -> Partitions {
     select(of, without, |partitions, others| partitions.difference(others).copied().collect())
 }
 

@@ -1,44 +1,47 @@
-//! Groups of consumers, and the offsets that they committed.
+//! Consumer groups and their committed offsets.
 //!
-//! A name is one group's, of one protocol: in the classic one (`classic`) a member assigns the partitions, in the consumer
-//! protocol of KIP-848 (`consumer`) the broker does (`assignor`). A group without members gives way to one of the other
-//! protocol, as in Kafka; one that has members does not: Kafka's migration of live groups is not here. What was
-//! committed is the name's, whatever its group.
+//! A name belongs to one group with one protocol. In the classic protocol (`classic`) a member assigns the partitions,
+//! in the consumer protocol of KIP-848 (`consumer`) the broker does (`assignor`). A group without members is replaced
+//! by one of the other protocol, and a group with members is converted (`migration`), as in Kafka. Committed offsets belong
+//! to the name and survive both.
 
 mod assignor;
 mod classic;
 mod consumer;
+mod migration;
 
 use std::collections::BTreeMap;
 
 use ottla_protocol::{
+    consumer_protocol::ConsumerProtocolSubscription,
     error_code::ErrorCode,
     generated::{
         consumer_group_heartbeat::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse},
         join_group::{JoinGroupRequest, JoinGroupResponse},
+        sync_group::{SyncGroupRequest, SyncGroupResponse},
     },
     time::Instant,
     uuid::Uuid,
 };
 
 pub(crate) use assignor::{Assignor, Partitions};
-pub(crate) use classic::{Asker, ClassicGroup, GroupAnswers, GroupState, join_error, sync_error};
+pub(crate) use classic::{ClassicGroup, GroupResponses, GroupState, Joiner, join_error, sync_error};
 pub(crate) use consumer::{
     ConsumerGroup, ConsumerMember, Heartbeat, LEAVES, LEAVES_FOR_A_WHILE, ManualTarget, Settings, TopicRegex,
 };
 
 use crate::{
     cluster::{Cluster, Timer},
-    connection::Pending,
+    connection::{Pending, Waiter},
     provisioning::Refusal,
     topics::Topics,
 };
 
-/// All groups of the cluster. Which broker coordinates one is a matter of its name.
+/// All groups of the cluster. A hash of the name selects the coordinator.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     groups: BTreeMap<String, Group>,
-    /// What was assigned by hand, also to groups that are yet to come.
+    /// Assignments set by tests, also for groups that don't exist.
     manual: BTreeMap<String, ManualTarget>,
     next_member: u64,
 }
@@ -54,7 +57,7 @@ pub(crate) struct Group {
 /// Who assigns.
 #[derive(Debug)]
 pub(crate) enum GroupKind {
-    /// One of the members.
+    /// A group whose leader assigns.
     Classic(ClassicGroup),
     /// The broker.
     Consumer(ConsumerGroup),
@@ -69,17 +72,17 @@ pub(crate) struct CommittedOffset {
 }
 
 impl Groups {
-    /// The group of this name.
+    /// Returns the group of this name.
     pub fn get(&self, name: &str) -> Option<&Group> {
         self.groups.get(name)
     }
 
-    /// All groups, in the order of their names.
+    /// Returns all groups in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &Group)> {
         self.groups.iter()
     }
 
-    /// The group of this name, created as one of the classic protocol if there is none.
+    /// Returns the group of this name; creates a classic group if it does not exist.
     pub fn entry(&mut self, name: &str) -> &mut Group {
         self.groups.entry(name.to_owned()).or_insert_with(|| Group {
             kind: GroupKind::Classic(ClassicGroup::new()),
@@ -88,23 +91,19 @@ impl Groups {
         })
     }
 
-    /// The group of this name, if it is of the classic protocol.
-    pub fn classic_mut(&mut self, name: &str) -> Option<&mut ClassicGroup> {
-        match &mut self.groups.get_mut(name)?.kind {
-            GroupKind::Classic(group) => Some(group),
-            GroupKind::Consumer(_) => None,
-        }
-    }
-
-    /// A ConsumerGroupHeartbeat of who stays or comes; the first one makes the group.
+    /// Handles a ConsumerGroupHeartbeat of a member that joins or stays; the first one creates the group.
     pub fn consumer_heartbeat(
         &mut self,
         now: Instant,
         topics: &Topics,
         settings: Settings<'_>,
         heartbeat: Heartbeat,
+        responses: &mut GroupResponses,
     ) -> Result<ConsumerGroupHeartbeatResponse, Refusal> {
         let name = heartbeat.body.group_id.clone();
+        if heartbeat.body.member_epoch == 0 && settings.is_migrating {
+            self.upgrade(now, topics, &name, responses);
+        }
         let settings = Settings { manual: self.manual.get(&name), ..settings };
         match self.groups.get_mut(&name) {
             Some(Group { kind: GroupKind::Consumer(group), .. }) => {
@@ -119,12 +118,66 @@ impl Groups {
             Some(_) | None => {}
         }
         let mut group = ConsumerGroup::new();
-        let answer = group.heartbeat(now, topics, &settings, heartbeat)?;
+        let response = group.heartbeat(now, topics, &settings, heartbeat)?;
         self.entry(&name).kind = GroupKind::Consumer(group);
-        Ok(answer)
+        Ok(response)
     }
 
-    /// A ConsumerGroupHeartbeat of who goes.
+    /// Converts a classic group with members.
+    fn upgrade(&mut self, now: Instant, topics: &Topics, name: &str, responses: &mut GroupResponses) {
+        let Some(Group { kind, .. }) = self.groups.get_mut(name) else { return };
+        if !matches!(kind, GroupKind::Classic(group) if group.is_convertible()) {
+            return;
+        }
+        *kind = match std::mem::replace(kind, GroupKind::Classic(ClassicGroup::new())) {
+            GroupKind::Classic(group) => {
+                GroupKind::Consumer(ConsumerGroup::from_classic(now, topics, group, responses))
+            }
+            kind @ GroupKind::Consumer(_) => kind,
+        };
+    }
+
+    /// Converts a group of the consumer protocol that has only classic members left.
+    pub fn downgrade(&mut self, now: Instant, topics: &Topics, name: &str, responses: &mut GroupResponses) {
+        let Some(Group { kind, .. }) = self.groups.get_mut(name) else { return };
+        if let GroupKind::Consumer(group) = kind
+            && group.is_to_be_classic()
+        {
+            *kind = GroupKind::Classic(group.to_classic(now, topics, responses));
+        }
+    }
+
+    /// Handles a Heartbeat request of a classic member.
+    pub fn heartbeat(
+        &mut self,
+        now: Instant,
+        name: &str,
+        (member_id, instance_id): (&str, Option<&str>),
+        generation: i32,
+    ) -> Result<(), ErrorCode> {
+        match &mut self.groups.get_mut(name).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?.kind {
+            GroupKind::Classic(group) => group.heartbeat(now, member_id, instance_id, generation),
+            GroupKind::Consumer(group) => group.classic_heartbeat(now, member_id, instance_id, generation),
+        }
+    }
+
+    /// Handles a SyncGroup request; returns the response unless it has to wait.
+    pub fn sync(
+        &mut self,
+        now: Instant,
+        topics: &Topics,
+        waiter: Waiter,
+        body: SyncGroupRequest,
+        responses: &mut GroupResponses,
+    ) -> Option<SyncGroupResponse> {
+        match self.groups.get_mut(&body.group_id).map(|group| &mut group.kind) {
+            Some(GroupKind::Classic(group)) => group.sync(now, waiter, body, responses),
+            Some(GroupKind::Consumer(group)) => Some(group.classic_sync(now, topics, &body)),
+            None => Some(sync_error(ErrorCode::UNKNOWN_MEMBER_ID)),
+        }
+    }
+
+    /// Handles a ConsumerGroupHeartbeat of a member that leaves.
     pub fn consumer_leave(
         &mut self,
         body: &ConsumerGroupHeartbeatRequest,
@@ -136,8 +189,7 @@ impl Groups {
         }
     }
 
-    /// From now on the members of a group of the consumer protocol get what is said here; with `None`, what the assignor
-    /// says.
+    /// Overrides the assignor of a group of the consumer protocol; `None` returns control to it.
     pub fn set_manual_target(&mut self, topics: &Topics, name: &str, target: Option<ManualTarget>) {
         match target {
             Some(target) => self.manual.insert(name.to_owned(), target),
@@ -148,47 +200,55 @@ impl Groups {
         }
     }
 
-    /// A member leaves by a LeaveGroup request, its own or an administrator's.
+    /// Handles a LeaveGroup request, from the member itself or from an administrator.
     pub fn leave(
         &mut self,
         now: Instant,
         name: &str,
         (member_id, instance_id): (&str, Option<&str>),
-        answers: &mut GroupAnswers,
+        responses: &mut GroupResponses,
     ) -> Result<(), ErrorCode> {
         match &mut self.groups.get_mut(name).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?.kind {
-            GroupKind::Classic(group) => group.leave(now, member_id, instance_id, answers),
+            GroupKind::Classic(group) => group.leave(now, member_id, instance_id, responses),
             GroupKind::Consumer(group) => group.remove_member(member_id, instance_id),
         }
     }
 
-    /// Forgets a group with all that was committed.
+    /// Removes a group with its committed offsets.
     pub fn remove(&mut self, name: &str) {
         self.groups.remove(name);
     }
 
-    /// A JoinGroup request: the answer, if it needn't wait.
+    /// Removes the offsets that groups committed for a topic, as Kafka does when the topic is deleted.
+    pub fn forget_topic(&mut self, topic: &str) {
+        for group in self.groups.values_mut() {
+            group.offsets.retain(|(name, _), _| name != topic);
+        }
+    }
+
+    /// Handles a JoinGroup request; returns the response unless it has to wait.
     pub fn join(
         &mut self,
         now: Instant,
+        topics: &Topics,
         initial_delay: std::time::Duration,
-        asker: Asker<'_>,
+        joiner: Joiner<'_>,
         body: &JoinGroupRequest,
-        answers: &mut GroupAnswers,
+        responses: &mut GroupResponses,
     ) -> Option<JoinGroupResponse> {
         self.next_member += 1;
-        let new_id = format!("{}-{:08x}", asker.client_id, self.next_member);
+        let new_id = format!("{}-{:08x}", joiner.client_id, self.next_member);
         let group = self.entry(&body.group_id);
         match &mut group.kind {
-            GroupKind::Classic(group) => group.join(now, initial_delay, asker, body, new_id, answers),
+            GroupKind::Classic(group) => group.join(now, initial_delay, joiner, body, new_id, responses),
             GroupKind::Consumer(members) if !members.members.is_empty() => {
-                Some(join_error(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, &body.member_id))
+                Some(members.classic_join(now, topics, joiner, body, new_id))
             }
             GroupKind::Consumer(_) => {
                 let mut classic = ClassicGroup::new();
-                let answer = classic.join(now, initial_delay, asker, body, new_id, answers);
+                let response = classic.join(now, initial_delay, joiner, body, new_id, responses);
                 group.kind = GroupKind::Classic(classic);
-                answer
+                response
             }
         }
     }
@@ -199,7 +259,7 @@ fn not_a_consumer_group(name: &str) -> Refusal {
 }
 
 impl Group {
-    /// May offsets be committed by this member (or, with a negative generation, by somebody who is none)?
+    /// Checks whether this member may commit offsets. With a negative generation the client is no member.
     pub fn check_commit(
         &mut self,
         now: Instant,
@@ -214,7 +274,17 @@ impl Group {
         }
     }
 
-    /// Whether who may commit may do so for this partition.
+    /// Checks whether a member that may commit is in its current epoch, as coordinators before KIP-1251 do.
+    pub fn check_commit_epoch(&self, member_id: &str, epoch: i32) -> Result<(), ErrorCode> {
+        match &self.kind {
+            GroupKind::Classic(_) => Ok(()),
+            GroupKind::Consumer(group) => {
+                group.members.get(member_id).map_or(Ok(()), |member| member.check_epoch(epoch))
+            }
+        }
+    }
+
+    /// Checks whether a member that may commit may do so for this partition.
     pub fn check_commit_of(
         &self,
         member_id: &str,
@@ -228,7 +298,8 @@ impl Group {
         }
     }
 
-    /// May committed offsets be told to this member, or to somebody who doesn't say who it is? A classic group asks nobody.
+    /// Checks whether this member, or a client that names no member, may fetch committed offsets. A classic group
+    /// allows every client.
     pub fn check_offset_fetch(&self, member_id: Option<&str>, epoch: i32) -> Result<(), ErrorCode> {
         match &self.kind {
             GroupKind::Classic(_) => Ok(()),
@@ -236,7 +307,7 @@ impl Group {
         }
     }
 
-    /// As Kafka writes it.
+    /// Returns Kafka's name of the state.
     pub fn state_name(&self) -> &'static str {
         match &self.kind {
             GroupKind::Classic(group) => group.state.name(),
@@ -244,7 +315,7 @@ impl Group {
         }
     }
 
-    /// As Kafka writes it.
+    /// Returns Kafka's name of the type.
     pub fn type_name(&self) -> &'static str {
         match &self.kind {
             GroupKind::Classic(_) => "classic",
@@ -252,7 +323,7 @@ impl Group {
         }
     }
 
-    /// What its members say they are.
+    /// Returns the protocol type that the members sent.
     pub fn protocol_type(&self) -> &str {
         match &self.kind {
             GroupKind::Classic(group) => group.protocol_type.as_deref().unwrap_or_default(),
@@ -260,7 +331,28 @@ impl Group {
         }
     }
 
-    /// It has no members.
+    /// Returns true if a member subscribes to the topic. A classic member whose subscription can't be read might.
+    pub fn subscribes_to(&self, topics: &Topics, topic: &str) -> bool {
+        match &self.kind {
+            GroupKind::Classic(group) => group.members.values().any(|member| {
+                let chosen = |(name, _): &&(String, Vec<u8>)| Some(name) == group.protocol.as_ref();
+                let metadata = member.protocols.iter().find(chosen).or(member.protocols.first());
+                let decoded = metadata.map(|(_, bytes)| ConsumerProtocolSubscription::from_bytes(bytes));
+                match decoded {
+                    Some(Ok((_, subscription))) => subscription.topics.iter().any(|name| name == topic),
+                    _ => true,
+                }
+            }),
+            GroupKind::Consumer(group) => {
+                let id = topics.by_name(topic).and_then(|index| topics.get(index)).map(|topic| topic.id);
+                id.is_some_and(|id| {
+                    group.members.values().any(|member| member.subscribed(topics).contains(&id))
+                })
+            }
+        }
+    }
+
+    /// Returns true if it has no members.
     pub fn is_empty(&self) -> bool {
         match &self.kind {
             GroupKind::Classic(group) => group.state == GroupState::Empty,
@@ -268,15 +360,15 @@ impl Group {
         }
     }
 
-    fn handle_timeout(&mut self, now: Instant, answers: &mut GroupAnswers) {
+    fn handle_timeout(&mut self, now: Instant, responses: &mut GroupResponses) {
         self.timer = self.timer.filter(|timer| *timer > now);
         match &mut self.kind {
-            GroupKind::Classic(group) => group.handle_timeout(now, answers),
+            GroupKind::Classic(group) => group.handle_timeout(now, responses),
             GroupKind::Consumer(group) => group.handle_timeout(now),
         }
     }
 
-    /// When the group has to be looked at next, if that wasn't arranged for already.
+    /// Returns when the group must be checked next, if no timer is set for it.
     fn next_timer(&mut self) -> Option<Instant> {
         let next = match &self.kind {
             GroupKind::Classic(group) => group.next_due(),
@@ -289,27 +381,28 @@ impl Group {
 }
 
 impl Cluster {
-    /// A group's time has come.
+    /// Handles a group's timer.
     pub(crate) fn group_timeout(&mut self, name: &str) {
-        let mut answers = GroupAnswers::default();
+        let mut responses = GroupResponses::default();
         if let Some(group) = self.groups.groups.get_mut(name) {
-            group.handle_timeout(self.now, &mut answers);
+            group.handle_timeout(self.now, &mut responses);
         }
-        self.settle_group(name, answers);
+        self.settle_group(name, responses);
     }
 
-    /// Sends the answers that a change of a group made possible, and sees to its timer.
-    pub(crate) fn settle_group(&mut self, name: &str, answers: GroupAnswers) {
-        for (waiter, mut response) in answers.joins {
+    /// Sends the responses that became available by a change of a group, and sets its timer.
+    pub(crate) fn settle_group(&mut self, name: &str, mut responses: GroupResponses) {
+        self.groups.downgrade(self.now, &self.topics, name, &mut responses);
+        for (waiter, mut response) in responses.joins {
             if let Some(Pending::Group(request)) = self.take_pending(waiter) {
                 response.throttle_time_ms = request.throttle_ms();
-                self.answer_with(&request, &response);
+                self.respond_with(&request, &response);
             }
         }
-        for (waiter, mut response) in answers.syncs {
+        for (waiter, mut response) in responses.syncs {
             if let Some(Pending::Group(request)) = self.take_pending(waiter) {
                 response.throttle_time_ms = request.throttle_ms();
-                self.answer_with(&request, &response);
+                self.respond_with(&request, &response);
             }
         }
         if let Some(at) = self.groups.groups.get_mut(name).and_then(Group::next_timer) {

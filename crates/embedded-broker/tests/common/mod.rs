@@ -1,4 +1,4 @@
-//! What the test binaries share: a client of the machine, and record batches.
+//! Shared code of the test binaries: a client of the machine, and record batches.
 #![allow(dead_code, missing_docs, clippy::missing_panics_doc)]
 
 use std::{collections::VecDeque, time::Duration};
@@ -8,7 +8,9 @@ use ottla_protocol::{
     compress::{Compression, compress},
     error_code::ErrorCode,
     generated::{
+        api_versions::ApiVersionsRequest,
         fetch::{self, FetchRequest, FetchResponse},
+        metadata::MetadataRequest,
         produce::{self, ProduceRequest},
     },
     header::{RequestHeader, ResponseHeader},
@@ -17,7 +19,7 @@ use ottla_protocol::{
     time::Instant,
 };
 
-/// A cluster, its time, and what it sent.
+/// A cluster with its time and its output.
 #[derive(Debug)]
 pub struct World {
     pub cluster: Cluster,
@@ -36,7 +38,7 @@ impl World {
         }
     }
 
-    /// A cluster of three brokers with topic `t` of three partitions, which brokers 1, 2 and 3 lead.
+    /// Creates a cluster of three brokers with topic `t` of three partitions, which brokers 1, 2 and 3 lead.
     pub fn with_topic() -> Self {
         let mut world = Self::new(ClusterOptions::default());
         world.cluster.control().create_topic("t", 3, 3).unwrap();
@@ -47,7 +49,7 @@ impl World {
         self.cluster.open(self.now, BrokerId(broker)).expect("the broker is up")
     }
 
-    /// Sends a request without waiting; returns its correlation id.
+    /// Sends a request without waiting; returns its correlation ID.
     pub fn send<R: Request>(&mut self, connection: ConnectionId, version: i16, request: &R) -> i32 {
         self.correlation_id += 1;
         let frame = frame(self.correlation_id, version, request);
@@ -56,14 +58,14 @@ impl World {
         self.correlation_id
     }
 
-    /// Sends a request and takes its answer, which must be there at once.
+    /// Sends a request and takes its response, which must be available at once.
     pub fn call<R: Request>(&mut self, connection: ConnectionId, version: i16, request: &R) -> R::Response {
         let id = self.send(connection, version, request);
-        self.answer::<R>(connection, version, id).expect("an answer at once")
+        self.respond::<R>(connection, version, id).expect("a response at once")
     }
 
-    /// The answer to a request, if there is one.
-    pub fn answer<R: Request>(
+    /// Returns the response to a request, if there is one.
+    pub fn respond<R: Request>(
         &mut self,
         connection: ConnectionId,
         version: i16,
@@ -82,7 +84,7 @@ impl World {
         self.outputs.iter().any(|o| matches!(o, Output::Close { connection: c, .. } if *c == connection))
     }
 
-    /// Lets time pass, doing what is due on the way.
+    /// Advances the time, handling all timeouts on the way.
     pub fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(due) = self.cluster.poll_timeout().filter(|due| *due <= end) {
@@ -176,7 +178,7 @@ pub fn records_of(response: &FetchResponse, partition: i32) -> Vec<u8> {
     partition.and_then(|p| p.records.clone()).unwrap_or_default()
 }
 
-/// A record batch as a producer makes it.
+/// A record batch as a producer builds it.
 #[derive(Clone, Debug)]
 pub struct Batch {
     pub records: i32,
@@ -187,7 +189,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// A batch of so many records, whose timestamps rise by 1.
+    /// Creates a batch with this number of records, whose timestamps rise by 1.
     pub fn of(records: i32) -> Self {
         Self { records, value_size: 10, first_timestamp: 1000, producer: (-1, -1, -1), attributes: 0 }
     }
@@ -248,7 +250,7 @@ fn varint(out: &mut Vec<u8>, value: i64) {
     out.push(rest as u8);
 }
 
-/// The base offsets of the batches in fetched records.
+/// Returns the base offsets of the batches in fetched records.
 pub fn base_offsets(mut records: &[u8]) -> Vec<i64> {
     let mut offsets = Vec::new();
     while records.len() >= 12 {
@@ -266,11 +268,23 @@ pub fn gzip(records: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Fills in length, codec and checksum of a batch whose bytes were changed.
+/// Updates length, codec and checksum of a batch whose bytes were changed.
 pub fn seal(batch: &mut [u8], codec: u16) {
     let length = i32::try_from(batch.len() - 12).unwrap();
     batch[8..12].copy_from_slice(&length.to_be_bytes());
     batch[21..23].copy_from_slice(&codec.to_be_bytes());
     let crc = u32::try_from(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &batch[21..])).unwrap();
     batch[17..21].copy_from_slice(&crc.to_be_bytes());
+}
+
+pub fn software() -> ApiVersionsRequest {
+    ApiVersionsRequest { client_software_name: "ottla".to_owned(), client_software_version: "1.0".to_owned() }
+}
+
+pub fn metadata_leader(world: &mut World, partition: usize) -> (i32, i32, ErrorCode) {
+    let broker = (1..=3).find(|id| world.cluster.control().is_alive(BrokerId(*id))).unwrap();
+    let connection = world.open(broker);
+    let response = world.call(connection, 13, &MetadataRequest { topics: None, ..Default::default() });
+    let partition = &response.topics[0].partitions[partition];
+    (partition.leader_id, partition.leader_epoch, partition.error_code)
 }

@@ -1,4 +1,4 @@
-//! Encodes records straight into the form in which they are sent.
+//! Encodes records directly into their wire format.
 
 use std::ops::RangeInclusive;
 
@@ -23,34 +23,34 @@ pub struct RecordBatchBuilder {
     pub(super) max_timestamp: i64,
 }
 
-/// The records of a batch that was not sealed.
+/// The records of a batch that is not sealed yet.
 #[derive(Debug)]
 pub struct CopiedRecords {
-    /// With room for the batch's header.
+    /// The encoded records, behind room for the batch's header.
     bytes: Vec<u8>,
     record_count: u32,
     base_timestamp: i64,
 }
 
 impl CopiedRecords {
-    /// The records, in their order; they count from offset 0.
+    /// Iterates over the records in order; offsets count from 0.
     pub fn iter(&self) -> impl Iterator<Item = RecordView<'_>> {
         let bytes = self.bytes.get(layout::RECORDS..).unwrap_or_default();
-        // They were encoded here.
+        // This builder encoded them.
         Records::unsealed(self.record_count, self.base_timestamp, bytes).map_while(Result::ok)
     }
 }
 
-/// Values from this size on are referenced instead of copied, where they come as [`Bytes`].
+/// The size in bytes from which values passed as [`Bytes`] are referenced instead of copied.
 pub const REFERENCED_FROM: usize = 16 * 1024;
 
 impl RecordBatchBuilder {
-    /// An empty batch. Memory is taken with the first record.
+    /// Creates an empty batch. The first record allocates memory.
     pub fn new(pool: &ChunkPool) -> Self {
         Self { chain: ChunkChain::new(pool), record_count: 0, base_timestamp: 0, max_timestamp: i64::MIN }
     }
 
-    /// Sums the records while they are appended, where the batch becomes large: for batches that are not going to be
+    /// Computes the checksum while records are appended, once the batch is large. For batches that will not be
     /// compressed.
     #[must_use]
     pub const fn summed_early(mut self) -> Self {
@@ -58,22 +58,22 @@ impl RecordBatchBuilder {
         self
     }
 
-    /// How many records it has.
+    /// Returns the number of records.
     pub const fn record_count(&self) -> u32 {
         self.record_count
     }
 
-    /// Its size in bytes, uncompressed, with its header.
+    /// Returns the uncompressed size in bytes, header included.
     pub const fn len(&self) -> usize {
         self.chain.len()
     }
 
-    /// True if it has no record.
+    /// Returns true if the batch has no records.
     pub const fn is_empty(&self) -> bool {
         self.record_count == 0
     }
 
-    /// The largest timestamp so far.
+    /// Returns the largest timestamp so far.
     pub const fn max_timestamp(&self) -> i64 {
         self.max_timestamp
     }
@@ -92,8 +92,9 @@ impl RecordBatchBuilder {
         }
     }
 
-    /// Appends a record of any kind. Never inlined: where it was, a compiler that takes what does not change out of the caller's
-    /// loop measured the record also where [`Self::append_plain`] writes it, with 60 instructions.
+    /// Appends a record of any kind. Never inlined: when it was, a compiler that hoists loop invariants out of the
+    /// caller's loop also computed the sizes for records that [`Self::append_plain`] writes, which cost 60 instructions
+    /// per record.
     #[inline(never)]
     fn append_any(
         &mut self,
@@ -136,27 +137,27 @@ impl RecordBatchBuilder {
         self.put_headers(headers);
     }
 
-    /// The records so far, so that others can be made of them.
+    /// Copies the records so far, so that other batches can be built from them.
     pub fn copied(&self) -> CopiedRecords {
         let mut bytes = Vec::with_capacity(self.len());
         self.chain.segments().for_each(|segment| bytes.extend_from_slice(segment));
         CopiedRecords { bytes, record_count: self.record_count, base_timestamp: self.base_timestamp }
     }
 
-    /// Compresses, fills the header, and computes the checksum.
+    /// Compresses the records, fills the header, and computes the checksum.
     pub fn seal(self, options: &SealOptions) -> Result<SealedBatch, Box<SealError>> {
         SealedBatch::new(self, options)
     }
 
-    /// Makes room for the header, if that has not been done yet.
+    /// Reserves the header's bytes unless they are reserved already.
     pub(super) fn reserve_header(&mut self) {
         if self.chain.len() == 0 {
             self.chain.put(&[0; layout::RECORDS]);
         }
     }
 
-    /// Appends a record of the most usual kind: no headers, not the first, and of a size that is known to take two bytes before
-    /// it is known exactly. False if it is of another kind, or the chunk might be too small.
+    /// Appends a record of the most common kind: no headers, not the first, and with a size whose varint certainly
+    /// takes two bytes. Returns false if the record is of another kind or the chunk may be too small.
     #[inline(always)]
     fn append_plain(&mut self, timestamp: i64, key: Option<&[u8]>, value: Option<&[u8]>) -> bool {
         let payload = key.map_or(0, <[u8]>::len).wrapping_add(value.map_or(0, <[u8]>::len));
@@ -167,7 +168,7 @@ impl RecordBatchBuilder {
             return false;
         }
         let mut out = Out { bytes: room, at: 2 };
-        // The attributes, which have no meaning yet.
+        // The attributes, which have no defined bits.
         out.byte(0);
         out.varint(timestamp_delta);
         out.varint(index);
@@ -184,7 +185,7 @@ impl RecordBatchBuilder {
         true
     }
 
-    /// Counts the record, makes room for the batch's header before the first one, and measures it.
+    /// Counts the record, reserves the batch's header before the first one, and computes the record's sizes.
     #[inline(always)]
     fn begin(
         &mut self,
@@ -213,7 +214,7 @@ impl RecordBatchBuilder {
         Head { body, size: varint::size(body as i64) + body, timestamp_delta, index }
     }
 
-    /// What [`Self::append`] does where the chunk has too little room.
+    /// Appends a record when the last chunk has too little room.
     #[cold]
     fn append_over_border(
         &mut self,
@@ -260,18 +261,18 @@ impl RecordBatchBuilder {
     }
 }
 
-/// What stands before a record's key.
+/// The fields of a record in front of its key.
 struct Head {
-    /// The record's size without the size itself.
+    /// The record's size without the size field.
     body: usize,
-    /// The record's whole size.
+    /// The record's total size.
     size: usize,
     timestamp_delta: i64,
     index: i64,
 }
 
-/// A record that is written in one piece, into exactly its size. Its methods are always inlined: left to itself the compiler
-/// calls them where there are many callers, which takes twice the time.
+/// Writes a record contiguously into a slice of exactly its size. Its methods are always inlined: with many callers the
+/// compiler would not inline them, which takes twice the time.
 struct Out<'a> {
     bytes: &'a mut [u8],
     at: usize,
@@ -281,7 +282,7 @@ impl Out<'_> {
     #[inline(always)]
     fn head(&mut self, head: &Head) {
         self.varint(head.body as i64);
-        // The attributes, which have no meaning yet.
+        // The attributes, which have no defined bits.
         self.byte(0);
         self.varint(head.timestamp_delta);
         self.varint(head.index);
@@ -311,12 +312,12 @@ impl Out<'_> {
     }
 }
 
-/// Bytes of key and value with which a record's size takes two bytes, whatever the rest is.
+/// The sizes of key plus value with which a record's size takes two bytes for any values of the other fields.
 const TWO_BYTES: RangeInclusive<usize> = 64..=8191 - LARGEST_OVERHEAD;
-/// The most that a record without headers has besides key and value: size, attributes, timestamp, offset, two lengths and the
-/// number of headers.
+/// The largest number of bytes that a record without headers has besides key and value: size, attributes, timestamp,
+/// offset, two lengths and the number of headers.
 const LARGEST_OVERHEAD: usize = 5 + 1 + 10 + 5 + 5 + 5 + 1;
-/// The length of what is null: -1.
+/// The encoded length of null, -1.
 const NULL: u8 = 1;
 
 #[inline(always)]

@@ -1,9 +1,15 @@
-//! The memory of batches that are being built: small chunks from a pool that is used like a stack, so that the bytes
-//! that were written last, and are still in the cache, are written next.
+//! The memory of batches that are being built: small chunks from a pool that works as a stack, so that the bytes
+//! written last, which are still in the cache, are written next.
 //!
-//! A batch is a chain of chunks instead of one large buffer: what an application has open at the same time is what
-//! counts in the cache. The first chunks of a batch are small, for producers with thousands of partitions and a few
-//! records in each: what is free of the last chunk is a small part of what the batch holds.
+//! A batch is a chain of chunks instead of one large buffer, because the memory that an application has open at the
+//! same time determines what stays in the cache. The first chunks of a batch are small for producers with thousands of
+//! partitions and a few records in each: the free part of the last chunk stays small compared with the batch.
+//!
+//! # Pitfalls
+//!
+//! - With 1,000 partitions most chunk memory was unused: a batch of a few KiB held a chunk of 4 KiB and one of 16 KiB.
+//!   Chunks stay small until the batch is much larger than one of them
+//!   (`thousand_batches_take_little_more_memory_than_their_records`).
 
 use std::{
     fmt,
@@ -16,14 +22,14 @@ use super::{checksum::Checksum, layout, prefetch::prefetch_for_writing};
 
 /// The size of a batch's first chunks.
 pub const SMALL_CHUNK_BYTES: usize = 4 * 1024;
-/// The size of every chunk behind the first [`SMALL_UP_TO`] bytes of a batch.
+/// The size of every chunk after the first [`SMALL_UP_TO`] bytes of a batch.
 pub const CHUNK_BYTES: usize = 16 * 1024;
-/// So many bytes of a batch are in small chunks. At the most a third of a larger batch's memory is free.
+/// The number of bytes of a batch that are in small chunks. At most a third of a larger batch's memory is unused.
 pub const SMALL_UP_TO: usize = 32 * 1024;
 /// Idle chunks beyond this are freed: 32 MiB.
 const MAX_IDLE: usize = 2048;
 
-/// Hands out chunks and takes them back. Cheap to clone; all clones share one stock.
+/// Hands out chunks and takes them back. Cheap to clone; all clones share one stack of chunks.
 #[derive(Clone, Default)]
 pub struct ChunkPool {
     stock: Arc<Mutex<Stock>>,
@@ -36,11 +42,11 @@ struct Stock {
     in_use_bytes: usize,
 }
 
-/// Chunks of one size that nobody uses, the last one used on top.
+/// Idle chunks of one size, the most recently used on top.
 #[derive(Default)]
 struct Idle {
     chunks: Vec<Box<[u8]>>,
-    /// How few there were since the last call of [`ChunkPool::trim`].
+    /// The lowest number of idle chunks since the last call of [`ChunkPool::trim`].
     fewest: usize,
 }
 
@@ -57,29 +63,29 @@ impl Idle {
 }
 
 impl ChunkPool {
-    /// An empty pool.
+    /// Creates an empty pool.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Bytes of chunks that batches hold.
+    /// Returns the number of bytes in chunks that batches hold.
     pub fn in_use_bytes(&self) -> usize {
         self.stock().in_use_bytes
     }
 
-    /// Bytes of chunks that wait to be used again.
+    /// Returns the number of bytes in idle chunks.
     pub fn idle_bytes(&self) -> usize {
         let stock = self.stock();
         stock.small.len() * SMALL_CHUNK_BYTES + stock.large.len() * CHUNK_BYTES
     }
 
-    /// Frees the chunks that nobody has used since this was called last. Called now and then, it lets a pool shrink
-    /// that was large once, without taking memory from one that is busy.
+    /// Frees the chunks that stayed idle since the previous call. Periodic calls shrink a pool after a peak without
+    /// taking memory from a busy one.
     pub fn trim(&self) {
         let mut stock = self.stock();
         let Stock { small, large, .. } = &mut *stock;
         for idle in [small, large] {
-            // The chunks at the bottom of the stack are the ones that were not taken.
+            // The chunks at the bottom of the stack are those that were not used.
             drop(idle.chunks.drain(..idle.fewest.min(idle.chunks.len())));
             idle.fewest = idle.chunks.len();
         }
@@ -109,12 +115,12 @@ impl ChunkPool {
     }
 
     fn stock(&self) -> MutexGuard<'_, Stock> {
-        // The stock is consistent after every statement, so a panic elsewhere does not spoil it.
+        // The pool is consistent after every statement, so a panic elsewhere does not corrupt it.
         self.stock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A piece of memory of the pool.
+/// A buffer from the pool.
 #[derive(Debug)]
 pub(super) struct Chunk {
     pub(super) bytes: Box<[u8]>,
@@ -122,16 +128,16 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// A chunk without memory.
+    /// Returns a chunk without memory.
     fn none() -> Self {
         Self { bytes: Box::default(), filled: 0 }
     }
 }
 
-/// A piece of a batch.
+/// A contiguous part of a batch.
 #[derive(Debug)]
 pub(super) enum Segment {
-    /// Memory of the pool.
+    /// Memory from the pool.
     Chunk(Chunk),
     /// A large value that is referenced instead of copied.
     External(Bytes),
@@ -146,21 +152,21 @@ impl Segment {
     }
 }
 
-/// The bytes of a batch in pieces. Dropping it returns its chunks to the pool.
+/// The bytes of a batch as segments. Dropping it returns its chunks to the pool.
 pub(super) struct ChunkChain {
     pool: ChunkPool,
-    /// The segments that are full.
+    /// The full segments.
     full: Vec<Segment>,
-    /// The chunk that is being filled; without memory if there is none.
+    /// The chunk that is being filled; without memory before the first record.
     last: Chunk,
     full_len: usize,
-    /// The records are summed while they come, once they are many.
+    /// True if the checksum is computed while the batch grows, once it is large.
     sums_early: bool,
-    /// The checksum of the records in the first segments. In a box, because few batches are so large.
+    /// The checksum of the records in the first segments. Boxed, because few batches are large enough to have one.
     summed: Option<Box<Summed>>,
 }
 
-/// What is summed already.
+/// The checksum of the leading segments.
 #[derive(Debug)]
 pub(super) struct Summed {
     pub(super) segments: usize,
@@ -168,7 +174,7 @@ pub(super) struct Summed {
     pub(super) checksum: Checksum,
 }
 
-/// In batches below this, joining two checksums takes longer than summing everything at the end.
+/// The batch size in bytes below which joining two checksums takes longer than computing the whole checksum at the end.
 const SUMMED_FROM: usize = 64 * 1024;
 
 impl ChunkChain {
@@ -183,12 +189,12 @@ impl ChunkChain {
         }
     }
 
-    /// From now on, what stands behind the batch's header is summed while it comes, once it is much.
+    /// Computes the checksum of the bytes behind the header while the batch grows, once it is large.
     pub(super) const fn sum_early(&mut self) {
         self.sums_early = true;
     }
 
-    /// What is summed of the records, if that is anything.
+    /// Returns the checksum so far, if the batch was large enough to compute one.
     pub(super) fn summed(&self) -> Option<&Summed> {
         self.summed.as_deref()
     }
@@ -203,7 +209,7 @@ impl ChunkChain {
         self.full.iter().map(Segment::bytes).chain((!last.is_empty()).then_some(last))
     }
 
-    /// The first segment's bytes, where the header is.
+    /// Returns the first segment's bytes, which contain the header.
     pub(super) fn head_mut(&mut self) -> &mut [u8] {
         match self.full.first_mut() {
             Some(Segment::Chunk(chunk)) => &mut chunk.bytes[..chunk.filled],
@@ -212,7 +218,7 @@ impl ChunkChain {
         }
     }
 
-    /// `count` bytes in one piece at the end, if the last chunk has room for them.
+    /// Returns `count` contiguous bytes at the end, if the last chunk has room for them.
     #[inline]
     pub(super) fn reserve(&mut self, count: usize) -> Option<&mut [u8]> {
         let end = self.last.filled + count;
@@ -221,22 +227,22 @@ impl ChunkChain {
         Some(room)
     }
 
-    /// What is free of the last chunk. What is written there counts from [`Self::advance`] on.
+    /// Returns the free part of the last chunk. Bytes written there belong to the batch once [`Self::advance`] counts
+    /// them.
     #[inline]
     pub(super) fn room(&mut self) -> &mut [u8] {
         &mut self.last.bytes[self.last.filled..]
     }
 
-    /// Counts bytes that were written to [`Self::room`], and fetches the cache lines that the next record is written to: the
-    /// thread that sent the chunk's former content had them last. Without it the next record's bytes wait for them, and what
-    /// follows waits for the bytes.
+    /// Counts bytes that were written to [`Self::room`], and prefetches the cache lines of the next record. The thread
+    /// that sent the chunk's previous content had them last; without the prefetch the next record's writes stall.
     #[inline]
     pub(super) fn advance(&mut self, count: usize) {
         self.last.filled += count;
         prefetch_for_writing(&self.last.bytes[self.last.filled..]);
     }
 
-    /// Appends bytes, over as many chunks as that takes.
+    /// Appends bytes, over as many chunks as needed.
     pub(super) fn put(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let room = &mut self.last.bytes[self.last.filled..];
@@ -258,7 +264,7 @@ impl ChunkChain {
         self.full.push(Segment::External(bytes));
     }
 
-    /// Returns all chunks, and takes others for `parts`, which are mostly the same ones.
+    /// Returns all chunks to the pool, and writes `parts` to chunks from it, which are mostly the same ones.
     pub(super) fn replace(&mut self, parts: &[&[u8]]) {
         self.clear();
         parts.iter().for_each(|part| self.put(part));
@@ -267,7 +273,7 @@ impl ChunkChain {
     fn grow(&mut self) {
         self.close_last();
         self.sum_full();
-        // What stands between large values that are referenced is short.
+        // The bytes between large referenced values are few.
         let is_small = self.full_len < SMALL_UP_TO || !matches!(self.full.last(), Some(Segment::Chunk(_)));
         self.last = self.pool.take(is_small);
     }
@@ -280,7 +286,7 @@ impl ChunkChain {
         }
     }
 
-    /// Sums the segments that are full.
+    /// Adds the full segments to the checksum.
     fn sum_full(&mut self) {
         if !self.sums_early || self.full_len < SUMMED_FROM {
             return;
@@ -335,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_survive_the_borders_of_chunks_and_references() {
+    fn bytes_are_intact_across_chunks_and_references() {
         let pool = ChunkPool::new();
         let mut chain = ChunkChain::new(&pool);
         let bytes: Vec<u8> = (0..50_000).map(|i| i as u8).collect();
@@ -348,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_return_to_the_pool_and_are_used_again() {
+    fn chunks_return_to_the_pool_and_are_reused() {
         let pool = ChunkPool::new();
         let mut chain = ChunkChain::new(&pool);
         chain.put(&[1; 40_000]);
@@ -361,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn trimming_frees_what_was_not_used_in_between() {
+    fn trimming_frees_chunks_that_were_not_used() {
         let pool = ChunkPool::new();
         let fill = |bytes: usize| {
             let mut chain = ChunkChain::new(&pool);
@@ -379,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_between_references_takes_small_chunks() {
+    fn bytes_between_references_take_small_chunks() {
         let pool = ChunkPool::new();
         let mut chain = ChunkChain::new(&pool);
         for _ in 0..5 {
@@ -390,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_batches_take_little_more_memory_than_their_records_however_many_these_are() {
+    fn thousand_batches_take_little_more_memory_than_their_records() {
         for records in [1, 30, 100, 300, 1000] {
             let pool = ChunkPool::new();
             let mut bytes = 0;

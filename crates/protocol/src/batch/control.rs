@@ -1,24 +1,24 @@
 //! Control records: markers that brokers write among the records, in batches whose
 //! [`is_control`](super::BatchHeader::is_control) is set. They take an offset and are never handed to the application.
 
-/// What a control record says.
+/// The content of a control record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlRecord {
     /// The producer's transaction ended here.
     EndTransaction {
-        /// Its records since the last such marker count; if not, they are void.
+        /// True if the transaction committed; false if it aborted.
         committed: bool,
         /// The epoch of the transaction coordinator that wrote the marker.
         coordinator_epoch: i32,
     },
-    /// A marker of the brokers' own consensus, or one that came later than this client.
+    /// A marker of the KRaft quorum, or a type that this client does not know.
     Other {
         /// Its type.
         kind: i16,
     },
 }
 
-/// A control record that is shorter than its version says, or has none.
+/// Error: a control record is shorter than its version requires, or has no version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlRecordError;
 
@@ -26,7 +26,7 @@ const ABORT: i16 = 0;
 const COMMIT: i16 = 1;
 
 impl ControlRecord {
-    /// Reads a control record. Later versions may only append fields, so any version is read.
+    /// Parses a control record. Later versions may only append fields, so any version can be read.
     pub fn parse(key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Self, ControlRecordError> {
         let (version, rest) = int16(key)?;
         let (kind, _) = int16(Some(rest))?;
@@ -45,7 +45,8 @@ impl ControlRecord {
         Ok(Self::EndTransaction { committed: kind == COMMIT, coordinator_epoch })
     }
 
-    /// The key and the value, as brokers write them. Of other markers than the end of a transaction the value is empty.
+    /// Returns the key and the value, as brokers write them. The value is empty for markers other than the end of a
+    /// transaction.
     pub fn encode(self) -> (Vec<u8>, Vec<u8>) {
         const VERSION: [u8; 2] = [0; 2];
         let (kind, value) = match self {
@@ -65,7 +66,7 @@ fn int16(bytes: Option<&[u8]>) -> Result<(i16, &[u8]), ControlRecordError> {
 
 impl std::fmt::Display for ControlRecordError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a control record breaks the format")
+        f.write_str("a control record violates the format")
     }
 }
 
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_that_are_cut_off_are_errors() {
+    fn truncated_markers_are_errors() {
         let (key, value) = ControlRecord::EndTransaction { committed: true, coordinator_epoch: 7 }.encode();
         for end in 0..key.len() {
             assert_eq!(ControlRecord::parse(Some(&key[..end]), Some(&value)), Err(ControlRecordError));

@@ -6,7 +6,8 @@
 //!  43 producer id (8)  51 producer epoch (2)      53 base sequence (4)    57 record count (4)   61 records
 //! ```
 //!
-//! The first 17 bytes have the same meaning in the older message sets, so the magic can be read before the rest is known.
+//! The first 17 bytes have the same meaning in the older message sets, so the magic can be read before the rest is
+//! known.
 
 /// First offset of the batch; assigned by the broker.
 pub const BASE_OFFSET: usize = 0;
@@ -37,7 +38,7 @@ pub const RECORD_COUNT: usize = 57;
 /// Where the records start.
 pub const RECORDS: usize = 61;
 
-/// Offset and length, which stand before the counted bytes.
+/// The size of offset and length, which precede the counted bytes.
 pub const LENGTH_PREFIX: usize = 12;
 
 /// The codec's bits of the attributes.

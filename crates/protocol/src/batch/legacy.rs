@@ -1,15 +1,15 @@
-//! Message sets: what brokers before 0.11 keep and send (formats 0 and 1).
+//! Message sets: the formats 0 and 1 of brokers before 0.11.
 //!
 //! ```text
 //!   0 offset (8)   8 length (4)   12 CRC32 of all that follows (4)   16 magic (1)   17 attributes (1)
 //!  [18 timestamp (8), in format 1]   key length (4)   key   value length (4)   value
 //! ```
 //!
-//! Every message is a batch of its own. To compress, a set of messages is made the value of a wrapper message. The
-//! wrapper's offset is the last inner one; inner offsets are absolute in format 0 and start at 0 in format 1.
+//! Every message is a batch of its own. A compressed set of messages is the value of a wrapper message. The wrapper's
+//! offset is that of the last inner message; inner offsets are absolute in format 0 and start at 0 in format 1.
 //!
-//! Reading goes as with [`RecordBatch`](super::RecordBatch): [`LegacyMessage::verify_crc`], [`LegacyMessage::records`],
-//! [`LegacyRecords`]. Writing is [`put_message_set`].
+//! Message sets are read like [`RecordBatch`](super::RecordBatch): [`LegacyMessage::verify_crc`],
+//! [`LegacyMessage::records`], [`LegacyRecords`]. [`put_message_set`] writes them.
 
 use std::borrow::Cow;
 
@@ -33,29 +33,29 @@ pub enum LegacyFormat {
 /// A message of format 0 or 1, which may wrap a compressed set of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LegacyMessage<'a> {
-    /// The offset; of a wrapper it is that of its last message.
+    /// The offset; a wrapper has that of its last message.
     pub offset: i64,
     /// Milliseconds since 1970, or -1.
     pub timestamp: i64,
     /// The key.
     pub key: Option<&'a [u8]>,
-    /// The value; of a wrapper it is the compressed set.
+    /// The value; a wrapper's value is the compressed set.
     pub value: Option<&'a [u8]>,
     format: LegacyFormat,
     attributes: u8,
     bytes: &'a [u8],
 }
 
-/// Walks the records of a message: itself, or those that it wraps.
+/// Iterates over the records of a message: the message itself, or those that it wraps.
 #[derive(Clone, Debug)]
 pub struct LegacyRecords<'a> {
     bytes: &'a [u8],
     position: usize,
     format: LegacyFormat,
     is_wrapped: bool,
-    /// What is added to inner offsets.
+    /// The number that is added to inner offsets.
     base_offset: i64,
-    /// The timestamp of all records, where the broker set it.
+    /// The timestamp of all records if the broker set it.
     log_append_time: Option<i64>,
 }
 
@@ -70,7 +70,7 @@ impl LegacyFormat {
         self as i8
     }
 
-    /// The format that a Produce request of this version carries; none if it carries record batches.
+    /// Returns the format that a Produce request of this version carries; `None` if it carries record batches.
     pub const fn of_produce(version: i16) -> Option<Self> {
         match version {
             ..=1 => Some(Self::V0),
@@ -128,18 +128,18 @@ impl<'a> LegacyMessage<'a> {
         self.format
     }
 
-    /// The codec of what it wraps.
+    /// Returns the codec of the wrapped messages.
     pub fn compression(&self) -> Result<Compression, BatchError> {
         let id = self.attributes & COMPRESSION_MASK;
         Compression::from_id(id).ok_or(BatchError { kind: BatchErrorKind::Codec(id), position: ATTRIBUTES })
     }
 
-    /// True if the broker set the timestamps.
+    /// Returns true if the broker set the timestamps.
     pub const fn is_log_append_time(&self) -> bool {
         matches!(self.format, LegacyFormat::V1) && self.attributes & LOG_APPEND_TIME != 0
     }
 
-    /// Compares the checksum, which covers what the message wraps.
+    /// Verifies the checksum, which covers the wrapped messages.
     pub fn verify_crc(&self) -> Result<(), BatchError> {
         let (claimed, covered) = self.bytes[CRC..]
             .split_first_chunk()
@@ -152,7 +152,8 @@ impl<'a> LegacyMessage<'a> {
         Err(BatchError { kind: BatchErrorKind::Crc { claimed, computed }, position: CRC })
     }
 
-    /// The encoded messages: itself in place, or those that it wraps, uncompressed into at most `limit` bytes.
+    /// Returns the encoded messages: the message itself in place, or those that it wraps, decompressed into at most
+    /// `limit` bytes.
     pub fn records(&self, limit: usize) -> Result<Cow<'a, [u8]>, BatchError> {
         let codec = self.compression()?;
         if codec == Compression::None {
@@ -168,12 +169,12 @@ impl<'a> LegacyMessage<'a> {
 }
 
 impl<'a> LegacyRecords<'a> {
-    /// The records of `message`; `bytes` are what [`LegacyMessage::records`] gave.
+    /// Creates an iterator over the records of `message`; `bytes` is the result of [`LegacyMessage::records`].
     pub fn new(message: &LegacyMessage<'_>, bytes: &'a [u8]) -> Self {
         let is_wrapped = message.attributes & COMPRESSION_MASK != 0;
         let mut base_offset = 0;
         if is_wrapped && message.format == LegacyFormat::V1 {
-            // Negative when no broker has assigned offsets yet.
+            // Negative while no broker has assigned offsets.
             base_offset = message.offset.saturating_sub(last_offset(bytes).unwrap_or(0)).max(0);
         }
         let log_append_time = message.is_log_append_time().then_some(message.timestamp);
@@ -188,7 +189,7 @@ impl<'a> LegacyRecords<'a> {
             return Err(at(BatchError { kind, position: layout::MAGIC }));
         }
         if self.is_wrapped && message.compression()? != Compression::None {
-            // Compressed within compressed: no client writes that, and following it would have no end.
+            // Nested compression is refused: no client writes it, and following it would not be bounded.
             return Err(at(BatchError { kind: BatchErrorKind::Record, position: ATTRIBUTES }));
         }
         self.position += message.bytes.len();
@@ -216,10 +217,11 @@ impl<'a> Iterator for LegacyRecords<'a> {
     }
 }
 
-/// Appends `records` to `out` as a message set, with their offsets, compressed as a wrapper message if there is a codec.
+/// Appends `records` to `out` as a message set, with their offsets, compressed as a wrapper message if there is a
+/// codec.
 ///
-/// Headers are left out, since there is no place for them; so are the timestamps in format 0. The formats end before zstd
-/// came, so that is refused. The caller keeps the set below 2 GiB. After an error `out` is as before.
+/// Headers are left out because these formats have none, and so are the timestamps in format 0. Zstd is an error,
+/// because it is newer than these formats. The caller keeps the set below 2 GiB. After an error `out` is unchanged.
 pub fn put_message_set<'a>(
     format: LegacyFormat,
     codec: Compression,
@@ -228,7 +230,10 @@ pub fn put_message_set<'a>(
     out: &mut Vec<u8>,
 ) -> Result<(), CompressError> {
     if codec == Compression::Zstd {
-        return Err(CompressError::Codec { codec, detail: "message sets of formats 0 and 1 know no zstd" });
+        return Err(CompressError::Codec {
+            codec,
+            detail: "message sets of formats 0 and 1 do not support zstd",
+        });
     }
     if codec == Compression::None {
         records.for_each(|record| put_message(format, codec, &record, out));
@@ -288,7 +293,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     checksum(CrcAlgorithm::Crc32IsoHdlc, bytes) as u32
 }
 
-/// The last message's offset, as it stands there.
+/// Returns the last message's offset as encoded.
 fn last_offset(mut set: &[u8]) -> Option<i64> {
     let mut last = None;
     while let Some((offset, rest)) = set.split_first_chunk() {
@@ -353,7 +358,7 @@ mod tests {
 
     type Fields = (i64, i64, Option<Vec<u8>>, Option<Vec<u8>>);
 
-    /// Reads everything as a consumer would, checksums included.
+    /// Reads everything as a consumer does, checksums included.
     fn read(bytes: &[u8]) -> Result<Vec<Fields>, BatchError> {
         let mut found = Vec::new();
         for batch in Batches::new(bytes) {
@@ -370,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_back_as_they_went_in() {
+    fn records_round_trip() {
         for format in FORMATS {
             for codec in CODECS {
                 let found = read(&message_set(format, codec)).unwrap();
@@ -388,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn no_records_make_no_message() {
+    fn message_set_without_records_is_empty() {
         for codec in CODECS {
             let mut out = Vec::new();
             put_message_set(LegacyFormat::V1, codec, None, std::iter::empty(), &mut out).unwrap();
@@ -410,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrappers_offset_is_that_of_its_last_message() {
+    fn wrapper_has_the_offset_of_its_last_message() {
         for format in FORMATS {
             let set = message_set(format, Compression::Gzip);
             let wrapper = LegacyMessage::parse(&set).unwrap();
@@ -419,7 +424,7 @@ mod tests {
             let first = LegacyMessage::parse(&inner).unwrap();
             assert_eq!(first.offset, if format == LegacyFormat::V0 { 100 } else { 0 });
         }
-        // A producer's wrapper whose offset nobody assigned yet.
+        // A producer's wrapper, to which no broker has assigned offsets.
         let mut set = message_set(LegacyFormat::V1, Compression::Gzip);
         set[..8].copy_from_slice(&0_i64.to_be_bytes());
         let offsets: Vec<_> = read(&set).unwrap().iter().map(|record| record.0).collect();
@@ -427,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wrappers_timestamp_counts_where_the_broker_set_it() {
+    fn wrapper_timestamp_applies_if_the_broker_set_it() {
         let mut set = message_set(LegacyFormat::V1, Compression::Snappy);
         set[ATTRIBUTES] |= LOG_APPEND_TIME;
         let crc = crc32(&set[layout::MAGIC..]);
@@ -436,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_cut_off_is_left_out() {
+    fn truncated_message_is_omitted() {
         for format in FORMATS {
             for codec in CODECS {
                 let set = message_set(format, codec);
@@ -450,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn one_flipped_bit_is_found_by_the_checksum() {
+    fn checksum_detects_one_flipped_bit() {
         for format in FORMATS {
             for codec in CODECS {
                 let set = message_set(format, codec);
@@ -465,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrapper_in_a_wrapper_is_refused() {
+    fn nested_wrapper_is_refused() {
         let inner = message_set(LegacyFormat::V1, Compression::Gzip);
         let mut value = Vec::new();
         compress(Compression::Gzip, None, [&inner[..]].into_iter(), &mut value).unwrap();
@@ -473,7 +478,7 @@ mod tests {
         let wrapper = RecordView::without_headers(0, 0, None, Some(&value));
         put_message(LegacyFormat::V1, Compression::Gzip, &wrapper, &mut set);
         assert_eq!(read(&set).unwrap_err().kind, BatchErrorKind::Record);
-        // And one that wraps nothing at all.
+        // A wrapper around an empty set.
         let mut set = Vec::new();
         let wrapper = RecordView::without_headers(0, 0, None, None);
         put_message(LegacyFormat::V1, Compression::Gzip, &wrapper, &mut set);
@@ -481,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn inner_messages_have_the_wrappers_format() {
+    fn inner_messages_must_have_the_wrappers_format() {
         let inner = message_set(LegacyFormat::V0, Compression::None);
         let mut value = Vec::new();
         compress(Compression::Gzip, None, [&inner[..]].into_iter(), &mut value).unwrap();
@@ -492,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn lying_lengths_are_errors() {
+    fn wrong_lengths_are_errors() {
         for format in FORMATS {
             let mut set = Vec::new();
             let record = RecordView::without_headers(0, 0, Some(b"key"), Some(b"value"));

@@ -1,4 +1,4 @@
-//! Record batches: how records lie in a produce request, in a log and in a fetch response.
+//! Record batches: the layout of records in a Produce request, in a log and in a Fetch response.
 //!
 //! ```text
 //!   append ──► RecordBatchBuilder ── seal ──► SealedBatch ──► wire ──► Batches ──► RecordBatch ──► Records ──► RecordView
@@ -6,8 +6,8 @@
 //!                                   CRC        for writev              response    compress        place
 //! ```
 //!
-//! Read [`layout`] (where what stands), [`chunk`] (the memory), [`builder`], [`sealed`], [`reader`];
-//! [`legacy`] for the message sets of brokers before 0.11, [`control`] for the markers of transactions.
+//! Read [`layout`] (the header's fields), [`chunk`] (the memory), [`builder`], [`sealed`], [`reader`]; [`legacy`] for
+//! the message sets of brokers before 0.11, [`control`] for the markers of transactions.
 
 pub mod builder;
 mod checksum;

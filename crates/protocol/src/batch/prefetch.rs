@@ -1,14 +1,14 @@
-//! Asking for memory before it is written.
+//! Prefetches memory before it is written.
 
 #![expect(unsafe_code, reason = "there is no safe way to ask for a cache line")]
 
-/// Asks for the second and third cache line of what is free of a chunk, to write them. The first is here already.
+/// Prefetches the second and third cache line of a chunk's free part for writing. The first is in the cache already.
 #[inline]
 #[cfg(target_arch = "x86_64")]
 pub(super) fn prefetch_for_writing(room: &[u8]) {
     if room.len() > 2 * CACHE_LINE_BYTES {
-        // SAFETY: the instruction is a hint: it reads and writes nothing that a program can see and never faults, and both
-        // addresses are inside `room`. Processors that don't have it take it for one without effect.
+        // SAFETY: the prefetch instruction only advises the processor: it has no effect that a program can observe and
+        // never faults, and both addresses are inside `room`. Processors without it execute it as a no-op.
         unsafe {
             std::arch::asm!(
                 "prefetchw [{room} + 64]",
@@ -20,7 +20,7 @@ pub(super) fn prefetch_for_writing(room: &[u8]) {
     }
 }
 
-/// Elsewhere the processor is trusted to see it coming.
+/// Does nothing: other processors have no stable intrinsic, and rely on their own prefetchers.
 #[inline]
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const fn prefetch_for_writing(_: &[u8]) {}

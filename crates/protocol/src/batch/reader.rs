@@ -1,4 +1,4 @@
-//! Walks record batches in the buffer in which they came.
+//! Walks record batches in the buffer in which they were received.
 
 use std::{borrow::Cow, fmt};
 
@@ -7,8 +7,8 @@ use crc_fast::{CrcAlgorithm, checksum};
 use super::{HeaderRef, LegacyMessage, layout, varint};
 use crate::compress::{Compression, DecompressError, decompress};
 
-/// Walks the batches of a fetch response's records. A batch that is cut off at the end is left out: brokers send as many
-/// bytes as were asked for.
+/// Iterates over the batches of a Fetch response's records. An incomplete batch at the end is left out: brokers cut the
+/// records at the requested number of bytes.
 #[derive(Clone, Debug)]
 pub struct Batches<'a> {
     bytes: &'a [u8],
@@ -41,13 +41,13 @@ pub struct BatchHeader {
     pub size: usize,
     /// The leader epoch at which it was written.
     pub partition_leader_epoch: i32,
-    /// The checksum that it claims.
+    /// The checksum in the header.
     pub crc: u32,
     /// Codec, timestamp type, transactional, control.
     pub attributes: i16,
     /// The last record's offset less the base offset.
     pub last_offset_delta: i32,
-    /// What the records' timestamps are relative to.
+    /// The timestamp that the records' deltas are relative to.
     pub base_timestamp: i64,
     /// The largest timestamp.
     pub max_timestamp: i64,
@@ -57,11 +57,11 @@ pub struct BatchHeader {
     pub producer_epoch: i16,
     /// The first record's sequence number, or -1.
     pub base_sequence: i32,
-    /// How many records it claims to have.
+    /// The number of records in the header, not verified yet.
     pub record_count: i32,
 }
 
-/// Walks the records of a batch.
+/// Iterates over the records of a batch.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     bytes: &'a [u8],
@@ -69,11 +69,11 @@ pub struct Records<'a> {
     left: i32,
     base_offset: i64,
     base_timestamp: i64,
-    /// The timestamp of all records, where the broker set it.
+    /// The timestamp of all records if the broker set it.
     log_append_time: Option<i64>,
 }
 
-/// A record where it lies.
+/// A record that borrows from the batch's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordView<'a> {
     /// The offset in the partition.
@@ -88,64 +88,64 @@ pub struct RecordView<'a> {
     header_count: u32,
 }
 
-/// Walks the headers of a record.
+/// Iterates over the headers of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers<'a> {
     bytes: &'a [u8],
     left: u32,
 }
 
-/// What is wrong with a batch, and where.
+/// Error: a batch can't be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchError {
-    /// What is wrong.
+    /// The kind of damage.
     pub kind: BatchErrorKind,
-    /// The position in the bytes that were given.
+    /// The position in the bytes that the caller passed.
     pub position: usize,
 }
 
-/// What is wrong with a batch.
+/// The kinds of [`BatchError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BatchErrorKind {
-    /// Shorter than its header.
+    /// The batch is shorter than its header.
     TooShort,
-    /// A length that is negative or reaches beyond the end.
+    /// A length is negative or reaches beyond the end.
     Length,
-    /// A format that is not known.
+    /// The format is unknown.
     Magic(i8),
     /// The checksum differs.
     Crc {
-        /// What the batch claims.
+        /// The checksum in the header.
         claimed: u32,
-        /// What its bytes say.
+        /// The checksum of the bytes.
         computed: u32,
     },
-    /// A codec that is not known.
+    /// The codec is unknown.
     Codec(u8),
     /// The compressed records are damaged or too large.
     Decompress(DecompressError),
-    /// A number of records that can't be.
+    /// The number of records is impossible.
     RecordCount(i32),
-    /// A record that breaks the format.
+    /// A record violates the format.
     Record,
-    /// Bytes behind the last record.
+    /// Bytes follow the last record.
     TrailingBytes(usize),
 }
 
 impl<'a> Batches<'a> {
-    /// The batches in `bytes`.
+    /// Creates an iterator over the batches in `bytes`.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, position: 0, over: false }
     }
 
-    /// Where the next batch starts.
+    /// Returns the position of the next batch.
     pub const fn position(&self) -> usize {
         self.position
     }
 
-    /// After an error: goes to where the length of the batch that can't be read says that the next one starts. False if it
-    /// can't be there. The length may be what is damaged, so what is found there has to prove itself.
+    /// After an error, moves to the position after the unreadable batch, by its length field. Returns false if no batch
+    /// can start there. The length itself may be damaged, so the next batch is verified like any other.
     pub fn skip_damaged(&mut self) -> bool {
         let rest = &self.bytes[self.position..];
         let length = field(rest, layout::LENGTH).map(i32::from_be_bytes);
@@ -190,14 +190,14 @@ impl<'a> Iterator for Batches<'a> {
             return None;
         }
         let next = self.next_batch().transpose();
-        // After an error nothing tells where the next batch would start.
+        // After an error the position of the next batch is unknown.
         self.over = !matches!(next, Some(Ok(_)));
         next
     }
 }
 
 impl BatchHeader {
-    /// Reads a header. `bytes` may end with the header.
+    /// Parses a header. `bytes` may end with the header.
     pub fn parse(bytes: &[u8]) -> Result<Self, BatchError> {
         let error = |kind, position| BatchError { kind, position };
         let short = error(BatchErrorKind::TooShort, bytes.len());
@@ -243,17 +243,17 @@ impl BatchHeader {
             .ok_or(BatchError { kind: BatchErrorKind::Codec(id), position: layout::ATTRIBUTES })
     }
 
-    /// True if the records are control markers.
+    /// Returns true if the records are control markers.
     pub const fn is_control(&self) -> bool {
         self.attributes & layout::CONTROL != 0
     }
 
-    /// True if the batch belongs to a transaction.
+    /// Returns true if the batch belongs to a transaction.
     pub const fn is_transactional(&self) -> bool {
         self.attributes & layout::TRANSACTIONAL != 0
     }
 
-    /// True if the broker set the timestamps.
+    /// Returns true if the broker set the timestamps.
     pub const fn is_log_append_time(&self) -> bool {
         self.attributes & layout::LOG_APPEND_TIME != 0
     }
@@ -265,7 +265,7 @@ impl BatchHeader {
 }
 
 impl<'a> RecordBatch<'a> {
-    /// A batch from its header and all of its bytes.
+    /// Creates a batch from its header and all of its bytes.
     pub const fn new(header: BatchHeader, bytes: &'a [u8]) -> Self {
         Self { header, bytes }
     }
@@ -275,12 +275,12 @@ impl<'a> RecordBatch<'a> {
         &self.header
     }
 
-    /// All bytes, header included.
+    /// Returns all bytes, header included.
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Compares the checksum.
+    /// Verifies the checksum.
     pub fn verify_crc(&self) -> Result<(), BatchError> {
         let computed = checksum(CrcAlgorithm::Crc32Iscsi, &self.bytes[layout::ATTRIBUTES..]) as u32;
         if computed == self.header.crc {
@@ -290,7 +290,7 @@ impl<'a> RecordBatch<'a> {
         Err(BatchError { kind, position: layout::CRC })
     }
 
-    /// The encoded records: in place, or uncompressed into at most `limit` bytes.
+    /// Returns the encoded records: in place, or decompressed into at most `limit` bytes.
     pub fn records(&self, limit: usize) -> Result<Cow<'a, [u8]>, BatchError> {
         let compressed = &self.bytes[layout::RECORDS..];
         match self.header.compression()? {
@@ -308,7 +308,7 @@ impl<'a> RecordBatch<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// The records of a batch with this header; `bytes` are its records, uncompressed.
+    /// Creates an iterator over the records of a batch with this header; `bytes` are its decompressed records.
     pub fn new(header: &BatchHeader, bytes: &'a [u8]) -> Self {
         Self {
             bytes,
@@ -320,18 +320,18 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// The records of a batch that has no header yet.
+    /// Creates an iterator over the records of a batch that has no header yet.
     pub(super) fn unsealed(count: u32, base_timestamp: i64, bytes: &'a [u8]) -> Self {
         let left = i32::try_from(count).unwrap_or(i32::MAX);
         Self { bytes, position: 0, left, base_offset: 0, base_timestamp, log_append_time: None }
     }
 
-    /// Where the next record starts.
+    /// Returns the position of the next record.
     pub const fn position(&self) -> usize {
         self.position
     }
 
-    /// Behind the last record: there must be nothing more.
+    /// Checks that nothing follows the last record.
     #[cold]
     fn trailing(&self) -> Option<BatchError> {
         let count =
@@ -344,7 +344,7 @@ impl<'a> Records<'a> {
         let mut rest = self.bytes.get(self.position..)?;
         let length = usize::try_from(varint::take(&mut rest)?).ok()?;
         let (mut body, rest) = rest.split_at_checked(length)?;
-        // The attributes have no meaning yet.
+        // The attributes have no defined bits.
         body = body.get(1..)?;
         let timestamp_delta = varint::take(&mut body)?;
         let offset_delta = i32::try_from(varint::take(&mut body)?).ok()?;
@@ -390,7 +390,7 @@ impl<'a> Iterator for Records<'a> {
 }
 
 impl<'a> RecordView<'a> {
-    /// A record without headers, as the older formats have them.
+    /// Creates a record without headers, as in the older formats.
     pub const fn without_headers(
         offset: i64,
         timestamp: i64,
@@ -407,7 +407,7 @@ impl<'a> RecordView<'a> {
 }
 
 impl<'a> Headers<'a> {
-    /// Headers again of which the bytes and the number were kept.
+    /// Restores headers from their encoded bytes and their number.
     pub const fn new(bytes: &'a [u8], count: u32) -> Self {
         Self { bytes, left: count }
     }
@@ -423,7 +423,7 @@ impl<'a> Iterator for Headers<'a> {
 
     fn next(&mut self) -> Option<HeaderRef<'a>> {
         self.left = self.left.checked_sub(1)?;
-        // They were walked once before the record was handed out, so none is missing here.
+        // They were validated before the record was returned, so none is missing here.
         Some(HeaderRef {
             key: take_field(&mut self.bytes).flatten().unwrap_or_default(),
             value: take_field(&mut self.bytes).flatten(),
@@ -449,7 +449,7 @@ fn check_headers(mut bytes: &[u8], count: i64) -> Option<()> {
     bytes.is_empty().then_some(())
 }
 
-/// A length and that many bytes; `Some(None)` is null, `None` is an error.
+/// Takes a length and the bytes that it counts; `Some(None)` is null, `None` is an error.
 #[inline(always)]
 fn take_field<'a>(bytes: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
     match varint::take(bytes)? {
@@ -470,15 +470,15 @@ impl fmt::Display for BatchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             BatchErrorKind::TooShort => f.write_str("the batch is shorter than its header")?,
-            BatchErrorKind::Length => f.write_str("the batch's length can't be")?,
+            BatchErrorKind::Length => f.write_str("the batch's length is impossible")?,
             BatchErrorKind::Magic(magic) => write!(f, "the batch has the unknown format {magic}")?,
             BatchErrorKind::Crc { claimed, computed } => {
-                write!(f, "the batch's checksum is {claimed:#010x} but its bytes say {computed:#010x}")?;
+                write!(f, "the batch's checksum is {claimed:#010x} but its bytes have {computed:#010x}")?;
             }
             BatchErrorKind::Codec(id) => write!(f, "the batch has the unknown codec {id}")?,
             BatchErrorKind::Decompress(error) => error.fmt(f)?,
             BatchErrorKind::RecordCount(count) => write!(f, "the batch claims {count} records")?,
-            BatchErrorKind::Record => f.write_str("a record breaks the format")?,
+            BatchErrorKind::Record => f.write_str("a record violates the format")?,
             BatchErrorKind::TrailingBytes(count) => write!(f, "{count} bytes behind the last record")?,
         }
         write!(f, ", at byte {}", self.position)
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_back_as_they_went_in() {
+    fn records_round_trip() {
         let large = vec![7; 100_000];
         let bytes = sealed(&[
             (1000, Some(b"k"), Some(b"v"), vec![]),
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_is_cut_off_is_left_out() {
+    fn truncated_batch_is_omitted() {
         let one = sealed(&[(0, None, Some(b"v"), vec![])]);
         let two = [one.clone(), one.clone()].concat();
         for cut in one.len()..two.len() {
@@ -551,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn one_flipped_bit_is_found_by_the_checksum() {
+    fn checksum_detects_one_flipped_bit() {
         let bytes = sealed(&[(0, None, Some(b"some value"), vec![])]);
         for position in layout::ATTRIBUTES..bytes.len() {
             let mut damaged = bytes.clone();
@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn lying_records_are_errors_and_never_more_than_one() {
+    fn invalid_records_cause_exactly_one_error() {
         let bytes = sealed(&[(0, Some(b"key"), Some(b"value"), vec![header("h", Some(b"x"))])]);
         for position in layout::RECORDS..bytes.len() {
             for value in [0, 1, 2, 0x7f, 0x80, 0xff] {
@@ -592,7 +592,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_splits_into_two_with_all_records() {
+    fn batch_splits_into_two_with_all_records() {
         let pool = ChunkPool::new();
         let mut builder = RecordBatchBuilder::new(&pool);
         for i in 0..10i64 {

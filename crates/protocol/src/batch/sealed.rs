@@ -1,4 +1,4 @@
-//! A batch whose bytes are final.
+//! A batch in its final encoding.
 
 use std::{cell::RefCell, fmt};
 
@@ -12,12 +12,12 @@ use super::{
 };
 use crate::compress::{CompressError, Compression, compress};
 
-/// How a batch is sealed.
+/// The options for sealing a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SealOptions {
     /// The codec.
     pub compression: Compression,
-    /// The codec's level; `None` is its own default.
+    /// The codec's level; `None` is the codec's default.
     pub level: Option<i32>,
     /// The producer's id, or -1.
     pub producer_id: i64,
@@ -25,9 +25,9 @@ pub struct SealOptions {
     pub producer_epoch: i16,
     /// The first record's sequence number, or -1.
     pub base_sequence: i32,
-    /// The batch belongs to a transaction.
+    /// True if the batch belongs to a transaction.
     pub is_transactional: bool,
-    /// The batch holds a marker of the broker's.
+    /// True if the batch holds a broker's marker.
     pub is_control: bool,
 }
 
@@ -54,12 +54,12 @@ pub struct SealedBatch {
     max_timestamp: i64,
 }
 
-/// A batch that could not be sealed.
+/// Error: a batch could not be sealed.
 #[derive(Debug)]
 pub struct SealError {
     /// Why.
     pub kind: SealErrorKind,
-    /// The batch as it was.
+    /// The unchanged batch.
     pub builder: RecordBatchBuilder,
 }
 
@@ -69,16 +69,16 @@ pub struct SealError {
 pub enum SealErrorKind {
     /// The codec failed, or has no such level.
     Compress(CompressError),
-    /// The batch has more bytes than its header can say.
+    /// The batch is too large for the length field of its header, in bytes.
     TooLarge(usize),
 }
 
 thread_local! {
-    /// What a codec writes, before it is known to be smaller and how much it is.
+    /// The buffer for a codec's output, before its size is known.
     static COMPRESSED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What [`COMPRESSED`] may keep between batches.
+/// The capacity in bytes that [`COMPRESSED`] may keep between batches.
 const LARGEST_KEPT: usize = 4 << 20;
 
 impl SealedBatch {
@@ -123,7 +123,7 @@ impl SealedBatch {
         Ok(batch)
     }
 
-    /// Writes who sends the batch into its header, and the checksum anew.
+    /// Writes the producer's ID, epoch and sequence into the header, and updates the checksum.
     pub fn set_producer(&mut self, producer_id: i64, producer_epoch: i16, base_sequence: i32) {
         let head = self.chain.head_mut();
         put(head, layout::PRODUCER_ID, &producer_id.to_be_bytes());
@@ -152,39 +152,39 @@ impl SealedBatch {
         concatenated(head.value(), records.value(), len)
     }
 
-    /// The size in bytes, as it is sent.
+    /// Returns the size in bytes on the wire.
     pub const fn len(&self) -> usize {
         self.chain.len()
     }
 
-    /// True if it has no bytes, which does not happen.
+    /// Returns true if the batch has no bytes, which does not happen.
     pub const fn is_empty(&self) -> bool {
         self.chain.len() == 0
     }
 
-    /// How many records it has.
+    /// Returns the number of records.
     pub const fn record_count(&self) -> u32 {
         self.record_count
     }
 
-    /// The largest timestamp.
+    /// Returns the largest timestamp.
     pub const fn max_timestamp(&self) -> i64 {
         self.max_timestamp
     }
 
-    /// The bytes in pieces, to be written one after the other.
+    /// Iterates over the batch's segments, which are written one after the other.
     pub fn segments(&self) -> impl Iterator<Item = &[u8]> {
         self.chain.segments()
     }
 
-    /// The bytes in one piece.
+    /// Returns the bytes as one vector.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.len());
         self.segments().for_each(|segment| bytes.extend_from_slice(segment));
         bytes
     }
 
-    /// Calls `each` with every record, in order, uncompressing them first if need be.
+    /// Calls `each` with every record in order. Decompresses them first if needed.
     pub fn for_each_record(&self, mut each: impl FnMut(RecordView<'_>)) -> Result<(), BatchError> {
         let bytes = self.to_vec();
         let header = BatchHeader::parse(&bytes)?;
@@ -195,7 +195,7 @@ impl SealedBatch {
         Ok(())
     }
 
-    /// Two batches, the first with `at` records; `None` if there are no two parts.
+    /// Splits the batch in two, the first with `at` records; `None` if one of the two would be empty.
     pub fn split(&self, at: u32, pool: &ChunkPool, options: &SealOptions) -> Option<(Self, Self)> {
         if at == 0 || at >= self.record_count {
             return None;
@@ -211,7 +211,7 @@ impl SealedBatch {
         Some((first.seal(options).ok()?, second.seal(options).ok()?))
     }
 
-    /// True if some record has headers. Looks at every record.
+    /// Returns true if any record has headers. Reads every record.
     pub fn has_headers(&self) -> bool {
         let bytes = self.to_vec();
         let Ok(header) = BatchHeader::parse(&bytes) else { return false };
@@ -219,8 +219,8 @@ impl SealedBatch {
         Records::new(&header, &raw).flatten().any(|record| record.headers().next().is_some())
     }
 
-    /// The records as a message set, for brokers before 0.11. These formats have no headers, format 0 has no timestamps, and
-    /// what zstd should compress is left as it is.
+    /// Converts the records to a message set, for brokers before 0.11. These formats have no headers, format 0 has no
+    /// timestamps, and zstd batches are written uncompressed.
     pub fn to_message_set(
         &self,
         format: LegacyFormat,
@@ -275,8 +275,8 @@ impl fmt::Display for SealError {
 
 impl std::error::Error for SealError {}
 
-/// Puts compressed records in place of those in the chain, and says so; false if that would not make it smaller: the
-/// reader is saved the work then.
+/// Replaces the records in the chain by compressed ones. Returns false if that would not make the batch smaller, which
+/// also saves the reader the decompression.
 fn compressed(builder: &mut RecordBatchBuilder, options: &SealOptions) -> Result<bool, CompressError> {
     COMPRESSED.with_borrow_mut(|out| {
         out.clear();

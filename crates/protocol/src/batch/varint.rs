@@ -1,10 +1,10 @@
-//! Zig-zag integers of variable length, as records use them.
+//! Zig-zag variable-length integers, as in records.
 
-/// The bytes of `value`: between 1 and 10.
+/// Returns the encoded size of `value` in bytes: between 1 and 10.
 #[inline]
 pub const fn size(value: i64) -> usize {
     let zigzag = zigzag(value);
-    // Lengths and deltas are mostly small, and branches that are foreseen cost less than counting bits.
+    // Lengths and deltas are mostly small, and predicted branches cost less than counting bits.
     match zigzag {
         0..0x80 => 1,
         0x80..0x4000 => 2,
@@ -12,7 +12,7 @@ pub const fn size(value: i64) -> usize {
     }
 }
 
-/// Writes `value` at the start of `out` and answers how many bytes that took. `out` is long enough.
+/// Writes `value` at the start of `out` and returns its encoded size. `out` must be long enough.
 #[inline(always)]
 pub fn put(out: &mut [u8], value: i64) -> usize {
     let zigzag = zigzag(value);
@@ -38,8 +38,8 @@ fn put_long(out: &mut [u8], mut rest: u64) -> usize {
     at + 1
 }
 
-/// Takes an integer from the front of `bytes`; `None` if it does not end or is too long.
-// Inlined always: it is read five times per record, and a call costs as much as the reading.
+/// Takes an integer from the front of `bytes`; `None` if it is incomplete or too long.
+// Always inlined: it is called five times per record, and a call costs as much as the decoding.
 #[inline(always)]
 pub fn take(bytes: &mut &[u8]) -> Option<i64> {
     let (&first, rest) = bytes.split_first()?;

@@ -1,6 +1,6 @@
 //! Gzip: a header, deflate, and a trailer with checksum and size.
 //!
-//! Several members may follow each other. What follows the last one is ignored, as Java does.
+//! Several members may follow each other. Bytes after the last one are ignored, as in Java's client.
 
 use std::{cell::RefCell, ops::RangeInclusive};
 
@@ -9,11 +9,11 @@ use flate2::{Compress, Compression as Level, Decompress, FlushCompress, FlushDec
 
 use super::{CompressError, Compression, DecompressError, Output};
 
-/// The levels that gzip knows: 0 stores, 9 tries hardest.
+/// The levels of gzip: 0 stores, 9 compresses most.
 pub const LEVELS: RangeInclusive<i32> = 0..=9;
 
 const DEFAULT_LEVEL: i32 = 6;
-/// No name, no time, and the operating system's number left unknown.
+/// A member header with no name, no time, and an unknown operating system.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 const TRAILER_LEN: usize = 8;
 const STEP: usize = 16 * 1024;
@@ -87,7 +87,7 @@ pub(super) fn decompress(mut input: &[u8], output: &mut Output<'_>) -> Result<()
     })
 }
 
-/// Inflates a member and answers what follows it.
+/// Inflates a member and returns the bytes that follow it.
 fn member<'a>(
     context: &mut Decompress,
     mut input: &'a [u8],
@@ -95,10 +95,10 @@ fn member<'a>(
 ) -> Result<&'a [u8], DecompressError> {
     let member_start = output.out.len();
     loop {
-        // Past the limit there is room for one byte, to see whether it would be used.
-        let wanted = input.len().saturating_mul(2).max(STEP).min(output.room().saturating_add(1));
-        if output.out.capacity() - output.out.len() < wanted.min(STEP) {
-            output.out.reserve(wanted);
+        // One byte beyond the limit detects output that would exceed it.
+        let requested = input.len().saturating_mul(2).max(STEP).min(output.room().saturating_add(1));
+        if output.out.capacity() - output.out.len() < requested.min(STEP) {
+            output.out.reserve(requested);
         }
         let (read, written) = (context.total_in(), output.out.len());
         let status = context

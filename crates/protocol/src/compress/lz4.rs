@@ -1,10 +1,16 @@
 //! LZ4 frames.
 //!
-//! Blocks are independent and hold at most 64 KiB, since Java's client reads no others. Read are also larger blocks, blocks
-//! that refer to earlier ones, and several frames after each other; what follows the last one is ignored, as Java does.
+//! Blocks are written independent and with at most 64 KiB, since Java's client reads no others. The reader also accepts
+//! larger blocks, blocks that refer to earlier ones, and several concatenated frames; bytes after the last one are
+//! ignored, as in Java's client.
 //!
-//! Kafka's first lz4 had the header's checksum include the magic number. Message sets of format 0 keep that, and so the
-//! header's checksum is not verified when reading: the batch has a checksum of its own.
+//! Kafka's first lz4 included the magic number in the header's checksum. Message sets of format 0 keep that, so the
+//! reader does not verify the header's checksum: the batch has a checksum of its own.
+//!
+//! # Pitfalls
+//!
+//! - LZ4 in message format 0 has a header checksum that covers the magic bytes too. Such batches are still on disks
+//!   (`lz4_of_format_0_has_a_checksum_over_the_magic`).
 
 use std::{cell::RefCell, ops::RangeInclusive};
 
@@ -20,13 +26,13 @@ use super::{
     snappy::in_blocks,
 };
 
-/// The levels that lz4 knows: up to 2 it is the fast way, from 3 on ever more earlier text is searched.
+/// The levels of lz4: up to 2 is the fast compressor; from 3 on, higher levels search more of the earlier bytes.
 pub const LEVELS: RangeInclusive<i32> = 0..=12;
 
-/// What the header's checksum covers.
+/// The bytes that the header's checksum covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderChecksum {
-    /// What the frame format says: flags and block size.
+    /// The bytes that the frame format specifies: flags and block size.
     Correct,
     /// The magic number too, as in message sets of format 0.
     OverMagic,
@@ -47,13 +53,13 @@ const BLOCK_SIZE: u8 = 4 << 4;
 const BLOCK: usize = 64 * 1024;
 const WINDOW: usize = 64 * 1024;
 const STORED: u32 = 1 << 31;
-/// A byte of match length stands for at most 255 bytes.
+/// The largest compression ratio: a byte of match length stands for at most 255 bytes.
 const LARGEST_RATIO: usize = 255;
 
 struct Context {
     table: CompressTable,
     chains: Chains,
-    /// A block that is gathered from several pieces.
+    /// A buffer for blocks that span several input slices.
     block: Vec<u8>,
 }
 
@@ -118,7 +124,7 @@ pub(super) fn decompress(mut input: &[u8], output: &mut Output<'_>) -> Result<()
     }
 }
 
-/// Decompresses a frame and answers what follows it.
+/// Decompresses a frame and returns the bytes that follow it.
 fn frame<'a>(input: &'a [u8], output: &mut Output<'_>) -> Result<&'a [u8], DecompressError> {
     let mut input = Input(input);
     if input.take::<4>()? != MAGIC {

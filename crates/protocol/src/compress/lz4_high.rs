@@ -1,25 +1,26 @@
-//! LZ4 blocks that take longer to write and are smaller: every earlier place that starts alike is looked at, not only the
-//! last one.
+//! LZ4 blocks for the higher levels: slower and smaller. The compressor searches all earlier positions with the same
+//! prefix, not only the last one.
 
-/// The first level that this compressor is for.
+/// The first level that uses this compressor.
 pub(super) const FIRST_LEVEL: i32 = 3;
 
 const HASH_BITS: u32 = 15;
 const NONE: u32 = u32::MAX;
 const SHORTEST_MATCH: usize = 4;
-/// No match starts in the last 12 bytes of a block, and the last 5 are literals, says the format.
+/// The format requires that no match starts in the last 12 bytes of a block, and that the last 5 are literals.
 const NO_MATCH_IN_LAST: usize = 12;
 const LAST_LITERALS: usize = 5;
-/// More attempts gain next to nothing, and take seconds per batch where the data has few different bytes.
+/// The limit of the search, as a power of two. More attempts gain next to nothing, and take seconds per batch if the
+/// data has few distinct bytes.
 const MOST_ATTEMPTS_LOG2: i32 = 9;
-/// A match of this length is taken without looking for a longer one.
+/// A match of this length in bytes ends the search for a longer one.
 const LONG_ENOUGH: usize = 256;
 
-/// Where places with the same hash are. Kept between blocks.
+/// The positions with the same hash, as chains. Kept between blocks.
 pub(super) struct Chains {
-    /// By hash: the last place.
+    /// The last position, by hash.
     last: Vec<u32>,
-    /// By place: the one before it with the same hash.
+    /// The previous position with the same hash, by position.
     before: Vec<u32>,
 }
 
@@ -68,22 +69,22 @@ impl Chains {
         put_sequence(&block[literals..], None, out);
     }
 
-    /// The longest match for what is at `at`, which is noted as a place for later ones.
+    /// Returns the longest match for the bytes at `at`, and records `at` for later searches.
     fn find(&mut self, block: &[u8], at: usize, attempts: usize) -> Option<Match> {
         let mut place = self.insert(block, at);
-        let wanted = &block[at..block.len() - LAST_LITERALS];
+        let requested = &block[at..block.len() - LAST_LITERALS];
         let mut best = Match { from: 0, length: SHORTEST_MATCH - 1 };
         for _ in 0..attempts {
-            // Offsets have 16 bits, and 0 is none.
+            // Offsets have 16 bits, and 0 is not a valid offset.
             if place == NONE || at - place as usize > usize::from(u16::MAX) {
                 break;
             }
             let from = place as usize;
-            if block[from + best.length] == wanted[best.length] {
-                let length = common_length(&block[from..], wanted);
+            if block[from + best.length] == requested[best.length] {
+                let length = common_length(&block[from..], requested);
                 if length > best.length {
                     best = Match { from, length };
-                    if length >= LONG_ENOUGH || length == wanted.len() {
+                    if length >= LONG_ENOUGH || length == requested.len() {
                         break;
                     }
                 }
@@ -93,7 +94,7 @@ impl Chains {
         (best.length >= SHORTEST_MATCH).then_some(best)
     }
 
-    /// Notes that `at` is a place, and answers the last one before it with the same hash.
+    /// Records the position `at`, and returns the last one before it with the same hash.
     fn insert(&mut self, block: &[u8], at: usize) -> u32 {
         let hash = hash(block, at);
         let last = self.last[hash];
@@ -123,7 +124,7 @@ fn common_length(a: &[u8], b: &[u8]) -> usize {
     length + a[length..].iter().zip(&b[length..]).take_while(|(a, b)| a == b).count()
 }
 
-/// Literals, and a copy of `length` bytes from `offset` bytes back; only the last sequence has no copy.
+/// Writes literals, and a copy of `length` bytes from `offset` bytes back; only the last sequence has no copy.
 fn put_sequence(literals: &[u8], copy: Option<(usize, usize)>, out: &mut Vec<u8>) {
     let copied = copy.map_or(0, |(_, length)| length - SHORTEST_MATCH);
     out.push((literals.len().min(15) << 4 | copied.min(15)) as u8);
@@ -135,7 +136,7 @@ fn put_sequence(literals: &[u8], copy: Option<(usize, usize)>, out: &mut Vec<u8>
     }
 }
 
-/// What of a length does not fit into the token.
+/// Writes the part of a length that does not fit into the token.
 fn put_length(length: usize, out: &mut Vec<u8>) {
     let Some(mut rest) = length.checked_sub(15) else { return };
     while rest >= 255 {

@@ -1,15 +1,15 @@
-//! The codecs of record batches: gzip, snappy, lz4 and zstd, as Java's client and librdkafka write and read them.
+//! The codecs of record batches: gzip, snappy, lz4 and zstd, compatible with Java's client and librdkafka.
 //!
-//! [`compress`] takes its input in pieces, since a batch lies in a chain of chunks. [`decompress`] takes one piece, as
-//! batches are read where they came, and a limit: a few bytes from the network can claim, and with most codecs really
-//! hold, thousands of times their own size.
+//! [`compress`] takes its input as slices, since a batch is a chain of chunks. [`decompress`] takes one slice, since
+//! batches are read in the receive buffer, and a limit: a few bytes from the network can claim, and with most codecs
+//! really contain, thousands of times their own size.
 //!
 //! - [`gzip`]: a gzip member around deflate
 //! - [`snappy`]: the framing of the Xerial library that Java uses, and plain blocks, which other clients write
 //! - [`lz4`]: the LZ4 frame format with independent blocks of 64 KiB, and the wrong header checksum of old message sets
 //! - [`zstd`]: zstd frames
 //!
-//! Contexts of the codecs live as long as the thread; creating them costs more than a small batch.
+//! Codec contexts live as long as the thread, because creating them costs more than a small batch.
 
 pub mod gzip;
 pub mod lz4;
@@ -25,7 +25,7 @@ use std::{error::Error, fmt, ops::RangeInclusive};
 /// The codec of a record batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Compression {
-    /// As it is.
+    /// Uncompressed.
     #[default]
     None,
     /// Deflate in a gzip member.
@@ -42,7 +42,7 @@ impl Compression {
     /// Every codec, in the order of their ids.
     pub const ALL: [Self; 5] = [Self::None, Self::Gzip, Self::Snappy, Self::Lz4, Self::Zstd];
 
-    /// The bits 0 to 2 of a batch's attributes.
+    /// Returns the bits 0 to 2 of a batch's attributes.
     pub const fn id(self) -> u8 {
         self as u8
     }
@@ -75,7 +75,7 @@ impl Compression {
         Self::ALL.into_iter().find(|codec| codec.name() == name)
     }
 
-    /// The levels that the codec knows, if it has any.
+    /// Returns the levels of the codec, if it has any.
     pub const fn levels(self) -> Option<RangeInclusive<i32>> {
         match self {
             Self::None | Self::Snappy => None,
@@ -85,7 +85,7 @@ impl Compression {
         }
     }
 
-    /// Fails if the codec knows no such level. A codec without levels takes any.
+    /// Fails if the codec does not have the level. A codec without levels accepts any.
     pub fn check_level(self, level: Option<i32>) -> Result<(), CompressError> {
         match (self.levels(), level) {
             (Some(levels), Some(level)) if !levels.contains(&level) => {
@@ -102,7 +102,7 @@ impl fmt::Display for Compression {
     }
 }
 
-/// Why records could not be compressed.
+/// Error: records could not be compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompressError {
@@ -110,14 +110,14 @@ pub enum CompressError {
     Level {
         /// The codec.
         codec: Compression,
-        /// The level asked for.
+        /// The requested level.
         level: i32,
     },
-    /// The codec itself failed, which happens when memory is short.
+    /// The codec itself failed, for example because memory is short.
     Codec {
         /// The codec.
         codec: Compression,
-        /// What it says.
+        /// The codec's message.
         detail: &'static str,
     },
 }
@@ -139,15 +139,15 @@ impl fmt::Display for CompressError {
 
 impl Error for CompressError {}
 
-/// Why records could not be decompressed.
+/// Error: records could not be decompressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecompressError {
-    /// The bytes are not what the codec writes.
+    /// The bytes are not valid output of the codec.
     Corrupt {
         /// The codec.
         codec: Compression,
-        /// What is wrong.
+        /// What is wrong, for the error text.
         detail: &'static str,
     },
     /// The output is larger than allowed.
@@ -168,9 +168,9 @@ impl fmt::Display for DecompressError {
 
 impl Error for DecompressError {}
 
-/// Appends the compressed `input`, whose pieces belong together, to `out`. After an error `out` is as before.
+/// Appends the compressed `input`, a sequence of slices, to `out`. After an error `out` is unchanged.
 ///
-/// Without a `level` it is the codec's own default.
+/// Without a `level` the codec's default applies.
 pub fn compress<'a>(
     codec: Compression,
     level: Option<i32>,
@@ -180,7 +180,7 @@ pub fn compress<'a>(
     compress_with(codec, level, input, out, lz4::HeaderChecksum::Correct)
 }
 
-/// Like [`compress`], for message sets of format 0: their lz4 frames have another header checksum.
+/// Compresses like [`compress`], for message sets of format 0: their lz4 frames have another header checksum.
 pub fn compress_format_0<'a>(
     codec: Compression,
     level: Option<i32>,
@@ -215,9 +215,9 @@ fn compress_with<'a>(
     result
 }
 
-/// Appends the decompressed `input` to `out`, at most `limit` bytes. After an error `out` is as before.
+/// Appends the decompressed `input` to `out`, at most `limit` bytes. After an error `out` is unchanged.
 ///
-/// No more memory is taken than what was decompressed so far justifies, and never more than `limit` asks for.
+/// Memory grows with the decompressed bytes, not with the claimed size, and never exceeds `limit`.
 pub fn decompress(
     codec: Compression,
     input: &[u8],
@@ -239,7 +239,7 @@ pub fn decompress(
     result
 }
 
-/// Where a codec puts what it decompresses.
+/// The output buffer of a codec, with its limit.
 pub(crate) struct Output<'a> {
     out: &'a mut Vec<u8>,
     start: usize,
@@ -247,7 +247,7 @@ pub(crate) struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// How many bytes may still come.
+    /// Returns the number of bytes that may still be written.
     fn room(&self) -> usize {
         self.limit.saturating_sub(self.out.len() - self.start)
     }

@@ -1,10 +1,10 @@
-//! Snappy. The format itself has no frames; Java's client puts it into those of the Xerial library, in big endian:
+//! Snappy. The format itself has no frames; Java's client uses those of the Xerial library, in big endian:
 //!
 //! ```text
 //!   82 "SNAPPY" 00 | version (4) | compatible version (4) | length (4) block | length (4) block | ...
 //! ```
 //!
-//! Plain snappy blocks without that are read too: some clients write them.
+//! The reader also accepts plain snappy blocks, which some clients write.
 
 use std::cell::RefCell;
 
@@ -15,14 +15,14 @@ use super::{CompressError, Compression, DecompressError, Output};
 const MAGIC: [u8; 8] = [0x82, b'S', b'N', b'A', b'P', b'P', b'Y', 0];
 const VERSIONS: [u8; 8] = [0, 0, 0, 1, 0, 0, 0, 1];
 const HEADER_LEN: usize = MAGIC.len() + VERSIONS.len();
-/// What Xerial's library takes by default.
+/// The default block size of Xerial's library, in bytes.
 const BLOCK: usize = 32 * 1024;
-/// A copy of 3 bytes yields at most 64.
+/// The largest compression ratio: a copy of 3 bytes yields at most 64.
 const LARGEST_RATIO: usize = 64;
 
 struct Context {
     encoder: Encoder,
-    /// A block that is gathered from several pieces.
+    /// A buffer for blocks that span several input slices.
     block: Vec<u8>,
 }
 
@@ -50,7 +50,8 @@ pub(super) fn compress<'a>(
     })
 }
 
-/// Cuts `input` into blocks of `SIZE` bytes, the last one excepted. Only blocks that lie in several pieces are copied.
+/// Cuts `input` into blocks of `SIZE` bytes; the last one may be shorter. Only blocks that span several slices are
+/// copied.
 pub(super) fn in_blocks<'a, const SIZE: usize, E>(
     input: impl Iterator<Item = &'a [u8]>,
     gathered: &mut Vec<u8>,
@@ -85,7 +86,7 @@ pub(super) fn decompress(input: &[u8], output: &mut Output<'_>) -> Result<(), De
     }
     let mut rest = input;
     while !rest.is_empty() {
-        // Streams that were appended to each other bring their headers.
+        // Concatenated streams contain a header each.
         if rest.starts_with(&MAGIC) {
             rest = rest.get(HEADER_LEN..).ok_or(corrupt("it ends too early"))?;
             continue;

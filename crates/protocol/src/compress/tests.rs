@@ -1,10 +1,10 @@
-//! What holds for every codec.
+//! Tests that apply to every codec.
 
 use super::*;
 
 const CODECS: [Compression; 5] = Compression::ALL;
 
-/// A generator of numbers that look random; the same ones in every run.
+/// A deterministic pseudo-random number generator.
 struct Numbers(u64);
 
 impl Numbers {
@@ -52,7 +52,7 @@ fn decompressed(codec: Compression, input: &[u8], limit: usize) -> Result<Vec<u8
 }
 
 #[test]
-fn what_is_compressed_decompresses_to_the_same() {
+fn compressed_data_round_trips() {
     for codec in CODECS {
         for length in [0, 1, 2, 100, 16_383, 32_767, 32_768, 32_769, 65_536, 65_537, 300_000] {
             for input in [text(length), noise(length), vec![0; length]] {
@@ -67,7 +67,7 @@ fn what_is_compressed_decompresses_to_the_same() {
 }
 
 #[test]
-fn pieces_do_not_change_what_is_compressed() {
+fn input_slices_do_not_change_the_output() {
     let mut numbers = Numbers(3);
     for codec in CODECS {
         for _ in 0..60 {
@@ -94,7 +94,7 @@ fn pieces_do_not_change_what_is_compressed() {
 }
 
 #[test]
-fn every_level_works_and_no_other() {
+fn every_level_works_and_others_are_refused() {
     let input = text(20_000);
     for codec in CODECS {
         let Some(levels) = codec.levels() else {
@@ -116,7 +116,7 @@ fn every_level_works_and_no_other() {
 }
 
 #[test]
-fn one_byte_over_the_limit_is_too_large() {
+fn one_byte_above_the_limit_is_too_large() {
     for codec in CODECS {
         for input in [text(100_000), noise(70_000), vec![0; 1_000_000]] {
             let small = compressed(codec, &input);
@@ -130,7 +130,7 @@ fn one_byte_over_the_limit_is_too_large() {
 }
 
 #[test]
-fn a_bomb_takes_no_more_memory_than_the_limit() {
+fn decompression_bomb_takes_no_more_memory_than_the_limit() {
     for codec in [Compression::Gzip, Compression::Snappy, Compression::Lz4, Compression::Zstd] {
         let bomb = compressed(codec, &vec![0; 64 << 20]);
         let mut out = Vec::new();
@@ -141,7 +141,7 @@ fn a_bomb_takes_no_more_memory_than_the_limit() {
 }
 
 #[test]
-fn data_that_ends_too_early_is_damaged() {
+fn truncated_data_is_an_error() {
     for codec in [Compression::Gzip, Compression::Snappy, Compression::Lz4, Compression::Zstd] {
         for input in [text(3000), noise(300), vec![7; 70_000]] {
             let small = compressed(codec, &input);
@@ -149,7 +149,7 @@ fn data_that_ends_too_early_is_damaged() {
                 let result = decompressed(codec, &small[..end], 1 << 20);
                 match result {
                     Err(DecompressError::Corrupt { codec: of, .. }) => assert_eq!(of, codec),
-                    // Xerial's framing has no end mark, so whole blocks are all there is to see.
+                    // Xerial's framing has no end mark, so a truncated stream of whole blocks is valid.
                     Ok(part) if codec == Compression::Snappy => assert!(input.starts_with(&part)),
                     other => panic!("{codec} cut at {end} of {}: {other:?}", small.len()),
                 }
@@ -159,7 +159,7 @@ fn data_that_ends_too_early_is_damaged() {
 }
 
 #[test]
-fn damaged_data_is_an_error_or_other_data_but_no_panic() {
+fn damaged_data_never_panics() {
     let mut numbers = Numbers(11);
     for codec in [Compression::Gzip, Compression::Snappy, Compression::Lz4, Compression::Zstd] {
         let small = compressed(codec, &text(2000));
@@ -174,13 +174,13 @@ fn damaged_data_is_an_error_or_other_data_but_no_panic() {
             assert!(out.len() <= 10_000);
             assert!(out.capacity() <= 300_000, "{codec}: {}", out.capacity());
         }
-        // The contexts still work.
+        // The contexts still work after an error.
         assert_eq!(decompressed(codec, &small, 2000).unwrap(), text(2000));
     }
 }
 
 #[test]
-fn higher_levels_make_smaller_output() {
+fn higher_levels_compress_better() {
     for (codec, low, high) in [
         (Compression::Gzip, 1, 9),
         (Compression::Lz4, 1, 9),
@@ -198,10 +198,10 @@ fn higher_levels_make_smaller_output() {
 }
 
 #[test]
-fn lz4_of_high_levels_is_read_whatever_the_data() {
+fn lz4_of_high_levels_round_trips_for_any_data() {
     let mut numbers = Numbers(5);
     for round in 0..400 {
-        // Few different bytes, runs and repeated parts, so that there are matches of every length and distance.
+        // Few distinct bytes, runs and repeated parts, so that matches of every length and distance occur.
         let length = numbers.below([40, 300, 5000, 140_000][round % 4]);
         let letters = 1 + numbers.below(20);
         let mut input = Vec::new();
@@ -235,7 +235,7 @@ fn ids_and_names_round_trip() {
 }
 
 #[test]
-fn snappy_is_read_in_both_framings() {
+fn snappy_decompresses_both_framings() {
     let input = text(50_000);
     let plain = snap::raw::Encoder::new().compress_vec(&input).unwrap();
     assert_eq!(decompressed(Compression::Snappy, &plain, 50_000).unwrap(), input);
@@ -305,7 +305,7 @@ fn lz4_of_format_0_has_a_checksum_over_the_magic() {
     let correct = compressed(Compression::Lz4, &input);
     let mut wrong = Vec::new();
     compress_format_0(Compression::Lz4, None, [&input[..]].into_iter(), &mut wrong).unwrap();
-    // Both values are those that Kafka's own clients write for these flags.
+    // Kafka's own clients write these values for these flags.
     assert_eq!(correct[..7], [0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82]);
     assert_eq!(wrong[6], (twox_hash::XxHash32::oneshot(0, &wrong[..6]) >> 8) as u8);
     assert_ne!(wrong[6], correct[6]);

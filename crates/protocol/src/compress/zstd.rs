@@ -1,7 +1,12 @@
 //! Zstandard frames.
 //!
-//! Frames are decompressed in one go, into no more memory than their blocks can fill: a streaming decoder would allocate
-//! the window that a frame claims.
+//! Frames are decompressed in one call, into no more memory than their blocks can fill: a streaming decoder would
+//! allocate the window that a frame claims.
+//!
+//! # Pitfalls
+//!
+//! - A zstd frame may claim a window of gigabytes. Memory follows its blocks, not the claim
+//!   (`a_zstd_frame_that_claims_a_huge_window_or_size_takes_nothing`).
 
 use std::{cell::RefCell, io::Cursor, ops::RangeInclusive};
 
@@ -11,16 +16,16 @@ use zstd::zstd_safe::{
 
 use super::{CompressError, Compression, DecompressError, Output};
 
-/// The levels that zstd knows. Negative ones are faster than 1 and compress less.
+/// The levels of zstd. Negative ones are faster than 1 and compress less.
 pub const LEVELS: RangeInclusive<i32> = -131_072..=22;
 
 const DEFAULT_LEVEL: i32 = 3;
 const MAGIC: u32 = 0xfd2f_b528;
-/// Frames that hold no data: this, and 15 more.
+/// The first magic number of skippable frames, which hold no data; 15 more follow it.
 const SKIPPABLE: u32 = 0x184d_2a50;
 const LARGEST_BLOCK: u64 = 128 * 1024;
 const STEP: usize = 16 * 1024;
-/// What a context may keep between batches.
+/// The memory in bytes that a context may keep between batches.
 const LARGEST_KEPT: usize = 16 << 20;
 
 thread_local! {
@@ -42,7 +47,7 @@ pub(super) fn compress<'a>(
         context
             .set_parameter(CParameter::CompressionLevel(level.unwrap_or(DEFAULT_LEVEL)))
             .map_err(failed)?;
-        // Knowing the size, zstd takes tables that fit, and the reader learns it from the frame.
+        // With a known size zstd picks tables that fit, and writes the size into the frame for the reader.
         let pieces: Vec<_> = input.collect();
         let size = pieces.iter().map(|piece| piece.len() as u64).sum();
         context.set_pledged_src_size(Some(size)).map_err(failed)?;
@@ -84,8 +89,8 @@ const fn failed_with(detail: &'static str) -> CompressError {
 pub(super) fn decompress(input: &[u8], output: &mut Output<'_>) -> Result<(), DecompressError> {
     let most = largest_content(input)?;
     let room = output.room();
-    let wanted = usize::try_from(most).unwrap_or(usize::MAX).min(room);
-    output.out.reserve(wanted);
+    let requested = usize::try_from(most).unwrap_or(usize::MAX).min(room);
+    output.out.reserve(requested);
     let at = output.out.len();
     let result = DECOMPRESS.with_borrow_mut(|context| {
         if context.is_none() {
@@ -99,12 +104,12 @@ pub(super) fn decompress(input: &[u8], output: &mut Output<'_>) -> Result<(), De
     match result {
         Ok(_) if output.out.len() - at <= room => Ok(()),
         Ok(_) => Err(output.too_large()),
-        Err(_) if most > wanted as u64 => Err(output.too_large()),
+        Err(_) if most > requested as u64 => Err(output.too_large()),
         Err(detail) => Err(corrupt(detail)),
     }
 }
 
-/// The most that the frames in `input` can hold, from their headers and those of their blocks.
+/// Returns the largest size that the frames in `input` can decompress to, from the frame and block headers.
 fn largest_content(input: &[u8]) -> Result<u64, DecompressError> {
     let mut input = Input(input);
     let mut most = 0_u64;
@@ -124,7 +129,7 @@ fn largest_content(input: &[u8]) -> Result<u64, DecompressError> {
     if frames == 0 { Err(corrupt("no zstd frame")) } else { Ok(most) }
 }
 
-/// Walks over a frame, whose magic is read, and answers how much it can hold.
+/// Skips a frame, whose magic is already read, and returns the largest size that it can decompress to.
 fn frame(input: &mut Input<'_>) -> Result<u64, DecompressError> {
     let descriptor = input.little_endian(1)? as u8;
     let is_single_segment = descriptor & 0x20 != 0;

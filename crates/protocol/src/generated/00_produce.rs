@@ -55,7 +55,7 @@ const REQUEST_VERSIONS: Versions =
 
 message!(ProduceRequest, REQUEST_VERSIONS, ApiKey::Produce);
 
-/// [`ProduceRequest`] with its strings and bytes left where they were received.
+/// [`ProduceRequest`] with strings and bytes that borrow from the received frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProduceRequestView<'a> {
     /// Versions 3 and later; may be null.
@@ -146,7 +146,7 @@ const RESPONSE_VERSIONS: Versions =
 
 message!(ProduceResponse, RESPONSE_VERSIONS, ApiKey::Produce);
 
-/// [`ProduceResponse`] with its strings and bytes left where they were received.
+/// [`ProduceResponse`] with strings and bytes that borrow from the received frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProduceResponseView<'a> {
     /// All versions.
@@ -233,7 +233,7 @@ pub mod request {
         }
     }
 
-    /// [`TopicData`] with its strings and bytes left where they were received.
+    /// [`TopicData`] with strings and bytes that borrow from the received frame.
     #[derive(Clone, Debug, PartialEq)]
     pub struct TopicDataView<'a> {
         /// Versions 0 to 12.
@@ -289,7 +289,7 @@ pub mod request {
         }
     }
 
-    /// [`PartitionData`] with its strings and bytes left where they were received.
+    /// [`PartitionData`] with strings and bytes that borrow from the received frame.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PartitionDataView<'a> {
         /// All versions.
@@ -359,7 +359,7 @@ pub mod response {
         }
     }
 
-    /// [`Response`] with its strings and bytes left where they were received.
+    /// [`Response`] with strings and bytes that borrow from the received frame.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ResponseView<'a> {
         /// Versions 0 to 12.
@@ -495,7 +495,7 @@ pub mod response {
         }
     }
 
-    /// [`PartitionResponse`] with its strings and bytes left where they were received.
+    /// [`PartitionResponse`] with strings and bytes that borrow from the received frame.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PartitionResponseView<'a> {
         /// All versions.
@@ -588,7 +588,7 @@ pub mod response {
         }
     }
 
-    /// [`RecordError`] with its strings and bytes left where they were received.
+    /// [`RecordError`] with strings and bytes that borrow from the received frame.
     #[derive(Clone, Debug, PartialEq)]
     pub struct RecordErrorView<'a> {
         /// All versions.
@@ -682,7 +682,7 @@ pub mod response {
         }
     }
 
-    /// [`NodeEndpoint`] with its strings and bytes left where they were received.
+    /// [`NodeEndpoint`] with strings and bytes that borrow from the received frame.
     #[derive(Clone, Debug, PartialEq)]
     pub struct NodeEndpointView<'a> {
         /// All versions.

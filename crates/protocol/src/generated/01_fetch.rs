@@ -214,7 +214,7 @@ const RESPONSE_VERSIONS: Versions =
 
 message!(FetchResponse, RESPONSE_VERSIONS, ApiKey::Fetch);
 
-/// [`FetchResponse`] with its strings and bytes left where they were received.
+/// [`FetchResponse`] with strings and bytes that borrow from the received frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FetchResponseView<'a> {
     /// Versions 1 and later.
@@ -549,7 +549,7 @@ pub mod response {
         }
     }
 
-    /// [`Response`] with its strings and bytes left where they were received.
+    /// [`Response`] with strings and bytes that borrow from the received frame.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ResponseView<'a> {
         /// Versions 0 to 12.
@@ -722,7 +722,7 @@ pub mod response {
         }
     }
 
-    /// [`Partition`] with its strings and bytes left where they were received.
+    /// [`Partition`] with strings and bytes that borrow from the received frame.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PartitionView<'a> {
         /// All versions.
@@ -965,7 +965,7 @@ pub mod response {
         }
     }
 
-    /// [`NodeEndpoint`] with its strings and bytes left where they were received.
+    /// [`NodeEndpoint`] with strings and bytes that borrow from the received frame.
     #[derive(Clone, Debug, PartialEq)]
     pub struct NodeEndpointView<'a> {
         /// All versions.

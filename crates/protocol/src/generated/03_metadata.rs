@@ -189,7 +189,7 @@ const RESPONSE_VERSIONS: Versions =
 
 message!(MetadataResponse, RESPONSE_VERSIONS, ApiKey::Metadata);
 
-/// [`MetadataResponse`] with its strings and bytes left where they were received.
+/// [`MetadataResponse`] with strings and bytes that borrow from the received frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetadataResponseView<'a> {
     /// Versions 3 and later.
@@ -343,7 +343,7 @@ pub mod response {
         }
     }
 
-    /// [`Broker`] with its strings and bytes left where they were received.
+    /// [`Broker`] with strings and bytes that borrow from the received frame.
     #[derive(Clone, Debug, PartialEq)]
     pub struct BrokerView<'a> {
         /// All versions.
@@ -456,7 +456,7 @@ pub mod response {
         }
     }
 
-    /// [`Topic`] with its strings and bytes left where they were received.
+    /// [`Topic`] with strings and bytes that borrow from the received frame.
     #[derive(Clone, Debug, PartialEq)]
     pub struct TopicView<'a> {
         /// All versions.
@@ -579,7 +579,7 @@ pub mod response {
         }
     }
 
-    /// [`Partition`] with its strings and bytes left where they were received.
+    /// [`Partition`] with strings and bytes that borrow from the received frame.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PartitionView<'a> {
         /// All versions.

@@ -5,11 +5,11 @@
 use crate::error_code::{ErrorCode, ErrorFacts};
 
 impl ErrorCode {
-    /// The broker failed for a reason that it does not tell.
+    /// The broker failed for an unspecified reason; its log may name it.
     pub const UNKNOWN_SERVER_ERROR: Self = Self(-1);
     /// No error.
     pub const NONE: Self = Self(0);
-    /// The offset is outside of what the partition holds.
+    /// The offset is out of the range of the partition.
     pub const OFFSET_OUT_OF_RANGE: Self = Self(1);
     /// A record batch is corrupt, has no valid checksum, or lacks the key that a compacted topic needs.
     pub const CORRUPT_MESSAGE: Self = Self(2);
@@ -17,11 +17,11 @@ impl ErrorCode {
     pub const UNKNOWN_TOPIC_OR_PARTITION: Self = Self(3);
     /// The fetch size is not valid.
     pub const INVALID_FETCH_SIZE: Self = Self(4);
-    /// The partition has no leader at the moment.
+    /// The partition currently has no leader.
     pub const LEADER_NOT_AVAILABLE: Self = Self(5);
     /// The broker is not the partition's leader, or not a replica of it.
     pub const NOT_LEADER_OR_FOLLOWER: Self = Self(6);
-    /// The broker gave up before the request was done.
+    /// The request timed out in the broker.
     pub const REQUEST_TIMED_OUT: Self = Self(7);
     /// The broker is not available.
     pub const BROKER_NOT_AVAILABLE: Self = Self(8);
@@ -31,11 +31,11 @@ impl ErrorCode {
     pub const MESSAGE_TOO_LARGE: Self = Self(10);
     /// The controller has been replaced by a later one.
     pub const STALE_CONTROLLER_EPOCH: Self = Self(11);
-    /// The metadata beside a committed offset is larger than the broker accepts.
+    /// The metadata of a committed offset is larger than the broker accepts.
     pub const OFFSET_METADATA_TOO_LARGE: Self = Self(12);
-    /// The broker closed the connection before it answered.
+    /// The broker closed the connection before it responded.
     pub const NETWORK_EXCEPTION: Self = Self(13);
-    /// The coordinator is still loading, try again.
+    /// The coordinator is still loading; try again.
     pub const COORDINATOR_LOAD_IN_PROGRESS: Self = Self(14);
     /// The coordinator is not available.
     pub const COORDINATOR_NOT_AVAILABLE: Self = Self(15);
@@ -45,25 +45,25 @@ impl ErrorCode {
     pub const INVALID_TOPIC_EXCEPTION: Self = Self(17);
     /// A record batch is larger than a segment of the partition's log.
     pub const RECORD_LIST_TOO_LARGE: Self = Self(18);
-    /// Fewer replicas are in sync than the topic demands.
+    /// Fewer replicas are in sync than the topic requires.
     pub const NOT_ENOUGH_REPLICAS: Self = Self(19);
-    /// The records were appended, but fewer replicas are in sync than the topic demands.
+    /// The records were appended, but fewer replicas are in sync than the topic requires.
     pub const NOT_ENOUGH_REPLICAS_AFTER_APPEND: Self = Self(20);
     /// The required acknowledgements are none of -1, 0 and 1.
     pub const INVALID_REQUIRED_ACKS: Self = Self(21);
-    /// The group has gone on to another generation.
+    /// The generation is not the group's current generation.
     pub const ILLEGAL_GENERATION: Self = Self(22);
-    /// The member's protocols have nothing in common with those of its group.
+    /// The member has no protocol in common with its group.
     pub const INCONSISTENT_GROUP_PROTOCOL: Self = Self(23);
     /// The group id is not valid.
     pub const INVALID_GROUP_ID: Self = Self(24);
     /// The coordinator does not know this member.
     pub const UNKNOWN_MEMBER_ID: Self = Self(25);
-    /// The session timeout is outside of what the broker allows.
+    /// The session timeout is outside of the range that the broker allows.
     pub const INVALID_SESSION_TIMEOUT: Self = Self(26);
-    /// The group is rebalancing, rejoin it.
+    /// The group is rebalancing; rejoin it.
     pub const REBALANCE_IN_PROGRESS: Self = Self(27);
-    /// The offsets to be committed are more than the broker accepts at once.
+    /// The request commits more offsets than the broker accepts at once.
     pub const INVALID_COMMIT_OFFSET_SIZE: Self = Self(28);
     /// Not authorized for the topic.
     pub const TOPIC_AUTHORIZATION_FAILED: Self = Self(29);
@@ -71,7 +71,7 @@ impl ErrorCode {
     pub const GROUP_AUTHORIZATION_FAILED: Self = Self(30);
     /// Not authorized for the cluster.
     pub const CLUSTER_AUTHORIZATION_FAILED: Self = Self(31);
-    /// A record's timestamp is outside of what the topic allows.
+    /// A record's timestamp is outside of the range that the topic allows.
     pub const INVALID_TIMESTAMP: Self = Self(32);
     /// The broker does not offer this SASL mechanism.
     pub const UNSUPPORTED_SASL_MECHANISM: Self = Self(33);
@@ -91,33 +91,33 @@ impl ErrorCode {
     pub const INVALID_CONFIG: Self = Self(40);
     /// The broker is not the controller.
     pub const NOT_CONTROLLER: Self = Self(41);
-    /// The request makes no sense to the broker, its log may tell why.
+    /// The broker rejects the request as invalid; its log may say why.
     pub const INVALID_REQUEST: Self = Self(42);
     /// The topic's message format does not support this.
     pub const UNSUPPORTED_FOR_MESSAGE_FORMAT: Self = Self(43);
-    /// The broker's policy forbids it.
+    /// The broker's policy forbids the request.
     pub const POLICY_VIOLATION: Self = Self(44);
     /// A sequence number is missing: batches before this one did not arrive.
     pub const OUT_OF_ORDER_SEQUENCE_NUMBER: Self = Self(45);
-    /// The broker has appended this batch before.
+    /// The broker has already appended this batch.
     pub const DUPLICATE_SEQUENCE_NUMBER: Self = Self(46);
     /// A producer with the same id and a later epoch exists.
     pub const INVALID_PRODUCER_EPOCH: Self = Self(47);
-    /// The transaction is in a state in which this can't be done.
+    /// The state of the transaction does not allow the request.
     pub const INVALID_TXN_STATE: Self = Self(48);
     /// The producer id does not belong to this transactional id.
     pub const INVALID_PRODUCER_ID_MAPPING: Self = Self(49);
     /// The transaction timeout is larger than the broker allows.
     pub const INVALID_TRANSACTION_TIMEOUT: Self = Self(50);
-    /// Another transaction of this transactional id is still being completed, try again.
+    /// Another transaction of this transactional id is not completed yet; try again.
     pub const CONCURRENT_TRANSACTIONS: Self = Self(51);
     /// The transaction coordinator has been replaced by a later one.
     pub const TRANSACTION_COORDINATOR_FENCED: Self = Self(52);
     /// Not authorized for the transactional id.
     pub const TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Self = Self(53);
-    /// The broker has no security set up that this needs.
+    /// The broker has no security configuration, which the request requires.
     pub const SECURITY_DISABLED: Self = Self(54);
-    /// The broker did not try this, because something else in the request failed.
+    /// The broker did not attempt this, because another part of the request failed.
     pub const OPERATION_NOT_ATTEMPTED: Self = Self(55);
     /// The broker can't read or write its disk.
     pub const KAFKA_STORAGE_ERROR: Self = Self(56);
@@ -125,33 +125,33 @@ impl ErrorCode {
     pub const LOG_DIR_NOT_FOUND: Self = Self(57);
     /// Authentication failed.
     pub const SASL_AUTHENTICATION_FAILED: Self = Self(58);
-    /// The broker knows nothing of this producer id, its records may have expired.
+    /// The broker does not know this producer id; its records may have expired.
     pub const UNKNOWN_PRODUCER_ID: Self = Self(59);
-    /// The partition is being reassigned already.
+    /// The partition is already being reassigned.
     pub const REASSIGNMENT_IN_PROGRESS: Self = Self(60);
     /// Delegation tokens are not enabled on the broker.
     pub const DELEGATION_TOKEN_AUTH_DISABLED: Self = Self(61);
     /// The broker does not know this delegation token.
     pub const DELEGATION_TOKEN_NOT_FOUND: Self = Self(62);
-    /// The delegation token belongs to somebody else.
+    /// The delegation token belongs to another owner.
     pub const DELEGATION_TOKEN_OWNER_MISMATCH: Self = Self(63);
-    /// Delegation tokens can't be asked for over this connection.
+    /// Delegation tokens can't be requested over this connection.
     pub const DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: Self = Self(64);
     /// Not authorized for the delegation token.
     pub const DELEGATION_TOKEN_AUTHORIZATION_FAILED: Self = Self(65);
     /// The delegation token has expired.
     pub const DELEGATION_TOKEN_EXPIRED: Self = Self(66);
-    /// The principal is of a type that is not supported here.
+    /// The type of the principal is not supported.
     pub const INVALID_PRINCIPAL_TYPE: Self = Self(67);
     /// The group is not empty.
     pub const NON_EMPTY_GROUP: Self = Self(68);
-    /// There is no such group.
+    /// The group does not exist.
     pub const GROUP_ID_NOT_FOUND: Self = Self(69);
     /// The broker has forgotten this fetch session.
     pub const FETCH_SESSION_ID_NOT_FOUND: Self = Self(70);
-    /// The fetch session is at another epoch.
+    /// The epoch of the fetch session is not valid.
     pub const INVALID_FETCH_SESSION_EPOCH: Self = Self(71);
-    /// The partition's leader has no listener of the name that the request came in by.
+    /// The partition's leader has no listener with the name of the listener that received the request.
     pub const LISTENER_NOT_FOUND: Self = Self(72);
     /// The broker does not allow topics to be deleted.
     pub const TOPIC_DELETION_DISABLED: Self = Self(73);
@@ -161,11 +161,11 @@ impl ErrorCode {
     pub const UNKNOWN_LEADER_EPOCH: Self = Self(75);
     /// The consumer does not support the compression of these batches.
     pub const UNSUPPORTED_COMPRESSION_TYPE: Self = Self(76);
-    /// The broker has been registered again since.
+    /// The broker was registered again after this epoch.
     pub const STALE_BROKER_EPOCH: Self = Self(77);
-    /// The leader does not know the high watermark yet, try again.
+    /// The leader does not know the high watermark yet; try again.
     pub const OFFSET_NOT_AVAILABLE: Self = Self(78);
-    /// The member must join again with the id that it was given.
+    /// The member must join again with the member id from the response.
     pub const MEMBER_ID_REQUIRED: Self = Self(79);
     /// The preferred leader is not available.
     pub const PREFERRED_LEADER_NOT_AVAILABLE: Self = Self(80);
@@ -175,7 +175,7 @@ impl ErrorCode {
     pub const FENCED_INSTANCE_ID: Self = Self(82);
     /// No eligible leader is available.
     pub const ELIGIBLE_LEADERS_NOT_AVAILABLE: Self = Self(83);
-    /// The partition has the right leader already.
+    /// The partition already has the right leader.
     pub const ELECTION_NOT_NEEDED: Self = Self(84);
     /// The partition is not being reassigned.
     pub const NO_REASSIGNMENT_IN_PROGRESS: Self = Self(85);
@@ -183,17 +183,17 @@ impl ErrorCode {
     pub const GROUP_SUBSCRIBED_TO_TOPIC: Self = Self(86);
     /// A record is not valid for its topic.
     pub const INVALID_RECORD: Self = Self(87);
-    /// There are offsets of open transactions, try again.
+    /// The group has offsets of open transactions; try again.
     pub const UNSTABLE_OFFSET_COMMIT: Self = Self(88);
-    /// The quota is exceeded, slow down.
+    /// The quota is exceeded; reduce the rate.
     pub const THROTTLING_QUOTA_EXCEEDED: Self = Self(89);
     /// Another producer has taken over this transactional id.
     pub const PRODUCER_FENCED: Self = Self(90);
-    /// There is no such resource.
+    /// The resource does not exist.
     pub const RESOURCE_NOT_FOUND: Self = Self(91);
-    /// There are several resources of this name.
+    /// The request names a resource more than once.
     pub const DUPLICATE_RESOURCE: Self = Self(92);
-    /// The credential does not satisfy the broker.
+    /// The broker does not accept the credential.
     pub const UNACCEPTABLE_CREDENTIAL: Self = Self(93);
     /// The sender and the receiver know different sets of voters.
     pub const INCONSISTENT_VOTER_SET: Self = Self(94);
@@ -203,75 +203,75 @@ impl ErrorCode {
     pub const FEATURE_UPDATE_FAILED: Self = Self(96);
     /// The broker could not read the principal in a forwarded request.
     pub const PRINCIPAL_DESERIALIZATION_FAILURE: Self = Self(97);
-    /// There is no such snapshot.
+    /// The snapshot does not exist.
     pub const SNAPSHOT_NOT_FOUND: Self = Self(98);
     /// The position is outside of the snapshot.
     pub const POSITION_OUT_OF_RANGE: Self = Self(99);
-    /// The broker knows no topic of this id.
+    /// The broker does not know this topic id.
     pub const UNKNOWN_TOPIC_ID: Self = Self(100);
-    /// The broker is registered already and still alive.
+    /// The broker id is already registered by a live broker.
     pub const DUPLICATE_BROKER_REGISTRATION: Self = Self(101);
     /// The broker is not registered.
     pub const BROKER_ID_NOT_REGISTERED: Self = Self(102);
-    /// The topic id is not that of the partition's log.
+    /// The topic id differs from that of the partition's log.
     pub const INCONSISTENT_TOPIC_ID: Self = Self(103);
-    /// The cluster id is not that of this cluster.
+    /// The cluster id differs from that of this cluster.
     pub const INCONSISTENT_CLUSTER_ID: Self = Self(104);
-    /// There is no such transactional id.
+    /// The transactional id does not exist.
     pub const TRANSACTIONAL_ID_NOT_FOUND: Self = Self(105);
     /// The fetch session mixes requests with and without topic ids.
     pub const FETCH_SESSION_TOPIC_ID_ERROR: Self = Self(106);
-    /// The replica can't be in sync, its broker may be fenced or shutting down.
+    /// The replica is ineligible to be in sync; its broker may be fenced or shutting down.
     pub const INELIGIBLE_REPLICA: Self = Self(107);
-    /// A new leader has been elected, the request was for the one before.
+    /// A new leader has been elected; the request was for the previous one.
     pub const NEW_LEADER_ELECTED: Self = Self(108);
     /// The offset has moved to tiered storage.
     pub const OFFSET_MOVED_TO_TIERED_STORAGE: Self = Self(109);
-    /// The member's epoch is older than the coordinator's, rejoin the group.
+    /// The member's epoch is older than the coordinator's; rejoin the group.
     pub const FENCED_MEMBER_EPOCH: Self = Self(110);
-    /// The member that has this group instance id has not left yet.
+    /// Another member still uses this group instance id.
     pub const UNRELEASED_INSTANCE_ID: Self = Self(111);
     /// The coordinator does not support this assignor.
     pub const UNSUPPORTED_ASSIGNOR: Self = Self(112);
-    /// The member's epoch is not the latest, try again with the latest.
+    /// The member's epoch is not the latest; try again with the latest.
     pub const STALE_MEMBER_EPOCH: Self = Self(113);
-    /// The request came in by an endpoint of the other kind: broker, controller.
+    /// The request reached the wrong type of endpoint (broker or controller).
     pub const MISMATCHED_ENDPOINT_TYPE: Self = Self(114);
-    /// Endpoints of this kind can't be described by this request.
+    /// The request does not support this type of endpoint.
     pub const UNSUPPORTED_ENDPOINT_TYPE: Self = Self(115);
-    /// There is no such controller.
+    /// The controller id does not exist.
     pub const UNKNOWN_CONTROLLER_ID: Self = Self(116);
     /// The client's telemetry subscription is out of date.
     pub const UNKNOWN_SUBSCRIPTION_ID: Self = Self(117);
     /// The telemetry is larger than the broker accepts.
     pub const TELEMETRY_TOO_LARGE: Self = Self(118);
-    /// The controller finds the registration not valid.
+    /// The controller rejects the registration as invalid.
     pub const INVALID_REGISTRATION: Self = Self(119);
     /// The transaction failed and must be aborted.
     pub const TRANSACTION_ABORTABLE: Self = Self(120);
-    /// The record is in another state: not acquired by this member, or acknowledged.
+    /// The state of the record does not allow this: it is not acquired by this member, or already acknowledged.
     pub const INVALID_RECORD_STATE: Self = Self(121);
     /// The broker has forgotten this share session.
     pub const SHARE_SESSION_NOT_FOUND: Self = Self(122);
-    /// The share session is at another epoch.
+    /// The epoch of the share session is not valid.
     pub const INVALID_SHARE_SESSION_EPOCH: Self = Self(123);
-    /// The share coordinator's state is at a later epoch.
+    /// The share coordinator's state has a later epoch.
     pub const FENCED_STATE_EPOCH: Self = Self(124);
-    /// The voter's key is not that of the receiving replica.
+    /// The voter's key differs from that of the receiving replica.
     pub const INVALID_VOTER_KEY: Self = Self(125);
-    /// This voter is there already.
+    /// The voter already exists.
     pub const DUPLICATE_VOTER: Self = Self(126);
-    /// There is no such voter.
+    /// The voter does not exist.
     pub const VOTER_NOT_FOUND: Self = Self(127);
     /// The regular expression is not valid.
     pub const INVALID_REGULAR_EXPRESSION: Self = Self(128);
-    /// The client's metadata is too old, it must start again from its bootstrap servers.
+    /// The client's metadata is too old; the client must bootstrap again.
     pub const REBOOTSTRAP_REQUIRED: Self = Self(129);
     /// The streams topology is not valid.
     pub const STREAMS_INVALID_TOPOLOGY: Self = Self(130);
     /// The streams topology's epoch is not valid.
     pub const STREAMS_INVALID_TOPOLOGY_EPOCH: Self = Self(131);
-    /// The streams topology is older than that of the group.
+    /// The streams topology is older than the group's.
     pub const STREAMS_TOPOLOGY_FENCED: Self = Self(132);
     /// The broker has as many share sessions as it allows.
     pub const SHARE_SESSION_LIMIT_REACHED: Self = Self(133);
@@ -283,14 +283,14 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "UNKNOWN_SERVER_ERROR",
         retriable: false,
         invalidates_metadata: false,
-        description: "the broker failed for a reason that it does not tell",
+        description: "the broker failed for an unspecified reason; its log may name it",
     },
     ErrorFacts { name: "NONE", retriable: false, invalidates_metadata: false, description: "no error" },
     ErrorFacts {
         name: "OFFSET_OUT_OF_RANGE",
         retriable: false,
         invalidates_metadata: false,
-        description: "the offset is outside of what the partition holds",
+        description: "the offset is out of the range of the partition",
     },
     ErrorFacts {
         name: "CORRUPT_MESSAGE",
@@ -314,7 +314,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "LEADER_NOT_AVAILABLE",
         retriable: true,
         invalidates_metadata: true,
-        description: "the partition has no leader at the moment",
+        description: "the partition currently has no leader",
     },
     ErrorFacts {
         name: "NOT_LEADER_OR_FOLLOWER",
@@ -326,7 +326,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "REQUEST_TIMED_OUT",
         retriable: true,
         invalidates_metadata: false,
-        description: "the broker gave up before the request was done",
+        description: "the request timed out in the broker",
     },
     ErrorFacts {
         name: "BROKER_NOT_AVAILABLE",
@@ -356,19 +356,19 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "OFFSET_METADATA_TOO_LARGE",
         retriable: false,
         invalidates_metadata: false,
-        description: "the metadata beside a committed offset is larger than the broker accepts",
+        description: "the metadata of a committed offset is larger than the broker accepts",
     },
     ErrorFacts {
         name: "NETWORK_EXCEPTION",
         retriable: true,
         invalidates_metadata: true,
-        description: "the broker closed the connection before it answered",
+        description: "the broker closed the connection before it responded",
     },
     ErrorFacts {
         name: "COORDINATOR_LOAD_IN_PROGRESS",
         retriable: true,
         invalidates_metadata: false,
-        description: "the coordinator is still loading, try again",
+        description: "the coordinator is still loading; try again",
     },
     ErrorFacts {
         name: "COORDINATOR_NOT_AVAILABLE",
@@ -398,13 +398,13 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "NOT_ENOUGH_REPLICAS",
         retriable: true,
         invalidates_metadata: false,
-        description: "fewer replicas are in sync than the topic demands",
+        description: "fewer replicas are in sync than the topic requires",
     },
     ErrorFacts {
         name: "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
         retriable: true,
         invalidates_metadata: false,
-        description: "the records were appended, but fewer replicas are in sync than the topic demands",
+        description: "the records were appended, but fewer replicas are in sync than the topic requires",
     },
     ErrorFacts {
         name: "INVALID_REQUIRED_ACKS",
@@ -416,13 +416,13 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "ILLEGAL_GENERATION",
         retriable: false,
         invalidates_metadata: false,
-        description: "the group has gone on to another generation",
+        description: "the generation is not the group's current generation",
     },
     ErrorFacts {
         name: "INCONSISTENT_GROUP_PROTOCOL",
         retriable: false,
         invalidates_metadata: false,
-        description: "the member's protocols have nothing in common with those of its group",
+        description: "the member has no protocol in common with its group",
     },
     ErrorFacts {
         name: "INVALID_GROUP_ID",
@@ -440,19 +440,19 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "INVALID_SESSION_TIMEOUT",
         retriable: false,
         invalidates_metadata: false,
-        description: "the session timeout is outside of what the broker allows",
+        description: "the session timeout is outside of the range that the broker allows",
     },
     ErrorFacts {
         name: "REBALANCE_IN_PROGRESS",
         retriable: false,
         invalidates_metadata: false,
-        description: "the group is rebalancing, rejoin it",
+        description: "the group is rebalancing; rejoin it",
     },
     ErrorFacts {
         name: "INVALID_COMMIT_OFFSET_SIZE",
         retriable: false,
         invalidates_metadata: false,
-        description: "the offsets to be committed are more than the broker accepts at once",
+        description: "the request commits more offsets than the broker accepts at once",
     },
     ErrorFacts {
         name: "TOPIC_AUTHORIZATION_FAILED",
@@ -476,7 +476,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "INVALID_TIMESTAMP",
         retriable: false,
         invalidates_metadata: false,
-        description: "a record's timestamp is outside of what the topic allows",
+        description: "a record's timestamp is outside of the range that the topic allows",
     },
     ErrorFacts {
         name: "UNSUPPORTED_SASL_MECHANISM",
@@ -536,7 +536,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "INVALID_REQUEST",
         retriable: false,
         invalidates_metadata: false,
-        description: "the request makes no sense to the broker, its log may tell why",
+        description: "the broker rejects the request as invalid; its log may say why",
     },
     ErrorFacts {
         name: "UNSUPPORTED_FOR_MESSAGE_FORMAT",
@@ -548,7 +548,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "POLICY_VIOLATION",
         retriable: false,
         invalidates_metadata: false,
-        description: "the broker's policy forbids it",
+        description: "the broker's policy forbids the request",
     },
     ErrorFacts {
         name: "OUT_OF_ORDER_SEQUENCE_NUMBER",
@@ -560,7 +560,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "DUPLICATE_SEQUENCE_NUMBER",
         retriable: false,
         invalidates_metadata: false,
-        description: "the broker has appended this batch before",
+        description: "the broker has already appended this batch",
     },
     ErrorFacts {
         name: "INVALID_PRODUCER_EPOCH",
@@ -572,7 +572,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "INVALID_TXN_STATE",
         retriable: false,
         invalidates_metadata: false,
-        description: "the transaction is in a state in which this can't be done",
+        description: "the state of the transaction does not allow the request",
     },
     ErrorFacts {
         name: "INVALID_PRODUCER_ID_MAPPING",
@@ -590,7 +590,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "CONCURRENT_TRANSACTIONS",
         retriable: true,
         invalidates_metadata: false,
-        description: "another transaction of this transactional id is still being completed, try again",
+        description: "another transaction of this transactional id is not completed yet; try again",
     },
     ErrorFacts {
         name: "TRANSACTION_COORDINATOR_FENCED",
@@ -608,13 +608,13 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "SECURITY_DISABLED",
         retriable: false,
         invalidates_metadata: false,
-        description: "the broker has no security set up that this needs",
+        description: "the broker has no security configuration, which the request requires",
     },
     ErrorFacts {
         name: "OPERATION_NOT_ATTEMPTED",
         retriable: false,
         invalidates_metadata: false,
-        description: "the broker did not try this, because something else in the request failed",
+        description: "the broker did not attempt this, because another part of the request failed",
     },
     ErrorFacts {
         name: "KAFKA_STORAGE_ERROR",
@@ -638,13 +638,13 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "UNKNOWN_PRODUCER_ID",
         retriable: false,
         invalidates_metadata: false,
-        description: "the broker knows nothing of this producer id, its records may have expired",
+        description: "the broker does not know this producer id; its records may have expired",
     },
     ErrorFacts {
         name: "REASSIGNMENT_IN_PROGRESS",
         retriable: false,
         invalidates_metadata: false,
-        description: "the partition is being reassigned already",
+        description: "the partition is already being reassigned",
     },
     ErrorFacts {
         name: "DELEGATION_TOKEN_AUTH_DISABLED",
@@ -662,13 +662,13 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "DELEGATION_TOKEN_OWNER_MISMATCH",
         retriable: false,
         invalidates_metadata: false,
-        description: "the delegation token belongs to somebody else",
+        description: "the delegation token belongs to another owner",
     },
     ErrorFacts {
         name: "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
         retriable: false,
         invalidates_metadata: false,
-        description: "delegation tokens can't be asked for over this connection",
+        description: "delegation tokens can't be requested over this connection",
     },
     ErrorFacts {
         name: "DELEGATION_TOKEN_AUTHORIZATION_FAILED",
@@ -686,7 +686,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "INVALID_PRINCIPAL_TYPE",
         retriable: false,
         invalidates_metadata: false,
-        description: "the principal is of a type that is not supported here",
+        description: "the type of the principal is not supported",
     },
     ErrorFacts {
         name: "NON_EMPTY_GROUP",
@@ -698,7 +698,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "GROUP_ID_NOT_FOUND",
         retriable: false,
         invalidates_metadata: false,
-        description: "there is no such group",
+        description: "the group does not exist",
     },
     ErrorFacts {
         name: "FETCH_SESSION_ID_NOT_FOUND",
@@ -710,13 +710,13 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "INVALID_FETCH_SESSION_EPOCH",
         retriable: true,
         invalidates_metadata: false,
-        description: "the fetch session is at another epoch",
+        description: "the epoch of the fetch session is not valid",
     },
     ErrorFacts {
         name: "LISTENER_NOT_FOUND",
         retriable: true,
         invalidates_metadata: true,
-        description: "the partition's leader has no listener of the name that the request came in by",
+        description: "the partition's leader has no listener with the name of the listener that received the request",
     },
     ErrorFacts {
         name: "TOPIC_DELETION_DISABLED",
@@ -746,19 +746,19 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "STALE_BROKER_EPOCH",
         retriable: false,
         invalidates_metadata: false,
-        description: "the broker has been registered again since",
+        description: "the broker was registered again after this epoch",
     },
     ErrorFacts {
         name: "OFFSET_NOT_AVAILABLE",
         retriable: true,
         invalidates_metadata: false,
-        description: "the leader does not know the high watermark yet, try again",
+        description: "the leader does not know the high watermark yet; try again",
     },
     ErrorFacts {
         name: "MEMBER_ID_REQUIRED",
         retriable: false,
         invalidates_metadata: false,
-        description: "the member must join again with the id that it was given",
+        description: "the member must join again with the member id from the response",
     },
     ErrorFacts {
         name: "PREFERRED_LEADER_NOT_AVAILABLE",
@@ -788,7 +788,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "ELECTION_NOT_NEEDED",
         retriable: true,
         invalidates_metadata: true,
-        description: "the partition has the right leader already",
+        description: "the partition already has the right leader",
     },
     ErrorFacts {
         name: "NO_REASSIGNMENT_IN_PROGRESS",
@@ -812,13 +812,13 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "UNSTABLE_OFFSET_COMMIT",
         retriable: true,
         invalidates_metadata: false,
-        description: "there are offsets of open transactions, try again",
+        description: "the group has offsets of open transactions; try again",
     },
     ErrorFacts {
         name: "THROTTLING_QUOTA_EXCEEDED",
         retriable: true,
         invalidates_metadata: false,
-        description: "the quota is exceeded, slow down",
+        description: "the quota is exceeded; reduce the rate",
     },
     ErrorFacts {
         name: "PRODUCER_FENCED",
@@ -830,19 +830,19 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "RESOURCE_NOT_FOUND",
         retriable: false,
         invalidates_metadata: false,
-        description: "there is no such resource",
+        description: "the resource does not exist",
     },
     ErrorFacts {
         name: "DUPLICATE_RESOURCE",
         retriable: false,
         invalidates_metadata: false,
-        description: "there are several resources of this name",
+        description: "the request names a resource more than once",
     },
     ErrorFacts {
         name: "UNACCEPTABLE_CREDENTIAL",
         retriable: false,
         invalidates_metadata: false,
-        description: "the credential does not satisfy the broker",
+        description: "the broker does not accept the credential",
     },
     ErrorFacts {
         name: "INCONSISTENT_VOTER_SET",
@@ -872,7 +872,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "SNAPSHOT_NOT_FOUND",
         retriable: false,
         invalidates_metadata: false,
-        description: "there is no such snapshot",
+        description: "the snapshot does not exist",
     },
     ErrorFacts {
         name: "POSITION_OUT_OF_RANGE",
@@ -884,13 +884,13 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "UNKNOWN_TOPIC_ID",
         retriable: true,
         invalidates_metadata: true,
-        description: "the broker knows no topic of this id",
+        description: "the broker does not know this topic id",
     },
     ErrorFacts {
         name: "DUPLICATE_BROKER_REGISTRATION",
         retriable: false,
         invalidates_metadata: false,
-        description: "the broker is registered already and still alive",
+        description: "the broker id is already registered by a live broker",
     },
     ErrorFacts {
         name: "BROKER_ID_NOT_REGISTERED",
@@ -902,19 +902,19 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "INCONSISTENT_TOPIC_ID",
         retriable: true,
         invalidates_metadata: true,
-        description: "the topic id is not that of the partition's log",
+        description: "the topic id differs from that of the partition's log",
     },
     ErrorFacts {
         name: "INCONSISTENT_CLUSTER_ID",
         retriable: false,
         invalidates_metadata: false,
-        description: "the cluster id is not that of this cluster",
+        description: "the cluster id differs from that of this cluster",
     },
     ErrorFacts {
         name: "TRANSACTIONAL_ID_NOT_FOUND",
         retriable: false,
         invalidates_metadata: false,
-        description: "there is no such transactional id",
+        description: "the transactional id does not exist",
     },
     ErrorFacts {
         name: "FETCH_SESSION_TOPIC_ID_ERROR",
@@ -926,13 +926,13 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "INELIGIBLE_REPLICA",
         retriable: false,
         invalidates_metadata: false,
-        description: "the replica can't be in sync, its broker may be fenced or shutting down",
+        description: "the replica is ineligible to be in sync; its broker may be fenced or shutting down",
     },
     ErrorFacts {
         name: "NEW_LEADER_ELECTED",
         retriable: false,
         invalidates_metadata: false,
-        description: "a new leader has been elected, the request was for the one before",
+        description: "a new leader has been elected; the request was for the previous one",
     },
     ErrorFacts {
         name: "OFFSET_MOVED_TO_TIERED_STORAGE",
@@ -944,13 +944,13 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "FENCED_MEMBER_EPOCH",
         retriable: false,
         invalidates_metadata: false,
-        description: "the member's epoch is older than the coordinator's, rejoin the group",
+        description: "the member's epoch is older than the coordinator's; rejoin the group",
     },
     ErrorFacts {
         name: "UNRELEASED_INSTANCE_ID",
         retriable: false,
         invalidates_metadata: false,
-        description: "the member that has this group instance id has not left yet",
+        description: "another member still uses this group instance id",
     },
     ErrorFacts {
         name: "UNSUPPORTED_ASSIGNOR",
@@ -962,25 +962,25 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "STALE_MEMBER_EPOCH",
         retriable: false,
         invalidates_metadata: false,
-        description: "the member's epoch is not the latest, try again with the latest",
+        description: "the member's epoch is not the latest; try again with the latest",
     },
     ErrorFacts {
         name: "MISMATCHED_ENDPOINT_TYPE",
         retriable: false,
         invalidates_metadata: false,
-        description: "the request came in by an endpoint of the other kind: broker, controller",
+        description: "the request reached the wrong type of endpoint (broker or controller)",
     },
     ErrorFacts {
         name: "UNSUPPORTED_ENDPOINT_TYPE",
         retriable: false,
         invalidates_metadata: false,
-        description: "endpoints of this kind can't be described by this request",
+        description: "the request does not support this type of endpoint",
     },
     ErrorFacts {
         name: "UNKNOWN_CONTROLLER_ID",
         retriable: false,
         invalidates_metadata: false,
-        description: "there is no such controller",
+        description: "the controller id does not exist",
     },
     ErrorFacts {
         name: "UNKNOWN_SUBSCRIPTION_ID",
@@ -998,7 +998,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "INVALID_REGISTRATION",
         retriable: false,
         invalidates_metadata: false,
-        description: "the controller finds the registration not valid",
+        description: "the controller rejects the registration as invalid",
     },
     ErrorFacts {
         name: "TRANSACTION_ABORTABLE",
@@ -1010,7 +1010,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "INVALID_RECORD_STATE",
         retriable: false,
         invalidates_metadata: false,
-        description: "the record is in another state: not acquired by this member, or acknowledged",
+        description: "the state of the record does not allow this: it is not acquired by this member, or already acknowledged",
     },
     ErrorFacts {
         name: "SHARE_SESSION_NOT_FOUND",
@@ -1022,31 +1022,31 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "INVALID_SHARE_SESSION_EPOCH",
         retriable: true,
         invalidates_metadata: false,
-        description: "the share session is at another epoch",
+        description: "the epoch of the share session is not valid",
     },
     ErrorFacts {
         name: "FENCED_STATE_EPOCH",
         retriable: false,
         invalidates_metadata: false,
-        description: "the share coordinator's state is at a later epoch",
+        description: "the share coordinator's state has a later epoch",
     },
     ErrorFacts {
         name: "INVALID_VOTER_KEY",
         retriable: false,
         invalidates_metadata: false,
-        description: "the voter's key is not that of the receiving replica",
+        description: "the voter's key differs from that of the receiving replica",
     },
     ErrorFacts {
         name: "DUPLICATE_VOTER",
         retriable: false,
         invalidates_metadata: false,
-        description: "this voter is there already",
+        description: "the voter already exists",
     },
     ErrorFacts {
         name: "VOTER_NOT_FOUND",
         retriable: false,
         invalidates_metadata: false,
-        description: "there is no such voter",
+        description: "the voter does not exist",
     },
     ErrorFacts {
         name: "INVALID_REGULAR_EXPRESSION",
@@ -1058,7 +1058,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "REBOOTSTRAP_REQUIRED",
         retriable: false,
         invalidates_metadata: false,
-        description: "the client's metadata is too old, it must start again from its bootstrap servers",
+        description: "the client's metadata is too old; the client must bootstrap again",
     },
     ErrorFacts {
         name: "STREAMS_INVALID_TOPOLOGY",
@@ -1076,7 +1076,7 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         name: "STREAMS_TOPOLOGY_FENCED",
         retriable: false,
         invalidates_metadata: false,
-        description: "the streams topology is older than that of the group",
+        description: "the streams topology is older than the group's",
     },
     ErrorFacts {
         name: "SHARE_SESSION_LIMIT_REACHED",

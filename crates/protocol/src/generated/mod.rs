@@ -243,7 +243,7 @@ pub mod write_share_group_state;
 #[path = "27_write_txn_markers.rs"]
 pub mod write_txn_markers;
 
-/// What the generated files use.
+/// The imports of the generated files.
 mod prelude {
     pub(super) use crate::{
         error_code::ErrorCode,

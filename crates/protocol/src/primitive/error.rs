@@ -1,13 +1,13 @@
-//! Why bytes could not be decoded, or a value not encoded.
+//! The errors of decoding and encoding.
 
 use std::{error::Error, fmt};
 
-/// Bytes that are not what the protocol says, with the place where it shows.
+/// Error: bytes violate the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// What is wrong.
+    /// The kind of violation.
     pub kind: DecodeErrorKind,
-    /// Bytes from the start of the frame that the [`Reader`](super::Reader) was given.
+    /// The position in bytes from the start of the frame that the [`Reader`](super::Reader) was given.
     pub position: usize,
     /// The field that was being read, as `Message.Struct.field`; empty outside of messages.
     pub field: &'static str,
@@ -19,14 +19,14 @@ pub struct DecodeError {
 pub enum DecodeErrorKind {
     /// The bytes end before the value does.
     UnexpectedEnd {
-        /// How many bytes the value needs.
+        /// The number of bytes that the value needs.
         needed: usize,
-        /// How many there are.
+        /// The number of bytes left.
         remaining: usize,
     },
     /// A length that no value of this type can have.
     InvalidLength(i64),
-    /// A null where the version allows none.
+    /// A null where the version does not allow one.
     UnexpectedNull,
     /// A string that is not UTF-8.
     InvalidUtf8,
@@ -37,11 +37,11 @@ pub enum DecodeErrorKind {
         /// The field's tag.
         tag: u32,
     },
-    /// Decoded, the value would take more than [`ALLOCATION_FACTOR`](super::ALLOCATION_FACTOR) times the bytes received.
+    /// The decoded value would take more than [`ALLOCATION_FACTOR`](super::ALLOCATION_FACTOR) times the bytes received.
     AllocationLimit,
-    /// The message has no such version, or not one that this crate knows.
+    /// The message has no such version, or this crate does not know it.
     UnsupportedVersion(i16),
-    /// The value ends before the bytes do.
+    /// Bytes are left after the value.
     TrailingBytes(usize),
 }
 
@@ -71,10 +71,10 @@ impl fmt::Display for DecodeError {
 
 impl Error for DecodeError {}
 
-/// A value that the chosen version of the message can't carry.
+/// Error: the chosen version of the message can't carry a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncodeError {
-    /// What is wrong.
+    /// The kind of error.
     pub kind: EncodeErrorKind,
     /// The field that could not be written, as `Message.Struct.field`.
     pub field: &'static str,
@@ -84,13 +84,13 @@ pub struct EncodeError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeErrorKind {
-    /// The message has no such version, or not one that this crate knows.
+    /// The message has no such version, or this crate does not know it.
     UnsupportedVersion(i16),
-    /// The field is set, and the version has no such field.
+    /// The field is set, but the version does not have it.
     NotInVersion(i16),
-    /// The field is null, and the version allows none.
+    /// The field is null, but the version does not allow that.
     UnexpectedNull,
-    /// A string, byte string or array that is longer than its length prefix can say.
+    /// A string, byte string or array is too long for its length prefix.
     TooLong(usize),
 }
 

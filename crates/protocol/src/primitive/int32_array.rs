@@ -1,15 +1,15 @@
-//! An array of int32 that stays where it was received.
+//! An array of int32 that borrows from the received frame.
 
 use std::fmt;
 
-/// An array of big-endian 32-bit integers, read in place. Broker ids and partitions come in these.
+/// An array of big-endian 32-bit integers, read in place. Broker IDs and partitions use it.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Int32Array<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Int32Array<'a> {
-    /// `bytes` must be a multiple of four long; what is over is ignored.
+    /// Creates an array over `bytes`, whose length must be a multiple of four; excess bytes are ignored.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }

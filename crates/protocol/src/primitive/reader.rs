@@ -3,15 +3,15 @@
 use super::{DecodeError, DecodeErrorKind, Int32Array};
 use crate::{error_code::ErrorCode, message::ReadFrom, uuid::Uuid};
 
-/// What a decoded message may allocate, in multiples of the bytes received.
+/// The limit of the memory that a decoded message may allocate, in multiples of the bytes received.
 ///
-/// A length on the wire is only a claim. Arrays are allocated whole before their elements are read, so each is first
-/// charged against this.
+/// A length on the wire is only a claim. Arrays are allocated before their elements are read, so each is first charged
+/// against this limit.
 pub const ALLOCATION_FACTOR: usize = 16;
 
 type Result<T> = std::result::Result<T, DecodeError>;
 
-/// Walks over bytes and takes Kafka's primitive types from them.
+/// A cursor that decodes Kafka's primitive types.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -43,23 +43,23 @@ impl<'a> Reader<'a> {
         self.flexible
     }
 
-    /// Says whether what follows is flexible. Messages and headers do this themselves.
+    /// Sets whether the following fields are flexible. Messages and headers do this themselves.
     pub const fn set_flexible(&mut self, flexible: bool) {
         self.flexible = flexible;
     }
 
-    /// Names the field that is read next, for the error if there is one.
+    /// Names the field that is read next, for the text of an error.
     pub const fn at(&mut self, field: &'static str) -> &mut Self {
         self.field = field;
         self
     }
 
-    /// An error at the present position, in the present field.
+    /// Returns an error at the current position and field.
     pub const fn error(&self, kind: DecodeErrorKind) -> DecodeError {
         DecodeError { kind, position: self.position, field: self.field }
     }
 
-    /// Fails if bytes are left over.
+    /// Fails if unread bytes remain.
     pub fn finish(&self) -> Result<()> {
         match self.remaining() {
             0 => Ok(()),
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next `count` bytes.
+    /// Takes the next `count` bytes.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
         match self.bytes[self.position..].get(..count) {
             Some(bytes) => {
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         self.fixed().map(Uuid)
     }
 
-    /// An error code; one that this crate does not know is carried as it is.
+    /// An error code; unknown codes are preserved.
     pub fn error_code(&mut self) -> Result<ErrorCode> {
         self.i16().map(ErrorCode)
     }
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
     fn variable(&mut self, most: usize) -> Result<u64> {
         let mut value = 0_u64;
         for (index, byte) in self.bytes[self.position..].iter().take(most).enumerate() {
-            // The tenth byte has room for one bit.
+            // The tenth byte has only one significant bit.
             if index == 9 && *byte > 1 {
                 break;
             }
@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
         self.bytes(count.saturating_mul(4)).map(Int32Array::new)
     }
 
-    /// The number of elements of an array, or null. Never more than there are bytes left.
+    /// The number of elements of an array, or null. Never more than the number of remaining bytes.
     pub fn array_length(&mut self) -> Result<Option<usize>> {
         let length = self.length()?;
         match length {
@@ -273,7 +273,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    // One loop per type of element, and as little else as possible: there are hundreds of them.
+    // One small loop per element type, because there are hundreds of them.
 
     /// An array.
     pub(crate) fn array<T: ReadFrom<'a>>(&mut self, version: i16) -> Result<Vec<T>> {
@@ -298,12 +298,12 @@ impl<'a> Reader<'a> {
         Ok(array)
     }
 
-    /// A struct that may be null: a byte before it says so.
+    /// A struct that may be null, as indicated by the byte before it.
     pub(crate) fn nullable_struct<T: ReadFrom<'a>>(&mut self, version: i16) -> Result<Option<T>> {
         if self.i8()? < 0 { Ok(None) } else { T::read_from(self, version).map(Some) }
     }
 
-    /// Skips the tagged fields at the end of a struct that knows none; none are there if it is not flexible.
+    /// Skips the tagged fields at the end of a struct that defines none; does nothing if the message is not flexible.
     pub fn skip_tagged_fields(&mut self) -> Result<()> {
         for _ in 0..self.tagged_field_count()? {
             let (_, end) = self.tagged_field()?;
@@ -365,7 +365,7 @@ impl<'a> Reader<'a> {
         self.uvarint().map(|length| (length as usize).checked_sub(1))
     }
 
-    /// Takes `bytes` from what may still be allocated.
+    /// Subtracts `bytes` from the allocation limit.
     pub(crate) fn charge(&mut self, bytes: usize) -> Result<()> {
         match self.allocation_left.checked_sub(bytes) {
             Some(left) => {
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_where_and_in_which_field() {
+    fn decode_error_names_position_and_field() {
         let mut reader = Reader::new(&[0, 3, b'a', 0xff, b'c']);
         let error = reader.at("MetadataResponse.Topic.name").string().unwrap_err();
         assert_eq!(
@@ -428,14 +428,14 @@ mod tests {
     }
 
     #[test]
-    fn a_length_of_two_gibibytes_is_refused_before_anything_is_allocated() {
+    fn length_of_two_gibibytes_is_refused_without_allocation() {
         let mut reader = Reader::new(&[0x7f, 0xff, 0xff, 0xff, 0]);
         let error = reader.array::<String>(0).unwrap_err();
         assert_eq!(error.kind, DecodeErrorKind::UnexpectedEnd { needed: 0x7fff_ffff, remaining: 1 });
     }
 
     #[test]
-    fn an_array_that_would_grow_too_much_in_memory_is_refused() {
+    fn array_beyond_the_allocation_limit_is_refused() {
         let mut bytes = vec![0; 4 + 100];
         bytes[3] = 100;
         let error = Reader::new(&bytes).array::<String>(0).unwrap_err();

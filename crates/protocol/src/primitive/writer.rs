@@ -13,12 +13,12 @@ pub struct Writer<'a> {
     field: &'static str,
 }
 
-/// A place in the buffer to come back to.
+/// A position in the buffer to return to.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark(usize);
 
 impl<'a> Writer<'a> {
-    /// A writer at the end of `out`.
+    /// Creates a writer at the end of `out`.
     pub const fn new(out: &'a mut Vec<u8>, flexible: bool) -> Self {
         Self { out, flexible, field: "" }
     }
@@ -28,28 +28,28 @@ impl<'a> Writer<'a> {
         self.flexible
     }
 
-    /// How long the buffer is by now.
+    /// Returns the current length of the buffer.
     pub const fn position(&self) -> usize {
         self.out.len()
     }
 
-    /// Names the field that is written next, for the error if there is one.
+    /// Names the field that is written next, for the text of an error.
     pub const fn at(&mut self, field: &'static str) -> &mut Self {
         self.field = field;
         self
     }
 
-    /// An error in the present field.
+    /// Returns an error in the current field.
     pub const fn error(&self, kind: EncodeErrorKind) -> EncodeError {
         EncodeError { kind, field: self.field }
     }
 
-    /// Fails if the present field, which `version` does not have, is set to something.
+    /// Fails if the current field, which `version` does not have, is set.
     pub(crate) const fn not_in_version(&self, is_set: bool, version: i16) -> Result {
         if is_set { Err(self.error(EncodeErrorKind::NotInVersion(version))) } else { Ok(()) }
     }
 
-    /// The bytes as they are, without a length.
+    /// Appends the bytes without a length.
     pub fn raw(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
@@ -155,7 +155,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A byte string with its length before it.
+    /// A byte string, preceded by its length.
     pub fn bytes(&mut self, value: &[u8]) -> Result {
         self.nullable_bytes(Some(value))
     }
@@ -185,7 +185,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    // One loop per type of element, and as little else as possible: there are hundreds of them.
+    // One small loop per element type, because there are hundreds of them.
 
     /// An array.
     pub(crate) fn array<T: WriteTo>(&mut self, version: i16, value: &[T]) -> Result {
@@ -212,7 +212,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A struct that may be null: a byte before it says so.
+    /// A struct that may be null, as indicated by the byte before it.
     pub(crate) fn nullable_struct<T: WriteTo>(&mut self, version: i16, value: Option<&T>) -> Result {
         match value {
             Some(value) => {
@@ -233,20 +233,21 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Begins the tagged fields of a struct, none so far. No message has more than 127, so their count is one byte.
+    /// Begins the tagged fields of a struct with a count of zero. No message has more than 127, so the count is one
+    /// byte.
     pub(crate) fn begin_tagged_fields(&mut self) -> Mark {
         self.out.push(0);
         Mark(self.out.len() - 1)
     }
 
-    /// Begins a tagged field; what is written up to [`Self::end_tagged_field`] is its content.
+    /// Begins a tagged field; the bytes written before [`Self::end_tagged_field`] are its content.
     pub(crate) fn begin_tagged_field(&mut self, fields: Mark, tag: u32) -> Mark {
         self.out[fields.0] += 1;
         self.uvarint(tag);
         Mark(self.out.len())
     }
 
-    /// Ends a tagged field: puts the size before its content.
+    /// Ends a tagged field: inserts the size before its content.
     pub(crate) fn end_tagged_field(&mut self, start: Mark) -> Result {
         let size = self.out.len() - start.0;
         let size = u32::try_from(size).map_err(|_| self.error(EncodeErrorKind::TooLong(size)))?;
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_longer_than_its_length_can_say_is_refused_with_the_fields_name() {
+    fn string_too_long_for_its_length_is_an_error_with_the_field_name() {
         let mut out = Vec::new();
         let long = "x".repeat(40_000);
         let error =

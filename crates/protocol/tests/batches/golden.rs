@@ -1,4 +1,4 @@
-//! Batches that Apache Kafka's Java client and librdkafka wrote decode to the records that they were given.
+//! Batches that Apache Kafka's Java client and librdkafka wrote decode to the original records.
 
 use std::{fs, path::PathBuf};
 
@@ -14,7 +14,7 @@ pub fn file(name: &str) -> Vec<u8> {
     fs::read(folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The names of all golden batches of records, without those of markers.
+/// Returns the names of all golden batches of records, without those of markers.
 pub fn names() -> Vec<String> {
     let entries = fs::read_dir(folder()).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -24,7 +24,7 @@ pub fn names() -> Vec<String> {
         .collect()
 }
 
-/// What the file's records are, from its name: what was written, less what the format has no place for.
+/// Returns the expected records of a file, derived from its name, without the fields that the format does not have.
 fn expected(name: &str) -> Vec<String> {
     let text = file(if name.ends_with("-large") { "large.txt" } else { "records.txt" });
     let first_offset = if name.starts_with("java") { 1000 } else { 0 };
@@ -44,7 +44,7 @@ fn expected(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn there_are_batches_of_every_client_format_and_codec() {
+fn golden_batches_cover_every_client_format_and_codec() {
     let names = names();
     for client in ["java", "librdkafka"] {
         for (format, codecs) in [
@@ -57,7 +57,7 @@ fn there_are_batches_of_every_client_format_and_codec() {
                 assert!(names.contains(&name), "{name}");
                 let bytes = file(&format!("{name}.bin"));
                 assert_eq!(bytes[16], format, "{name}");
-                // Both clients really compress: the codec stands in the attributes.
+                // Both clients really compress: the attributes name the codec.
                 let attributes = bytes[if format == 2 { 22 } else { 17 }];
                 assert_eq!(["none", "gzip", "snappy", "lz4", "zstd"][usize::from(attributes & 7)], *codec);
             }
@@ -66,7 +66,7 @@ fn there_are_batches_of_every_client_format_and_codec() {
 }
 
 #[test]
-fn batches_of_other_clients_decode_to_what_they_were_given() {
+fn batches_of_other_clients_decode_to_the_original_records() {
     for name in names() {
         let found =
             lines::read(&file(&format!("{name}.bin"))).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -75,7 +75,7 @@ fn batches_of_other_clients_decode_to_what_they_were_given() {
 }
 
 #[test]
-fn batches_of_all_formats_may_follow_each_other() {
+fn batches_of_different_formats_can_be_concatenated() {
     let mut together = Vec::new();
     let mut records = Vec::new();
     for name in ["java-v2-zstd", "librdkafka-v0-none", "java-v1-lz4", "librdkafka-v2-snappy"] {
@@ -88,7 +88,7 @@ fn batches_of_all_formats_may_follow_each_other() {
 }
 
 #[test]
-fn transaction_markers_of_brokers_are_read() {
+fn transaction_markers_of_brokers_decode() {
     let bytes = file("java-control.bin");
     let mut found = Vec::new();
     for batch in Batches::new(&bytes) {
@@ -112,13 +112,13 @@ fn transaction_markers_of_brokers_are_read() {
 }
 
 #[test]
-fn uncompressed_batches_of_librdkafka_are_ours_byte_by_byte() {
+fn uncompressed_batches_are_identical_to_librdkafkas() {
     let records = lines::parse(&String::from_utf8(file("records.txt")).unwrap());
     for magic in [0, 1, 2] {
         let mut theirs = file(&format!("librdkafka-v{magic}-none.bin"));
         let mut ours = lines::write(magic, ottla_protocol::compress::Compression::None, None, &records);
         if magic == 2 {
-            // The partition leader's epoch is the broker's to set: librdkafka writes 0, we write -1 as Java does.
+            // The broker sets the partition leader epoch: librdkafka writes 0, we write -1 as Java does.
             theirs.drain(12..16);
             ours.drain(12..16);
         }

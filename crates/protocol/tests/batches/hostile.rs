@@ -1,5 +1,5 @@
-//! Batches that nobody should send, with checksums that are right: an error or other records, but no panic, no hang, and no
-//! more memory than the reader allows.
+//! Malformed batches with valid checksums give an error or other records, but no panic, no hang, and no more memory
+//! than the reader allows.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use ottla_protocol::{
 use crate::{allocations, golden};
 
 const LIMIT: usize = 256 << 10;
-/// Output that is grown in steps and once more for the rest, and what a codec keeps for its thread.
+/// The allocation limit of a read: output that grows in steps plus a final growth, and the per-thread codec contexts.
 const MOST_ALLOCATED: usize = 4 * LIMIT + (512 << 10);
 
-/// A generator of numbers that look random; the same ones in every run.
+/// A deterministic pseudo-random number generator.
 struct Numbers(u64);
 
 impl Numbers {
@@ -28,7 +28,7 @@ impl Numbers {
         self.next() as usize % end
     }
 
-    /// Changes some bytes: to any, to those that lie about lengths, or moved to another place.
+    /// Changes some bytes: to random values, to extreme lengths, or by moving a range.
     fn damage(&mut self, bytes: &mut Vec<u8>) {
         for _ in 0..=self.below(4) {
             if bytes.is_empty() {
@@ -55,7 +55,7 @@ impl Numbers {
     }
 }
 
-/// Makes length and checksum of a batch right again.
+/// Corrects the length and checksum of a batch.
 fn repair(bytes: &mut [u8]) {
     let Some(length) = bytes.len().checked_sub(layout::LENGTH_PREFIX) else { return };
     if bytes.len() < layout::ATTRIBUTES {
@@ -71,7 +71,7 @@ fn repair(bytes: &mut [u8]) {
     }
 }
 
-/// Reads everything there is and answers how many records that were.
+/// Reads all records and returns their number.
 fn read(bytes: &[u8]) -> Result<usize, BatchError> {
     let mut count = 0;
     for batch in Batches::new(bytes) {
@@ -97,7 +97,7 @@ fn read(bytes: &[u8]) -> Result<usize, BatchError> {
     Ok(count)
 }
 
-/// Reads, and fails if that takes too much time or memory.
+/// Reads all records, and fails if that takes too much time or memory.
 fn read_within_bounds(bytes: &[u8], case: &str) -> Result<usize, BatchError> {
     let start = Instant::now();
     let (result, allocated) = allocations::count(|| read(bytes));
@@ -110,7 +110,7 @@ fn read_within_bounds(bytes: &[u8], case: &str) -> Result<usize, BatchError> {
 }
 
 #[test]
-fn damaged_batches_with_right_checksums_do_no_harm() {
+fn damaged_batches_with_valid_checksums_never_panic() {
     let mut numbers = Numbers(42);
     let (mut fine, mut refused) = (0, 0);
     for name in golden::names() {
@@ -129,7 +129,7 @@ fn damaged_batches_with_right_checksums_do_no_harm() {
 }
 
 #[test]
-fn damage_under_the_compression_does_no_harm() {
+fn damaged_compressed_data_never_panics() {
     let mut numbers = Numbers(43);
     let mut refused = 0;
     for name in golden::names().into_iter().filter(|name| !name.ends_with("-large")) {
@@ -158,7 +158,7 @@ fn damage_under_the_compression_does_no_harm() {
     assert!(refused > 3000, "{refused}");
 }
 
-/// A message that wraps `raw`, whatever that is.
+/// Returns a message that wraps the bytes `raw`.
 fn wrapper(format: LegacyFormat, codec: Compression, raw: &[u8]) -> Vec<u8> {
     let mut value = Vec::new();
     match format {
@@ -200,7 +200,7 @@ fn bombs_are_refused_in_every_codec_and_format() {
 }
 
 #[test]
-fn batches_that_claim_two_billion_records_are_one_error() {
+fn batch_that_claims_two_billion_records_is_one_error() {
     for codec in Compression::ALL {
         let mut bytes = golden::file(&format!("java-v2-{codec}.bin"));
         bytes[layout::RECORD_COUNT..layout::RECORDS].copy_from_slice(&i32::MAX.to_be_bytes());
@@ -211,7 +211,7 @@ fn batches_that_claim_two_billion_records_are_one_error() {
 }
 
 #[test]
-fn any_bytes_are_read_to_an_end() {
+fn reading_any_bytes_terminates() {
     let mut numbers = Numbers(44);
     for round in 0..20_000 {
         let length = numbers.below(300);

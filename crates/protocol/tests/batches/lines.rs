@@ -1,4 +1,4 @@
-//! Records as lines of text, in which the golden files and the programs of the other clients agree. See
+//! Records as lines of text, the common format of the golden files and the programs of other clients. See
 //! `tests/golden/batches/README.md`.
 
 use ottla_protocol::{
@@ -9,7 +9,7 @@ use ottla_protocol::{
     compress::Compression,
 };
 
-/// No batch of these tests holds more.
+/// The largest decompressed batch in these tests, in bytes.
 pub const LIMIT: usize = 1 << 20;
 
 /// A record to write.
@@ -21,7 +21,7 @@ pub struct Line {
     pub headers: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
-/// The records in the text of a file.
+/// Parses the records of a text file.
 pub fn parse(text: &str) -> Vec<Line> {
     text.lines()
         .map(|line| {
@@ -41,7 +41,7 @@ pub fn parse(text: &str) -> Vec<Line> {
         .collect()
 }
 
-/// The records as this crate encodes them, in format 0, 1 or 2.
+/// Encodes the records with this crate, in format 0, 1 or 2.
 pub fn write(magic: u8, codec: Compression, level: Option<i32>, lines: &[Line]) -> Vec<u8> {
     let Some(format) = LegacyFormat::from_magic(magic as i8) else {
         let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
@@ -62,7 +62,7 @@ pub fn write(magic: u8, codec: Compression, level: Option<i32>, lines: &[Line]) 
     out
 }
 
-/// Every record in `bytes` as a line with its offset, after checking every batch as a consumer does.
+/// Returns every record in `bytes` as a line with its offset, after checking every batch as a consumer does.
 pub fn read(bytes: &[u8]) -> Result<Vec<String>, BatchError> {
     let mut lines = Vec::new();
     for batch in Batches::new(bytes) {

@@ -1,4 +1,4 @@
-//! Record batches of other clients, and those that nobody should send.
+//! Record batches of other clients, and malformed ones.
 
 #[path = "../messages/allocations.rs"]
 mod allocations;

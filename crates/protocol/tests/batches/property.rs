@@ -1,5 +1,5 @@
-//! Whatever is appended comes back: any records, any codec, any format, over borders of chunks and with values that are
-//! referenced instead of copied.
+//! Appended records are read back unchanged: any records, codec and format, across chunk boundaries and with referenced
+//! values.
 
 use bytes::Bytes;
 use ottla_protocol::{
@@ -33,7 +33,7 @@ impl Owned {
     }
 }
 
-/// Lengths around those where a varint gets longer and a chunk ends.
+/// Lengths around those where a varint grows or a chunk ends.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let length = prop_oneof![
         8 => 0..150_usize,
@@ -99,7 +99,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn records_come_back_from_format_2(
+    fn records_round_trip_in_format_2(
         records in vec(record(), 1..60), codec in codec(), references in any::<bool>()
     ) {
         let pool = ChunkPool::new();
@@ -111,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn records_come_back_from_message_sets(
+    fn records_round_trip_in_message_sets(
         records in vec(record(), 1..30), codec in codec(), is_format_1 in any::<bool>()
     ) {
         let format = if is_format_1 { LegacyFormat::V1 } else { LegacyFormat::V0 };
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn a_new_producer_changes_nothing_but_its_fields(
+    fn new_producer_id_changes_only_its_fields(
         records in vec(record(), 1..10), codec in codec(), id in 0..i64::MAX, epoch in 0..i16::MAX, sequence in 0..i32::MAX
     ) {
         let mut sealed = seal(&records, codec, false, &ChunkPool::new());
@@ -150,8 +150,8 @@ proptest! {
 }
 
 #[test]
-fn every_payload_size_around_the_borders_comes_back() {
-    // The usual records take another way than those of other sizes.
+fn payload_sizes_around_the_boundaries_round_trip() {
+    // Records of common sizes take a different code path than others.
     let pool = ChunkPool::new();
     for sizes in [0..300, 2000..2100, 8000..8300] {
         let records: Vec<_> = sizes
@@ -167,7 +167,7 @@ fn every_payload_size_around_the_borders_comes_back() {
 }
 
 #[test]
-fn a_level_that_no_codec_has_gives_the_records_back() {
+fn invalid_level_returns_the_records() {
     let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
     builder.append(5, None, Some(b"value"), &[]);
     let options = SealOptions { compression: Compression::Gzip, level: Some(77), ..SealOptions::default() };
@@ -178,7 +178,7 @@ fn a_level_that_no_codec_has_gives_the_records_back() {
 }
 
 #[test]
-fn a_batch_that_was_summed_while_it_grew_has_the_same_bytes() {
+fn incremental_checksum_gives_the_same_bytes() {
     let pool = ChunkPool::new();
     for (records, large) in [(1, false), (100, false), (700, false), (5_000, false), (40, true)] {
         let build = |mut builder: RecordBatchBuilder| {
@@ -204,7 +204,7 @@ fn a_batch_that_was_summed_while_it_grew_has_the_same_bytes() {
 }
 
 #[test]
-fn what_does_not_shrink_is_left_as_it_is() {
+fn incompressible_batch_stays_uncompressed() {
     let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
     builder.append(5, None, Some(b"v"), &[]);
     let len = builder.len();

@@ -1,4 +1,4 @@
-//! Counts what a thread allocates.
+//! Counts the allocations of a thread.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -12,7 +12,7 @@ thread_local! {
     static ALLOCATED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// What `work` gives, and the sum of all bytes that it asked the allocator for, given back or not.
+/// Returns the result of `work`, and the sum of all bytes that it allocated, freed or not.
 pub fn count<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = ALLOCATED.get();
     let result = work();
@@ -22,11 +22,11 @@ pub fn count<T>(work: impl FnOnce() -> T) -> (T, usize) {
 struct CountingAllocator;
 
 fn add(bytes: usize) {
-    // A thread that ends has no counter any more, and nobody asks it.
+    // An exiting thread has no counter any more; its allocations are not measured.
     let _ = ALLOCATED.try_with(|allocated| allocated.set(allocated.get() + bytes));
 }
 
-// SAFETY: every call goes to the system's allocator as it is.
+// SAFETY: every call is forwarded to the system's allocator unchanged.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size());
@@ -53,7 +53,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
 }
 
 #[test]
-fn what_a_thread_allocates_is_counted() {
+fn allocations_of_a_thread_are_counted() {
     let (array, bytes) = count(|| Vec::<u64>::with_capacity(100));
     assert_eq!((array.capacity(), bytes), (100, 800));
     assert_eq!(count(|| 7), (7, 0));

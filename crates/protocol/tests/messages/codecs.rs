@@ -8,25 +8,25 @@ use ottla_protocol::{
     primitive::{DecodeError, EncodeError, Reader},
 };
 
-/// A body read and written again; the errors are those of reading and of writing.
+/// A body that was decoded and encoded again; the errors are those of decoding and of encoding.
 pub type Rewritten = Result<Result<Vec<u8>, EncodeError>, DecodeError>;
 
-/// How to read and write one message.
+/// The functions that decode and encode one message.
 #[derive(Clone, Copy)]
 pub struct Codec {
     pub api: ApiKey,
     pub kind: &'static str,
-    /// Reads a body and leaves it at that.
+    /// Decodes a body and drops it.
     pub decode: fn(&mut Reader<'_>, i16) -> Result<(), DecodeError>,
-    /// Reads a body and prints what it saw.
+    /// Decodes a body and formats it with `{:?}`.
     pub debug: fn(&mut Reader<'_>, i16) -> Result<String, DecodeError>,
-    /// Reads a body and writes it again, in another version if that is wished.
+    /// Decodes a body and encodes it again, optionally in another version.
     pub rewrite: fn(&mut Reader<'_>, i16, i16) -> Rewritten,
-    /// Writes a message that has nothing but defaults.
+    /// Encodes a message with default values.
     pub default: fn(i16) -> Result<Vec<u8>, EncodeError>,
 }
 
-/// Two for every API: request, response.
+/// Returns two codecs per API: request and response.
 pub fn codecs() -> Vec<Codec> {
     macro_rules! each {
         ($($module:ident $request:ident $response:ident;)*) => {

@@ -1,10 +1,10 @@
-//! Random bodies, made straight from the schema.
+//! Random bodies, generated directly from the schema.
 
 use std::{fs, path::Path};
 
 use crate::schema::{Base, Field, Primitive, Schema, Versions};
 
-/// All APIs of `schema/`.
+/// Returns all APIs of `schema/`.
 pub fn schemas() -> Vec<Schema> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema");
     let mut schemas = Vec::new();
@@ -39,22 +39,22 @@ impl Random {
         (self.next() % limit.max(1) as u64) as usize
     }
 
-    /// Once in `times`.
+    /// Returns true once in `times` calls, on average.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 }
 
-/// The body of a message in a version, as a peer that follows the schema would write it.
+/// Returns the body of a message in a version, as a peer that follows the schema would write it.
 ///
-/// Tagged fields are there only if they differ from their default, so that writing the value again gives the same
-/// bytes. Strings and arrays are short but seldom empty, as they are in life.
+/// Tagged fields are present only if they differ from their default, so that encoding the value again gives the same
+/// bytes. Strings and arrays are short but seldom empty, as in real traffic.
 pub fn body(fields: &[Field], schema: &Schema, version: i16, random: &mut Random) -> Vec<u8> {
     body_in_style(Style::Ordinary, fields, schema, version, random)
 }
 
-/// A body that grows in memory as much as one can in life: what may be null is, strings have three letters, the
-/// outermost arrays have thirty elements and those inside have one.
+/// Returns a body whose decoded size is as large as realistic: nullable fields are null, strings have three letters,
+/// the outermost arrays have thirty elements and inner ones have one.
 pub fn dense_body(fields: &[Field], schema: &Schema, version: i16, random: &mut Random) -> Vec<u8> {
     body_in_style(Style::Dense, fields, schema, version, random)
 }
@@ -83,7 +83,7 @@ struct Frame<'a> {
     flexible: bool,
     version: i16,
     style: Style,
-    /// Arrays around the present field.
+    /// The number of arrays around the current field.
     depth: usize,
     random: &'a mut Random,
 }
@@ -194,7 +194,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Edges now and then; no default is between 20 and 100.
+    /// Returns a number, sometimes an extreme one; no default is between 20 and 100.
     fn integer(&mut self, width: usize, unlike: Option<&Field>) {
         let value = match self.random.below(8) {
             _ if unlike.is_some() => 20 + self.random.below(80) as i64,

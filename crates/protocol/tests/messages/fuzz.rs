@@ -1,4 +1,4 @@
-//! Whatever the bytes are: a value or an error with a place, no panic, and never more than 16 times their memory.
+//! Any bytes decode to a value or to an error with a position, without a panic, and within 16 times their memory.
 
 use ottla_protocol::{
     api::ApiKey,
@@ -19,12 +19,12 @@ use crate::{
     schema::Schema,
 };
 
-/// Set it to fuzz for longer than the tests do.
+/// The environment variable that sets the number of frames, to fuzz for longer than the tests do.
 const FRAMES_VARIABLE: &str = "OTTLA_FUZZ_FRAMES";
 const FRAMES: usize = 200_000;
 
 #[test]
-fn any_bytes_give_a_value_or_an_error_with_a_place_within_the_memory_allowed() {
+fn any_bytes_decode_to_a_value_or_error_within_the_memory_limit() {
     let frames = match std::env::var(FRAMES_VARIABLE) {
         Ok(frames) => frames.parse().expect("OTTLA_FUZZ_FRAMES is a number"),
         Err(_) => FRAMES,
@@ -73,12 +73,12 @@ fn check(codec: &Codec, version: i16, bytes: &[u8], tally: &mut Tally) {
         }
         Ok(()) => {
             tally.values += 1;
-            // What was understood can be written, and reads as the same.
+            // A decoded value can be encoded, and decodes to the same value.
             let written = (codec.rewrite)(&mut Reader::new(bytes), version, version);
             let Ok(Ok(written)) = written else { panic!("{written:?} for {}", what()) };
             let again = (codec.rewrite)(&mut Reader::new(&written), version, version);
             if again.as_ref().is_err_and(|error| error.kind == DecodeErrorKind::AllocationLimit) {
-                // Without the bytes that meant nothing it may be too dense.
+                // Without the skipped bytes the encoding may exceed the allocation factor.
                 assert!(written.len() < bytes.len(), "{}", what());
             } else {
                 assert_eq!(again, Ok(Ok(written)), "{}", what());
@@ -87,7 +87,7 @@ fn check(codec: &Codec, version: i16, bytes: &[u8], tally: &mut Tally) {
     }
 }
 
-/// What is no body of an API: headers, views, and what group members tell each other.
+/// Checks the types that are not bodies of an API: headers, views, and the group members' protocol.
 fn check_other_types(schemas: &[Schema], codecs: &[Codec], random: &mut Random) {
     type Decode = fn(&mut Reader<'_>, i16) -> Result<(), DecodeError>;
     let others: [(ApiKey, usize, Decode); 8] = [
@@ -95,7 +95,7 @@ fn check_other_types(schemas: &[Schema], codecs: &[Codec], random: &mut Random) 
         (ApiKey::Produce, 1, |reader, version| ProduceResponseView::decode(reader, version).map(drop)),
         (ApiKey::Fetch, 1, |reader, version| FetchResponseView::decode(reader, version).map(drop)),
         (ApiKey::Metadata, 1, |reader, version| MetadataResponseView::decode(reader, version).map(drop)),
-        // Their bytes need not be theirs: damaged beyond recognition is what they are here for.
+        // The bytes need not be of these types: damaged input is the point of this check.
         (ApiKey::JoinGroup, 0, |reader, _| RequestHeader::decode(reader).map(drop)),
         (ApiKey::JoinGroup, 1, |reader, version| {
             ResponseHeader::decode(reader, ApiKey::Fetch, version).map(drop)
@@ -125,7 +125,7 @@ fn check_other_types(schemas: &[Schema], codecs: &[Codec], random: &mut Random) 
     }
 }
 
-/// Random bytes, or a body that is right, damaged up to three times.
+/// Returns random bytes, or a valid body with up to three damages.
 fn frame(schema: &Schema, kind: usize, version: i16, random: &mut Random) -> Vec<u8> {
     if random.once_in(8) {
         return (0..random.below(200)).map(|_| random.next() as u8).collect();

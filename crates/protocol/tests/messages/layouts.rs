@@ -1,4 +1,4 @@
-//! The versions that the crate `kafka-protocol` does not have, against what Kafka's own message classes say.
+//! Checks the versions that the crate `kafka-protocol` lacks against Kafka's own message classes.
 //!
 //! `layouts.txt` has a line for each of them, taken from the schemas in the classes of Apache Kafka 4.3.1, and of 3.9.1
 //! for versions that 4.x dropped: API key, kind and version, then the fields in the order of the wire, with `<>` around
@@ -66,7 +66,7 @@ fn type_layout(field: &Field, schema: &Schema, version: i16) -> String {
     let may_be_null =
         field.nullable.is_some_and(|versions| versions.low <= version && version <= versions.high);
     match &field.base {
-        // Kafka's schemas do not say whether a struct may be null.
+        // Kafka's schemas do not define whether a struct may be null.
         Base::Struct(fields) => {
             let null = if may_be_null && field.is_array { "?" } else { "" };
             format!("{array}{{{}}}{null}", struct_layout(fields, schema, version))

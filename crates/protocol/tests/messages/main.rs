@@ -1,8 +1,8 @@
-//! Every message in every version, against `schema/`, against the crate `kafka-protocol`, and against hostile bytes.
+//! Every message in every version, against `schema/`, against the crate `kafka-protocol`, and against malformed bytes.
 //!
-//! [`frames`] makes bodies straight from the schema, knowing nothing of the generated code. [`oracle`] has both crates
-//! read them, compares what they saw, and compares what they write. [`fuzz`] damages them, and counts what decoding
-//! allocates. [`layouts`] is for versions that only Kafka itself has.
+//! [`frames`] generates bodies from the schema, independent of the generated code. [`oracle`] decodes them with both
+//! crates, compares the values, and compares what both encode. [`fuzz`] damages them, and counts the allocations of
+//! decoding. [`layouts`] covers versions that only Kafka itself has.
 
 mod allocations;
 mod codecs;

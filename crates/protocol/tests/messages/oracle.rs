@@ -1,4 +1,4 @@
-//! The crate `kafka-protocol` reads what we write and sees the same, and the other way round.
+//! The crate `kafka-protocol` decodes our encoding to the same values, and the reverse.
 
 use std::fmt::Debug;
 
@@ -15,22 +15,22 @@ use crate::{
 const BODIES_PER_VERSION: usize = 30;
 
 struct Oracle {
-    /// None of a message that it does not know.
+    /// The versions that the crate knows; `None` for an unknown message.
     versions: Option<VersionRange>,
     rewrite: fn(&[u8], i16) -> Result<Rewritten, String>,
 }
 
-/// A body read and written again.
+/// A body that was decoded and encoded again.
 struct Rewritten {
     printed: String,
     bytes: Vec<u8>,
 }
 
-/// Two for every API: request, response.
+/// Returns two oracles per API: request and response.
 fn oracles() -> Vec<Oracle> {
     macro_rules! each {
         (($($done:expr),*)) => { vec![$($done),*] };
-        // It has no messages of the streams protocol.
+        // The crate has no messages of the streams protocol.
         (($($done:expr),*) streams_group_heartbeat $request:ident $response:ident; $($rest:tt)*) => {
             each!(($($done,)* unknown(), unknown()) $($rest)*)
         };

@@ -1,4 +1,4 @@
-//! What the schema says is what the generated code reads and writes.
+//! The generated code reads and writes what the schema defines.
 
 use ottla_protocol::{
     api::ApiKey,
@@ -71,7 +71,7 @@ fn versions_that_do_not_exist_are_refused() {
 }
 
 #[test]
-fn a_value_that_another_version_can_not_carry_is_an_error_and_leaves_nothing_behind() {
+fn unsupported_value_is_an_error_and_leaves_the_buffer_unchanged() {
     let mut random = Random(3);
     let schemas = schemas();
     let (mut written, mut refused) = (0, 0);

@@ -1,4 +1,4 @@
-//! What `{:?}` prints, as a tree that two crates can be compared by.
+//! The output of `{:?}` as a tree, to compare the values of two crates.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -13,12 +13,12 @@ pub enum Tree {
     Text(String),
     /// An array, or bytes.
     List(Vec<Tree>),
-    /// A struct, by the names of its fields without underscores.
+    /// A struct, as its fields by name, without underscores.
     Struct(BTreeMap<String, Tree>),
 }
 
 impl Tree {
-    /// Reads what `{:?}` printed. Wrappers of one value (`Some`, `TopicName`) are taken off.
+    /// Parses the output of `{:?}`. Wrappers of one value (`Some`, `TopicName`) are removed.
     pub fn parse(printed: &str) -> Self {
         let mut parser = Parser { rest: printed };
         let tree = parser.tree();
@@ -26,8 +26,9 @@ impl Tree {
         tree
     }
 
-    /// The first difference, by its path. Fields that only `self` has are no difference: they are of later versions.
-    /// Nor are fields that only `other` has if they are zero: they are of versions that never were in a release.
+    /// Returns the path of the first difference. Fields that only `self` has do not count: they belong to later
+    /// versions. Neither do fields that only `other` has if they are zero: they belong to versions that were never
+    /// released.
     pub fn difference(&self, other: &Self) -> Option<String> {
         match (self, other) {
             (Self::Struct(ours), Self::Struct(theirs)) => {
@@ -121,7 +122,7 @@ impl Parser<'_> {
         fields
     }
 
-    /// The bytes up to the closing quote, without escapes.
+    /// Returns the bytes up to the closing quote, unescaped.
     fn quoted(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut letters = self.rest.chars();
@@ -161,7 +162,7 @@ impl Parser<'_> {
     }
 }
 
-/// Error codes as numbers, and uuids as hexadecimal digits.
+/// Converts error codes to numbers, and UUIDs to hexadecimal digits.
 fn normal(word: &str) -> String {
     if let Some(code) = ErrorCode::all().find(|code| code.name() == word) {
         return code.0.to_string();

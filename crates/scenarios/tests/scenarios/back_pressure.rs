@@ -1,4 +1,4 @@
-//! A queue that is full says so, and nothing else happens.
+//! A full queue is reported, without other effects.
 
 use std::{
     future::Future,
@@ -13,21 +13,21 @@ use std::{
 };
 
 use ottla::{ErrorKind, Record, SendError};
-use ottla_scenarios::{Backend, PATIENCE, eventually};
+use ottla_scenarios::{Backend, TIMEOUT, eventually};
 
 ottla_scenarios::run_on_all!(
-    exactly_queue_buffering_max_messages_are_taken,
-    room_comes_back_with_the_reports,
-    a_blocking_send_waits_for_room,
-    a_blocking_send_gives_up_at_its_deadline,
-    a_future_send_is_woken_by_room,
-    a_thousand_threads_worth_of_records_pass_through_a_queue_of_ten,
-    exactly_queue_buffering_max_kbytes_are_taken,
+    exactly_queue_buffering_max_messages_are_accepted,
+    delivery_reports_free_queue_room,
+    blocking_send_waits_for_room,
+    blocking_send_fails_at_its_deadline,
+    future_of_a_send_is_woken_by_room,
+    twenty_threads_share_a_queue_of_ten_records,
+    exactly_queue_buffering_max_kbytes_are_accepted,
 );
 
 const NEVER: (&str, &str) = ("broker.linger.ms", "60000");
 
-fn exactly_queue_buffering_max_messages_are_taken(backend: &Backend) {
+fn exactly_queue_buffering_max_messages_are_accepted(backend: &Backend) {
     let topic = backend.topic(2);
     let (producer, reports) =
         backend.producer_with_reports(&[NEVER, ("queue.buffering.max.messages", "100")]);
@@ -44,14 +44,14 @@ fn exactly_queue_buffering_max_messages_are_taken(backend: &Backend) {
     assert_eq!(error.kind(), ErrorKind::QueueFull);
     assert_eq!(error.culprit(), ottla::Culprit::Application);
     assert!(error.to_string().contains("queue.buffering.max.messages"), "{error}");
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_all_delivered(100);
     assert_eq!(producer.in_queue(), 0);
     backend.assert_complete_and_in_order(&topic, 2, 100);
 }
 
-fn exactly_queue_buffering_max_kbytes_are_taken(backend: &Backend) {
-    // Enough partitions that no batch gets full, which would be sent and make room.
+fn exactly_queue_buffering_max_kbytes_are_accepted(backend: &Backend) {
+    // With this number of partitions no batch gets full; a full batch would be sent and make room.
     let topic = backend.topic(4);
     let producer = backend.producer(&[NEVER, ("queue.buffering.max.kbytes", "1000")]);
     let handle = producer.topic(&topic);
@@ -59,20 +59,18 @@ fn exactly_queue_buffering_max_kbytes_are_taken(backend: &Backend) {
     let fill = |most: i32| {
         (0..most).take_while(|n| handle.send(Record::new().value(&value).partition(n % 4)).is_ok()).count()
     };
-    // Keys, values and headers count, and not what the client adds to them.
+    // Keys, values and headers count, but not the overhead that the client adds.
     assert_eq!(fill(2000), 1000);
     assert_eq!(handle.send(Record::new().value("x")), Err(SendError::QueueFull));
-    producer.flush(PATIENCE).unwrap();
-    handle
-        .send(Record::new().key(&value[..512]).value(&value[..500]).header("a", Some(&value[..11])))
-        .unwrap();
+    producer.flush(TIMEOUT).unwrap();
+    handle.send(Record::new().key(&value[..512]).value(&value[..500]).header("a", &value[..11])).unwrap();
     assert_eq!(fill(2000), 999);
     assert_eq!(handle.send(Record::new().value("x")), Err(SendError::QueueFull));
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     assert_eq!((0..4).map(|partition| backend.records(&topic, partition).len()).sum::<usize>(), 2000);
 }
 
-fn room_comes_back_with_the_reports(backend: &Backend) {
+fn delivery_reports_free_queue_room(backend: &Backend) {
     let topic = backend.topic(1);
     let (producer, reports) =
         backend.producer_with_reports(&[("linger.ms", "0"), ("queue.buffering.max.messages", "10")]);
@@ -93,27 +91,27 @@ fn room_comes_back_with_the_reports(backend: &Backend) {
             "room for {n}"
         );
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_all_delivered(500);
     assert!(refused > 0, "a queue of ten was full at times");
     backend.assert_complete_and_in_order(&topic, 1, 500);
 }
 
-fn a_blocking_send_waits_for_room(backend: &Backend) {
+fn blocking_send_waits_for_room(backend: &Backend) {
     let topic = backend.topic(2);
     let (producer, reports) =
         backend.producer_with_reports(&[("linger.ms", "0"), ("queue.buffering.max.messages", "3")]);
     let handle = producer.topic(&topic);
     for n in 0..300 {
-        handle.send_blocking(Record::new().value(&n.to_string()).opaque(n), PATIENCE).unwrap();
+        handle.send_blocking(Record::new().value(&n.to_string()).opaque(n), TIMEOUT).unwrap();
         assert!(producer.in_queue() <= 3);
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_all_delivered(300);
     backend.assert_complete_and_in_order(&topic, 2, 300);
 }
 
-fn a_blocking_send_gives_up_at_its_deadline(backend: &Backend) {
+fn blocking_send_fails_at_its_deadline(backend: &Backend) {
     let topic = backend.topic(1);
     let producer = backend.producer(&[NEVER, ("queue.buffering.max.messages", "1")]);
     let handle = producer.topic(&topic);
@@ -122,11 +120,11 @@ fn a_blocking_send_gives_up_at_its_deadline(backend: &Backend) {
     let sent = handle.send_blocking(Record::new().value("1"), Duration::from_millis(200));
     assert_eq!(sent, Err(SendError::QueueFull));
     assert!((200..20_000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     assert_eq!(backend.values(&topic, 0), ["0"]);
 }
 
-fn a_future_send_is_woken_by_room(backend: &Backend) {
+fn future_of_a_send_is_woken_by_room(backend: &Backend) {
     struct Count(AtomicUsize);
     impl Wake for Count {
         fn wake(self: Arc<Self>) {
@@ -144,14 +142,14 @@ fn a_future_send_is_woken_by_room(backend: &Backend) {
     assert_eq!(send.as_mut().poll(&mut context), Poll::Pending);
     thread::sleep(Duration::from_millis(50));
     assert_eq!(wakes.0.load(Ordering::SeqCst), 0, "nothing made room");
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     assert!(eventually(|| wakes.0.load(Ordering::SeqCst) > 0));
     assert_eq!(send.as_mut().poll(&mut context), Poll::Ready(Ok(())));
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     assert_eq!(backend.values(&topic, 0), ["0", "1"]);
 }
 
-fn a_thousand_threads_worth_of_records_pass_through_a_queue_of_ten(backend: &Backend) {
+fn twenty_threads_share_a_queue_of_ten_records(backend: &Backend) {
     let topic = backend.topic(4);
     let (producer, reports) =
         backend.producer_with_reports(&[("broker.linger.ms", "1"), ("queue.buffering.max.messages", "10")]);
@@ -163,11 +161,11 @@ fn a_thousand_threads_worth_of_records_pass_through_a_queue_of_ten(backend: &Bac
                     let opaque = sender * 50 + n;
                     let value = opaque.to_string();
                     let record = Record::new().value(&value).opaque(opaque);
-                    handle.send_blocking(record, PATIENCE).unwrap();
+                    handle.send_blocking(record, TIMEOUT).unwrap();
                 }
             });
         }
     });
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_all_delivered(1000);
 }

@@ -1,5 +1,5 @@
-//! What is wrong outside of the client: each thing gives an error that says whose fault it is, nothing hangs, and
-//! nothing that was accepted is lost.
+//! Invalid input from outside the client: each gives an error that names the cause, nothing hangs, and no accepted
+//! record is lost.
 
 use std::{
     io::{Read, Write},
@@ -11,18 +11,18 @@ use std::{
 use ottla::{Config, Culprit, Error, ErrorKind, Event, PersistenceStatus, Producer, Record, SendError};
 use ottla_embedded_broker::{Fault, FaultAction};
 use ottla_protocol::api::ApiKey;
-use ottla_scenarios::{Backend, FakeServer, PATIENCE, Reports, config, eventually};
+use ottla_scenarios::{Backend, FakeServer, Reports, TIMEOUT, config, eventually};
 
 ottla_scenarios::run_on_all!(
-    bad_servers_in_the_list_do_no_harm,
-    a_topic_name_of_300_characters_is_refused,
-    other_impossible_topic_names_are_refused,
-    a_partition_that_does_not_exist_is_refused,
-    a_partition_that_turns_out_not_to_exist_is_reported,
-    a_partitioner_that_answers_nonsense_fails_the_record,
-    unknown_properties_are_told_with_a_similar_name,
-    values_out_of_range_are_told_with_the_range,
-    contradicting_properties_are_told,
+    invalid_bootstrap_servers_are_skipped,
+    topic_name_of_300_characters_is_refused,
+    other_invalid_topic_names_are_refused,
+    nonexistent_partition_is_refused,
+    record_for_a_nonexistent_partition_fails_once_it_is_known,
+    invalid_partitioner_result_fails_the_record,
+    unknown_properties_are_reported_with_a_similar_name,
+    out_of_range_values_are_reported_with_the_range,
+    contradicting_properties_are_reported,
 );
 
 ottla_scenarios::run_on_embedded!(
@@ -35,13 +35,13 @@ ottla_scenarios::run_on_embedded!(
     the_server_says_nothing,
     the_server_claims_two_gigabytes,
     the_server_claims_a_negative_length,
-    the_server_answers_something_that_was_not_asked,
+    server_sends_a_response_that_matches_no_request,
     the_server_closes_at_once,
     no_server_is_named,
-    the_topic_does_not_exist_and_is_not_created,
-    a_broker_answers_garbage_in_the_middle_of_work,
-    a_broker_breaks_off_in_the_middle_of_an_answer,
-    a_broker_answers_with_wrong_numbers,
+    topic_that_is_not_created_fails_its_records,
+    garbage_response_is_survived,
+    truncated_response_is_survived,
+    wrong_correlation_ids_are_survived,
 );
 
 fn nobody_listens(_: &Backend) {
@@ -61,15 +61,15 @@ fn the_name_does_not_resolve(_: &Backend) {
 }
 
 fn the_server_speaks_http(_: &Backend) {
-    let server = answering(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    let server = responding(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     let error = first_error(&server.address());
     assert_eq!((error.kind(), error.culprit()), (ErrorKind::NotKafka, Culprit::Network));
     assert_names(&error, &[&server.address(), "HTTP"]);
 }
 
 fn the_server_speaks_tls(_: &Backend) {
-    // An alert: fatal, handshake failure.
-    let server = answering(&[0x15, 3, 3, 0, 2, 2, 40]);
+    // A TLS alert: fatal, handshake failure.
+    let server = responding(&[0x15, 3, 3, 0, 2, 2, 40]);
     let error = first_error(&server.address());
     assert_eq!((error.kind(), error.culprit()), (ErrorKind::NotKafka, Culprit::Network));
     assert_names(&error, &[&server.address(), "TLS", "security.protocol"]);
@@ -78,18 +78,18 @@ fn the_server_speaks_tls(_: &Backend) {
 fn the_server_sends_garbage(_: &Backend) {
     let mut garbage = vec![0, 0, 0, 40];
     garbage.extend([0xab; 40]);
-    let server = answering(&garbage);
+    let server = responding(&garbage);
     let error = first_error(&server.address());
     assert_eq!((error.kind(), error.culprit()), (ErrorKind::NotKafka, Culprit::Network));
     assert_names(&error, &[&server.address(), "ApiVersions"]);
 
-    // The right number, and nonsense behind it.
+    // The right correlation ID, and an invalid body.
     let server = FakeServer::start(|mut stream| {
         let Some(id) = read_request(&mut stream) else { return };
-        let mut answer = vec![0, 0, 0, 20];
-        answer.extend(id.to_be_bytes());
-        answer.extend([0xff; 16]);
-        let _ = stream.write_all(&answer);
+        let mut response = vec![0, 0, 0, 20];
+        response.extend(id.to_be_bytes());
+        response.extend([0xff; 16]);
+        let _ = stream.write_all(&response);
         until_closed(stream);
     });
     let error = first_error(&server.address());
@@ -98,7 +98,7 @@ fn the_server_sends_garbage(_: &Backend) {
 }
 
 fn the_server_sends_half_a_frame_and_falls_silent(_: &Backend) {
-    let server = answering(&[0, 0, 1, 0, 0, 0]);
+    let server = responding(&[0, 0, 1, 0, 0, 0]);
     let error = first_error(&server.address());
     assert_eq!((error.kind(), error.culprit()), (ErrorKind::RequestTimedOut, Culprit::Network));
     assert_names(&error, &[&server.address(), "ApiVersions"]);
@@ -112,26 +112,26 @@ fn the_server_says_nothing(_: &Backend) {
 }
 
 fn the_server_claims_two_gigabytes(_: &Backend) {
-    let server = answering(&[0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 1]);
+    let server = responding(&[0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 1]);
     let error = first_error(&server.address());
     assert_eq!((error.kind(), error.culprit()), (ErrorKind::NotKafka, Culprit::Network));
     assert_names(&error, &[&server.address(), "2147483647", "receive.message.max.bytes"]);
 }
 
 fn the_server_claims_a_negative_length(_: &Backend) {
-    let server = answering(&[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 1]);
+    let server = responding(&[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 1]);
     let error = first_error(&server.address());
     assert_eq!((error.kind(), error.culprit()), (ErrorKind::NotKafka, Culprit::Network));
     assert_names(&error, &[&server.address()]);
 }
 
-fn the_server_answers_something_that_was_not_asked(_: &Backend) {
+fn server_sends_a_response_that_matches_no_request(_: &Backend) {
     let server = FakeServer::start(|mut stream| {
         let Some(id) = read_request(&mut stream) else { return };
-        let mut answer = vec![0, 0, 0, 10];
-        answer.extend((id + 77).to_be_bytes());
-        answer.extend([0; 6]);
-        let _ = stream.write_all(&answer);
+        let mut response = vec![0, 0, 0, 10];
+        response.extend((id + 77).to_be_bytes());
+        response.extend([0; 6]);
+        let _ = stream.write_all(&response);
         until_closed(stream);
     });
     let error = first_error(&server.address());
@@ -162,8 +162,8 @@ fn no_server_is_named(_: &Backend) {
     }
 }
 
-fn bad_servers_in_the_list_do_no_harm(backend: &Backend) {
-    let http = answering(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+fn invalid_bootstrap_servers_are_skipped(backend: &Backend) {
+    let http = responding(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     let silent = FakeServer::start(until_closed);
     let servers = [
         "no-such-host.invalid:9092".to_owned(),
@@ -177,19 +177,19 @@ fn bad_servers_in_the_list_do_no_harm(backend: &Backend) {
     for n in 0..100 {
         producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_all_delivered(100);
     backend.assert_complete_and_in_order(&topic, 3, 100);
 }
 
-fn a_topic_name_of_300_characters_is_refused(backend: &Backend) {
+fn topic_name_of_300_characters_is_refused(backend: &Backend) {
     let producer = backend.producer(&[]);
     let error = refused(&producer, &"x".repeat(300));
     assert_names(&error, &["300 characters", "249"]);
     assert!(error.to_string().len() < 300, "the name is not repeated: {error}");
 }
 
-fn other_impossible_topic_names_are_refused(backend: &Backend) {
+fn other_invalid_topic_names_are_refused(backend: &Backend) {
     let producer = backend.producer(&[]);
     for (name, says) in
         [("", "empty"), (".", "."), ("..", ".."), ("a/b", "'/'"), ("ü", "'ü'"), ("a b", "' '")]
@@ -199,10 +199,10 @@ fn other_impossible_topic_names_are_refused(backend: &Backend) {
     assert_eq!(producer.in_queue(), 0);
 }
 
-fn a_partition_that_does_not_exist_is_refused(backend: &Backend) {
+fn nonexistent_partition_is_refused(backend: &Backend) {
     let topic = backend.topic(3);
     let producer = backend.producer(&[]);
-    producer.partition_count(&topic, PATIENCE).unwrap();
+    producer.partition_count(&topic, TIMEOUT).unwrap();
     for partition in [3, 1000, i32::MAX, -2] {
         let error = producer.send(&topic, Record::new().partition(partition)).unwrap_err();
         assert_eq!(error, SendError::UnknownPartition { partition, count: 3 });
@@ -212,16 +212,16 @@ fn a_partition_that_does_not_exist_is_refused(backend: &Backend) {
     }
 }
 
-fn a_partition_that_turns_out_not_to_exist_is_reported(backend: &Backend) {
+fn record_for_a_nonexistent_partition_fails_once_it_is_known(backend: &Backend) {
     let topic = backend.topic(3);
     let (producer, reports) = backend.producer_with_reports(&[]);
-    // Nothing is known of the topic yet.
+    // The client has no metadata of the topic.
     for n in 0..10 {
         producer
             .send(&topic, Record::new().value(&n.to_string()).opaque(n).partition((n % 5) as i32))
             .unwrap();
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_one_each(10);
     for report in reports.all() {
         if report.opaque % 5 < 3 {
@@ -235,19 +235,19 @@ fn a_partition_that_turns_out_not_to_exist_is_reported(backend: &Backend) {
     }
 }
 
-fn a_partitioner_that_answers_nonsense_fails_the_record(backend: &Backend) {
+fn invalid_partitioner_result_fails_the_record(backend: &Backend) {
     let topic = backend.topic(3);
     let nonsense = ottla::Partitioner::Custom(Box::new(|_| 17));
     let producer = Producer::builder(&backend.config(&[])).partitioner(nonsense).build().unwrap();
-    producer.partition_count(&topic, PATIENCE).unwrap();
+    producer.partition_count(&topic, TIMEOUT).unwrap();
     let error = producer.send(&topic, Record::new().value("x")).unwrap_err();
     assert!(error.to_string().contains("17"), "{error}");
     producer.send(&topic, Record::new().value("said").partition(1)).unwrap();
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     assert_eq!(backend.values(&topic, 1), ["said"]);
 }
 
-fn unknown_properties_are_told_with_a_similar_name(_: &Backend) {
+fn unknown_properties_are_reported_with_a_similar_name(_: &Backend) {
     for (wrong, right) in [
         ("bootstrap.server", "bootstrap.servers"),
         ("linger", "linger.ms"),
@@ -260,13 +260,15 @@ fn unknown_properties_are_told_with_a_similar_name(_: &Backend) {
     assert!(error.contains("nothing.like.it.at.all"), "{error}");
 }
 
-fn values_out_of_range_are_told_with_the_range(_: &Backend) {
+fn out_of_range_values_are_reported_with_the_range(_: &Backend) {
     for (name, value, says) in [
         ("linger.ms", "-1", "0"),
         ("linger.ms", "soon", "soon"),
         ("message.max.bytes", "999", "1000"),
         ("message.max.bytes", "99999999999999999999", "1000000000"),
-        ("acks", "5000", "acks"),
+        ("acks", "5000", "all"),
+        ("acks", "2", "all"),
+        ("acks", "-2", "all"),
         ("compression.type", "rar", "zstd"),
         ("enable.idempotence", "perhaps", "true"),
         ("queue.buffering.max.kbytes", "0", "1"),
@@ -277,7 +279,7 @@ fn values_out_of_range_are_told_with_the_range(_: &Backend) {
     }
 }
 
-fn contradicting_properties_are_told(backend: &Backend) {
+fn contradicting_properties_are_reported(backend: &Backend) {
     for (properties, names) in [
         ([("enable.idempotence", "true"), ("acks", "1")], ["enable.idempotence", "acks"]),
         ([("message.timeout.ms", "10"), ("linger.ms", "1000")], ["message.timeout.ms", "linger.ms"]),
@@ -289,50 +291,50 @@ fn contradicting_properties_are_told(backend: &Backend) {
     }
 }
 
-fn the_topic_does_not_exist_and_is_not_created(backend: &Backend) {
+fn topic_that_is_not_created_fails_its_records(backend: &Backend) {
     backend.control(|control| control.options().auto_create_topics = false);
     let (producer, reports) = backend
         .producer_with_reports(&[("topic.metadata.propagation.max.ms", "300"), ("broker.linger.ms", "0")]);
     let began = Instant::now();
     let tracked = producer.topic("missing").send_tracked(Record::new().opaque(0)).unwrap();
-    let error = tracked.wait(PATIENCE).unwrap_err();
+    let error = tracked.wait(TIMEOUT).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnknownTopic);
     assert_names(&error, &["missing"]);
     assert!((290..15_000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
-    // From now on it is known, on the call.
+    // From now on the call returns the error.
     let error = Error::from(producer.send("missing", Record::new()).unwrap_err());
     assert_eq!(error.kind(), ErrorKind::UnknownTopic);
     assert_names(&error, &["missing"]);
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_one_each(1);
-    // Until somebody creates it.
+    // The error ends when the topic is created.
     backend.control(|control| control.create_topic("missing", 1, 1)).unwrap();
     assert!(eventually(|| producer.send("missing", Record::new().value("at last")).is_ok()));
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     assert_eq!(backend.values("missing", 0), ["at last"]);
 }
 
-fn a_broker_answers_garbage_in_the_middle_of_work(backend: &Backend) {
+fn garbage_response_is_survived(backend: &Backend) {
     let mut claims_too_much = vec![0x7f, 0xff, 0xff, 0xff];
     claims_too_much.extend([1; 60]);
     for garbage in
         [vec![0, 0, 0, 3, 1, 2, 3], claims_too_much, vec![0xff; 100], b"HTTP/1.1 200 OK\r\n\r\n".to_vec()]
     {
         for api in [ApiKey::Metadata, ApiKey::Produce] {
-            disturbed(backend, api, FaultAction::ReplaceAnswer(garbage.clone()), None);
+            disturbed(backend, api, FaultAction::ReplaceResponse(garbage.clone()), None);
         }
     }
 }
 
-fn a_broker_breaks_off_in_the_middle_of_an_answer(backend: &Backend) {
+fn truncated_response_is_survived(backend: &Backend) {
     for bytes in [0, 2, 4, 9, 20] {
         for api in [ApiKey::Metadata, ApiKey::Produce, ApiKey::ApiVersions, ApiKey::InitProducerId] {
-            disturbed(backend, api, FaultAction::TruncateAnswer(bytes), None);
+            disturbed(backend, api, FaultAction::TruncateResponse(bytes), None);
         }
     }
 }
 
-fn a_broker_answers_with_wrong_numbers(backend: &Backend) {
+fn wrong_correlation_ids_are_survived(backend: &Backend) {
     let error =
         disturbed(backend, ApiKey::Produce, FaultAction::ShiftCorrelationId(3), Some(ErrorKind::BadResponse));
     assert_names(&error.unwrap(), &["127.0.0.1", "Produce", "correlation id"]);
@@ -348,36 +350,37 @@ const QUICK: [(&str, &str); 6] = [
     ("broker.linger.ms", "0"),
 ];
 
-/// What a producer says of a server; checks that a record that is waiting is reported in time, and nothing hangs.
+/// Returns the first error that a producer reports for a server; checks that a waiting record is reported in time, and
+/// that nothing hangs.
 fn first_error(servers: &str) -> Error {
     let mut config = config(servers, &QUICK);
     config.set("message.timeout.ms", "2500").unwrap();
     let (producer, reports) = Reports::of(&config);
     producer.send("topic", Record::new().value("waiting").opaque(0)).unwrap();
     let mut first = None;
-    let mut is_told = || {
+    let mut is_reported = || {
         first = std::iter::from_fn(|| producer.poll_event()).find_map(|event| match event {
             Event::Error(error) => Some(error),
             _ => None,
         });
         first.is_some()
     };
-    assert!(eventually(&mut is_told), "an error is told");
+    assert!(eventually(&mut is_reported), "an error is reported");
     let began = Instant::now();
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     reports.assert_one_each(1);
     let report = &reports.all()[0];
     assert_eq!(report.status, PersistenceStatus::NotPersisted);
     assert_eq!(report.error.as_ref().unwrap().kind(), ErrorKind::MessageTimedOutInQueue);
     let began = Instant::now();
-    producer.close(PATIENCE).unwrap();
+    producer.close(TIMEOUT).unwrap();
     assert!(began.elapsed() < Duration::from_secs(10));
     first.unwrap()
 }
 
-/// Produces while an API is answered badly now and then. Nothing may be lost, doubled or in another order, and if the
-/// producer tells of an error of `kind`, that is the result.
+/// Produces while an API sometimes returns bad responses. No record may be lost, duplicated or out of order. Returns
+/// whether the producer reported an error of `kind`.
 fn disturbed(backend: &Backend, api: ApiKey, action: FaultAction, kind: Option<ErrorKind>) -> Option<Error> {
     let topic = backend.topic(3);
     backend.control(|control| control.inject(Fault::new(action.clone()).api(api).skip(1).times(2)));
@@ -386,7 +389,7 @@ fn disturbed(backend: &Backend, api: ApiKey, action: FaultAction, kind: Option<E
         producer
             .send(&topic, Record::new().value(&n.to_string()).opaque(n).partition((n % 3) as i32))
             .unwrap();
-        if n % 20 == 19 && producer.flush(PATIENCE).is_err() {
+        if n % 20 == 19 && producer.flush(TIMEOUT).is_err() {
             let events: Vec<_> = std::iter::from_fn(|| producer.poll_event()).collect();
             panic!("{api:?} {action:?}: {} are stuck after {events:#?}", producer.in_queue());
         }
@@ -415,8 +418,8 @@ fn assert_names(error: &Error, names: &[&str]) {
     }
 }
 
-/// A server that answers everything with the same bytes, once per connection, and keeps the connection open.
-fn answering(bytes: &[u8]) -> FakeServer {
+/// Starts a server that responds to everything with the same bytes, once per connection, and keeps the connection open.
+fn responding(bytes: &[u8]) -> FakeServer {
     let bytes = bytes.to_vec();
     FakeServer::start(move |mut stream| {
         if read_request(&mut stream).is_some() && stream.write_all(&bytes).is_ok() {
@@ -425,7 +428,7 @@ fn answering(bytes: &[u8]) -> FakeServer {
     })
 }
 
-/// Reads a request; its correlation id.
+/// Reads a request and returns its correlation ID.
 fn read_request(stream: &mut TcpStream) -> Option<i32> {
     let mut length = [0; 4];
     stream.read_exact(&mut length).ok()?;

@@ -1,4 +1,4 @@
-//! Records come back as they were written, once and in order, from where they were asked for.
+//! Records are read as they were written, once and in order, from the requested position.
 
 use std::{
     collections::BTreeMap,
@@ -15,50 +15,50 @@ use ottla_protocol::{
         offset_commit::{OffsetCommitRequest, request as offset_commit},
     },
 };
-use ottla_scenarios::{Backend, PATIENCE, eventually, raw::RawClient};
+use ottla_scenarios::{Backend, TIMEOUT, eventually, raw::RawClient};
 
 ottla_scenarios::run_on_all!(
-    everything_is_read_from_the_beginning_and_then_as_it_comes,
-    reading_starts_where_it_is_told_to,
-    a_time_finds_the_first_record_of_it_or_later,
+    consumer_reads_from_the_beginning_and_then_new_records,
+    consumer_starts_at_the_requested_offset,
+    timestamp_finds_the_first_record_at_or_after_it,
     every_codec_is_read,
-    keys_nulls_and_headers_come_as_they_were_sent,
-    seek_goes_anywhere_and_nothing_old_comes_afterwards,
-    a_paused_partition_is_silent_and_loses_nothing,
-    the_end_of_a_partition_is_told_once_until_more_comes,
-    single_records_and_many_at_once_give_the_same,
-    positions_and_watermarks_are_told,
-    an_unassigned_partition_is_silent,
+    keys_nulls_and_headers_are_consumed_unchanged,
+    seek_delivers_no_earlier_records_afterwards,
+    paused_partition_delivers_no_record_and_loses_none,
+    partition_end_is_reported_once_until_new_records_arrive,
+    single_and_batch_polls_return_the_same_records,
+    positions_and_watermarks_are_reported,
+    unassigned_partition_delivers_no_record,
     partitions_are_assigned_and_unassigned_one_by_one,
-    an_offset_out_of_range_is_reset_as_configured,
-    a_large_record_is_read_with_small_limits,
+    offset_out_of_range_is_reset_as_configured,
+    large_record_is_read_with_small_limits,
     many_partitions_are_read_by_one_consumer,
     two_consumers_read_the_same,
-    a_consumer_without_partitions_is_silent,
-    what_was_polled_outlives_the_consumer,
-    a_closed_consumer_says_so,
-    a_group_starts_where_it_committed,
+    consumer_without_partitions_delivers_no_record,
+    polled_records_outlive_the_consumer,
+    closed_consumer_returns_an_error,
+    consumer_starts_at_the_committed_offset,
 );
 
 ottla_scenarios::run_on_embedded!(
     leaders_move_while_consuming,
     brokers_die_and_come_back_while_consuming,
     connections_break_while_consuming,
-    forgotten_fetch_sessions_are_made_anew,
-    retention_moves_the_beginning,
-    errors_of_a_partition_pass,
+    evicted_fetch_sessions_are_recreated,
+    retention_advances_the_log_start,
+    transient_errors_of_a_partition_are_retried,
     many_partitions_of_a_broker_share_a_fetch,
-    batches_that_are_cut_off_are_asked_for_again,
-    fetches_that_are_answered_with_garbage_lose_nothing,
-    a_damaged_batch_is_told_and_the_others_are_delivered,
-    a_batch_that_unpacks_to_too_much_is_told,
-    whatever_byte_of_a_batch_is_wrong_nothing_hangs,
-    the_leaders_answer_late,
-    a_topic_is_created_after_it_was_assigned,
-    the_groups_coordinator_is_looked_for_until_it_answers,
+    truncated_batches_are_fetched_again,
+    garbage_fetch_responses_lose_no_record,
+    damaged_batch_is_reported_and_others_are_delivered,
+    batch_that_decompresses_to_too_much_is_reported,
+    no_damaged_byte_of_a_batch_causes_a_hang,
+    slow_leaders_lose_no_record,
+    topic_may_be_created_after_its_assignment,
+    coordinator_is_looked_up_until_it_responds,
 );
 
-fn everything_is_read_from_the_beginning_and_then_as_it_comes(backend: &Backend) {
+fn consumer_reads_from_the_beginning_and_then_new_records(backend: &Backend) {
     let topic = backend.topic(3);
     write(backend, &topic, 3, 0..300);
     let consumer = consumer(backend, &[]);
@@ -69,7 +69,7 @@ fn everything_is_read_from_the_beginning_and_then_as_it_comes(backend: &Backend)
     assert!(consumer.poll(Duration::from_millis(100)).unwrap().is_empty());
 }
 
-fn reading_starts_where_it_is_told_to(backend: &Backend) {
+fn consumer_starts_at_the_requested_offset(backend: &Backend) {
     let topic = backend.topic(1);
     write(backend, &topic, 1, 0..100);
     for (from, first) in [
@@ -92,14 +92,14 @@ fn reading_starts_where_it_is_told_to(backend: &Backend) {
     }
 }
 
-fn a_time_finds_the_first_record_of_it_or_later(backend: &Backend) {
+fn timestamp_finds_the_first_record_at_or_after_it(backend: &Backend) {
     let topic = backend.topic(1);
     let producer = backend.producer(&[("batch.num.messages", "3")]);
     let base = 1_700_000_000_000;
     for n in 0..20 {
         producer.send(&topic, Record::new().value(&n.to_string()).timestamp(base + n * 1000)).unwrap();
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     for (time, first) in [(base - 1, 0), (base, 0), (base + 1, 1), (base + 7000, 7), (base + 18_500, 19)] {
         let consumer = consumer(backend, &[]);
         consumer.assign(&[(&topic, 0, Offset::Timestamp(time))]).unwrap();
@@ -115,25 +115,24 @@ fn every_codec_is_read(backend: &Backend) {
             let value = format!("{n} {}", "compressible ".repeat(n % 50));
             producer.send(&topic, Record::new().value(&value)).unwrap();
         }
-        producer.flush(PATIENCE).unwrap();
+        producer.flush(TIMEOUT).unwrap();
         let consumer = consumer(backend, &[]);
         consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
         assert_eq!(read(&consumer, 500), in_partitions(1, 0..500), "{codec:?}");
     }
 }
 
-fn keys_nulls_and_headers_come_as_they_were_sent(backend: &Backend) {
+fn keys_nulls_and_headers_are_consumed_unchanged(backend: &Backend) {
     let topic = backend.topic(1);
     let producer = backend.producer(&[]);
     producer.send(&topic, Record::new().timestamp(1_700_000_000_123)).unwrap();
-    let record =
-        Record::new().key(b"").value(b"v").header("a", Some(b"1")).header("a", None).header("", Some(b""));
+    let record = Record::new().key(b"").value(b"v").header("a", "1").null_header("a").header("", "");
     producer.send(&topic, record).unwrap();
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     let consumer = consumer(backend, &[]);
     consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
-    let first = consumer.next(PATIENCE).unwrap().unwrap();
-    let second = consumer.next(PATIENCE).unwrap().unwrap();
+    let first = consumer.next(TIMEOUT).unwrap().unwrap();
+    let second = consumer.next(TIMEOUT).unwrap().unwrap();
     assert_eq!((first.topic(), first.partition(), first.offset()), (&*topic, 0, 0));
     assert_eq!((first.key(), first.value(), first.timestamp()), (None, None, 1_700_000_000_123));
     assert_eq!(first.headers().count(), 0);
@@ -142,27 +141,27 @@ fn keys_nulls_and_headers_come_as_they_were_sent(backend: &Backend) {
     assert_eq!(headers, [(&b"a"[..], Some(&b"1"[..])), (b"a", None), (b"", Some(b""))]);
 }
 
-fn seek_goes_anywhere_and_nothing_old_comes_afterwards(backend: &Backend) {
+fn seek_delivers_no_earlier_records_afterwards(backend: &Backend) {
     let topic = backend.topic(1);
     write(backend, &topic, 1, 0..500);
     let consumer = consumer(backend, &[]);
     consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
     for round in 0..20 {
         let to = (round * 97) % 500;
-        assert_eq!(consumer.seek(&topic, 0, Offset::At(to), PATIENCE).unwrap(), Some(to));
-        let message = consumer.next(PATIENCE).unwrap().unwrap();
+        assert_eq!(consumer.seek(&topic, 0, Offset::At(to), TIMEOUT).unwrap(), to);
+        let message = consumer.next(TIMEOUT).unwrap().unwrap();
         assert_eq!(message.offset(), to);
         assert_eq!(consumer.position(&topic, 0), Some(to + 1));
     }
-    assert_eq!(consumer.seek(&topic, 0, Offset::Tail(5), PATIENCE).unwrap(), Some(495));
+    assert_eq!(consumer.seek(&topic, 0, Offset::Tail(5), TIMEOUT).unwrap(), 495);
     assert_eq!(read(&consumer, 5), in_partitions(1, 495..500));
-    assert_eq!(consumer.seek(&topic, 0, Offset::Beginning, PATIENCE).unwrap(), Some(0));
+    assert_eq!(consumer.seek(&topic, 0, Offset::Beginning, TIMEOUT).unwrap(), 0);
     assert_eq!(read(&consumer, 500), in_partitions(1, 0..500));
-    let error = consumer.seek("another", 0, Offset::At(1), PATIENCE).unwrap_err();
+    let error = consumer.seek("another", 0, Offset::At(1), TIMEOUT).unwrap_err();
     assert!(error.to_string().contains("another"), "{error}");
 }
 
-fn a_paused_partition_is_silent_and_loses_nothing(backend: &Backend) {
+fn paused_partition_delivers_no_record_and_loses_none(backend: &Backend) {
     let topic = backend.topic(2);
     write(backend, &topic, 2, 0..400);
     let consumer = consumer(backend, &[]);
@@ -170,7 +169,7 @@ fn a_paused_partition_is_silent_and_loses_nothing(backend: &Backend) {
     let mut first = Vec::new();
     while first.len() < 50 {
         first.extend(
-            consumer.next(PATIENCE).unwrap().map(|message| (message.partition(), number(message.value()))),
+            consumer.next(TIMEOUT).unwrap().map(|message| (message.partition(), number(message.value()))),
         );
     }
     consumer.pause(&[(&topic, 0)]).unwrap();
@@ -178,7 +177,7 @@ fn a_paused_partition_is_silent_and_loses_nothing(backend: &Backend) {
     first.into_iter().for_each(|(partition, n)| got.entry(partition).or_default().push(n));
     let paused_at = got.get(&0).map_or(0, Vec::len);
     while got.get(&1).map_or(0, Vec::len) < 200 {
-        let records = consumer.poll(PATIENCE).unwrap();
+        let records = consumer.poll(TIMEOUT).unwrap();
         assert!(!records.is_empty());
         add(&records, &mut got);
     }
@@ -186,14 +185,14 @@ fn a_paused_partition_is_silent_and_loses_nothing(backend: &Backend) {
     assert!(consumer.poll(Duration::from_millis(100)).unwrap().is_empty());
     consumer.resume(&[(&topic, 0)]).unwrap();
     while got.values().map(Vec::len).sum::<usize>() < 400 {
-        let records = consumer.poll(PATIENCE).unwrap();
+        let records = consumer.poll(TIMEOUT).unwrap();
         assert!(!records.is_empty());
         add(&records, &mut got);
     }
     assert_eq!(got, in_partitions(2, 0..400));
 }
 
-fn the_end_of_a_partition_is_told_once_until_more_comes(backend: &Backend) {
+fn partition_end_is_reported_once_until_new_records_arrive(backend: &Backend) {
     let topic = backend.topic(1);
     write(backend, &topic, 1, 0..10);
     let consumer = consumer(backend, &[("enable.partition.eof", "true")]);
@@ -201,17 +200,17 @@ fn the_end_of_a_partition_is_told_once_until_more_comes(backend: &Backend) {
     for end in [10, 15] {
         let mut records = 0;
         let found = loop {
-            let batch = consumer.poll(PATIENCE).unwrap();
-            assert!(!batch.is_empty(), "the end of {topic} is told");
+            let batch = consumer.poll(TIMEOUT).unwrap();
+            assert!(!batch.is_empty(), "the end of {topic} is reported");
             records += batch.len();
             if let Some(event) = batch.events().first() {
                 break event.clone();
             }
         };
         assert_eq!(records, if end == 10 { 10 } else { 5 });
-        let expected = |event: &ConsumerEvent| matches!(event, ConsumerEvent::EndOfPartition { topic: t, partition: 0, offset } if **t == *topic && *offset == end);
+        let expected = |event: &ConsumerEvent| matches!(event, ConsumerEvent::EndOfPartition { topic: t, partition: 0, offset, .. } if **t == *topic && *offset == end);
         assert!(expected(&found), "{found:?}");
-        assert!(consumer.poll(Duration::from_millis(200)).unwrap().is_empty(), "it is told once");
+        assert!(consumer.poll(Duration::from_millis(200)).unwrap().is_empty(), "it is reported once");
         write(backend, &topic, 1, 10..15);
     }
     let silent = consumer_at(backend, &[], &topic, 1);
@@ -219,7 +218,7 @@ fn the_end_of_a_partition_is_told_once_until_more_comes(backend: &Backend) {
     assert!(silent.poll(Duration::from_millis(100)).unwrap().is_empty(), "nobody asked for it");
 }
 
-fn single_records_and_many_at_once_give_the_same(backend: &Backend) {
+fn single_and_batch_polls_return_the_same_records(backend: &Backend) {
     let topic = backend.topic(2);
     write(backend, &topic, 2, 0..200);
     let consumer = consumer_at(backend, &[], &topic, 2);
@@ -237,27 +236,27 @@ fn single_records_and_many_at_once_give_the_same(backend: &Backend) {
     assert_eq!(got, in_partitions(2, 0..200));
 }
 
-fn positions_and_watermarks_are_told(backend: &Backend) {
+fn positions_and_watermarks_are_reported(backend: &Backend) {
     let topic = backend.topic(2);
     write(backend, &topic, 1, 0..25);
     let consumer = consumer(backend, &[]);
-    assert_eq!(consumer.watermarks(&topic, 0, PATIENCE).unwrap(), (0, 25));
-    assert_eq!(consumer.watermarks(&topic, 1, PATIENCE).unwrap(), (0, 0));
+    assert_eq!(consumer.watermarks(&topic, 0, TIMEOUT).unwrap(), (0, 25));
+    assert_eq!(consumer.watermarks(&topic, 1, TIMEOUT).unwrap(), (0, 0));
     assert_eq!(consumer.position(&topic, 0), None);
     consumer.assign(&[(&topic, 0, Offset::At(5))]).unwrap();
-    assert_eq!(consumer.assignment(), [(topic.clone(), 0)]);
+    assert_eq!(consumer.assignment(), [(&topic, 0).into()]);
     read(&consumer, 20);
     assert_eq!(consumer.position(&topic, 0), Some(25));
     assert_eq!(consumer.cached_watermarks(&topic, 0), Some((0, 25)));
-    let error = consumer.watermarks(&topic, 7, PATIENCE).unwrap_err();
+    let error = consumer.watermarks(&topic, 7, TIMEOUT).unwrap_err();
     assert!(error.to_string().contains(&format!("{topic} [7]")), "{error}");
 }
 
-fn an_unassigned_partition_is_silent(backend: &Backend) {
+fn unassigned_partition_delivers_no_record(backend: &Backend) {
     let topic = backend.topic(2);
     write(backend, &topic, 2, 0..100);
     let consumer = consumer_at(backend, &[], &topic, 2);
-    consumer.next(PATIENCE).unwrap().unwrap();
+    consumer.next(TIMEOUT).unwrap().unwrap();
     consumer.assign(&[(&topic, 1, Offset::Beginning)]).unwrap();
     assert_eq!(read(&consumer, 50)[&1].len(), 50);
     assert!(consumer.poll(Duration::from_millis(100)).unwrap().is_empty());
@@ -275,7 +274,7 @@ fn partitions_are_assigned_and_unassigned_one_by_one(backend: &Backend) {
     for partition in 0..3 {
         consumer.incremental_assign(&[(&topic, partition, Offset::Beginning)]).unwrap();
         while got.get(&partition).map_or(0, Vec::len) < 100 {
-            let records = consumer.poll(PATIENCE).unwrap();
+            let records = consumer.poll(TIMEOUT).unwrap();
             assert!(!records.is_empty());
             add(&records, &mut got);
         }
@@ -288,7 +287,7 @@ fn partitions_are_assigned_and_unassigned_one_by_one(backend: &Backend) {
     assert!(more.contains_key(&0) && more.contains_key(&2) && !more.contains_key(&1), "{more:?}");
 }
 
-fn an_offset_out_of_range_is_reset_as_configured(backend: &Backend) {
+fn offset_out_of_range_is_reset_as_configured(backend: &Backend) {
     let topic = backend.topic(1);
     write(backend, &topic, 1, 0..30);
     let earliest = consumer(backend, &[("auto.offset.reset", "earliest")]);
@@ -296,27 +295,27 @@ fn an_offset_out_of_range_is_reset_as_configured(backend: &Backend) {
     assert_eq!(read(&earliest, 30), in_partitions(1, 0..30));
     let latest = consumer(backend, &[("auto.offset.reset", "latest"), ("enable.partition.eof", "true")]);
     latest.assign(&[(&topic, 0, Offset::At(1000))]).unwrap();
-    let told = next_event(&latest).to_string();
+    let reported = next_event(&latest).to_string();
     let expected = format!("{topic} [0]: there is no offset 1000; it goes on at the end (auto.offset.reset)");
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert!(matches!(next_event(&latest), ConsumerEvent::EndOfPartition { offset: 30, .. }));
     let error = consumer(backend, &[("auto.offset.reset", "error")]);
     error.assign(&[(&topic, 0, Offset::At(1000))]).unwrap();
-    let ConsumerEvent::Error(told) = next_event(&error) else { panic!("an error") };
-    assert_eq!(told.kind(), ErrorKind::OffsetReset);
-    assert!(told.to_string().contains(&format!("{topic} [0]")), "{told}");
-    // The application may go on from where it wants.
-    error.seek(&topic, 0, Offset::At(20), PATIENCE).unwrap();
+    let ConsumerEvent::Error(reported) = next_event(&error) else { panic!("an error") };
+    assert_eq!(reported.kind(), ErrorKind::OffsetReset);
+    assert!(reported.to_string().contains(&format!("{topic} [0]")), "{reported}");
+    // The application may continue anywhere.
+    error.seek(&topic, 0, Offset::At(20), TIMEOUT).unwrap();
     assert_eq!(read(&error, 10), in_partitions(1, 20..30));
 }
 
-fn a_large_record_is_read_with_small_limits(backend: &Backend) {
+fn large_record_is_read_with_small_limits(backend: &Backend) {
     let topic = backend.topic(1);
     let producer = backend.producer(&[]);
     let value = vec![b'x'; 700_000];
     for n in 0..3u8 {
         producer.send(&topic, Record::new().key(&[n]).value(&value)).unwrap();
-        producer.flush(PATIENCE).unwrap();
+        producer.flush(TIMEOUT).unwrap();
     }
     let limits = [
         ("fetch.message.max.bytes", "1000"),
@@ -325,7 +324,7 @@ fn a_large_record_is_read_with_small_limits(backend: &Backend) {
     ];
     let consumer = consumer_at(backend, &limits, &topic, 1);
     for n in 0..3u8 {
-        let message = consumer.next(PATIENCE).unwrap().unwrap();
+        let message = consumer.next(TIMEOUT).unwrap().unwrap();
         assert_eq!((message.key(), message.value().map(<[u8]>::len)), (Some(&[n][..]), Some(700_000)));
     }
 }
@@ -346,7 +345,7 @@ fn two_consumers_read_the_same(backend: &Backend) {
     }
 }
 
-fn a_consumer_without_partitions_is_silent(backend: &Backend) {
+fn consumer_without_partitions_delivers_no_record(backend: &Backend) {
     let consumer = consumer(backend, &[]);
     let began = Instant::now();
     assert!(consumer.poll(Duration::from_millis(100)).unwrap().is_empty());
@@ -354,50 +353,54 @@ fn a_consumer_without_partitions_is_silent(backend: &Backend) {
     assert!(began.elapsed() >= Duration::from_millis(200));
 }
 
-fn what_was_polled_outlives_the_consumer(backend: &Backend) {
+fn polled_records_outlive_the_consumer(backend: &Backend) {
     let topic = backend.topic(1);
     write(backend, &topic, 1, 0..50);
     let consumer = consumer_at(backend, &[], &topic, 1);
-    let message = consumer.next(PATIENCE).unwrap().unwrap();
-    let records = consumer.poll(PATIENCE).unwrap();
-    consumer.close(PATIENCE).unwrap();
+    let message = consumer.next(TIMEOUT).unwrap().unwrap();
+    let records = consumer.poll(TIMEOUT).unwrap();
+    consumer.close(TIMEOUT).unwrap();
     drop(consumer);
     assert_eq!(message.value(), Some(&b"0"[..]));
     assert_eq!(records.iter().next().unwrap().value(), Some(&b"1"[..]));
 }
 
-fn a_closed_consumer_says_so(backend: &Backend) {
+fn closed_consumer_returns_an_error(backend: &Backend) {
     let topic = backend.topic(1);
     let consumer = consumer_at(backend, &[], &topic, 1);
     let waiting = consumer.clone();
-    let poll = std::thread::spawn(move || waiting.poll(PATIENCE));
+    let poll = std::thread::spawn(move || waiting.poll(TIMEOUT));
     std::thread::sleep(Duration::from_millis(100));
-    consumer.close(PATIENCE).unwrap();
+    consumer.close(TIMEOUT).unwrap();
     let began = Instant::now();
-    assert_eq!(poll.join().unwrap().unwrap_err().kind(), ErrorKind::Closed, "who waits is told");
+    assert_eq!(
+        poll.join().unwrap().unwrap_err().kind(),
+        ErrorKind::Closed,
+        "the waiting poll ends with an error"
+    );
     assert!(began.elapsed() < Duration::from_secs(10));
-    assert_eq!(consumer.poll(PATIENCE).unwrap_err().kind(), ErrorKind::Closed);
-    assert_eq!(consumer.next(PATIENCE).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(consumer.poll(TIMEOUT).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(consumer.next(TIMEOUT).unwrap_err().kind(), ErrorKind::Closed);
 }
 
-fn a_group_starts_where_it_committed(backend: &Backend) {
+fn consumer_starts_at_the_committed_offset(backend: &Backend) {
     let topic = backend.topic(3);
     write(backend, &topic, 3, 0..90);
     let group = format!("group-of-{topic}");
     commit(backend, &group, &topic, &[(0, 10), (2, 30)]);
     let consumer = consumer(backend, &[("group.id", &group), ("auto.offset.reset", "earliest")]);
-    consumer.assign(&all(&topic, 3, Offset::Stored)).unwrap();
+    consumer.assign(&all(&topic, 3, Offset::Committed)).unwrap();
     let got = read(&consumer, 20 + 30);
     let expected = |partition: u64, from: u64| (from..30).map(|n| n * 3 + partition).collect::<Vec<_>>();
     assert_eq!((&got[&0], &got[&1], got.get(&2)), (&expected(0, 10), &expected(1, 0), None));
-    assert_eq!(consumer.seek(&topic, 2, Offset::Stored, PATIENCE).unwrap(), Some(30));
+    assert_eq!(consumer.seek(&topic, 2, Offset::Committed, TIMEOUT).unwrap(), 30);
     let without_reset = self::consumer(backend, &[("group.id", &group), ("auto.offset.reset", "error")]);
-    without_reset.assign(&[(&topic, 1, Offset::Stored)]).unwrap();
+    without_reset.assign(&[(&topic, 1, Offset::Committed)]).unwrap();
     let ConsumerEvent::Error(error) = next_event(&without_reset) else { panic!("an error") };
     assert_eq!(error.kind(), ErrorKind::OffsetReset, "{error}");
 }
 
-fn the_groups_coordinator_is_looked_for_until_it_answers(backend: &Backend) {
+fn coordinator_is_looked_up_until_it_responds(backend: &Backend) {
     let topic = backend.topic(1);
     write(backend, &topic, 1, 0..10);
     commit(backend, "g", &topic, &[(0, 4)]);
@@ -408,13 +411,13 @@ fn the_groups_coordinator_is_looked_for_until_it_answers(backend: &Backend) {
         control.inject(fault(ApiKey::OffsetFetch, ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
     });
     let consumer = consumer(backend, &[("group.id", "g")]);
-    consumer.assign(&[(&topic, 0, Offset::Stored)]).unwrap();
+    consumer.assign(&[(&topic, 0, Offset::Committed)]).unwrap();
     assert_eq!(read(&consumer, 6), in_partitions(1, 4..10));
     backend.control(|control| {
         let error = FaultAction::Error(ErrorCode::GROUP_AUTHORIZATION_FAILED);
         control.inject(Fault::new(error).api(ApiKey::OffsetFetch));
     });
-    let error = consumer.seek(&topic, 0, Offset::Stored, PATIENCE).unwrap_err();
+    let error = consumer.seek(&topic, 0, Offset::Committed, TIMEOUT).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Broker(ErrorCode::GROUP_AUTHORIZATION_FAILED));
 }
 
@@ -445,8 +448,8 @@ fn commit(backend: &Backend, group: &str, topic: &str, offsets: &[(i32, i64)]) {
             return false;
         }
         let address = format!("{}:{}", coordinator.host, coordinator.port);
-        let answer = RawClient::connect(&address).call(8, &request);
-        answer.topics[0].partitions.iter().all(|partition| partition.error_code == ErrorCode::NONE)
+        let response = RawClient::connect(&address).call(8, &request);
+        response.topics[0].partitions.iter().all(|partition| partition.error_code == ErrorCode::NONE)
     });
     assert!(committed);
 }
@@ -470,27 +473,27 @@ fn connections_break_while_consuming(backend: &Backend) {
     while_consuming(backend, |_| backend.control(|control| control.close_connections(None)));
 }
 
-fn forgotten_fetch_sessions_are_made_anew(backend: &Backend) {
+fn evicted_fetch_sessions_are_recreated(backend: &Backend) {
     while_consuming(backend, |_| {
         backend.control(|control| (1..=3).for_each(|id| control.evict_fetch_sessions(BrokerId(id))));
     });
 }
 
-fn retention_moves_the_beginning(backend: &Backend) {
+fn retention_advances_the_log_start(backend: &Backend) {
     let topic = backend.topic(1);
     let producer = backend.producer(&[]);
     for n in 0..100 {
         producer.send(&topic, Record::new().value(&n.to_string())).unwrap();
-        producer.flush(PATIENCE).unwrap();
+        producer.flush(TIMEOUT).unwrap();
     }
     backend.control(|control| control.delete_records(&topic, 0, 40));
     let consumer = consumer(backend, &[("auto.offset.reset", "earliest")]);
     consumer.assign(&[(&topic, 0, Offset::At(10))]).unwrap();
     assert_eq!(read(&consumer, 60), in_partitions(1, 40..100));
-    assert_eq!(consumer.watermarks(&topic, 0, PATIENCE).unwrap(), (40, 100));
+    assert_eq!(consumer.watermarks(&topic, 0, TIMEOUT).unwrap(), (40, 100));
 }
 
-fn errors_of_a_partition_pass(backend: &Backend) {
+fn transient_errors_of_a_partition_are_retried(backend: &Backend) {
     let topic = backend.topic(2);
     for code in [
         ErrorCode::NOT_LEADER_OR_FOLLOWER,
@@ -522,7 +525,7 @@ fn many_partitions_of_a_broker_share_a_fetch(backend: &Backend) {
     assert!(count(ApiKey::ListOffsets) <= 12, "{} ListOffsets", count(ApiKey::ListOffsets));
 }
 
-fn batches_that_are_cut_off_are_asked_for_again(backend: &Backend) {
+fn truncated_batches_are_fetched_again(backend: &Backend) {
     backend.control(|control| control.options().partial_batches = true);
     let topic = backend.topic(1);
     let producer = backend.producer(&[("batch.num.messages", "5")]);
@@ -530,23 +533,23 @@ fn batches_that_are_cut_off_are_asked_for_again(backend: &Backend) {
         let value = format!("{n} {}", "x".repeat(n * 7 % 1000));
         producer.send(&topic, Record::new().value(&value)).unwrap();
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     let consumer = consumer_at(backend, &[("fetch.message.max.bytes", "7000")], &topic, 1);
     assert_eq!(read(&consumer, 500), in_partitions(1, 0..500));
 }
 
-fn fetches_that_are_answered_with_garbage_lose_nothing(backend: &Backend) {
+fn garbage_fetch_responses_lose_no_record(backend: &Backend) {
     let topic = backend.topic(2);
     write(backend, &topic, 2, 0..20);
     for garbage in [vec![0xff; 64], vec![0, 0, 0, 5, 1, 2, 3, 4, 5]] {
-        let fault = Fault::new(FaultAction::ReplaceAnswer(garbage)).api(ApiKey::Fetch).times(2);
+        let fault = Fault::new(FaultAction::ReplaceResponse(garbage)).api(ApiKey::Fetch).times(2);
         backend.control(|control| control.inject(fault));
         let consumer = consumer_at(backend, &[], &topic, 2);
         assert_eq!(read(&consumer, 20), in_partitions(2, 0..20));
     }
 }
 
-fn a_damaged_batch_is_told_and_the_others_are_delivered(backend: &Backend) {
+fn damaged_batch_is_reported_and_others_are_delivered(backend: &Backend) {
     let topic = backend.topic(1);
     (0..3).for_each(|n| write(backend, &topic, 1, n * 10..n * 10 + 10));
     backend.control(|control| {
@@ -556,7 +559,7 @@ fn a_damaged_batch_is_told_and_the_others_are_delivered(backend: &Backend) {
     let mut got = BTreeMap::new();
     let mut errors = Vec::new();
     while got.values().map(Vec::len).sum::<usize>() < 20 {
-        let records = consumer.poll(PATIENCE).unwrap();
+        let records = consumer.poll(TIMEOUT).unwrap();
         assert!(!records.is_empty(), "{got:?}");
         add(&records, &mut got);
         errors.extend(errors_of(&records));
@@ -567,13 +570,13 @@ fn a_damaged_batch_is_told_and_the_others_are_delivered(backend: &Backend) {
     assert!(sentence.contains(&format!("{topic} [0]")) && sentence.contains("offset 10"), "{sentence}");
 }
 
-fn a_batch_that_unpacks_to_too_much_is_told(backend: &Backend) {
+fn batch_that_decompresses_to_too_much_is_reported(backend: &Backend) {
     backend.control(|control| control.options().message_max_bytes = 100 << 20);
     let topic = backend.topic(1);
     let bomb = [("compression.type", "zstd"), ("message.max.bytes", "50000000")];
     let producer = backend.producer(&bomb);
     producer.send(&topic, Record::new().value(&vec![b'0'; 40_000_000])).unwrap();
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     assert!(backend.control(|control| control.partition(&topic, 0)).unwrap().bytes < 100_000);
     write(backend, &topic, 1, 1..2);
     let limits = [
@@ -588,7 +591,7 @@ fn a_batch_that_unpacks_to_too_much_is_told(backend: &Backend) {
     assert_eq!(read(&consumer, 1), in_partitions(1, 1..2), "what comes after it is read");
 }
 
-fn whatever_byte_of_a_batch_is_wrong_nothing_hangs(backend: &Backend) {
+fn no_damaged_byte_of_a_batch_causes_a_hang(backend: &Backend) {
     const BYTES: i32 = 100;
     let topic = backend.topic(BYTES);
     for round in 0..2u64 {
@@ -605,26 +608,26 @@ fn whatever_byte_of_a_batch_is_wrong_nothing_hangs(backend: &Backend) {
     for check in ["true", "false"] {
         let properties = [("check.crcs", check), ("fetch.error.backoff.ms", "20")];
         let consumer = consumer_at(backend, &properties, &topic, BYTES);
-        let mut told = [false; BYTES as usize];
+        let mut reported = [false; BYTES as usize];
         let began = Instant::now();
-        while told.contains(&false) {
-            let missing = told.iter().filter(|told| !**told).count();
-            assert!(began.elapsed() < PATIENCE, "nothing of {missing} partitions: {told:?}");
+        while reported.contains(&false) {
+            let missing = reported.iter().filter(|reported| !**reported).count();
+            assert!(began.elapsed() < TIMEOUT, "nothing of {missing} partitions: {reported:?}");
             let records = consumer.poll(Duration::from_millis(200)).unwrap();
             // The second batch, or an error.
             for message in records.iter().filter(|message| message.offset() >= 1) {
-                told[message.partition() as usize] = true;
+                reported[message.partition() as usize] = true;
             }
             for error in errors_of(&records) {
                 if let Some(partition) = error.context().partition {
-                    told[partition as usize] = true;
+                    reported[partition as usize] = true;
                 }
             }
         }
     }
 }
 
-fn the_leaders_answer_late(backend: &Backend) {
+fn slow_leaders_lose_no_record(backend: &Backend) {
     backend.control(|control| {
         (1..=3).for_each(|id| control.set_latency(BrokerId(id), Duration::from_millis(30)));
     });
@@ -634,7 +637,7 @@ fn the_leaders_answer_late(backend: &Backend) {
     assert_eq!(read(&consumer, 600), in_partitions(6, 0..600));
 }
 
-fn a_topic_is_created_after_it_was_assigned(backend: &Backend) {
+fn topic_may_be_created_after_its_assignment(backend: &Backend) {
     backend.control(|control| control.options().auto_create_topics = false);
     let properties =
         [("topic.metadata.refresh.interval.ms", "200"), ("topic.metadata.propagation.max.ms", "60000")];
@@ -645,8 +648,8 @@ fn a_topic_is_created_after_it_was_assigned(backend: &Backend) {
     assert_eq!(read(&consumer, 10), in_partitions(1, 0..10));
 }
 
-/// Produces and consumes for a while, during which `disturb` is called again and again; then everything was read once
-/// and in order.
+/// Produces and consumes for a while and calls `disturb` repeatedly; then checks that every record was read once and in
+/// order.
 fn while_consuming(backend: &Backend, mut disturb: impl FnMut(u64)) {
     let topic = backend.topic(6);
     let properties = [
@@ -674,7 +677,7 @@ fn while_consuming(backend: &Backend, mut disturb: impl FnMut(u64)) {
             add(&consumer.poll(Duration::from_millis(10)).unwrap(), &mut got);
         }
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     let complete = eventually(|| {
         add(&consumer.poll(Duration::from_millis(100)).unwrap(), &mut got);
         got.values().map(Vec::len).sum::<usize>() as u64 >= sent
@@ -689,7 +692,7 @@ fn consumer(backend: &Backend, properties: &[(&str, &str)]) -> Consumer {
     Consumer::new(&backend.config(properties)).expect("the consumer's configuration is right")
 }
 
-/// A consumer of all partitions of a topic from the beginning.
+/// Creates a consumer of all partitions of a topic from the beginning.
 fn consumer_at(backend: &Backend, properties: &[(&str, &str)], topic: &str, partitions: i32) -> Consumer {
     let consumer = consumer(backend, properties);
     consumer.assign(&all(topic, partitions, Offset::Beginning)).unwrap();
@@ -700,17 +703,17 @@ fn all(topic: &str, partitions: i32, from: Offset) -> Vec<(&str, i32, Offset)> {
     (0..partitions).map(|partition| (topic, partition, from)).collect()
 }
 
-/// Writes numbers, each to the partition that is its remainder.
+/// Writes numbers, each to the partition of its remainder.
 fn write(backend: &Backend, topic: &str, partitions: u64, numbers: std::ops::Range<u64>) {
     let producer = backend.producer(&[]);
     for n in numbers {
         let record = Record::new().partition((n % partitions) as i32);
         producer.send(topic, record.value(&n.to_string())).unwrap();
     }
-    producer.close(PATIENCE).unwrap();
+    producer.close(TIMEOUT).unwrap();
 }
 
-/// The numbers as [`write`] wrote them.
+/// Returns the numbers as [`write`] wrote them.
 fn in_partitions(partitions: u64, numbers: std::ops::Range<u64>) -> BTreeMap<i32, Vec<u64>> {
     let mut all = BTreeMap::new();
     for n in numbers {
@@ -719,12 +722,12 @@ fn in_partitions(partitions: u64, numbers: std::ops::Range<u64>) -> BTreeMap<i32
     all
 }
 
-/// Polls until so many records are there.
+/// Polls until this number of records has arrived.
 fn read(consumer: &Consumer, count: usize) -> BTreeMap<i32, Vec<u64>> {
     let mut got = BTreeMap::new();
     let began = Instant::now();
     while got.values().map(Vec::len).sum::<usize>() < count {
-        assert!(began.elapsed() < PATIENCE, "of {count} records only {got:?} came");
+        assert!(began.elapsed() < TIMEOUT, "of {count} records only {got:?} came");
         add(&consumer.poll(Duration::from_millis(500)).unwrap(), &mut got);
     }
     got
@@ -749,10 +752,10 @@ fn errors_of(records: &Records) -> Vec<ottla::Error> {
     errors.collect()
 }
 
-/// The next event; records before it are skipped.
+/// Returns the next event; skips records before it.
 fn next_event(consumer: &Consumer) -> ConsumerEvent {
     let began = Instant::now();
-    while began.elapsed() < PATIENCE {
+    while began.elapsed() < TIMEOUT {
         if let Some(event) = consumer.poll(Duration::from_millis(500)).unwrap().events().first() {
             return event.clone();
         }

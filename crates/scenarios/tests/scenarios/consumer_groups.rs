@@ -1,5 +1,5 @@
-//! The broker's side of consumer groups of the new protocol (KIP-848), asked by a client of a few lines: the embedded brokers
-//! and Apache Kafka have to answer alike.
+//! The broker's side of the consumer protocol (KIP-848), tested with a minimal client: the embedded brokers and Apache
+//! Kafka must respond alike.
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -14,9 +14,9 @@ use ottla_protocol::{
 use ottla_scenarios::{Backend, eventually, raw::RawClient, run_on_all, unused_topic_name};
 
 run_on_all!(
-    a_member_gives_partitions_up_before_another_one_gets_them,
-    a_static_member_that_leaves_for_a_while_finds_its_partitions_again,
-    heartbeats_that_make_no_sense_are_refused,
+    partitions_are_revoked_before_another_member_gets_them,
+    returning_static_member_gets_its_partitions_back,
+    invalid_heartbeats_are_refused,
 );
 
 /// A topic of four partitions, a group of the same name, and a connection to its coordinator.
@@ -26,12 +26,12 @@ struct Group {
     topic: Uuid,
 }
 
-/// A member as it knows itself.
+/// A member's own state.
 struct Member {
     id: &'static str,
     instance_id: Option<&'static str>,
     epoch: i32,
-    /// What it was told to have last.
+    /// The last assignment that it received.
     assigned: Vec<i32>,
     /// What it has.
     owned: Vec<i32>,
@@ -62,26 +62,26 @@ impl Group {
         self.client.call(1, &request)
     }
 
-    /// A heartbeat that is to go well, after which the member knows what it was told.
+    /// Sends a heartbeat that must succeed, and updates the member from the response.
     fn beat(&mut self, member: &mut Member) {
-        let answer = self.heartbeat(member, member.epoch);
-        assert_eq!(answer.error_code, ErrorCode::NONE, "{}: {:?}", member.id, answer.error_message);
-        assert_eq!(answer.member_id.as_deref(), Some(member.id));
-        member.epoch = answer.member_epoch;
-        if let Some(assignment) = answer.assignment {
+        let response = self.heartbeat(member, member.epoch);
+        assert_eq!(response.error_code, ErrorCode::NONE, "{}: {:?}", member.id, response.error_message);
+        assert_eq!(response.member_id.as_deref(), Some(member.id));
+        member.epoch = response.member_epoch;
+        if let Some(assignment) = response.assignment {
             let topics = assignment.topic_partitions.into_iter();
             member.assigned = topics.flat_map(|topic| topic.partitions).collect();
             member.assigned.sort_unstable();
         }
     }
 
-    /// Heartbeats until the member was told so many partitions. What it has doesn't change.
+    /// Sends heartbeats until the member is assigned this number of partitions. Its owned partitions don't change.
     fn beat_until(&mut self, member: &mut Member, count: usize) {
-        let told = eventually(|| {
+        let reported = eventually(|| {
             self.beat(member);
             member.assigned.len() == count
         });
-        assert!(told, "{} is told {count} partitions, and not {:?}", member.id, member.assigned);
+        assert!(reported, "{} must be assigned {count} partitions, and has {:?}", member.id, member.assigned);
     }
 
     fn describe(&mut self) -> (String, i32, i32) {
@@ -123,13 +123,13 @@ impl Member {
         Self { instance_id: Some(instance_id), ..Self::new(id) }
     }
 
-    /// Takes and gives up what it was told to.
+    /// Takes and revokes partitions as assigned.
     fn obey(&mut self) {
         self.owned.clone_from(&self.assigned);
     }
 }
 
-/// A connection to the broker that coordinates a group, once it does.
+/// Connects to the coordinator of a group, once it is ready.
 fn coordinator_of(backend: &Backend, group: &str) -> RawClient {
     let mut any = RawClient::connect(&backend.bootstrap_servers());
     let mut found = None;
@@ -142,7 +142,7 @@ fn coordinator_of(backend: &Backend, group: &str) -> RawClient {
         let mut client = RawClient::connect(&format!("{}:{}", coordinator.host, coordinator.port));
         let group_ids = vec![group.to_owned()];
         let describe = ConsumerGroupDescribeRequest { group_ids, ..Default::default() };
-        // It may have yet to read what it coordinates.
+        // The coordinator may still be loading the group.
         let is_ready = client.call(0, &describe).groups[0].error_code == ErrorCode::GROUP_ID_NOT_FOUND;
         found = is_ready.then_some(client);
         is_ready
@@ -151,7 +151,7 @@ fn coordinator_of(backend: &Backend, group: &str) -> RawClient {
     found.expect("it was found")
 }
 
-fn a_member_gives_partitions_up_before_another_one_gets_them(backend: &Backend) {
+fn partitions_are_revoked_before_another_member_gets_them(backend: &Backend) {
     let mut group = Group::on(backend);
     let (mut a, mut b) = (Member::new("a"), Member::new("b"));
     group.beat_until(&mut a, 4);
@@ -159,12 +159,12 @@ fn a_member_gives_partitions_up_before_another_one_gets_them(backend: &Backend) 
     let first_epoch = a.epoch;
     group.beat(&mut b);
     assert_eq!(b.assigned, [0; 0], "a has them all");
-    let told = eventually(|| {
+    let reported = eventually(|| {
         group.beat(&mut b);
         group.beat(&mut a);
         a.assigned.len() == 2
     });
-    assert!(told && a.epoch == first_epoch, "a keeps its epoch until it has given up two partitions");
+    assert!(reported && a.epoch == first_epoch, "a keeps its epoch until it has given up two partitions");
     group.beat(&mut a);
     group.beat(&mut b);
     assert_eq!((a.epoch, b.assigned.len()), (first_epoch, 0), "a still has all");
@@ -182,7 +182,7 @@ fn a_member_gives_partitions_up_before_another_one_gets_them(backend: &Backend) 
     assert_eq!(group.heartbeat(&a, a.epoch + 1).error_code, ErrorCode::FENCED_MEMBER_EPOCH);
     assert_eq!(group.heartbeat(&a, i32::MAX).error_code, ErrorCode::FENCED_MEMBER_EPOCH);
     assert_eq!(group.heartbeat(&Member::new("c"), a.epoch).error_code, ErrorCode::UNKNOWN_MEMBER_ID);
-    assert_eq!(group.heartbeat(&a, first_epoch).error_code, ErrorCode::NONE, "an answer may have been lost");
+    assert_eq!(group.heartbeat(&a, first_epoch).error_code, ErrorCode::NONE, "a response may have been lost");
     assert_eq!(group.commit("a", a.epoch, a.owned[0]), ErrorCode::NONE);
     assert_eq!(group.commit("a", a.epoch + 1, a.owned[0]), ErrorCode::STALE_MEMBER_EPOCH);
     assert_eq!(group.commit("c", a.epoch, a.owned[0]), ErrorCode::UNKNOWN_MEMBER_ID);
@@ -196,7 +196,7 @@ fn a_member_gives_partitions_up_before_another_one_gets_them(backend: &Backend) 
     assert_eq!(group.commit("", -1, 0), ErrorCode::NONE);
 }
 
-fn a_static_member_that_leaves_for_a_while_finds_its_partitions_again(backend: &Backend) {
+fn returning_static_member_gets_its_partitions_back(backend: &Backend) {
     let mut group = Group::on(backend);
     let mut first = Member::of_instance("first", "i");
     group.beat_until(&mut first, 4);
@@ -217,7 +217,7 @@ fn a_static_member_that_leaves_for_a_while_finds_its_partitions_again(backend: &
     assert_eq!(group.describe().0, "Empty");
 }
 
-fn heartbeats_that_make_no_sense_are_refused(backend: &Backend) {
+fn invalid_heartbeats_are_refused(backend: &Backend) {
     let name = unused_topic_name();
     let mut client = coordinator_of(backend, &name);
     let join = || ConsumerGroupHeartbeatRequest {
@@ -264,14 +264,14 @@ fn heartbeats_that_make_no_sense_are_refused(backend: &Backend) {
         ),
     ];
     for (request, error) in refused {
-        let answer = client.call(1, &request);
-        assert_eq!(answer.error_code, error, "{request:?}: {:?}", answer.error_message);
-        assert!(answer.error_message.is_some_and(|message| !message.is_empty()));
+        let response = client.call(1, &request);
+        assert_eq!(response.error_code, error, "{request:?}: {:?}", response.error_message);
+        assert!(response.error_message.is_some_and(|message| !message.is_empty()));
     }
-    let answer = client.call(1, &ConsumerGroupHeartbeatRequest { group_id: String::new(), ..join() });
-    assert_eq!(answer.error_code, ErrorCode::INVALID_REQUEST);
-    let answer = client.call(1, &join());
-    assert_eq!(answer.error_code, ErrorCode::NONE, "nobody has the topic, and it may come");
-    assert_eq!(answer.assignment.map(|assignment| assignment.topic_partitions), Some(Vec::new()));
+    let response = client.call(1, &ConsumerGroupHeartbeatRequest { group_id: String::new(), ..join() });
+    assert_eq!(response.error_code, ErrorCode::INVALID_REQUEST);
+    let response = client.call(1, &join());
+    assert_eq!(response.error_code, ErrorCode::NONE, "no broker has the topic yet, and it may appear");
+    assert_eq!(response.assignment.map(|assignment| assignment.topic_partitions), Some(Vec::new()));
     assert_eq!(client.call(1, &in_epoch(-1)).error_code, ErrorCode::NONE);
 }

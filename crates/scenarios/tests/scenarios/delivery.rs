@@ -1,4 +1,4 @@
-//! Every record gets one report, in time, and it is true.
+//! Every record gets one true report in time.
 
 use std::{
     sync::{Arc, Mutex, OnceLock},
@@ -12,30 +12,30 @@ use ottla::{
 };
 use ottla_embedded_broker::{Fault, FaultAction};
 use ottla_protocol::api::ApiKey;
-use ottla_scenarios::{Backend, PATIENCE, Reports, config, eventually};
+use ottla_scenarios::{Backend, Reports, TIMEOUT, config, eventually};
 
 ottla_scenarios::run_on_all!(
-    tracked_records_tell_their_offsets,
-    reports_of_a_partition_come_in_order_with_rising_offsets,
-    a_delivery_callback_may_send,
+    tracked_records_return_their_offsets,
+    reports_of_a_partition_are_in_order_of_offsets,
+    delivery_callback_may_send,
     waiting_in_a_delivery_callback_is_refused_at_once,
-    purging_the_queue_reports_what_waited,
-    flush_gives_up_at_its_deadline_and_goes_on_afterwards,
-    close_sends_what_is_left,
-    a_closed_producer_takes_nothing,
-    dropping_a_producer_hangs_nothing,
-    a_dropped_delivery_is_no_lost_record,
+    purging_the_queue_reports_waiting_records,
+    flush_that_times_out_can_be_repeated,
+    close_sends_the_remaining_records,
+    closed_producer_accepts_no_record,
+    dropping_a_producer_does_not_hang,
+    dropped_delivery_future_loses_no_record,
 );
 
 ottla_scenarios::run_on_embedded!(
-    records_that_never_left_time_out_as_not_persisted,
+    unsent_records_time_out_as_not_persisted,
     records_in_flight_time_out_as_possibly_persisted,
     purging_in_flight_reports_possibly_persisted,
-    every_record_has_one_report_whatever_happens,
-    close_gives_up_at_its_deadline,
+    every_record_has_exactly_one_report,
+    close_returns_at_its_deadline,
 );
 
-fn tracked_records_tell_their_offsets(backend: &Backend) {
+fn tracked_records_return_their_offsets(backend: &Backend) {
     let topic = backend.topic(2);
     let producer = backend.producer(&[("broker.linger.ms", "50")]);
     let handle = producer.topic(&topic);
@@ -43,7 +43,7 @@ fn tracked_records_tell_their_offsets(backend: &Backend) {
         .map(|n| handle.send_tracked(Record::new().value(&n.to_string()).partition(n % 2)).unwrap())
         .collect();
     for (n, delivery) in (0i32..).zip(deliveries) {
-        let written = delivery.wait(PATIENCE).unwrap();
+        let written = delivery.wait(TIMEOUT).unwrap();
         assert_eq!(&*written.topic, topic);
         assert_eq!(written.partition, n % 2);
         assert_eq!(written.offset, Some(i64::from(n / 2)));
@@ -52,11 +52,11 @@ fn tracked_records_tell_their_offsets(backend: &Backend) {
     }
     let topic = backend.topic_with(1, &[("message.timestamp.type", "LogAppendTime")]);
     let written = producer.topic(&topic).send_tracked(Record::new().value("x").timestamp(1)).unwrap();
-    let time = written.wait(PATIENCE).unwrap().log_append_time.expect("the broker's time");
+    let time = written.wait(TIMEOUT).unwrap().log_append_time.expect("the broker's time");
     assert_eq!(backend.records(&topic, 0)[0].timestamp, time);
 }
 
-fn reports_of_a_partition_come_in_order_with_rising_offsets(backend: &Backend) {
+fn reports_of_a_partition_are_in_order_of_offsets(backend: &Backend) {
     let topic = backend.topic(3);
     let (producer, reports) =
         backend.producer_with_reports(&[("batch.num.messages", "7"), ("broker.linger.ms", "1")]);
@@ -65,7 +65,7 @@ fn reports_of_a_partition_come_in_order_with_rising_offsets(backend: &Backend) {
             .send(&topic, Record::new().value(&n.to_string()).opaque(n).partition((n % 3) as i32))
             .unwrap();
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_all_delivered(3000);
     for partition in 0..3 {
         let of_partition: Vec<_> = reports.all().into_iter().filter(|r| r.partition == partition).collect();
@@ -78,7 +78,7 @@ fn reports_of_a_partition_come_in_order_with_rising_offsets(backend: &Backend) {
     assert!(batches.iter().all(|batch| batch.records.len() <= 7), "batch.num.messages is kept");
 }
 
-fn a_delivery_callback_may_send(backend: &Backend) {
+fn delivery_callback_may_send(backend: &Backend) {
     let topic = backend.topic(1);
     let itself: Arc<OnceLock<Producer>> = Arc::default();
     let (reports, sender, name) = (Reports::default(), Arc::clone(&itself), topic.clone());
@@ -99,7 +99,7 @@ fn a_delivery_callback_may_send(backend: &Backend) {
     assert!(eventually(|| reports.len() == 51));
     reports.assert_all_delivered(51);
     backend.assert_complete_and_in_order(&topic, 1, 51);
-    producer.close(PATIENCE).unwrap();
+    producer.close(TIMEOUT).unwrap();
 }
 
 fn waiting_in_a_delivery_callback_is_refused_at_once(backend: &Backend) {
@@ -111,13 +111,13 @@ fn waiting_in_a_delivery_callback_is_refused_at_once(backend: &Backend) {
     let producer = Producer::builder(&config)
         .on_delivery(move |_| {
             let producer = sender.get().expect("it is set before the first send");
-            // The record that is being reported still has its room.
-            let error = producer.topic(&name).send_blocking(Record::new(), PATIENCE).unwrap_err();
+            // The record that is being reported still occupies the queue.
+            let error = producer.topic(&name).send_blocking(Record::new(), TIMEOUT).unwrap_err();
             assert!(matches!(error, SendError::WouldDeadlock(_)), "{error:?}");
             let mut seen = seen.lock().unwrap();
             seen.push(error.to_string());
-            seen.push(producer.flush(PATIENCE).unwrap_err().to_string());
-            seen.push(producer.close(PATIENCE).unwrap_err().to_string());
+            seen.push(producer.flush(TIMEOUT).unwrap_err().to_string());
+            seen.push(producer.close(TIMEOUT).unwrap_err().to_string());
         })
         .build()
         .unwrap();
@@ -127,21 +127,21 @@ fn waiting_in_a_delivery_callback_is_refused_at_once(backend: &Backend) {
     for (said, call) in refused.lock().unwrap().iter().zip(["send_blocking", "flush", "close"]) {
         assert!(said.contains(call) && said.contains("delivery callback"), "{said}");
     }
-    producer.flush(PATIENCE).unwrap();
-    producer.topic(&topic).send_blocking(Record::new().value("1"), PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
+    producer.topic(&topic).send_blocking(Record::new().value("1"), TIMEOUT).unwrap();
     assert!(eventually(|| backend.values(&topic, 0) == ["0", "1"]));
 }
 
-fn purging_the_queue_reports_what_waited(backend: &Backend) {
+fn purging_the_queue_reports_waiting_records(backend: &Backend) {
     let topic = backend.topic(2);
     let (producer, reports) = backend.producer_with_reports(&[("broker.linger.ms", "60000")]);
-    producer.partition_count(&topic, PATIENCE).unwrap();
+    producer.partition_count(&topic, TIMEOUT).unwrap();
     for n in 0..20 {
         producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
     }
     let tracked = producer.topic(&topic).send_tracked(Record::new().opaque(20)).unwrap();
     producer.purge(Purge::QUEUE);
-    assert_eq!(tracked.wait(PATIENCE).unwrap_err().kind(), ErrorKind::PurgedFromQueue);
+    assert_eq!(tracked.wait(TIMEOUT).unwrap_err().kind(), ErrorKind::PurgedFromQueue);
     assert!(eventually(|| producer.in_queue() == 0));
     assert!(eventually(|| reports.len() >= 20));
     for report in reports.all() {
@@ -149,14 +149,14 @@ fn purging_the_queue_reports_what_waited(backend: &Backend) {
         assert_eq!((error.kind(), report.status), (ErrorKind::PurgedFromQueue, NotPersisted));
         assert!(error.to_string().contains(&topic), "{error}");
     }
-    // Nothing is left behind.
+    // No record is left.
     producer.send(&topic, Record::new().value("after").partition(0)).unwrap();
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     assert_eq!(backend.values(&topic, 0), ["after"]);
     assert_eq!(backend.values(&topic, 1), [""; 0]);
 }
 
-fn flush_gives_up_at_its_deadline_and_goes_on_afterwards(backend: &Backend) {
+fn flush_that_times_out_can_be_repeated(backend: &Backend) {
     let nobody = config("127.0.0.1:1", &[]);
     let producer = Producer::new(&nobody).unwrap();
     producer.send("t", Record::new().value("x")).unwrap();
@@ -170,60 +170,60 @@ fn flush_gives_up_at_its_deadline_and_goes_on_afterwards(backend: &Backend) {
     let producer = backend.producer(&[]);
     producer.send(&topic, Record::new().value("0")).unwrap();
     let _ = producer.flush(Duration::ZERO);
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     assert_eq!(backend.values(&topic, 0), ["0"]);
 }
 
-fn close_sends_what_is_left(backend: &Backend) {
+fn close_sends_the_remaining_records(backend: &Backend) {
     let topic = backend.topic(3);
     let (producer, reports) = backend.producer_with_reports(&[("broker.linger.ms", "60000")]);
     for n in 0..500 {
         producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
     }
-    producer.close(PATIENCE).unwrap();
+    producer.close(TIMEOUT).unwrap();
     reports.assert_all_delivered(500);
     backend.assert_complete_and_in_order(&topic, 3, 500);
 }
 
-fn a_closed_producer_takes_nothing(backend: &Backend) {
+fn closed_producer_accepts_no_record(backend: &Backend) {
     let topic = backend.topic(1);
     let producer = backend.producer(&[]);
     let handle = producer.topic(&topic);
     handle.send(Record::new().value("0")).unwrap();
-    producer.close(PATIENCE).unwrap();
+    producer.close(TIMEOUT).unwrap();
     assert_eq!(handle.send(Record::new().value("1")), Err(SendError::Closed));
     assert_eq!(handle.send_tracked(Record::new()).unwrap_err(), SendError::Closed);
-    assert_eq!(handle.send_blocking(Record::new(), PATIENCE), Err(SendError::Closed));
+    assert_eq!(handle.send_blocking(Record::new(), TIMEOUT), Err(SendError::Closed));
     assert_eq!(producer.send("another", Record::new()), Err(SendError::Closed));
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     producer.purge(Purge::ALL);
-    producer.close(PATIENCE).unwrap();
+    producer.close(TIMEOUT).unwrap();
     assert_eq!(backend.values(&topic, 0), ["0"]);
 }
 
-fn dropping_a_producer_hangs_nothing(backend: &Backend) {
+fn dropping_a_producer_does_not_hang(backend: &Backend) {
     let topic = backend.topic(1);
     let producer = backend.producer(&[("broker.linger.ms", "60000")]);
     producer.send(&topic, Record::new().value("0")).unwrap();
     let delivery = producer.topic(&topic).send_tracked(Record::new().value("1")).unwrap();
     drop(producer);
-    // Delivered or not: it is told, and soon.
-    if let Err(error) = delivery.wait(PATIENCE) {
+    // Delivered or failed, the report comes soon.
+    if let Err(error) = delivery.wait(TIMEOUT) {
         assert_ne!(error.kind(), ErrorKind::TimedOut, "{error}");
     }
 }
 
-fn a_dropped_delivery_is_no_lost_record(backend: &Backend) {
+fn dropped_delivery_future_loses_no_record(backend: &Backend) {
     let topic = backend.topic(1);
     let producer = backend.producer(&[]);
     for n in 0..10 {
         drop(producer.topic(&topic).send_tracked(Record::new().value(&n.to_string())).unwrap());
     }
-    producer.close(PATIENCE).unwrap();
+    producer.close(TIMEOUT).unwrap();
     backend.assert_complete_and_in_order(&topic, 1, 10);
 }
 
-fn records_that_never_left_time_out_as_not_persisted(backend: &Backend) {
+fn unsent_records_time_out_as_not_persisted(backend: &Backend) {
     drop(backend.topic(1));
     let (producer, reports) = Reports::of(&config("127.0.0.1:1", &[("message.timeout.ms", "300")]));
     let began = Instant::now();
@@ -231,7 +231,7 @@ fn records_that_never_left_time_out_as_not_persisted(backend: &Backend) {
         producer.send("anywhere", Record::new().value("x").opaque(n)).unwrap();
     }
     let tracked = producer.topic("anywhere").send_tracked(Record::new().opaque(50)).unwrap();
-    let error = tracked.wait(PATIENCE).unwrap_err();
+    let error = tracked.wait(TIMEOUT).unwrap_err();
     let took = began.elapsed();
     assert!((290..10_000).contains(&took.as_millis()), "{took:?}");
     assert_eq!(error.kind(), ErrorKind::MessageTimedOutInQueue);
@@ -239,26 +239,26 @@ fn records_that_never_left_time_out_as_not_persisted(backend: &Backend) {
     assert!(error.to_string().contains("127.0.0.1:1/bootstrap: connection failed"), "{error}");
     assert!(eventually(|| producer.in_queue() == 0 && reports.len() >= 50));
     assert!(reports.all().iter().all(|report| report.status == NotPersisted));
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
 }
 
 fn records_in_flight_time_out_as_possibly_persisted(backend: &Backend) {
     let topic = backend.topic(1);
     let properties = [("message.timeout.ms", "500"), ("enable.idempotence", "false")];
     let (producer, reports) = backend.producer_with_reports(&properties);
-    producer.partition_count(&topic, PATIENCE).unwrap();
-    backend.control(|control| control.inject(Fault::new(FaultAction::NeverAnswer).api(ApiKey::Produce)));
+    producer.partition_count(&topic, TIMEOUT).unwrap();
+    backend.control(|control| control.inject(Fault::new(FaultAction::NeverRespond).api(ApiKey::Produce)));
     for n in 0..10 {
         producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_one_each(10);
     for report in reports.all() {
         let error = report.error.expect("timed out");
         assert_eq!((error.kind(), report.status), (ErrorKind::MessageTimedOutInFlight, PossiblyPersisted));
         assert!(error.to_string().contains(&topic), "{error}");
         assert!(
-            error.to_string().contains("127.0.0.1:") && error.to_string().contains("did not answer yet"),
+            error.to_string().contains("127.0.0.1:") && error.to_string().contains("did not respond yet"),
             "{error}"
         );
     }
@@ -267,9 +267,9 @@ fn records_in_flight_time_out_as_possibly_persisted(backend: &Backend) {
 fn purging_in_flight_reports_possibly_persisted(backend: &Backend) {
     let topic = backend.topic(1);
     let (producer, reports) = backend.producer_with_reports(&[("broker.linger.ms", "0")]);
-    producer.partition_count(&topic, PATIENCE).unwrap();
+    producer.partition_count(&topic, TIMEOUT).unwrap();
     backend.control(|control| {
-        control.inject(Fault::new(FaultAction::NeverAnswer).api(ApiKey::Produce).times(1));
+        control.inject(Fault::new(FaultAction::NeverRespond).api(ApiKey::Produce).times(1));
         control.record_requests();
     });
     producer.send(&topic, Record::new().value("0").opaque(0)).unwrap();
@@ -291,7 +291,7 @@ fn purging_in_flight_reports_possibly_persisted(backend: &Backend) {
     assert_eq!(producer.in_queue(), 0);
 }
 
-fn every_record_has_one_report_whatever_happens(backend: &Backend) {
+fn every_record_has_exactly_one_report(backend: &Backend) {
     let topic = backend.topic(6);
     let properties = [("message.timeout.ms", "1500"), ("broker.linger.ms", "2"), ("retry.backoff.ms", "20")];
     let (producer, reports) = backend.producer_with_reports(&properties);
@@ -307,14 +307,14 @@ fn every_record_has_one_report_whatever_happens(backend: &Backend) {
         match round % 4 {
             0 => backend.control(|control| control.close_connections(None)),
             1 => backend.control(|control| {
-                control.inject(Fault::new(FaultAction::NeverAnswer).api(ApiKey::Produce).times(1));
+                control.inject(Fault::new(FaultAction::NeverRespond).api(ApiKey::Produce).times(1));
             }),
             2 => producer.purge(Purge::ALL),
             _ => backend.control(|control| control.rotate_leaders()),
         }
         std::thread::sleep(Duration::from_millis(30));
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_one_each(sent);
     let logged: Vec<Vec<String>> = (0..6).map(|partition| backend.values(&topic, partition)).collect();
     for report in reports.all() {
@@ -328,11 +328,11 @@ fn every_record_has_one_report_whatever_happens(backend: &Backend) {
     }
 }
 
-fn close_gives_up_at_its_deadline(backend: &Backend) {
+fn close_returns_at_its_deadline(backend: &Backend) {
     let topic = backend.topic(1);
     let (producer, reports) = backend.producer_with_reports(&[]);
-    producer.partition_count(&topic, PATIENCE).unwrap();
-    backend.control(|control| control.inject(Fault::new(FaultAction::NeverAnswer)));
+    producer.partition_count(&topic, TIMEOUT).unwrap();
+    backend.control(|control| control.inject(Fault::new(FaultAction::NeverRespond)));
     for n in 0..10 {
         producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Brokers fail, leaders move, answers get lost: records are neither lost nor doubled, and keep their order.
+//! Brokers fail, leaders move, responses are lost: records are neither lost nor duplicated, and keep their order.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -9,29 +9,29 @@ use std::{
 use ottla::{ErrorCode, ErrorKind, PersistenceStatus, Producer, Record};
 use ottla_embedded_broker::{BrokerId, Fault, FaultAction, Tail};
 use ottla_protocol::api::ApiKey;
-use ottla_scenarios::{Backend, PATIENCE, Reports, eventually};
+use ottla_scenarios::{Backend, Reports, TIMEOUT, eventually};
 
 ottla_scenarios::run_on_embedded!(
     leaders_move_while_producing,
-    a_broker_is_killed_and_restarted_while_producing,
-    answers_get_lost_after_the_records_were_written,
-    answers_never_come,
+    broker_is_killed_and_restarted_while_producing,
+    lost_responses_cause_no_duplicates,
+    missing_responses_cause_retries,
     connections_break_at_any_time,
     brokers_are_slow_and_connections_break,
-    errors_that_pass_are_retried,
-    errors_that_stay_are_reported_for_their_partition_alone,
-    too_few_replicas_in_sync_are_waited_for,
-    a_partition_without_a_leader_is_waited_for,
-    records_without_a_key_go_where_there_is_a_leader,
-    stale_metadata_delays_and_loses_nothing,
-    a_batch_that_is_too_large_for_the_broker_is_split,
-    a_record_that_is_too_large_for_the_broker_is_reported,
-    a_throttled_producer_pauses,
+    transient_errors_are_retried,
+    permanent_errors_affect_only_their_partition,
+    too_few_in_sync_replicas_are_retried,
+    records_wait_for_a_partition_without_leader,
+    records_without_a_key_avoid_leaderless_partitions,
+    stale_metadata_loses_no_record,
+    batch_that_is_too_large_for_the_broker_is_split,
+    record_that_is_too_large_for_the_broker_fails,
+    throttled_producer_pauses,
     partitions_are_added_while_producing,
-    a_forgotten_producer_gets_a_new_epoch,
-    retries_keep_the_order_without_idempotence_when_one_request_is_in_flight,
-    all_brokers_are_down_for_a_while,
-    a_deleted_topic_is_reported_and_others_go_on,
+    unknown_producer_id_causes_a_new_epoch,
+    retries_keep_the_order_with_one_request_in_flight,
+    producer_survives_an_outage_of_all_brokers,
+    deleted_topic_is_reported_without_affecting_others,
 );
 
 const FAST: [(&str, &str); 5] = [
@@ -49,7 +49,7 @@ fn leaders_move_while_producing(backend: &Backend) {
     });
 }
 
-fn a_broker_is_killed_and_restarted_while_producing(backend: &Backend) {
+fn broker_is_killed_and_restarted_while_producing(backend: &Backend) {
     while_producing(backend, 6, &[], |step| {
         let broker = BrokerId(1 + step as i32 % 3);
         backend.control(|control| control.kill_broker(broker, Tail::Kept));
@@ -59,19 +59,19 @@ fn a_broker_is_killed_and_restarted_while_producing(backend: &Backend) {
     });
 }
 
-fn answers_get_lost_after_the_records_were_written(backend: &Backend) {
+fn lost_responses_cause_no_duplicates(backend: &Backend) {
     while_producing(backend, 3, &[], |step| {
-        let fault = Fault::new(FaultAction::LoseAnswer).api(ApiKey::Produce).skip(step as u32 % 3).times(1);
+        let fault = Fault::new(FaultAction::LoseResponse).api(ApiKey::Produce).skip(step as u32 % 3).times(1);
         backend.control(|control| control.inject(fault));
         thread::sleep(Duration::from_millis(30));
     });
 }
 
-fn answers_never_come(backend: &Backend) {
-    // A broker that never answers is given up on after request.timeout.ms and a little more.
+fn missing_responses_cause_retries(backend: &Backend) {
+    // A broker that never responds is abandoned after request.timeout.ms and a little more.
     while_producing(backend, 3, &[("request.timeout.ms", "200"), ("socket.timeout.ms", "400")], |step| {
         if step % 5 == 0 {
-            let fault = Fault::new(FaultAction::NeverAnswer).api(ApiKey::Produce).times(1);
+            let fault = Fault::new(FaultAction::NeverRespond).api(ApiKey::Produce).times(1);
             backend.control(|control| control.inject(fault));
         }
         thread::sleep(Duration::from_millis(60));
@@ -95,7 +95,7 @@ fn brokers_are_slow_and_connections_break(backend: &Backend) {
     });
 }
 
-fn errors_that_pass_are_retried(backend: &Backend) {
+fn transient_errors_are_retried(backend: &Backend) {
     let topic = backend.topic(1);
     let (producer, reports) = backend.producer_with_reports(&FAST);
     let passing = [
@@ -115,7 +115,7 @@ fn errors_that_pass_are_retried(backend: &Backend) {
         let fault = Fault::new(FaultAction::Error(code)).api(ApiKey::Produce).topic(&topic).times(2);
         backend.control(|control| control.inject(fault));
         producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
-        producer.flush(PATIENCE).unwrap();
+        producer.flush(TIMEOUT).unwrap();
         let report = reports.all().pop().unwrap();
         assert_eq!(report.error, None, "{}", code.name());
     }
@@ -123,7 +123,7 @@ fn errors_that_pass_are_retried(backend: &Backend) {
     backend.assert_complete_and_in_order(&topic, 1, passing.len());
 }
 
-fn errors_that_stay_are_reported_for_their_partition_alone(backend: &Backend) {
+fn permanent_errors_affect_only_their_partition(backend: &Backend) {
     for (code, idempotence) in [
         (ErrorCode::TOPIC_AUTHORIZATION_FAILED, "true"),
         (ErrorCode::INVALID_RECORD, "true"),
@@ -140,7 +140,7 @@ fn errors_that_stay_are_reported_for_their_partition_alone(backend: &Backend) {
             let record = Record::new().opaque(n).partition((n % 2) as i32);
             producer.send(&topic, record.value(&n.to_string())).unwrap();
         }
-        producer.flush(PATIENCE).unwrap();
+        producer.flush(TIMEOUT).unwrap();
         reports.assert_one_each(10);
         for report in reports.all() {
             if report.partition == 0 {
@@ -152,17 +152,17 @@ fn errors_that_stay_are_reported_for_their_partition_alone(backend: &Backend) {
             assert_eq!(error.culprit(), ottla::Culprit::Broker);
             assert!(error.to_string().contains(&format!("{topic} [1]")), "{error}");
         }
-        // What comes after goes through.
+        // Later requests pass.
         producer.send(&topic, Record::new().value("after").partition(1)).unwrap();
-        producer.flush(PATIENCE).unwrap();
+        producer.flush(TIMEOUT).unwrap();
         assert_eq!(backend.values(&topic, 1), ["after"], "{}", code.name());
     }
 }
 
-fn too_few_replicas_in_sync_are_waited_for(backend: &Backend) {
+fn too_few_in_sync_replicas_are_retried(backend: &Backend) {
     let topic = backend.topic_with(1, &[("min.insync.replicas", "3")]);
     let (producer, reports) = backend.producer_with_reports(&FAST);
-    producer.partition_count(&topic, PATIENCE).unwrap();
+    producer.partition_count(&topic, TIMEOUT).unwrap();
     let follower = backend.control(|control| {
         let state = control.partition(&topic, 0).unwrap();
         *state.replicas.iter().find(|id| Some(**id) != state.leader).unwrap()
@@ -174,12 +174,12 @@ fn too_few_replicas_in_sync_are_waited_for(backend: &Backend) {
     assert!(producer.flush(Duration::from_millis(300)).is_err());
     assert!(reports.is_empty(), "nothing is given up: {:?}", reports.all());
     backend.control(|control| control.restart_broker(follower));
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_all_delivered(20);
     backend.assert_complete_and_in_order(&topic, 1, 20);
 }
 
-fn a_partition_without_a_leader_is_waited_for(backend: &Backend) {
+fn records_wait_for_a_partition_without_leader(backend: &Backend) {
     let topic = backend.topic(2);
     backend.control(|control| assert!(control.move_leader(&topic, 0, None)));
     let (producer, reports) = backend.producer_with_reports(&FAST);
@@ -194,12 +194,12 @@ fn a_partition_without_a_leader_is_waited_for(backend: &Backend) {
     thread::sleep(Duration::from_millis(150));
     assert_eq!(reports.len(), 10);
     backend.control(|control| assert!(control.move_leader(&topic, 0, Some(BrokerId(2)))));
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_all_delivered(20);
     backend.assert_complete_and_in_order(&topic, 2, 20);
 }
 
-fn records_without_a_key_go_where_there_is_a_leader(backend: &Backend) {
+fn records_without_a_key_avoid_leaderless_partitions(backend: &Backend) {
     let topic = backend.topic(4);
     for partition in [0, 2] {
         assert!(backend.control(|control| control.move_leader(&topic, partition, None)));
@@ -210,11 +210,11 @@ fn records_without_a_key_go_where_there_is_a_leader(backend: &Backend) {
             .chain([("partitioner", partitioner), ("sticky.partitioning.linger.ms", "0")])
             .collect();
         let (producer, reports) = backend.producer_with_reports(&properties);
-        producer.partition_count(&topic, PATIENCE).unwrap();
+        producer.partition_count(&topic, TIMEOUT).unwrap();
         for n in 0..100 {
             producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
         }
-        producer.flush(PATIENCE).unwrap();
+        producer.flush(TIMEOUT).unwrap();
         reports.assert_all_delivered(100);
         let hit = |partition| reports.all().iter().filter(|report| report.partition == partition).count();
         assert_eq!((hit(0), hit(2)), (0, 0), "{partitioner}");
@@ -222,7 +222,7 @@ fn records_without_a_key_go_where_there_is_a_leader(backend: &Backend) {
     }
 }
 
-fn stale_metadata_delays_and_loses_nothing(backend: &Backend) {
+fn stale_metadata_loses_no_record(backend: &Backend) {
     while_producing(backend, 3, &[], |_| {
         backend.control(|control| {
             control.freeze_metadata();
@@ -234,7 +234,7 @@ fn stale_metadata_delays_and_loses_nothing(backend: &Backend) {
     });
 }
 
-fn a_batch_that_is_too_large_for_the_broker_is_split(backend: &Backend) {
+fn batch_that_is_too_large_for_the_broker_is_split(backend: &Backend) {
     let topic = backend.topic_with(1, &[("max.message.bytes", "20000")]);
     let (producer, reports) = backend.producer_with_reports(&[("broker.linger.ms", "100")]);
     let padding = "x".repeat(1000);
@@ -242,16 +242,16 @@ fn a_batch_that_is_too_large_for_the_broker_is_split(backend: &Backend) {
         producer.send(&topic, Record::new().value(&format!("{n} {padding}")).opaque(n)).unwrap();
     }
     let tracked = producer.topic(&topic).send_tracked(Record::new().value("200").opaque(200)).unwrap();
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_one_each(201);
     reports.assert_all_delivered(201);
     backend.assert_complete_and_in_order(&topic, 1, 201);
-    assert_eq!(tracked.wait(PATIENCE).unwrap().offset, Some(200));
+    assert_eq!(tracked.wait(TIMEOUT).unwrap().offset, Some(200));
     let batches = backend.batches(&topic, 0);
     assert!(batches.len() >= 11 && batches.iter().all(|batch| batch.header.size <= 20_000));
 }
 
-fn a_record_that_is_too_large_for_the_broker_is_reported(backend: &Backend) {
+fn record_that_is_too_large_for_the_broker_fails(backend: &Backend) {
     let topic = backend.topic_with(1, &[("max.message.bytes", "5000")]);
     let (producer, reports) = backend.producer_with_reports(&[("broker.linger.ms", "100")]);
     let padding = "x".repeat(6000);
@@ -259,7 +259,7 @@ fn a_record_that_is_too_large_for_the_broker_is_reported(backend: &Backend) {
         let value = if n == 4 { format!("{n} {padding}") } else { n.to_string() };
         producer.send(&topic, Record::new().value(&value).opaque(n)).unwrap();
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_one_each(10);
     for report in reports.all() {
         if report.opaque == 4 {
@@ -274,17 +274,17 @@ fn a_record_that_is_too_large_for_the_broker_is_reported(backend: &Backend) {
     assert_eq!(backend.values(&topic, 0), ["0", "1", "2", "3", "5", "6", "7", "8", "9"]);
 }
 
-fn a_throttled_producer_pauses(backend: &Backend) {
+fn throttled_producer_pauses(backend: &Backend) {
     let topic = backend.topic(1);
     let producer = backend.producer(&[("broker.linger.ms", "0")]);
-    producer.partition_count(&topic, PATIENCE).unwrap();
+    producer.partition_count(&topic, TIMEOUT).unwrap();
     let pause = Fault::new(FaultAction::Throttle(Duration::from_millis(400))).api(ApiKey::Produce).times(1);
     backend.control(|control| control.inject(pause));
     let send =
-        || producer.topic(&topic).send_tracked(Record::new().value("x")).unwrap().wait(PATIENCE).unwrap();
+        || producer.topic(&topic).send_tracked(Record::new().value("x")).unwrap().wait(TIMEOUT).unwrap();
     let began = Instant::now();
     send();
-    assert!(began.elapsed() < Duration::from_millis(390), "the answer itself is not late");
+    assert!(began.elapsed() < Duration::from_millis(390), "the response itself is not late");
     send();
     assert!(began.elapsed() >= Duration::from_millis(390), "only {:?}", began.elapsed());
     send();
@@ -295,7 +295,7 @@ fn partitions_are_added_while_producing(backend: &Backend) {
     let topic = backend.topic(2);
     let properties = [("topic.metadata.refresh.interval.ms", "100"), ("sticky.partitioning.linger.ms", "0")];
     let (producer, reports) = backend.producer_with_reports(&properties);
-    assert_eq!(producer.partition_count(&topic, PATIENCE).unwrap(), 2);
+    assert_eq!(producer.partition_count(&topic, TIMEOUT).unwrap(), 2);
     let mut sent = 0;
     let mut send = || {
         producer.send(&topic, Record::new().value(&sent.to_string()).opaque(sent)).unwrap();
@@ -305,21 +305,21 @@ fn partitions_are_added_while_producing(backend: &Backend) {
     backend.control(|control| control.create_partitions(&topic, 5)).unwrap();
     assert!(eventually(|| {
         send();
-        producer.partition_count(&topic, PATIENCE).unwrap() == 5
+        producer.partition_count(&topic, TIMEOUT).unwrap() == 5
     }));
     (0..200).for_each(|_| send());
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_all_delivered(sent);
     backend.assert_complete_and_in_order(&topic, 5, sent as usize);
     assert!((2..5).all(|partition| !backend.records(&topic, partition).is_empty()));
 }
 
-fn a_forgotten_producer_gets_a_new_epoch(backend: &Backend) {
+fn unknown_producer_id_causes_a_new_epoch(backend: &Backend) {
     let topic = backend.topic(1);
     let (producer, reports) = backend.producer_with_reports(&FAST);
     for n in 0..30 {
         producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
-        producer.flush(PATIENCE).unwrap();
+        producer.flush(TIMEOUT).unwrap();
         if n == 10 {
             let id = backend.batches(&topic, 0)[0].header.producer_id;
             backend.control(|control| control.forget_producer(&topic, 0, id));
@@ -329,7 +329,7 @@ fn a_forgotten_producer_gets_a_new_epoch(backend: &Backend) {
     backend.assert_complete_and_in_order(&topic, 1, 30);
 }
 
-fn retries_keep_the_order_without_idempotence_when_one_request_is_in_flight(backend: &Backend) {
+fn retries_keep_the_order_with_one_request_in_flight(backend: &Backend) {
     let properties = [
         ("enable.idempotence", "false"),
         ("max.in.flight.requests.per.connection", "1"),
@@ -350,33 +350,33 @@ fn retries_keep_the_order_without_idempotence_when_one_request_is_in_flight(back
             thread::sleep(Duration::from_millis(2));
         }
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_all_delivered(600);
     backend.assert_complete_and_in_order(&topic, 2, 600);
 }
 
-fn all_brokers_are_down_for_a_while(backend: &Backend) {
+fn producer_survives_an_outage_of_all_brokers(backend: &Backend) {
     let topic = backend.topic(3);
     let (producer, reports) = backend.producer_with_reports(&FAST);
-    producer.partition_count(&topic, PATIENCE).unwrap();
+    producer.partition_count(&topic, TIMEOUT).unwrap();
     backend.control(|control| (1..=3).for_each(|id| control.kill_broker(BrokerId(id), Tail::Kept)));
     for n in 0..100 {
         producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
     }
     assert!(producer.flush(Duration::from_millis(300)).is_err());
     assert!(reports.is_empty());
-    let is_told = || {
+    let is_reported = || {
         std::iter::from_fn(|| producer.poll_event())
             .any(|event| matches!(event, ottla::Event::AllBrokersDown(_)))
     };
-    assert!(eventually(is_told));
+    assert!(eventually(is_reported));
     backend.control(|control| (1..=3).for_each(|id| control.restart_broker(BrokerId(id))));
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_all_delivered(100);
     backend.assert_complete_and_in_order(&topic, 3, 100);
 }
 
-fn a_deleted_topic_is_reported_and_others_go_on(backend: &Backend) {
+fn deleted_topic_is_reported_without_affecting_others(backend: &Backend) {
     backend.control(|control| control.options().auto_create_topics = false);
     let (gone, stays) = (backend.topic(2), backend.topic(1));
     let properties: Vec<_> = FAST
@@ -385,11 +385,11 @@ fn a_deleted_topic_is_reported_and_others_go_on(backend: &Backend) {
         .collect();
     let (producer, reports) = backend.producer_with_reports(&properties);
     producer.send(&gone, Record::new().value("0").opaque(0)).unwrap();
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     backend.control(|control| assert!(control.delete_topic(&gone)));
     producer.send(&gone, Record::new().value("1").opaque(1)).unwrap();
     producer.send(&stays, Record::new().value("2").opaque(2)).unwrap();
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_one_each(3);
     let report = reports.all().into_iter().find(|report| report.opaque == 1).unwrap();
     let error = report.error.expect("the topic is gone");
@@ -397,8 +397,8 @@ fn a_deleted_topic_is_reported_and_others_go_on(backend: &Backend) {
     assert_eq!(backend.values(&stays, 0), ["2"]);
 }
 
-/// Sends numbers for a while, during which `disturb` is called again and again; then nothing may be missing, doubled
-/// or out of order, and everything is reported as delivered.
+/// Sends numbers for a while and calls `disturb` repeatedly; then checks that no number is missing, duplicated or out
+/// of order, and that all are reported as delivered.
 fn while_producing(
     backend: &Backend,
     partitions: i32,
@@ -422,7 +422,7 @@ fn while_producing(
         sender.join().expect("the sender")
     });
     backend.control(|control| control.clear_faults());
-    if producer.flush(PATIENCE).is_err() {
+    if producer.flush(TIMEOUT).is_err() {
         panic!("{} of {sent} are stuck; {}", producer.in_queue(), last_words(&producer, &reports));
     }
     reports.assert_all_delivered(sent);

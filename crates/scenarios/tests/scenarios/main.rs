@@ -1,14 +1,21 @@
-//! Behaviours of the client, one file per subject. See the crate's documentation for how they are run.
+//! Scenarios of the client's behaviour, one file per subject. The crate's documentation says how they run.
 
 mod admin;
+mod assignors;
 mod back_pressure;
 mod bad_input;
+mod bad_subscriptions;
 mod brokers;
+mod committed_offsets;
 mod consume;
 mod consumer_groups;
 mod delivery;
 mod failures;
+mod groups;
 mod partition_life;
+mod processing;
 mod produce;
 mod statistics;
+mod subscribe;
 mod threads;
+mod tls;

@@ -1,4 +1,4 @@
-//! Records get where they should, as they should.
+//! Records arrive at their partitions, in the requested form.
 
 use std::{
     collections::BTreeMap,
@@ -8,44 +8,44 @@ use std::{
 use ottla::{ErrorKind, Partitioner, PersistenceStatus, Producer, Record, SendError, Topic};
 use ottla_embedded_broker::{BrokerId, RequestRecord};
 use ottla_protocol::{api::ApiKey, compress::Compression};
-use ottla_scenarios::{Backend, PATIENCE, eventually};
+use ottla_scenarios::{Backend, TIMEOUT, eventually};
 
 ottla_scenarios::run_on_all!(
-    records_are_written_once_and_in_order_whatever_acks_says,
-    every_codec_and_level_is_read_back,
-    keys_headers_nulls_timestamps_and_partitions_arrive_as_they_were_sent,
-    equal_keys_meet_in_the_partition_that_the_java_client_would_choose,
-    an_applications_own_partitioner_is_asked_for_records_without_a_partition,
+    records_are_written_once_and_in_order_with_any_acks,
+    every_codec_and_level_round_trips,
+    all_fields_of_records_arrive_unchanged,
+    equal_keys_go_to_the_java_clients_partition,
+    custom_partitioner_chooses_missing_partitions,
     records_sent_before_the_topic_is_known_keep_their_order,
-    records_without_a_key_stay_together_for_a_while,
+    records_without_a_key_stick_to_a_partition,
     large_records_span_chunks,
-    a_record_just_within_message_max_bytes_is_taken_and_the_next_byte_is_not,
+    message_max_bytes_is_an_exact_limit,
     many_threads_share_a_producer,
     flush_does_not_wait_for_the_linger,
     linger_of_both_kinds_is_kept,
-    a_topic_with_a_linger_of_its_own_is_sent_by_that_one,
-    topics_with_settings_of_their_own_share_a_producer,
-    a_topics_settings_are_those_of_its_first_use,
-    many_partitions_in_one_go,
+    linger_of_a_topic_overrides_the_clients,
+    topics_with_own_settings_share_a_producer,
+    settings_of_a_topic_are_those_of_its_first_use,
+    records_of_many_partitions_share_requests,
     several_topics_share_a_producer,
 );
 
 ottla_scenarios::run_on_embedded!(
-    a_thousand_partitions_need_few_requests,
-    linger_per_partition_gathers_partitions_that_are_due_together,
-    a_late_record_does_not_extend_the_window,
-    a_request_goes_out_when_enough_partitions_have_records,
-    a_request_goes_out_when_enough_bytes_are_gathered,
+    thousand_partitions_need_few_requests,
+    linger_per_partition_sends_due_partitions_together,
+    late_record_does_not_extend_the_linger,
+    request_is_sent_when_enough_partitions_have_records,
+    request_is_sent_when_enough_bytes_are_collected,
     one_record_is_sent_in_one_request,
 );
 
-fn records_are_written_once_and_in_order_whatever_acks_says(backend: &Backend) {
+fn records_are_written_once_and_in_order_with_any_acks(backend: &Backend) {
     for (acks, idempotence) in [("0", "false"), ("1", "false"), ("all", "false"), ("all", "true")] {
         let topic = backend.topic(3);
         let properties = [("acks", acks), ("enable.idempotence", idempotence)];
         let (producer, reports) = backend.producer_with_reports(&properties);
         send_numbers(&producer.topic(&topic), 0..1000);
-        producer.flush(PATIENCE).unwrap();
+        producer.flush(TIMEOUT).unwrap();
         assert_eq!(producer.in_queue(), 0);
         reports.assert_one_each(1000);
         let all = reports.all();
@@ -66,7 +66,7 @@ fn records_are_written_once_and_in_order_whatever_acks_says(backend: &Backend) {
     }
 }
 
-fn every_codec_and_level_is_read_back(backend: &Backend) {
+fn every_codec_and_level_round_trips(backend: &Backend) {
     let levels = |codec| match codec {
         Compression::Gzip => vec!["-1", "0", "1", "9"],
         Compression::Lz4 => vec!["-1", "0", "1", "12"],
@@ -82,9 +82,9 @@ fn every_codec_and_level_is_read_back(backend: &Backend) {
             for value in &values {
                 producer.send(&topic, Record::new().key("key").value(value)).unwrap();
             }
-            producer.flush(PATIENCE).unwrap();
+            producer.flush(TIMEOUT).unwrap();
             assert_eq!(backend.values(&topic, 0), values, "{name} {level}");
-            // A batch that doesn't get smaller is sent as it is, and gzip 0 only packs.
+            // A batch that doesn't get smaller is sent uncompressed, and gzip level 0 doesn't compress.
             let expected = if level == "0" && codec == Compression::Gzip { Compression::None } else { codec };
             let batches = backend.batches(&topic, 0);
             assert!(batches.iter().all(|batch| batch.compression == expected), "{name} {level}");
@@ -92,7 +92,7 @@ fn every_codec_and_level_is_read_back(backend: &Backend) {
     }
 }
 
-fn keys_headers_nulls_timestamps_and_partitions_arrive_as_they_were_sent(backend: &Backend) {
+fn all_fields_of_records_arrive_unchanged(backend: &Backend) {
     let topic = backend.topic(4);
     let producer = backend.producer(&[]);
     let before =
@@ -102,14 +102,8 @@ fn keys_headers_nulls_timestamps_and_partitions_arrive_as_they_were_sent(backend
     send(Record::new().key(b"").value(b""));
     send(Record::new().key(b"k").timestamp(before - 5000));
     send(Record::new().value([0u8, 255, 7].as_slice()).timestamp(before + 5000));
-    send(
-        Record::new()
-            .header("same", Some(b"1"))
-            .header("same", None)
-            .header("same", Some(b""))
-            .header("", Some(&[0xff, 0])),
-    );
-    producer.flush(PATIENCE).unwrap();
+    send(Record::new().header("same", "1").null_header("same").header("same", "").header("", &[0xff, 0]));
+    producer.flush(TIMEOUT).unwrap();
     for other in [0, 1, 3] {
         assert_eq!(backend.records(&topic, other), []);
     }
@@ -136,14 +130,14 @@ fn keys_headers_nulls_timestamps_and_partitions_arrive_as_they_were_sent(backend
 
 type KeyAndValue<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
 
-fn equal_keys_meet_in_the_partition_that_the_java_client_would_choose(backend: &Backend) {
+fn equal_keys_go_to_the_java_clients_partition(backend: &Backend) {
     let topic = backend.topic(4);
     let producer = backend.producer(&[("partitioner", "murmur2_random")]);
     for key in ["a", "b", "kafka", "a", "longer than four"] {
         producer.send(&topic, Record::new().key(key).value(key)).unwrap();
     }
-    producer.flush(PATIENCE).unwrap();
-    // What org.apache.kafka.common.utils.Utils.murmur2 gives, positive, modulo 4.
+    producer.flush(TIMEOUT).unwrap();
+    // The results of org.apache.kafka.common.utils.Utils.murmur2, made positive, modulo 4.
     let expected = BTreeMap::from([("a", murmur2(b"a")), ("b", murmur2(b"b")), ("kafka", murmur2(b"kafka"))]);
     for (key, hash) in expected {
         let partition = (hash & 0x7fff_ffff) % 4;
@@ -153,7 +147,7 @@ fn equal_keys_meet_in_the_partition_that_the_java_client_would_choose(backend: &
     }
 }
 
-/// The hash as Java's client has it, written again so that it isn't compared with itself.
+/// Java's murmur2, implemented independently of the tested code.
 fn murmur2(data: &[u8]) -> u32 {
     const M: u32 = 0x5bd1_e995;
     let mut hash = 0x9747_b28c ^ data.len() as u32;
@@ -175,13 +169,13 @@ fn murmur2(data: &[u8]) -> u32 {
     hash ^ (hash >> 15)
 }
 
-fn an_applications_own_partitioner_is_asked_for_records_without_a_partition(backend: &Backend) {
+fn custom_partitioner_chooses_missing_partitions(backend: &Backend) {
     let topic = backend.topic(5);
     let last = Partitioner::Custom(Box::new(|choice| choice.partition_count - 1));
     let producer = Producer::builder(&backend.config(&[])).partitioner(last).build().unwrap();
     producer.send(&topic, Record::new().value("chosen")).unwrap();
     producer.send(&topic, Record::new().value("said").partition(1)).unwrap();
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     assert_eq!(backend.values(&topic, 4), ["chosen"]);
     assert_eq!(backend.values(&topic, 1), ["said"]);
 }
@@ -189,7 +183,7 @@ fn an_applications_own_partitioner_is_asked_for_records_without_a_partition(back
 fn records_sent_before_the_topic_is_known_keep_their_order(backend: &Backend) {
     let topic = backend.topic(2);
     let (producer, reports) = backend.producer_with_reports(&[]);
-    // The first of these are taken long before any broker has answered, the last long after.
+    // The first records are accepted long before any broker has responded, the last ones long after.
     let handle = producer.topic(&topic);
     let began = Instant::now();
     let mut sent = 0;
@@ -198,18 +192,18 @@ fn records_sent_before_the_topic_is_known_keep_their_order(backend: &Backend) {
         handle.send(record.value(&sent.to_string()).partition((sent % 2) as i32)).unwrap();
         sent += 1;
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_all_delivered(sent);
     backend.assert_complete_and_in_order(&topic, 2, sent as usize);
 }
 
-fn records_without_a_key_stay_together_for_a_while(backend: &Backend) {
+fn records_without_a_key_stick_to_a_partition(backend: &Backend) {
     let topic = backend.topic(4);
     let producer =
         backend.producer(&[("broker.linger.ms", "200"), ("sticky.partitioning.linger.ms", "60000")]);
-    producer.partition_count(&topic, PATIENCE).unwrap();
+    producer.partition_count(&topic, TIMEOUT).unwrap();
     send_numbers(&producer.topic(&topic), 0..100);
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     let mut counts: Vec<usize> = (0..4).map(|partition| backend.values(&topic, partition).len()).collect();
     counts.sort_unstable();
     assert_eq!(counts, [0, 0, 0, 100]);
@@ -223,7 +217,7 @@ fn large_records_span_chunks(backend: &Backend) {
         let value = vec![n as u8; *size];
         producer.send(&topic, Record::new().key(&[n as u8]).value(&value)).unwrap();
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     let records = backend.records(&topic, 0);
     assert_eq!(records.len(), sizes.len());
     for (n, (record, size)) in records.iter().zip(sizes).enumerate() {
@@ -231,21 +225,22 @@ fn large_records_span_chunks(backend: &Backend) {
     }
 }
 
-fn a_record_just_within_message_max_bytes_is_taken_and_the_next_byte_is_not(backend: &Backend) {
+fn message_max_bytes_is_an_exact_limit(backend: &Backend) {
     let topic = backend.topic(1);
     let (producer, reports) = backend.producer_with_reports(&[("message.max.bytes", "50000")]);
     let handle = producer.topic(&topic);
     let refused = |size: usize| handle.send(Record::new().value(&vec![b'x'; size]));
-    let Err(SendError::MessageTooLarge { size, limit }) = refused(60_000) else { panic!("it is too large") };
-    assert_eq!(limit, 50_000);
-    let overhead = size - 60_000;
+    let Err(SendError::MessageTooLarge { size, overhead, limit }) = refused(60_000) else {
+        panic!("it is too large")
+    };
+    assert_eq!((size, limit), (60_000, 50_000));
     assert!((1..200).contains(&overhead), "{overhead} bytes beside the value");
     let most = limit - overhead;
     handle.send(Record::new().value(&vec![b'x'; most]).opaque(0)).unwrap();
     let error = refused(most + 1).unwrap_err();
     assert!(error.to_string().contains("message.max.bytes=50000"), "{error}");
     assert_eq!(ottla::Error::from(error).kind(), ErrorKind::MessageTooLarge);
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_all_delivered(1);
     assert_eq!(backend.records(&topic, 0)[0].value.as_ref().unwrap().len(), most);
 }
@@ -265,7 +260,7 @@ fn many_threads_share_a_producer(backend: &Backend) {
             });
         }
     });
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_all_delivered(4000);
     backend.assert_complete_and_in_order(&topic, 8, 4000);
 }
@@ -276,10 +271,10 @@ fn flush_does_not_wait_for_the_linger(backend: &Backend) {
         let producer = backend.producer(&[(linger, "60000")]);
         send_numbers(&producer.topic(&topic), 0..10);
         let began = Instant::now();
-        producer.flush(PATIENCE).unwrap();
+        producer.flush(TIMEOUT).unwrap();
         assert!(began.elapsed() < Duration::from_secs(20), "{linger}");
         backend.assert_complete_and_in_order(&topic, 2, 10);
-        // What comes after the flush lingers again.
+        // Records after the flush linger again.
         producer.send(&topic, Record::new().value("10")).unwrap();
         std::thread::sleep(Duration::from_millis(50));
         assert_eq!(producer.in_queue(), 1, "{linger}");
@@ -291,28 +286,28 @@ fn linger_of_both_kinds_is_kept(backend: &Backend) {
         let topic = backend.topic(1);
         let producer = backend.producer(&[(linger, "300")]);
         producer.send(&topic, Record::new().value("0")).unwrap();
-        producer.flush(PATIENCE).unwrap();
+        producer.flush(TIMEOUT).unwrap();
         let began = Instant::now();
         let delivery = producer.topic(&topic).send_tracked(Record::new().value("1")).unwrap();
-        delivery.wait(PATIENCE).unwrap();
+        delivery.wait(TIMEOUT).unwrap();
         let took = began.elapsed();
         assert!((280..10_000).contains(&took.as_millis()), "{linger}: {took:?}");
     }
 }
 
-fn a_topic_with_a_linger_of_its_own_is_sent_by_that_one(backend: &Backend) {
+fn linger_of_a_topic_overrides_the_clients(backend: &Backend) {
     let (hasty, patient) = (backend.topic(1), backend.topic(1));
     let producer = backend.producer(&[("broker.linger.ms", "20000")]);
     let topic = producer.topic_with(&hasty, &[("broker.linger.ms", "1")]).unwrap();
-    producer.partition_count(&patient, PATIENCE).unwrap();
+    producer.partition_count(&patient, TIMEOUT).unwrap();
     let waits = producer.topic(&patient).send_tracked(Record::new().value("later")).unwrap();
     let delivery = topic.send_tracked(Record::new().value("now")).unwrap();
     delivery.wait(Duration::from_secs(10)).unwrap();
     drop(waits);
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
 }
 
-fn topics_with_settings_of_their_own_share_a_producer(backend: &Backend) {
+fn topics_with_own_settings_share_a_producer(backend: &Backend) {
     let names: Vec<String> = (0..4).map(|_| backend.topic(2)).collect();
     let properties = [("enable.idempotence", "false"), ("compression.type", "lz4")];
     let (producer, reports) = backend.producer_with_reports(&properties);
@@ -331,16 +326,12 @@ fn topics_with_settings_of_their_own_share_a_producer(backend: &Backend) {
         topics[number as usize % 4].send(record).unwrap();
     }
     assert_eq!(producer.in_queue() + reports.len(), 400);
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     assert_eq!(producer.in_queue(), 0);
     reports.assert_one_each(400);
     for report in reports.all() {
         assert_eq!(report.error, None);
-        assert_eq!(
-            report.offset.is_none(),
-            report.topic == names[1],
-            "only who asks for no answer gets none"
-        );
+        assert_eq!(report.offset.is_none(), report.topic == names[1], "only acks=0 gets no response");
     }
     let codecs = [Compression::Lz4, Compression::None, Compression::Gzip, Compression::Zstd];
     for (name, codec) in names.iter().zip(codecs) {
@@ -349,18 +340,18 @@ fn topics_with_settings_of_their_own_share_a_producer(backend: &Backend) {
         let batches: Vec<_> = (0..2).flat_map(|partition| backend.batches(name, partition)).collect();
         assert!(batches.iter().all(|batch| batch.compression == codec), "{name}: {codec:?}");
     }
-    producer.close(PATIENCE).unwrap();
+    producer.close(TIMEOUT).unwrap();
 }
 
-fn a_topics_settings_are_those_of_its_first_use(backend: &Backend) {
+fn settings_of_a_topic_are_those_of_its_first_use(backend: &Backend) {
     let (early, late) = (backend.topic(1), backend.topic(1));
     let producer = backend.producer(&[]);
     let refused = |name: &str, own: &[(&str, &str)]| producer.topic_with(name, own).unwrap_err().to_string();
     let contradiction = refused(&late, &[("acks", "1")]);
     assert!(contradiction.contains("`acks` must be all, not 1, with the client's"), "{contradiction}");
     let others = refused(&late, &[("linger.ms", "7")]);
-    assert!(others.contains("`linger.ms`") && others.contains("a producer of its own"), "{others}");
-    assert!(refused(&late, &[("auto.offset.reset", "earliest")]).contains("it belongs to a consumer"));
+    assert!(others.contains("`linger.ms`") && others.contains("create a separate producer"), "{others}");
+    assert!(refused(&late, &[("auto.offset.reset", "earliest")]).contains("it is a property of consumers"));
     let _ = producer.topic(&early);
     let in_use = refused(&early, &[("compression.type", "gzip")]);
     assert!(in_use.contains("`compression.codec`") && in_use.contains("with other settings"), "{in_use}");
@@ -369,18 +360,18 @@ fn a_topics_settings_are_those_of_its_first_use(backend: &Backend) {
     let own = [("compression.type", "gzip"), ("partitioner", "murmur2")];
     producer.topic_with(&late, &own).unwrap();
     let again = producer.topic_with(&late, &own).unwrap();
-    again.send_tracked(Record::new().value(&"v".repeat(1000))).unwrap().wait(PATIENCE).unwrap();
+    again.send_tracked(Record::new().value(&"v".repeat(1000))).unwrap().wait(TIMEOUT).unwrap();
     assert_eq!(backend.batches(&late, 0)[0].compression, Compression::Gzip);
 }
 
-fn many_partitions_in_one_go(backend: &Backend) {
+fn records_of_many_partitions_share_requests(backend: &Backend) {
     let topic = backend.topic(60);
     let (producer, reports) = backend.producer_with_reports(&[]);
     let handle = producer.topic(&topic);
     for n in 0..1200u64 {
         handle.send(Record::new().value(&n.to_string()).opaque(n).partition((n % 60) as i32)).unwrap();
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     reports.assert_all_delivered(1200);
     backend.assert_complete_and_in_order(&topic, 60, 1200);
 }
@@ -393,28 +384,28 @@ fn several_topics_share_a_producer(backend: &Backend) {
             producer.send(topic, Record::new().value(&n.to_string())).unwrap();
         }
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     for (partitions, topic) in (1..5).zip(&topics) {
         backend.assert_complete_and_in_order(topic, partitions, 200);
     }
 }
 
-fn a_thousand_partitions_need_few_requests(backend: &Backend) {
+fn thousand_partitions_need_few_requests(backend: &Backend) {
     let topic = backend.topic(1000);
     let producer = backend.producer(&[("broker.linger.ms", "100")]);
-    producer.partition_count(&topic, PATIENCE).unwrap();
+    producer.partition_count(&topic, TIMEOUT).unwrap();
     let handle = producer.topic(&topic);
     backend.control(|control| control.record_requests());
     for n in 0..1000 {
         handle.send(Record::new().value(&n.to_string()).partition(n)).unwrap();
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     let requests = produce_requests(backend).len();
     assert!((3..=12).contains(&requests), "{requests} requests for 1000 partitions of 3 brokers");
     backend.assert_complete_and_in_order(&topic, 1000, 1000);
 }
 
-fn linger_per_partition_gathers_partitions_that_are_due_together(backend: &Backend) {
+fn linger_per_partition_sends_due_partitions_together(backend: &Backend) {
     let topic = backend.topic(300);
     let producer = backend.producer(&[("linger.ms", "100")]);
     assert!(producer.warnings().iter().any(|warning| warning.contains("broker.linger.ms")));
@@ -427,9 +418,9 @@ fn linger_per_partition_gathers_partitions_that_are_due_together(backend: &Backe
     assert!((3..=30).contains(&requests), "{requests} requests for 300 partitions of 3 brokers");
 }
 
-fn a_late_record_does_not_extend_the_window(backend: &Backend) {
+fn late_record_does_not_extend_the_linger(backend: &Backend) {
     let topic = backend.topic(2);
-    // Both partitions are led by one broker.
+    // One broker leads both partitions.
     backend.control(|control| {
         let leader = control.partition(&topic, 0).unwrap().leader;
         control.move_leader(&topic, 1, leader)
@@ -441,14 +432,14 @@ fn a_late_record_does_not_extend_the_window(backend: &Backend) {
     let early = handle.send_tracked(Record::new().value("0").partition(0)).unwrap();
     std::thread::sleep(Duration::from_millis(400));
     let late = handle.send_tracked(Record::new().value("1").partition(1)).unwrap();
-    early.wait(PATIENCE).unwrap();
+    early.wait(TIMEOUT).unwrap();
     let took = began.elapsed();
     assert!((580..990).contains(&took.as_millis()), "the window was {took:?}");
-    late.wait(PATIENCE).unwrap();
+    late.wait(TIMEOUT).unwrap();
     assert_eq!(produce_requests(backend).len(), 1, "the late record goes along");
 }
 
-fn a_request_goes_out_when_enough_partitions_have_records(backend: &Backend) {
+fn request_is_sent_when_enough_partitions_have_records(backend: &Backend) {
     let topic = backend.topic(8);
     backend
         .control(|control| (0..8).for_each(|p| assert!(control.move_leader(&topic, p, Some(BrokerId(2))))));
@@ -463,7 +454,7 @@ fn a_request_goes_out_when_enough_partitions_have_records(backend: &Backend) {
     assert_eq!(produce_requests(backend).len(), 1);
 }
 
-fn a_request_goes_out_when_enough_bytes_are_gathered(backend: &Backend) {
+fn request_is_sent_when_enough_bytes_are_collected(backend: &Backend) {
     let topic = backend.topic(1);
     let producer = backend.producer(&[("broker.linger.ms", "60000"), ("broker.batch.max.bytes", "100000")]);
     warm_up(&producer, &topic, backend);
@@ -488,7 +479,7 @@ fn one_record_is_sent_in_one_request(backend: &Backend) {
             .topic(&topic)
             .send_tracked(Record::new().value(&n.to_string()))
             .unwrap()
-            .wait(PATIENCE)
+            .wait(TIMEOUT)
             .unwrap();
         assert_eq!(produce_requests(backend).len(), 1);
     }
@@ -501,18 +492,18 @@ fn send_numbers(topic: &Topic, numbers: std::ops::Range<u64>) {
     }
 }
 
-/// Lets a producer connect to all leaders; from then on the brokers' requests are recorded.
+/// Lets a producer connect to all leaders, and starts to record the brokers' requests.
 fn warm_up(producer: &Producer, topic: &str, backend: &Backend) {
-    for partition in 0..producer.partition_count(topic, PATIENCE).unwrap() {
+    for partition in 0..producer.partition_count(topic, TIMEOUT).unwrap() {
         producer.send(topic, Record::new().value("warm-up").partition(partition)).unwrap();
     }
-    producer.flush(PATIENCE).unwrap();
-    // What is sent while the I/O thread is still at the flush may go along with it.
+    producer.flush(TIMEOUT).unwrap();
+    // Records that are sent while the I/O thread still flushes may be included.
     std::thread::sleep(Duration::from_millis(100));
     backend.control(|control| control.record_requests());
 }
 
-/// The ProduceRequests since the last call.
+/// Returns the ProduceRequests since the last call.
 fn produce_requests(backend: &Backend) -> Vec<RequestRecord> {
     let requests = backend.control(|control| control.take_requests());
     requests.into_iter().filter(|request| request.api == ApiKey::Produce).collect()

@@ -1,15 +1,15 @@
-//! Threads are few, whatever the number of brokers and clients.
+//! The number of threads is small and independent of the number of brokers and clients.
 
 use std::fs;
 
 use ottla::{Producer, Record};
-use ottla_scenarios::{Backend, PATIENCE};
+use ottla_scenarios::{Backend, TIMEOUT};
 
-ottla_scenarios::run_on_embedded!(a_client_of_300_brokers_uses_no_more_threads_than_one_of_3);
+ottla_scenarios::run_on_embedded!(client_of_300_brokers_uses_no_more_threads_than_one_of_3);
 
 ottla_scenarios::run_on_all!(fifty_clients_share_the_threads);
 
-fn a_client_of_300_brokers_uses_no_more_threads_than_one_of_3(backend: &Backend) {
+fn client_of_300_brokers_uses_no_more_threads_than_one_of_3(backend: &Backend) {
     let of_three = busy_producer(backend, 3);
     let before = threads();
     assert!(before > 0, "{before} threads are named after the client");
@@ -29,18 +29,18 @@ fn fifty_clients_share_the_threads(backend: &Backend) {
     assert!(others.iter().all(|producer| producer.io_threads() == first.io_threads()));
 }
 
-/// A producer that has sent something to each of so many partitions.
+/// Creates a producer that has sent a record to each of this number of partitions.
 fn busy_producer(backend: &Backend, partitions: i32) -> Producer {
     let topic = backend.topic(partitions);
     let producer = backend.producer(&[]);
     for partition in 0..partitions {
         producer.send(&topic, Record::new().value("x").partition(partition)).unwrap();
     }
-    producer.flush(PATIENCE).unwrap();
+    producer.flush(TIMEOUT).unwrap();
     producer
 }
 
-/// The client's threads in this process: its I/O threads, and what resolves names.
+/// Returns the number of the client's threads in this process: its I/O threads and its name resolvers.
 fn threads() -> usize {
     let tasks = fs::read_dir("/proc/self/task").expect("this is Linux");
     let names = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());

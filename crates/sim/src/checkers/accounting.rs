@@ -1,4 +1,4 @@
-//! When all is over, nothing is charged and no memory is held.
+//! Checks at the end that all memory is released and nothing is charged.
 
 use super::Broken;
 use crate::{reader::Reader, workload::Producer};

@@ -1,5 +1,5 @@
-//! Nothing is done over and over: time moves, and within any second no client connects, asks for metadata, for offsets or
-//! for an identity, fetches nothing, or sends the same batch more often than its back-off allows.
+//! Checks that no client is busy-looping: time advances, and the rates of connections, of requests for metadata,
+//! offsets and producer IDs, of empty fetches and of retries of the same batch stay within the back-off.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -15,51 +15,76 @@ use ottla_protocol::{
 use super::Broken;
 use crate::workload::parse_value;
 
-/// A partition as a fetch names it: the topic's name or id, and the number; -1 stands for the fetch as a whole.
+/// A partition as a fetch names it: the topic's name or ID, and the number; -1 stands for the whole fetch.
 type Asked = (String, Uuid, i32);
 
-/// How often things were done lately.
+/// The recent rates of requests.
 #[derive(Debug, Default)]
 pub struct Rates {
     connects: BTreeMap<usize, VecDeque<Instant>>,
     questions: BTreeMap<(usize, i16), VecDeque<Instant>>,
-    /// By client and the first record of the batch.
+    /// Attempts by client and first record of the batch.
     batches: BTreeMap<(usize, u64), VecDeque<Instant>>,
-    /// Fetches that were refused, by client, connection and partition.
+    /// Refused fetches by client, connection and partition.
     refusals: BTreeMap<(usize, u64, Asked), VecDeque<Instant>>,
-    /// Fetches that brought nothing, by client and connection.
+    /// Empty fetches by client and connection.
     empty: BTreeMap<(usize, u64), VecDeque<Instant>>,
+    /// Fetches with records or errors by client and connection.
+    news: BTreeMap<(usize, u64), VecDeque<Instant>>,
+    /// Brokers respond to Fetch at once.
+    is_hasty: bool,
 }
 
-/// Connections in a second, with up to five brokers and as many bootstrap servers, each with its own back-off of 100 ms.
+/// The maximum number of connections in a second: up to five brokers and as many bootstrap servers, each with its own
+/// back-off of 100 ms.
 const CONNECTS: usize = 120;
-/// Questions about offsets in a second: to each of five brokers one per back-off of 100 ms, and those of seeks.
+/// The maximum number of offset lookups in a second: one per back-off of 100 ms to each of five brokers, and those of
+/// seeks.
 const LOOKUPS: usize = 300;
-/// Questions of one kind about the cluster in a second.
+/// The maximum number of cluster requests of one kind in a second.
 const QUESTIONS: usize = 100;
-/// Identities that are asked for in a second, one per back-off of 100 ms, and one for each that was found to be wrong.
+/// The maximum number of InitProducerId requests in a second: one per back-off of 100 ms, and one for each rejected
+/// producer ID.
 const IDENTITIES: usize = 30;
-/// Attempts at one batch in a second: one per back-off of 100 ms, and one more for each new leader.
+/// The maximum number of attempts at one batch in a second: one per back-off of 100 ms, and one for each new leader.
 const ATTEMPTS: usize = 40;
 
-/// Fetches of one partition that are refused in a second: one per back-off of 50 ms at least, and some for new leaders.
+/// The maximum number of refused fetches of one partition in a second: one per back-off of at least 50 ms, and some for
+/// new leaders.
 const REFUSALS: usize = 40;
 
-/// Fetches in a second that bring nothing, of a client at a broker: one per 10 ms that the broker waits at least, and some
-/// for partitions that come and go.
+/// The maximum number of empty fetches of a client from a broker in a second: one per 10 ms, the broker's minimum wait,
+/// and some for partitions that come and go.
 const EMPTY_FETCHES: usize = 150;
 
+/// The maximum number of empty fetches from a hasty broker after each fetch with records or errors: a client does not back
+/// off before the eleventh early response without news.
+const EARLY_FETCHES: usize = 11;
+
 impl Rates {
-    /// A client's fetch brought nothing, and nothing was refused.
+    /// Counts an empty fetch without errors.
     pub fn fetched_nothing(&mut self, now: Instant, client: usize, link: u64) -> Result<(), Broken> {
+        let news = self.news.entry((client, link)).or_default();
+        forget_old(news, now);
+        let most = if self.is_hasty { EMPTY_FETCHES + EARLY_FETCHES * news.len() } else { EMPTY_FETCHES };
         let count = count(self.empty.entry((client, link)).or_default(), now);
-        within(client, count, EMPTY_FETCHES, "fetches of nothing")
+        within(client, count, most, "empty fetches")
     }
 
-    /// A client's fetch was refused.
+    /// Counts a fetch with records or errors.
+    pub fn fetched_news(&mut self, now: Instant, client: usize, link: u64) {
+        count(self.news.entry((client, link)).or_default(), now);
+    }
+
+    /// Accepts early responses without records from now on.
+    pub const fn expect_hasty_brokers(&mut self) {
+        self.is_hasty = true;
+    }
+
+    /// Counts a refused fetch.
     pub fn refused(&mut self, now: Instant, client: usize, link: u64, asked: Asked) -> Result<(), Broken> {
         let count = count(self.refusals.entry((client, link, asked)).or_default(), now);
-        within(client, count, REFUSALS, "fetches of what is refused")
+        within(client, count, REFUSALS, "refused fetches")
     }
 
     /// A client connects.
@@ -68,11 +93,11 @@ impl Rates {
         within(client, count, CONNECTS, "connections")
     }
 
-    /// A client asks something.
+    /// Counts a request.
     pub fn asked(&mut self, now: Instant, client: usize, api: ApiKey) -> Result<(), Broken> {
         let most = match api {
             ApiKey::InitProducerId => IDENTITIES,
-            // Batches and fetches have rates of their own, and there are as many questions for versions as connections.
+            // Batches and fetches have their own limits, and there are as many ApiVersions requests as connections.
             ApiKey::Produce | ApiKey::Fetch | ApiKey::ApiVersions => return Ok(()),
             ApiKey::ListOffsets | ApiKey::OffsetForLeaderEpoch => LOOKUPS,
             _ => QUESTIONS,
@@ -81,7 +106,7 @@ impl Rates {
         within(client, count, most, api.name())
     }
 
-    /// A client sends batches.
+    /// Counts the attempts at batches.
     pub fn produced(&mut self, now: Instant, client: usize, request: &ProduceRequest) -> Result<(), Broken> {
         for partition in request.topic_data.iter().flat_map(|topic| &topic.partition_data) {
             let records = partition.records.as_deref().unwrap_or_default();
@@ -98,12 +123,18 @@ impl Rates {
     }
 }
 
+/// Adds an event, and returns the number of events of the last second.
 fn count(times: &mut VecDeque<Instant>, now: Instant) -> usize {
+    forget_old(times, now);
+    times.push_back(now);
+    times.len()
+}
+
+/// Removes events that are older than a second.
+fn forget_old(times: &mut VecDeque<Instant>, now: Instant) {
     while times.front().is_some_and(|at| *at + Duration::from_secs(1) <= now) {
         times.pop_front();
     }
-    times.push_back(now);
-    times.len()
 }
 
 fn within(client: usize, count: usize, most: usize, what: &str) -> Result<(), Broken> {

@@ -1,50 +1,51 @@
-//! What is read of a partition: every record once and in order, nothing of the old place after a seek, nothing while it
-//! is paused or not assigned, and what the log has at that offset. In the end everything that was acknowledged.
+//! Checks the records that consumers read: every record once and in order, nothing of the old position after a seek,
+//! nothing while the partition is paused or unassigned, and the log's record at each offset. At the end, every
+//! acknowledged record must have been read.
 
 use std::collections::BTreeMap;
 
 use super::{Broken, log::Log};
 use crate::{reader::Reader, workload::Producer};
 
-/// What was read of one partition, checked record by record.
+/// The records that were read of one partition, checked one by one.
 #[derive(Debug)]
 pub struct Progress {
     name: String,
     assigned: bool,
     paused: bool,
     expected: Expected,
-    /// Where reading without a gap began.
+    /// The offset from which reading has been without a gap.
     since: Option<i64>,
-    /// Where the log came to begin when records were deleted.
+    /// The log start offsets after deletions of records.
     starts: Vec<i64>,
-    /// Whoever stands at records that were deleted is sent to the end instead of the beginning.
+    /// A consumer at deleted records resets to the end instead of the beginning.
     reset_to_end: bool,
-    /// Where its log begins.
+    /// The first offset of the log.
     begins: i64,
-    /// The client may begin anew by itself, when it hears that the topic was made anew.
+    /// The client may restart on its own when it learns that the topic was recreated.
     may_restart: bool,
-    /// Records were lost, and others took their offsets: where it goes on is not known until it begins anew.
+    /// Records were lost and others took their offsets: the next offset is unknown until reading starts again.
     cut: bool,
-    /// Which record stood at each offset, as producer and number.
+    /// The record at each offset, as producer and number.
     read: BTreeMap<i64, (u32, u64)>,
 }
 
-/// What may come next.
+/// The records that may come next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// This offset.
     At(i64),
-    /// One of these, or anything from an offset on: the place was named in another way than by its offset.
+    /// One of these offsets, or any from an offset on: the position was not given as an offset.
     Within {
         /// These.
         exact: Vec<i64>,
-        /// This one and all behind it.
+        /// This offset and all after it.
         from: i64,
     },
 }
 
 impl Progress {
-    /// Nothing was read yet of a partition that is not assigned.
+    /// Creates the state of an unassigned partition that was never read.
     pub const fn new(name: String) -> Self {
         Self {
             name,
@@ -61,25 +62,25 @@ impl Progress {
         }
     }
 
-    /// Reading starts anew there.
+    /// Starts reading again at this position.
     pub fn start(&mut self, expected: Expected) {
         self.assigned = true;
         self.since = if let Expected::At(offset) = expected { Some(offset) } else { None };
         self.expected = expected;
     }
 
-    /// Records before `start` were deleted.
+    /// Handles the deletion of the records before `start`.
     pub fn deleted(&mut self, start: i64, reset_to_end: bool) {
         self.starts.push(start);
         self.reset_to_end = reset_to_end;
     }
 
-    /// The log lost records at its end, or all.
+    /// Handles the loss of records at the end of the log, or of all records.
     pub const fn cut(&mut self) {
         self.cut = true;
     }
 
-    /// Everything healed, and it is read anew from the beginning of the log.
+    /// Starts reading again from the beginning of the log after all faults have healed.
     pub fn renew(&mut self, begins: i64, may_restart: bool) {
         self.begins = begins;
         self.may_restart = may_restart;
@@ -89,7 +90,7 @@ impl Progress {
         self.starts.clear();
     }
 
-    /// Where the beginning may be found.
+    /// Returns the possible positions of the beginning.
     pub const fn beginning(&self) -> Expected {
         if self.is_changed() {
             Expected::Within { exact: Vec::new(), from: 0 }
@@ -98,33 +99,33 @@ impl Progress {
         }
     }
 
-    /// True if others than producers changed the log.
+    /// Returns true if anything but producers changed the log.
     pub const fn is_changed(&self) -> bool {
         self.cut || !self.starts.is_empty()
     }
 
-    /// It is not read any more.
+    /// Ends reading the partition.
     pub const fn stop(&mut self) {
         self.assigned = false;
         self.paused = false;
     }
 
-    /// Nothing may come until it is resumed.
+    /// Forbids or allows records.
     pub const fn set_paused(&mut self, paused: bool) {
         self.paused = paused;
     }
 
-    /// True while it is read.
+    /// Returns true if the partition is being read.
     pub const fn is_assigned(&self) -> bool {
         self.assigned
     }
 
-    /// True while it is paused.
+    /// Returns true while it is paused.
     pub const fn is_paused(&self) -> bool {
         self.paused
     }
 
-    /// The offset that comes next, if that is known.
+    /// Returns the next offset, if it is known.
     pub const fn next(&self) -> Option<i64> {
         match self.expected {
             Expected::At(offset) => Some(offset),
@@ -132,7 +133,7 @@ impl Progress {
         }
     }
 
-    /// The client says which offset the place is that was named in another way.
+    /// Checks the offset that the client reports for a position that was not given as an offset.
     pub fn located(&mut self, offset: i64) -> Result<(), Broken> {
         if self.cut {
             return Ok(());
@@ -141,7 +142,7 @@ impl Progress {
             return if since == offset {
                 Ok(())
             } else {
-                self.broken(format_args!("was said to start at {offset} and started at {since}"))
+                self.broken(format_args!("was reported to start at {offset} but started at {since}"))
             };
         }
         if self.since.is_none() {
@@ -154,10 +155,11 @@ impl Progress {
     /// A record came.
     pub fn record(&mut self, offset: i64, who: (u32, u64)) -> Result<(), Broken> {
         if !self.assigned {
-            return self.broken(format_args!("offset {offset} came, and it is not assigned"));
+            return self
+                .broken(format_args!("offset {offset} was delivered, but the partition is not assigned"));
         }
         if self.paused {
-            return self.broken(format_args!("offset {offset} came while it was paused"));
+            return self.broken(format_args!("offset {offset} was delivered while the partition was paused"));
         }
         if let Expected::At(next) = self.expected
             && (self.may_jump(next, offset) || self.may_restart && offset == self.begins)
@@ -169,24 +171,24 @@ impl Progress {
         self.expected = Expected::At(offset + 1);
         match self.read.insert(offset, who) {
             Some(before) if before != who && !self.cut => self.broken(format_args!(
-                "offset {offset} was record {} of producer {} once and now is {} of {}",
+                "offset {offset} was record {} of producer {} before and is now {} of {}",
                 before.1, before.0, who.1, who.0
             )),
             _ => Ok(()),
         }
     }
 
-    /// The client says where it will go on.
+    /// Checks the position that the client reports.
     pub fn positioned(&self, position: Option<i64>) -> Result<(), Broken> {
         match (&self.expected, position) {
             (Expected::At(next), Some(position)) if *next != position && self.assigned && !self.cut => {
-                self.broken(format_args!("is said to stand at {position}, and offset {next} comes next"))
+                self.broken(format_args!("reports position {position}, but offset {next} is next"))
             }
             _ => Ok(()),
         }
     }
 
-    /// The client says that this is the end.
+    /// Checks the end that the client reports.
     pub fn ended(&mut self, end: i64) -> Result<(), Broken> {
         if let Expected::At(next) = self.expected
             && self.may_jump(next, end)
@@ -199,18 +201,18 @@ impl Progress {
         }
         match self.expected {
             Expected::At(next) if next < end && self.assigned => {
-                self.broken(format_args!("is said to end at {end}, and offset {next} did not come yet"))
+                self.broken(format_args!("reports its end at {end}, but offset {next} was not delivered yet"))
             }
             _ => Ok(()),
         }
     }
 
-    /// How many offsets were read.
+    /// Returns the number of offsets that were read.
     pub fn count(&self) -> usize {
         self.read.len()
     }
 
-    /// True if what came next was deleted, and this is where the client may go on then.
+    /// Returns true if the next record was deleted and the client may continue at `offset`.
     fn may_jump(&self, next: i64, offset: i64) -> bool {
         offset > next
             && self.starts.iter().any(|start| next < *start)
@@ -224,13 +226,15 @@ impl Progress {
         match &self.expected {
             Expected::At(next) if *next == offset => Ok(()),
             Expected::At(next) if *next > offset => {
-                self.broken(format_args!("offset {offset} came again, {next} was next"))
+                self.broken(format_args!("offset {offset} was delivered again, {next} was expected"))
             }
-            Expected::At(next) => self.broken(format_args!("offset {offset} came, {next} was next: a gap")),
+            Expected::At(next) => {
+                self.broken(format_args!("offset {offset} was delivered, {next} was expected: a gap"))
+            }
             Expected::Within { exact, from } if offset >= *from || exact.contains(&offset) => Ok(()),
             Expected::Within { .. } if self.starts.contains(&offset) => Ok(()),
             Expected::Within { exact, from } => self.broken(format_args!(
-                "offset {offset} came; it was to start at {exact:?} or at {from} or later"
+                "offset {offset} was delivered; expected {exact:?}, or {from} or later"
             )),
         }
     }
@@ -240,8 +244,8 @@ impl Progress {
     }
 }
 
-/// Compares what was read with the log, when everything has healed and all readers came to the end. What was acknowledged
-/// is there only if it is `durable`.
+/// Compares the read records with the log after everything has healed and all readers have reached the end.
+/// Acknowledged records must be there only if the log is `durable`.
 pub fn check(readers: &[Reader], producers: &[Producer], log: &Log, durable: bool) -> Result<(), Broken> {
     for reader in readers {
         for ((topic, partition), progress) in reader.partitions() {
@@ -254,7 +258,7 @@ pub fn check(readers: &[Reader], producers: &[Producer], log: &Log, durable: boo
                 }
             }
             let Some(since) = progress.since.filter(|_| progress.assigned) else { continue };
-            // What was deleted before it was read is not missed.
+            // Records that were deleted before they were read may be missing.
             let since = since.max(log.start(*topic, *partition));
             for record in log.partition(*topic, *partition).filter(|record| record.offset >= since) {
                 if progress.read.get(&record.offset) != Some(&(record.producer, record.number)) {
@@ -297,21 +301,21 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_a_log_that_lost_records_is_where_the_log_begins() {
+    fn beginning_of_a_shortened_log_is_its_start_offset() {
         let mut progress = read_from_the_beginning(2);
         progress.located(2).unwrap();
         progress.record(2, (0, 7)).unwrap();
     }
 
     #[test]
-    fn a_place_that_is_told_and_is_not_the_beginning_is_noticed() {
+    fn reported_position_other_than_the_beginning_is_detected() {
         for wrong in [0, 1, 3] {
             assert!(read_from_the_beginning(2).located(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn a_place_that_is_told_and_not_taken_is_noticed() {
+    fn reported_position_that_is_not_used_is_detected() {
         let mut progress = Progress::new("p".to_owned());
         progress.start(Expected::Within { exact: Vec::new(), from: 0 });
         progress.located(2).unwrap();

@@ -1,6 +1,6 @@
-//! One report per record, and it tells the truth: acknowledged means in the log, not persisted means not in the log;
-//! idempotent means once and in order. Reports of a partition come in order where answers do. Of a partition that lost records with its topic, or with the replica that had them,
-//! only what was reported as not written is held to.
+//! Checks delivery reports: one per record, and true. "Acknowledged" means in the log, "not persisted" means not in the
+//! log, idempotent means once and in order. Reports of a partition come in the order of the responses. For a partition
+//! that lost records with its topic or with a replica, only reports of "not persisted" are checked.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use super::{
 };
 use crate::workload::{Producer, Report};
 
-/// What the knobs allow.
+/// The guarantees that the knobs allow.
 #[derive(Clone, Copy, Debug)]
-pub struct Promises {
-    /// Acknowledged records can't be lost: acks=all, or no broker loses what its followers do not have.
+pub struct Guarantees {
+    /// Acknowledged records can't be lost: acks=all, or no broker loses records that its followers do not have.
     pub durable: bool,
     /// The producers are idempotent.
     pub idempotent: bool,
 }
 
-/// In which order the reports of each partition came. Answers come in the order of the requests, so that whatever was sent
-/// once is acknowledged before what was sent behind it; and what was never sent fails in order. A purge breaks the order: what
-/// is in a request by then stays there, and may come back unsent when newer records have long been purged.
+/// The order of the reports of each partition. Responses come in the order of the requests, so records that were sent
+/// once are acknowledged in order, and records that were never sent fail in order. A purge breaks the order: records in
+/// a request stay there, and may return unsent after newer records were purged.
 #[derive(Debug, Default)]
 struct ReportOrder {
     acknowledged: BTreeMap<(u32, i32), (u64, u64)>,
@@ -31,119 +31,132 @@ struct ReportOrder {
 }
 
 impl ReportOrder {
-    /// The next record's report. Answers the number of an older record of the partition whose report had to come first.
-    fn check(&mut self, place: (u32, i32), number: u64, report: &Report, sends: u32) -> Option<u64> {
+    /// Checks the next report. Returns the number of an older record of the partition whose report had to come first.
+    fn check(&mut self, location: (u32, i32), number: u64, report: &Report, sends: u32) -> Option<u64> {
         let is_delivered = report.error.is_none();
         let reports = match sends {
             _ if report.kind == Some(ErrorKind::PurgedFromQueue) => return None,
             _ if is_delivered => &mut self.acknowledged,
-            // What is in flight may time out before a byte of it was written.
+            // A record in flight may time out before any byte of it was written.
             0 if report.status == PersistenceStatus::NotPersisted => &mut self.unsent,
             _ => return None,
         };
         let before =
-            reports.get(&place).filter(|(order, _)| *order > report.order).map(|(_, number)| *number);
+            reports.get(&location).filter(|(order, _)| *order > report.order).map(|(_, number)| *number);
         if sends <= 1 {
-            reports.insert(place, (report.order, number));
+            reports.insert(location, (report.order, number));
         }
         before
     }
 }
 
-/// Where a record was found: topic, partition, offset.
-type Place = (u32, i32, i64);
+/// The location of a record: topic, partition, offset.
+type Location = (u32, i32, i64);
 
-/// Checks everything that was sent against everything that was written.
+/// Checks all sent records against all written records.
 pub fn check(
     producers: &[Producer],
     log: &Log,
     topics: &[(String, i32)],
-    promises: Promises,
+    guarantees: Guarantees,
 ) -> Result<(), Broken> {
     let broken = |what: String| Err(Broken::new("delivery", what));
-    let mut written: BTreeMap<(u32, u64), Vec<Place>> = BTreeMap::new();
+    let mut written: BTreeMap<(u32, u64), Vec<Location>> = BTreeMap::new();
     let mut last: BTreeMap<(u32, u32, i32), &Logged> = BTreeMap::new();
     for record in log.records() {
         let Logged { topic, partition, offset, producer, number, sender } = *record;
         written.entry((producer, number)).or_default().push((topic, partition, offset));
         if let Some(before) = last.insert((producer, topic, partition), record)
-            && promises.idempotent
+            && guarantees.idempotent
             && !log.was_cut(topic, partition)
             && before.number >= number
         {
             let topic = &topics[topic as usize].0;
             return broken(format!(
-                "{topic} [{partition}]: record {number} of producer {producer} {sender:?} stands behind {} {:?}",
+                "{topic} [{partition}]: record {number} of producer {producer} {sender:?} is stored after {} {:?}",
                 before.number, before.sender
             ));
         }
     }
-    for producer in producers {
-        let reports = producer.reports.lock();
-        let mut order = ReportOrder::default();
-        for number in 0..producer.sent {
-            let name = format!("record {number} of producer {}", producer.number);
-            let places = written.get(&(producer.number, number)).map_or(&[][..], Vec::as_slice);
-            let destination = producer.destinations[number as usize];
-            if let Some(place) = places.iter().find(|place| (place.0, place.1) != destination) {
-                return broken(format!("{name} was sent to {destination:?} and stands at {place:?}"));
+    producers.iter().try_for_each(|producer| check_producer(producer, log, &written, guarantees))
+}
+
+/// Checks the reports of one producer.
+fn check_producer(
+    producer: &Producer,
+    log: &Log,
+    written: &BTreeMap<(u32, u64), Vec<Location>>,
+    guarantees: Guarantees,
+) -> Result<(), Broken> {
+    let broken = |what: String| Err(Broken::new("delivery", what));
+    let reports = producer.reports.lock();
+    let mut order = ReportOrder::default();
+    for number in 0..producer.sent {
+        let name = format!("record {number} of producer {}", producer.number);
+        let locations = written.get(&(producer.number, number)).map_or(&[][..], Vec::as_slice);
+        let destination = producer.destinations[number as usize];
+        if let Some(location) = locations.iter().find(|location| (location.0, location.1) != destination) {
+            return broken(format!("{name} was sent to {destination:?} and is stored at {location:?}"));
+        }
+        let cut = log.was_cut(destination.0, destination.1);
+        let (durable, idempotent) = (guarantees.durable && !cut, guarantees.idempotent && !cut);
+        if idempotent && locations.len() > 1 {
+            return broken(format!("{name} was written {} times: {locations:?}", locations.len()));
+        }
+        let report = match reports.get(&number).map(Vec::as_slice) {
+            Some([report]) => report,
+            Some(many) => return broken(format!("{name} has {} reports: {many:?}", many.len())),
+            None => return broken(format!("{name} has no report")),
+        };
+        if let Some(before) = order.check(destination, number, report, log.sends(producer.number, number)) {
+            let earlier = reports.get(&before);
+            return broken(format!(
+                "{name} was reported before {before} of the same partition: {report:?}, and {earlier:?}"
+            ));
+        }
+        let allowed = match report.kind {
+            Some(ErrorKind::PurgedFromQueue) => producer.purged.queue,
+            Some(ErrorKind::PurgedInFlight) => {
+                producer.purged.in_flight && report.status == PersistenceStatus::PossiblyPersisted
             }
-            let cut = log.was_cut(destination.0, destination.1);
-            let (durable, idempotent) = (promises.durable && !cut, promises.idempotent && !cut);
-            if idempotent && places.len() > 1 {
-                return broken(format!("{name} was written {} times: {places:?}", places.len()));
+            _ => true,
+        };
+        if !allowed {
+            return broken(format!("{name} was reported as {report:?}; purged was {:?}", producer.purged));
+        }
+        if let Err(what) = check_status(report, locations, durable) {
+            return broken(format!("{name} {what}"));
+        }
+    }
+    if let Some((number, _)) = reports.range(producer.sent..).next() {
+        return broken(format!("a report for record {number}, which was never sent"));
+    }
+    Ok(())
+}
+
+/// Checks the status of a report against the locations of its record in the log.
+fn check_status(report: &Report, locations: &[Location], durable: bool) -> Result<(), String> {
+    match report.status {
+        PersistenceStatus::Persisted => {
+            if durable && locations.is_empty() {
+                return Err(format!("was acknowledged at {:?} and is lost", report.offset));
             }
-            let report = match reports.get(&number).map(Vec::as_slice) {
-                Some([report]) => report,
-                Some(many) => return broken(format!("{name} has {} reports: {many:?}", many.len())),
-                None => return broken(format!("{name} has no report")),
-            };
-            if let Some(before) = order.check(destination, number, report, log.sends(producer.number, number))
+            if let Some(offset) = report.offset
+                && durable
+                && !locations.iter().any(|location| location.2 == offset)
             {
-                let earlier = reports.get(&before);
-                return broken(format!(
-                    "{name} was reported before {before} of the same partition: {report:?}, and {earlier:?}"
-                ));
-            }
-            let allowed = match report.kind {
-                Some(ErrorKind::PurgedFromQueue) => producer.purged.queue,
-                Some(ErrorKind::PurgedInFlight) => {
-                    producer.purged.in_flight && report.status == PersistenceStatus::PossiblyPersisted
-                }
-                _ => true,
-            };
-            if !allowed {
-                return broken(format!(
-                    "{name} was reported as {report:?}; purged was {:?}",
-                    producer.purged
-                ));
-            }
-            match report.status {
-                PersistenceStatus::Persisted => {
-                    if durable && places.is_empty() {
-                        return broken(format!("{name} was acknowledged at {:?} and is lost", report.offset));
-                    }
-                    if let Some(offset) = report.offset
-                        && durable
-                        && !places.iter().any(|place| place.2 == offset)
-                    {
-                        return broken(format!("{name} was told offset {offset} and stands at {places:?}"));
-                    }
-                }
-                PersistenceStatus::NotPersisted => {
-                    if !places.is_empty() {
-                        return broken(format!(
-                            "{name} was reported as not written ({:?}) and stands at {places:?}",
-                            report.error
-                        ));
-                    }
-                }
-                PersistenceStatus::PossiblyPersisted => {}
+                return Err(format!("was reported at offset {offset} and is stored at {locations:?}"));
             }
         }
-        if let Some((number, _)) = reports.range(producer.sent..).next() {
-            return broken(format!("a report for record {number}, which was never sent"));
+        PersistenceStatus::NotPersisted => {
+            if !locations.is_empty() {
+                return Err(format!(
+                    "was reported as not written ({:?}) and is stored at {locations:?}",
+                    report.error
+                ));
+            }
         }
+        PersistenceStatus::PossiblyPersisted => {}
     }
     Ok(())
 }
@@ -159,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_was_sent_once_is_acknowledged_before_the_next_one() {
+    fn record_sent_once_is_acknowledged_before_the_next() {
         let mut order = ReportOrder::default();
         assert_eq!(order.check((0, 0), 1, &report(5, None), 1), None);
         assert_eq!(order.check((0, 1), 2, &report(4, None), 1), None, "of another partition");
@@ -168,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_was_sent_again_may_be_acknowledged_behind_the_next_one() {
+    fn retried_record_may_be_acknowledged_after_the_next() {
         let mut order = ReportOrder::default();
         assert_eq!(order.check((0, 0), 1, &report(5, None), 2), None);
         assert_eq!(order.check((0, 0), 2, &report(4, None), 1), None);
     }
 
     #[test]
-    fn what_was_never_sent_fails_in_order() {
+    fn unsent_records_fail_in_order() {
         let mut order = ReportOrder::default();
         assert_eq!(order.check((0, 0), 1, &report(5, Some("late")), 0), None);
         assert_eq!(order.check((0, 0), 2, &report(3, Some("lost")), 1), None, "it was sent");

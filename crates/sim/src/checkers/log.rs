@@ -1,4 +1,4 @@
-//! What the brokers' logs hold, record by record: what the other checkers compare with.
+//! The contents of the brokers' logs, record by record, for the other checkers.
 
 use std::collections::BTreeMap;
 
@@ -8,53 +8,53 @@ use ottla_protocol::batch::{Batch, Batches, Records};
 use super::Broken;
 use crate::workload::parse_value;
 
-/// All records that were written, also those that were deleted.
+/// All records that were written, including deleted ones.
 #[derive(Debug, Default)]
 pub struct Log {
     partitions: BTreeMap<(u32, i32), BTreeMap<i64, Logged>>,
-    /// Where the logs begin now.
+    /// The current log start offsets.
     starts: BTreeMap<(u32, i32), i64>,
     history: History,
-    /// How often each record went over the wire, by producer and number.
+    /// The number of times that each record was sent, by producer and number.
     sends: BTreeMap<(u32, u64), u32>,
 }
 
-/// What was taken out of logs by others than their producers.
+/// Records that were removed from logs by anything but their producers.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// Deleted on purpose, by the log's new beginning.
+    /// Records deleted on purpose, by the new log start offset.
     deleted: BTreeMap<(u32, i32), BTreeMap<i64, Logged>>,
-    /// Lost with a topic or with a replica that had more; other records may stand at their offsets now.
+    /// Records lost with a topic or with a replica; other records may have their offsets now.
     lost: BTreeMap<(u32, i32), BTreeMap<i64, Vec<Logged>>>,
     changes: Vec<Change>,
     counts: BTreeMap<(u32, i32), u64>,
 }
 
-/// What readers of a partition have to know.
+/// Changes of a partition for its readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The log of a topic's partition begins there now.
+    /// The new log start offset of a partition.
     Start(u32, i32, i64),
-    /// Its end was cut off, or all of it.
+    /// The log lost its end, or all of it.
     Cut(u32, i32),
 }
 
 impl History {
     /// Deletes a partition's records before `start`.
     pub fn delete(&mut self, cluster: &mut Cluster, topic: &str, index: u32, partition: i32, start: i64) {
-        // A log that can't be read is found at the end.
+        // The check at the end finds logs that can't be read.
         let records = read_partition(cluster, topic, index, partition).unwrap_or_default();
         self.deleted.entry((index, partition)).or_default().extend(records.range(..start));
         cluster.control().delete_records(topic, partition, start);
         self.note(index, partition, Change::Start(index, partition, start));
     }
 
-    /// Loses a partition's records from `end` on.
+    /// Drops a partition's records from `end` on.
     pub fn cut(&mut self, cluster: &mut Cluster, topic: &str, index: u32, partition: i32, end: i64) {
         let before = read_partition(cluster, topic, index, partition).unwrap_or_default();
         cluster.control().truncate_log(topic, partition, end);
         self.lose(index, partition, before);
-        // Batches are lost as a whole. A log that is cut before its beginning begins earlier.
+        // Batches are lost as a whole. A log that is truncated before its start offset gets a lower one.
         let end = cluster.control().partition(topic, partition).map_or(end, |state| state.log_end_offset);
         let again = self.deleted.entry((index, partition)).or_default().split_off(&end);
         self.lose(index, partition, again);
@@ -70,12 +70,12 @@ impl History {
         cluster.control().delete_topic(topic);
     }
 
-    /// What happened since the last call.
+    /// Takes the changes since the last call.
     pub fn take_changes(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.changes)
     }
 
-    /// How often a partition was changed.
+    /// Returns the number of changes of a partition.
     pub fn changes_of(&self, index: u32, partition: i32) -> u64 {
         self.counts.get(&(index, partition)).copied().unwrap_or_default()
     }
@@ -94,10 +94,10 @@ impl History {
     }
 }
 
-/// A record as it was written.
+/// A written record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Logged {
-    /// The topic's place in the list of topics.
+    /// The topic's index in the list of topics.
     pub topic: u32,
     /// The partition.
     pub partition: i32,
@@ -107,7 +107,7 @@ pub struct Logged {
     pub producer: u32,
     /// Its number there.
     pub number: u64,
-    /// Producer id, epoch and first sequence of its batch.
+    /// Producer ID, epoch and first sequence number of its batch.
     pub sender: (i64, i16, i32),
 }
 
@@ -132,39 +132,39 @@ impl Log {
         Ok(log)
     }
 
-    /// All records, by topic, partition and offset.
+    /// Returns all records by topic, partition and offset.
     pub fn records(&self) -> impl Iterator<Item = &Logged> {
         self.partitions.values().flat_map(BTreeMap::values)
     }
 
-    /// The records of a partition, in order.
+    /// Returns the records of a partition in order.
     pub fn partition(&self, topic: u32, partition: i32) -> impl Iterator<Item = &Logged> {
         self.partitions.get(&(topic, partition)).into_iter().flat_map(BTreeMap::values)
     }
 
-    /// True if records of the partition were lost, acknowledged ones too.
+    /// Returns true if the partition lost records, including acknowledged ones.
     pub fn was_cut(&self, topic: u32, partition: i32) -> bool {
         self.history.lost.contains_key(&(topic, partition))
     }
 
-    /// How often a record was sent.
+    /// Returns the number of times that a record was sent.
     pub fn sends(&self, producer: u32, number: u64) -> u32 {
         self.sends.get(&(producer, number)).copied().unwrap_or_default()
     }
 
-    /// Where the partition's log begins.
+    /// Returns the partition's log start offset.
     pub fn start(&self, topic: u32, partition: i32) -> i64 {
         self.starts.get(&(topic, partition)).copied().unwrap_or_default()
     }
 
-    /// True if the record stands at the offset or stood there until it was lost.
+    /// Returns true if the record is at this offset, or was until it was lost.
     pub fn ever_had(&self, topic: u32, partition: i32, offset: i64, producer: u32, number: u64) -> bool {
         let lost = self.history.lost.get(&(topic, partition)).and_then(|lost| lost.get(&offset));
         let mut all = lost.into_iter().flatten().chain(self.at(topic, partition, offset));
         all.any(|record| (record.producer, record.number) == (producer, number))
     }
 
-    /// The record at an offset.
+    /// Returns the record at an offset.
     pub fn at(&self, topic: u32, partition: i32, offset: i64) -> Option<&Logged> {
         self.partitions.get(&(topic, partition))?.get(&offset)
     }
@@ -186,7 +186,7 @@ fn read_partition(
             for record in Records::new(header, &raw) {
                 let Ok(record) = record else { return Err("the log has a damaged record".into()) };
                 let Some((producer, number)) = record.value.and_then(parse_value) else {
-                    return Err("a record that nobody sent".into());
+                    return Err("a record that no producer sent".into());
                 };
                 let sender = (header.producer_id, header.producer_epoch, header.base_sequence);
                 let offset = record.offset;

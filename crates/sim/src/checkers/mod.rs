@@ -1,18 +1,19 @@
-//! What must hold, one file each.
+//! The checkers of the client's guarantees, one file each.
 
 pub mod accounting;
 pub mod busy;
 pub mod consume;
 pub mod delivery;
 pub mod log;
+pub mod membership;
 pub mod wire;
 
 use std::fmt;
 
-/// A broken promise.
+/// A broken guarantee.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Which checker found it.
+    /// The checker that found it.
     pub checker: &'static str,
     /// What it found.
     pub what: String,

@@ -1,6 +1,6 @@
-//! What goes over the wire: every frame, in both directions, decodes by its schema with nothing left over, in a version
-//! that the broker told; answers come in the order of the questions; limits are kept; records go where they were sent.
-//! It counts, too: what is asked again and again within a second is [`super::busy`]'s.
+//! Checks the traffic: every frame, in both directions, decodes completely by its schema, in a version that the broker
+//! advertises; responses come in the order of the requests; limits are kept; records go to their destinations.
+//! [`super::busy`] checks the rates.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -14,31 +14,35 @@ use ottla_protocol::{
     compress::Compression,
     error_code::ErrorCode,
     generated::{
-        api_versions, fetch, find_coordinator, init_producer_id, list_offsets, metadata,
-        offset_for_leader_epoch, produce,
+        api_versions, fetch, find_coordinator, init_producer_id, leave_group, list_offsets, metadata,
+        offset_commit, offset_fetch, offset_for_leader_epoch, produce,
     },
     header::{RequestHeader, ResponseHeader},
     primitive::{DecodeError, Reader},
     uuid::Uuid,
 };
 
-use super::{Broken, busy::Rates};
+use super::{
+    Broken,
+    busy::Rates,
+    membership::{GroupRequest, GroupResponse, Membership},
+};
 use crate::workload::{parse_destination, parse_value};
 
-/// What a client may do.
+/// The limits of a client.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// The number of the client's producer, if it is one.
+    /// The number of the client's producer, if there is one.
     pub producer: Option<u32>,
     /// `max.in.flight.requests.per.connection`.
     pub max_in_flight: usize,
-    /// The largest request of batches; the last one may go beyond it.
+    /// The maximum size of a request's batches in bytes; the last batch may exceed it.
     pub max_request_bytes: usize,
-    /// The largest batch, unless a single record is larger.
+    /// The maximum size of a batch in bytes, unless a single record is larger.
     pub max_batch_bytes: usize,
-    /// Records in a batch.
+    /// The maximum number of records in a batch.
     pub max_batch_records: usize,
-    /// The topics' settings, by their numbers.
+    /// The settings of topics, by their numbers.
     pub topics: Vec<TopicSettings>,
 }
 
@@ -48,15 +52,17 @@ pub struct Wire {
     limits: BTreeMap<usize, Limits>,
     links: BTreeMap<u64, Conversation>,
     rates: Rates,
-    /// Identities of which a broker wrote a batch, and told.
+    /// The members of groups.
+    pub membership: Membership,
+    /// Producer IDs and epochs of which a broker has confirmed a batch.
     confirmed: BTreeSet<Numbering>,
-    /// How often each record was sent, by producer and number.
+    /// The number of times that each record was sent, by producer and number.
     sends: BTreeMap<(u32, u64), u32>,
-    /// Some answers are spoiled on purpose.
+    /// Some responses are corrupted on purpose.
     spoiled: bool,
 }
 
-/// One connection, as an eavesdropper hears it.
+/// The observed traffic of one connection.
 #[derive(Debug)]
 struct Conversation {
     client: usize,
@@ -64,17 +70,31 @@ struct Conversation {
     to_client: Vec<u8>,
     open: VecDeque<Question>,
     last_correlation_id: Option<i32>,
-    told: Option<BTreeMap<i16, (i16, i16)>>,
-    /// The client was given an answer that makes no sense.
+    reported: Option<BTreeMap<i16, (i16, i16)>>,
+    /// The client received an invalid response.
     nonsense: bool,
-    /// How many bytes the client wrote.
+    /// The number of bytes that the client wrote.
     written: u64,
-    /// The last answer was to a fetch, and brought nothing.
-    fetched_nothing: bool,
-    /// How long the broker wants to be left alone, as the last answer has it.
+    /// What the last response brought.
+    fetched: Fetched,
+    /// The correlation ID of the last response, and its contents if it is about a membership.
+    of_group: Option<(i32, Option<Box<GroupResponse>>)>,
+    /// The throttle time of the last response.
     throttle: Option<Duration>,
-    /// Until when the broker wants to be left alone, and how much may still be written: what was put together before.
-    left_alone: Option<(Instant, u64)>,
+    /// The end of the throttle time, and the number of bytes that may still be written: requests that were already
+    /// built.
+    throttled_until: Option<(Instant, u64)>,
+}
+
+/// What a response brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fetched {
+    /// It was not a response to Fetch, or it had errors.
+    Other,
+    /// No records.
+    Nothing,
+    /// Records.
+    Records,
 }
 
 #[derive(Clone, Debug)]
@@ -82,28 +102,32 @@ struct Question {
     correlation_id: i32,
     api: ApiKey,
     version: i16,
-    /// What is written under which numbers, by the topic's name and id and the partition.
+    /// The batches and their sequence numbers by the topic's name and ID and the partition.
     numbered: BTreeMap<(String, Uuid, i32), Numbering>,
 }
 
-/// Who numbers the batches of which partition: the client, the topic's place in the list, the partition, the producer's id
-/// and its epoch.
+/// The source of a partition's sequence numbers: client, topic index, partition, producer ID and epoch.
 type Numbering = (usize, u32, i32, i64, i16);
 
-/// A record of at most 216 bytes with its batch around it.
+/// The maximum size of a batch with one record of at most 216 bytes.
 const ONE_RECORD: usize = 400;
 /// A request's bytes besides batches.
 const AROUND_BATCHES: usize = 4_000;
 
 impl Wire {
-    /// What a client may do.
+    /// Sets the limits of a client.
     pub fn allow(&mut self, client: usize, limits: Limits) {
         self.limits.insert(client, limits);
     }
 
-    /// From now on brokers may give spoiled answers.
-    pub const fn expect_spoiled_answers(&mut self) {
+    /// Accepts corrupted responses from now on.
+    pub const fn expect_spoiled_responses(&mut self) {
         self.spoiled = true;
+    }
+
+    /// Accepts early responses to Fetch without records from now on.
+    pub const fn expect_hasty_brokers(&mut self) {
+        self.rates.expect_hasty_brokers();
     }
 
     /// A new connection.
@@ -116,91 +140,66 @@ impl Wire {
                 to_client: Vec::new(),
                 open: VecDeque::new(),
                 last_correlation_id: None,
-                told: None,
+                reported: None,
                 nonsense: false,
                 written: 0,
-                fetched_nothing: false,
+                fetched: Fetched::Other,
+                of_group: None,
                 throttle: None,
-                left_alone: None,
+                throttled_until: None,
             },
         );
         self.rates.connected(now, client)
     }
 
-    /// How often each record was sent, by producer and number.
+    /// Takes the number of times that each record was sent, by producer and number.
     pub fn take_sends(&mut self) -> BTreeMap<(u32, u64), u32> {
         std::mem::take(&mut self.sends)
     }
 
-    /// A connection is over.
+    /// Removes a closed connection.
     pub fn close(&mut self, link: u64) {
         self.links.remove(&link);
+        self.membership.close(link);
     }
 
-    /// The client wrote bytes; `tell` gets a line per request.
+    /// Checks bytes that the client wrote; `tell` gets a line per request.
     pub fn wrote(
         &mut self,
         now: Instant,
         link: u64,
         bytes: &[u8],
-        mut tell: impl FnMut(&str),
+        mut report: impl FnMut(&str),
     ) -> Result<(), Broken> {
         let Some(talk) = self.links.get_mut(&link) else { return Ok(()) };
         let client = talk.client;
         let broken = |what: String| Err(Broken::new("wire", format!("client {client}, link {link}: {what}")));
         if talk.nonsense {
-            return broken("goes on after an answer that makes no sense".into());
+            return broken("sends a request after an invalid response".into());
         }
-        if let Some((until, most)) = talk.left_alone
+        if let Some((until, most)) = talk.throttled_until
             && now < until
             && talk.written + bytes.len() as u64 > most
         {
-            return broken("goes on though the broker asked to be left alone".into());
+            return broken("sends a request during a throttle time".into());
         }
         talk.written += bytes.len() as u64;
         talk.to_broker.extend_from_slice(bytes);
         while let Some(frame) = next_frame(&mut talk.to_broker) {
-            let reader = &mut Reader::new(&frame);
-            let header = match RequestHeader::decode(reader) {
-                Ok(header) => header,
-                Err(error) => return broken(format!("a request's header: {error}")),
+            let (question, request) = match talk.ask(&frame) {
+                Ok(asked) => asked,
+                Err(what) => return broken(what),
             };
-            let Some(api) = ApiKey::from_i16(header.api_key) else {
-                return broken(format!("API {} is unknown", header.api_key));
-            };
-            let (version, correlation_id) = (header.api_version, header.correlation_id);
-            let name = format!("{} v{version} #{correlation_id}", api.name());
-            if talk.last_correlation_id.is_some_and(|last| correlation_id != last.wrapping_add(1)) {
-                return broken(format!("{name} follows #{:?}", talk.last_correlation_id));
-            }
-            talk.last_correlation_id = Some(correlation_id);
-            match &talk.told {
-                Some(told)
-                    if !told
-                        .get(&(api as i16))
-                        .is_some_and(|(min, max)| (*min..=*max).contains(&version)) =>
-                {
-                    return broken(format!("{name}: the broker told {:?}", told.get(&(api as i16))));
-                }
-                // Where versions were never told the client guesses an old release.
-                None if api != ApiKey::ApiVersions && version > 3 => {
-                    return broken(format!("{name} before the broker told its versions"));
-                }
-                _ => {}
-            }
-            let request = match Request::decode(api, version, reader) {
-                Ok(request) if reader.remaining() == 0 => request,
-                Ok(_) => return broken(format!("{name}: {} bytes are left over", reader.remaining())),
-                Err(error) => return broken(format!("{name}: {error}")),
-            };
-            tell(&format!("{client} asks by link {link}: {name}{}", request.story()));
+            let Question { correlation_id, api, version, .. } = question;
+            let name = question.name();
+            report(&format!("{client} sends on link {link}: {name}{}", request.details()));
             let mut numbered = BTreeMap::new();
             if let Request::Produce(request) = &request {
                 for (key, numbering, sequence) in numberings(client, request) {
                     if sequence > 0 && !self.confirmed.contains(&numbering) {
                         let partition = key.2;
                         return broken(format!(
-                            "{name}: number {sequence} in [{partition}], and nothing of this identity was acknowledged"
+                            "{name}: number {sequence} in [{partition}], and no batch of this producer ID was acknowledged"
                         ));
                     }
                     numbered.insert(key, numbering);
@@ -224,6 +223,9 @@ impl Wire {
                 Request::Fetch(_) if in_flight > 1 => {
                     return broken(format!("{name}: {in_flight} fetches at once"));
                 }
+                Request::Group(request) => {
+                    self.membership.sent(now, client, (link, correlation_id), request)?;
+                }
                 _ => {}
             }
             self.rates.asked(now, client, api)?;
@@ -231,14 +233,14 @@ impl Wire {
         Ok(())
     }
 
-    /// Bytes reach the client, which has so many `unsent` ones of requests that it has put together.
+    /// Checks bytes for the client, which has built requests with `unsent` bytes.
     pub fn reads(
         &mut self,
         now: Instant,
         link: u64,
         bytes: &[u8],
         unsent: usize,
-        mut tell: impl FnMut(&str),
+        mut report: impl FnMut(&str),
     ) -> Result<(), Broken> {
         let Some(talk) = self.links.get_mut(&link) else { return Ok(()) };
         let client = talk.client;
@@ -250,24 +252,36 @@ impl Wire {
             let confirmed = &mut self.confirmed;
             let mut refusals = Vec::new();
             let refused = |topic: &str, id, partition| refusals.push((topic.to_owned(), id, partition));
-            let answer = talk.answer(&frame, confirmed, refused, |line| {
-                tell(&format!("{client} is answered by link {link}: {line}"));
+            let response = talk.respond(&frame, confirmed, refused, |line| {
+                report(&format!("{client} receives on link {link}: {line}"));
             });
+            if !refusals.is_empty() {
+                self.rates.fetched_news(now, client, link);
+            }
+            match talk.of_group.take() {
+                Some((key, Some(response))) => {
+                    self.membership.received(now, client, (link, key), &response);
+                }
+                Some((key, None)) => self.membership.finished(client, (link, key)),
+                None => {}
+            }
             for (topic, id, partition) in refusals {
                 self.rates.refused(now, client, link, (topic, id, partition))?;
             }
-            if talk.fetched_nothing {
-                self.rates.fetched_nothing(now, client, link)?;
+            match talk.fetched {
+                Fetched::Other => {}
+                Fetched::Nothing => self.rates.fetched_nothing(now, client, link)?,
+                Fetched::Records => self.rates.fetched_news(now, client, link),
             }
             if let Some(time) = talk.throttle.take() {
-                let until = talk.left_alone.map_or(now, |(until, _)| until).max(now + time);
-                talk.left_alone = Some((until, talk.written + unsent as u64));
+                let until = talk.throttled_until.map_or(now, |(until, _)| until).max(now + time);
+                talk.throttled_until = Some((until, talk.written + unsent as u64));
             }
-            if let Err(what) = answer {
+            if let Err(what) = response {
                 if !self.spoiled {
                     return Err(Broken::new(
                         "wire",
-                        format!("client {client}, link {link}: the answer {what}"),
+                        format!("client {client}, link {link}: the response {what}"),
                     ));
                 }
                 talk.nonsense = true;
@@ -277,88 +291,124 @@ impl Wire {
     }
 }
 
+impl Question {
+    /// Returns the API, version and correlation ID.
+    fn name(&self) -> String {
+        format!("{} v{} #{}", self.api.name(), self.version, self.correlation_id)
+    }
+}
+
 impl Conversation {
-    fn answer(
+    /// Decodes a request, and checks its correlation ID and version.
+    fn ask(&mut self, frame: &[u8]) -> Result<(Question, Request), String> {
+        let reader = &mut Reader::new(frame);
+        let header = RequestHeader::decode(reader).map_err(|error| format!("a request's header: {error}"))?;
+        let Some(api) = ApiKey::from_i16(header.api_key) else {
+            return Err(format!("API {} is unknown", header.api_key));
+        };
+        let (version, correlation_id) = (header.api_version, header.correlation_id);
+        let question = Question { correlation_id, api, version, numbered: BTreeMap::new() };
+        let name = question.name();
+        if self.last_correlation_id.is_some_and(|last| correlation_id != last.wrapping_add(1)) {
+            return Err(format!("{name} follows #{:?}", self.last_correlation_id));
+        }
+        self.last_correlation_id = Some(correlation_id);
+        match &self.reported {
+            Some(reported)
+                if !reported
+                    .get(&(api as i16))
+                    .is_some_and(|(min, max)| (*min..=*max).contains(&version)) =>
+            {
+                return Err(format!("{name}: the broker supports {:?}", reported.get(&(api as i16))));
+            }
+            // Without advertised versions the client assumes an old release.
+            None if api != ApiKey::ApiVersions && version > 3 => {
+                return Err(format!("{name} before the broker reported its versions"));
+            }
+            _ => {}
+        }
+        match Request::decode(api, version, reader) {
+            Ok(request) if reader.remaining() == 0 => Ok((question, request)),
+            Ok(_) => Err(format!("{name}: {} bytes are left over", reader.remaining())),
+            Err(error) => Err(format!("{name}: {error}")),
+        }
+    }
+
+    fn respond(
         &mut self,
         frame: &[u8],
         confirmed: &mut BTreeSet<Numbering>,
         mut refused: impl FnMut(&str, Uuid, i32),
-        mut tell: impl FnMut(&str),
+        mut report: impl FnMut(&str),
     ) -> Result<(), String> {
-        self.fetched_nothing = false;
-        let Some(question) = self.open.pop_front() else { return Err("was not asked for".into()) };
+        self.fetched = Fetched::Other;
+        let Some(question) = self.open.pop_front() else { return Err("matches no request".into()) };
         let Question { correlation_id, api, version, numbered } = question;
         let name = format!("to {} v{version} #{correlation_id}", api.name());
         let mut reader = Reader::new(frame);
-        // A broker that does not know the version of ApiVersions says so in version 0.
+        // A broker that does not know the version of ApiVersions responds in version 0.
         let unsupported = api == ApiKey::ApiVersions && frame.get(4..6) == Some(&[0, 35]);
         let version = if unsupported { 0 } else { version };
         let header =
             ResponseHeader::decode(&mut reader, api, version).map_err(|error| format!("{name}: {error}"))?;
         if header.correlation_id != correlation_id {
-            return Err(format!("{name} bears #{}", header.correlation_id));
+            return Err(format!("{name} has #{}", header.correlation_id));
         }
         let body = &frame[reader.position()..];
-        let answer = Answer::decode(api, version, &mut reader).map_err(|error| format!("{name}: {error}"))?;
+        let response =
+            Response::decode(api, version, &mut reader).map_err(|error| format!("{name}: {error}"))?;
         if reader.remaining() > 0 {
             return Err(format!("{name} has {} bytes left over", reader.remaining()));
         }
-        let throttle_ms = answer.throttle_ms(api, version, body);
+        let throttle_ms = response.throttle_ms(api, version, body);
         self.throttle = (throttle_ms > 0).then(|| Duration::from_millis(throttle_ms.unsigned_abs().into()));
-        if let Answer::Metadata(answer) = &answer {
-            for topic in &answer.topics {
+        self.of_group = Some((correlation_id, None));
+        if let Response::Metadata(response) = &response {
+            for topic in &response.topics {
                 let (called, code) = (topic.name.as_deref().unwrap_or_default(), topic.error_code);
-                tell(&format!("{name}: {called} {} {}", topic.topic_id, code.name()));
+                report(&format!("{name}: {called} {} {}", topic.topic_id, code.name()));
             }
         }
-        if let Answer::Epochs(answer) = &answer {
-            tell(&format!("epochs {:?}", answer.topics));
+        if let Response::Epochs(response) = &response {
+            report(&format!("epochs {:?}", response.topics));
         }
-        if let Answer::Fetch(answer) = &answer {
-            for topic in &answer.responses {
+        if let Response::Fetch(response) = &response {
+            for topic in &response.responses {
                 for partition in topic.partitions.iter().filter(|it| it.error_code != ErrorCode::NONE) {
                     let (index, code) = (partition.partition_index, partition.error_code);
-                    tell(&format!("{name}: {} {} [{index}]: {}", topic.topic, topic.topic_id, code.name()));
+                    report(&format!("{name}: {} {} [{index}]: {}", topic.topic, topic.topic_id, code.name()));
                     refused(&topic.topic, topic.topic_id, index);
                 }
             }
-            let partitions = || answer.responses.iter().flat_map(|topic| &topic.partitions);
-            self.fetched_nothing = answer.error_code == ErrorCode::NONE
-                && partitions().all(|it| {
-                    it.error_code == ErrorCode::NONE && it.records.as_ref().is_none_or(Vec::is_empty)
-                });
-            if answer.error_code != ErrorCode::NONE {
-                tell(&format!("{name}: {}", answer.error_code.name()));
+            let partitions = || response.responses.iter().flat_map(|topic| &topic.partitions);
+            self.fetched = if partitions().any(|it| it.records.as_ref().is_some_and(|it| !it.is_empty())) {
+                Fetched::Records
+            } else if response.error_code == ErrorCode::NONE
+                && partitions().all(|it| it.error_code == ErrorCode::NONE)
+            {
+                Fetched::Nothing
+            } else {
+                Fetched::Other
+            };
+            if response.error_code != ErrorCode::NONE {
+                report(&format!("{name}: {}", response.error_code.name()));
                 refused("", Uuid::ZERO, -1);
             }
         }
-        if let Answer::Produce(answer) = &answer {
-            for topic in &answer.responses {
-                for partition in &topic.partition_responses {
-                    let (index, code) = (partition.index, partition.error_code);
-                    let offset = partition.base_offset;
-                    tell(&format!(
-                        "{name}: {} {} [{index}]: {}, {offset}",
-                        topic.name,
-                        topic.topic_id,
-                        code.name()
-                    ));
-                    let key = (topic.name.clone(), topic.topic_id, partition.index);
-                    let written = [ErrorCode::NONE, ErrorCode::DUPLICATE_SEQUENCE_NUMBER];
-                    if let Some(numbering) = numbered.get(&key)
-                        && written.contains(&partition.error_code)
-                    {
-                        confirmed.insert(*numbering);
-                    }
-                }
-            }
+        if let Response::Produce(response) = &response {
+            confirm(response, &numbered, confirmed, |line| report(&format!("{name}: {line}")));
         }
-        if let Answer::ApiVersions(answer) = answer
-            && answer.error_code.0 == 0
+        if let Response::Group(response) = response {
+            report(&format!("{name}: {}", response.details()));
+            self.of_group = Some((correlation_id, Some(response)));
+            return Ok(());
+        }
+        if let Response::ApiVersions(response) = response
+            && response.error_code.0 == 0
         {
             let row =
                 |row: &api_versions::response::ApiKey| (row.api_key, (row.min_version, row.max_version));
-            self.told = Some(answer.api_keys.iter().map(row).collect());
+            self.reported = Some(response.api_keys.iter().map(row).collect());
         }
         Ok(())
     }
@@ -384,7 +434,7 @@ impl Limits {
             for partition in &topic.partition_data {
                 let index = partition.index;
                 if !seen.insert((&topic.name, topic.topic_id.0, index)) {
-                    return Err(format!("{} [{index}] is in it twice", topic.name));
+                    return Err(format!("{} [{index}] occurs twice", topic.name));
                 }
                 let records = partition.records.as_deref().unwrap_or_default();
                 if records.len() > batch {
@@ -407,7 +457,7 @@ impl Limits {
     ) -> Result<(), String> {
         let mut batches = 0;
         for batch in Batches::new(records) {
-            // A message set of an old version is as many batches as it has messages.
+            // A message set of an old version counts as one batch per message.
             let Ok(Batch::V2(batch)) = batch else { return Ok(()) };
             batches += 1;
             batch.verify_crc().map_err(|error| format!("[{index}]: {error}"))?;
@@ -431,7 +481,7 @@ impl Limits {
                 let Some(own) = place.and_then(|(topic, _)| self.topics.get(topic as usize)) else {
                     continue;
                 };
-                let (acks, acks_timeout) = (own.acks, own.acks_timeout.as_millis() as i32);
+                let (acks, acks_timeout) = (own.acks.to_wire(), own.acks_timeout.as_millis() as i32);
                 if (acks, acks_timeout) != terms {
                     return Err(format!("acks and timeout {terms:?} for a topic of {acks}, {acks_timeout}"));
                 }
@@ -445,7 +495,29 @@ impl Limits {
     }
 }
 
-/// Who numbers the batches of a request, and the number of each batch's first record.
+/// Records the acknowledged batches of a response to Produce.
+fn confirm(
+    response: &produce::ProduceResponse,
+    numbered: &BTreeMap<(String, Uuid, i32), Numbering>,
+    confirmed: &mut BTreeSet<Numbering>,
+    mut report: impl FnMut(&str),
+) {
+    for topic in &response.responses {
+        for partition in &topic.partition_responses {
+            let (index, code, offset) = (partition.index, partition.error_code, partition.base_offset);
+            report(&format!("{} {} [{index}]: {}, {offset}", topic.name, topic.topic_id, code.name()));
+            let key = (topic.name.clone(), topic.topic_id, partition.index);
+            let written = [ErrorCode::NONE, ErrorCode::DUPLICATE_SEQUENCE_NUMBER];
+            if let Some(numbering) = numbered.get(&key)
+                && written.contains(&code)
+            {
+                confirmed.insert(*numbering);
+            }
+        }
+    }
+}
+
+/// Returns the source of each batch's sequence numbers, and the number of its first record.
 fn numberings(
     client: usize,
     request: &produce::ProduceRequest,
@@ -483,27 +555,29 @@ fn next_frame(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
     Some(frame)
 }
 
-/// What a client asks, as far as somebody looks into it.
+/// A client's request, as far as it is checked.
 #[derive(Debug)]
 enum Request {
     Produce(produce::ProduceRequest),
     Fetch(fetch::FetchRequest),
     Epochs(offset_for_leader_epoch::OffsetForLeaderEpochRequest),
+    Group(Box<GroupRequest>),
     Other,
 }
 
-/// What it is answered.
+/// A response, as far as it is checked.
 #[derive(Debug)]
-enum Answer {
+enum Response {
     ApiVersions(api_versions::ApiVersionsResponse),
     Produce(produce::ProduceResponse),
     Fetch(fetch::FetchResponse),
     Metadata(metadata::MetadataResponse),
     Epochs(offset_for_leader_epoch::OffsetForLeaderEpochResponse),
+    Group(Box<GroupResponse>),
     Other,
 }
 
-/// Decodes messages that nobody looks into.
+/// Decodes messages that are not checked further.
 macro_rules! decode {
     ($given:ident, $version:ident, $reader:ident: $($api:ident $module:ident $message:ident),* $(,)?) => {
         match $given {
@@ -522,18 +596,21 @@ impl Request {
                 offset_for_leader_epoch::OffsetForLeaderEpochRequest::decode(reader, version)
                     .map(Self::Epochs)
             }
-            api => decode!(api, version, reader:
-                ListOffsets list_offsets ListOffsetsRequest,
-                Metadata metadata MetadataRequest,
-                ApiVersions api_versions ApiVersionsRequest,
-                FindCoordinator find_coordinator FindCoordinatorRequest,
-                InitProducerId init_producer_id InitProducerIdRequest,
-            ),
+            api => match GroupRequest::decode(api, version, reader) {
+                Some(request) => request.map(Self::Group),
+                None => decode!(api, version, reader:
+                    ListOffsets list_offsets ListOffsetsRequest,
+                    Metadata metadata MetadataRequest,
+                    ApiVersions api_versions ApiVersionsRequest,
+                    FindCoordinator find_coordinator FindCoordinatorRequest,
+                    InitProducerId init_producer_id InitProducerIdRequest,
+                ),
+            },
         }
     }
 
-    /// What a story tells of it.
-    fn story(&self) -> String {
+    /// Returns the line for the trace.
+    fn details(&self) -> String {
         match self {
             Self::Fetch(fetch) => {
                 let asked = fetch.topics.iter().flat_map(|topic| &topic.partitions);
@@ -548,12 +625,13 @@ impl Request {
                 format!(" to {:?}", partitions.map(|p| p.index).collect::<Vec<_>>())
             }
             Self::Epochs(request) => format!(" about {:?}", request.topics),
+            Self::Group(request) => request.details(),
             Self::Other => String::new(),
         }
     }
 }
 
-/// From which version on the client is to leave the broker alone by itself (KIP-219); before, the answer came late.
+/// The first versions in which the client throttles itself (KIP-219); before, the broker delayed the response.
 const FIRST_THROTTLED_BY_CLIENT: [(ApiKey, i16); 8] = [
     (ApiKey::Produce, 6),
     (ApiKey::Fetch, 8),
@@ -565,15 +643,16 @@ const FIRST_THROTTLED_BY_CLIENT: [(ApiKey, i16); 8] = [
     (ApiKey::OffsetForLeaderEpoch, 2),
 ];
 
-impl Answer {
-    /// How long the client is to leave the broker alone, in milliseconds.
+impl Response {
+    /// Returns the throttle time of the response in milliseconds.
     fn throttle_ms(&self, api: ApiKey, version: i16, body: &[u8]) -> i32 {
-        let told = FIRST_THROTTLED_BY_CLIENT.iter().any(|(known, first)| *known == api && version >= *first);
+        let reported =
+            FIRST_THROTTLED_BY_CLIENT.iter().any(|(known, first)| *known == api && version >= *first);
         match self {
-            _ if !told => 0,
-            Self::Produce(answer) => answer.throttle_time_ms,
-            Self::ApiVersions(answer) => answer.throttle_time_ms,
-            // The others begin with it.
+            _ if !reported => 0,
+            Self::Produce(response) => response.throttle_time_ms,
+            Self::ApiVersions(response) => response.throttle_time_ms,
+            // All other responses begin with it.
             _ => body.first_chunk().map_or(0, |bytes| i32::from_be_bytes(*bytes)),
         }
     }
@@ -590,11 +669,17 @@ impl Answer {
                 offset_for_leader_epoch::OffsetForLeaderEpochResponse::decode(reader, version)
                     .map(Self::Epochs)
             }
-            api => decode!(api, version, reader:
-                ListOffsets list_offsets ListOffsetsResponse,
-                FindCoordinator find_coordinator FindCoordinatorResponse,
-                InitProducerId init_producer_id InitProducerIdResponse,
-            ),
+            api => match GroupResponse::decode(api, version, reader) {
+                Some(response) => response.map(Self::Group),
+                None => decode!(api, version, reader:
+                    ListOffsets list_offsets ListOffsetsResponse,
+                    FindCoordinator find_coordinator FindCoordinatorResponse,
+                    InitProducerId init_producer_id InitProducerIdResponse,
+                    OffsetCommit offset_commit OffsetCommitResponse,
+                    OffsetFetch offset_fetch OffsetFetchResponse,
+                    LeaveGroup leave_group LeaveGroupResponse,
+                ),
+            },
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The crate `rdkafka` on our C library: BROKERS TOPIC.
 
+mod members;
+
 use std::time::Duration;
 
 use rdkafka::{
@@ -31,11 +33,12 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let (brokers, topic) = (args.next().expect("BROKERS"), args.next().expect("TOPIC"));
     let (number, text) = rdkafka::util::get_rdkafka_version();
-    assert!(number == 0x020f_00ff && text.starts_with("2.15.0-ottla"), "{text}");
+    assert!(number == 0x0210_00ff && text.starts_with("2.16.0-ottla"), "{text}");
 
     let producer: BaseProducer<Reports> = ClientConfig::new()
         .set("bootstrap.servers", &brokers)
         .set("linger.ms", "1")
+        .set("enable.idempotence", "true")
         .create_with_context(Reports::default())
         .expect("a producer");
     for i in 0..COUNT {
@@ -67,4 +70,5 @@ fn main() {
         assert_eq!(message.headers().expect("headers").get(0).key, "number");
     }
     println!("the crate rdkafka on {text}: {COUNT} produced, {COUNT} consumed");
+    members::run(&brokers, &topic, &producer);
 }

@@ -1,4 +1,4 @@
-//! What the collector promises, one scenario for each thing that may come between:
+//! The guarantees of the collector, one scenario for each event that may interfere:
 //!
 //! | what | scenario |
 //! |---|---|
@@ -7,10 +7,10 @@
 //! | bytes reached | `enough_bytes_send_all_that_is_collected` |
 //! | linger, late messages | `no_message_waits_longer_than_the_linger_and_a_late_one_goes_along` |
 //! | oldest first | `a_request_that_can_not_take_all_takes_the_oldest` |
-//! | in flight at send time | `what_may_not_go_yet_stays_collected_and_goes_together_with_what_came_after_it` |
+//! | in flight at send time | `batches_beyond_max_in_flight_stay_collected_and_leave_together` |
 //! | throttled | `a_throttled_broker_is_left_alone_and_then_gets_all_in_one_request` |
-//! | disconnected | `what_was_collected_for_a_broker_that_is_away_goes_in_one_request_when_it_is_back` |
-//! | draining | `a_partition_that_drains_keeps_nobody_waiting_and_goes_when_it_is_drained` |
+//! | disconnected | `batches_of_a_disconnected_broker_leave_in_one_request_on_reconnect` |
+//! | draining | `draining_partition_delays_no_other_and_leaves_once_drained` |
 //! | moved | `a_partition_that_moves_while_collected_keeps_its_place_and_its_time` |
 //! | retries | `a_retry_keeps_its_back_off_and_goes_before_what_is_new`, `a_flush_does_not_shorten_a_back_off` |
 //! | purge | `a_purge_leaves_nothing_to_send` |
@@ -26,8 +26,9 @@ use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 use super::{Request, Script, at, millis};
 use crate::{
     error::ErrorKind,
-    mail::ToBroker,
-    produce::{collector::Linger, report::PersistenceStatus, sender::Purge, shared::ProducerSettings},
+    message::ToBroker,
+    produce::message::ProduceMessage,
+    produce::{collector::Linger, purge::Purge, report::PersistenceStatus, settings::ProducerSettings},
 };
 
 fn settings(linger_ms: u64) -> ProducerSettings {
@@ -46,7 +47,7 @@ fn a_flush_sends_at_once_what_is_collected() {
     script.run_for(millis(50));
     script.assert_silent();
     script.shared.flushing.fetch_add(1, Ordering::SeqCst);
-    script.mail(ToBroker::Look);
+    script.messages(ToBroker::Produce(ProduceMessage::Flush));
     assert_eq!(script.request().partitions(), [0, 1, 2]);
     script.send(1, "y");
     // The partition's first batch is not acknowledged yet, and nothing else waits for the flush.
@@ -58,7 +59,7 @@ fn a_flush_sends_at_once_what_is_collected() {
 fn closing_reports_what_is_collected_and_sends_nothing() {
     let mut script = Script::new(2, settings(10_000));
     (0..2).for_each(|partition| script.send(partition, "x"));
-    script.mail(ToBroker::Close);
+    script.messages(ToBroker::Close);
     script.assert_silent();
     assert_eq!(script.statuses(), [PersistenceStatus::NotPersisted; 2]);
     assert_eq!(script.shared.queued_messages(), 0);
@@ -124,7 +125,7 @@ fn a_request_that_can_not_take_all_takes_the_oldest() {
 }
 
 #[test]
-fn what_may_not_go_yet_stays_collected_and_goes_together_with_what_came_after_it() {
+fn batches_beyond_max_in_flight_stay_collected_and_leave_together() {
     let mut script = Script::new(5, ProducerSettings { max_in_flight: 1, ..settings(20) });
     script.run_until(at(100));
     script.send(0, "a");
@@ -150,13 +151,13 @@ fn a_throttled_broker_is_left_alone_and_then_gets_all_in_one_request() {
     script.send(0, "a");
     script.run_until(at(120));
     let first = script.request();
-    script.answer(&first, 500, |_| ErrorCode::NONE);
+    script.respond_to_produce(&first, 500, |_| ErrorCode::NONE);
     for (millis, partition) in [(130, 3), (135, 1), (200, 2)] {
         script.run_until(at(millis));
         script.send(partition, "b");
     }
     script.shared.flushing.fetch_add(1, Ordering::SeqCst);
-    script.mail(ToBroker::Look);
+    script.messages(ToBroker::Produce(ProduceMessage::Flush));
     script.run_until(at(619));
     script.assert_silent();
     script.run_until(at(620));
@@ -164,7 +165,7 @@ fn a_throttled_broker_is_left_alone_and_then_gets_all_in_one_request() {
 }
 
 #[test]
-fn what_was_collected_for_a_broker_that_is_away_goes_in_one_request_when_it_is_back() {
+fn batches_of_a_disconnected_broker_leave_in_one_request_on_reconnect() {
     let mut script = Script::new(3, settings(20));
     script.is_up = false;
     script.disconnect();
@@ -183,7 +184,7 @@ fn what_was_collected_for_a_broker_that_is_away_goes_in_one_request_when_it_is_b
 }
 
 #[test]
-fn a_partition_that_drains_keeps_nobody_waiting_and_goes_when_it_is_drained() {
+fn draining_partition_delays_no_other_and_leaves_once_drained() {
     let mut script = Script::new(3, settings(20));
     script.run_until(at(100));
     script.send(0, "first");
@@ -246,7 +247,7 @@ fn a_retry_keeps_its_back_off_and_goes_before_what_is_new() {
     script.send(0, "old");
     script.run_until(at(120));
     let first = script.request();
-    script.answer(&first, 0, |_| ErrorCode::NOT_ENOUGH_REPLICAS);
+    script.respond_to_produce(&first, 0, |_| ErrorCode::NOT_ENOUGH_REPLICAS);
     script.send(0, "new");
     script.run_until(at(199));
     script.assert_silent();
@@ -266,9 +267,9 @@ fn a_flush_does_not_shorten_a_back_off() {
     script.send(0, "refused");
     script.run_until(at(120));
     let first = script.request();
-    script.answer(&first, 0, |_| ErrorCode::NOT_ENOUGH_REPLICAS);
+    script.respond_to_produce(&first, 0, |_| ErrorCode::NOT_ENOUGH_REPLICAS);
     script.shared.flushing.fetch_add(1, Ordering::SeqCst);
-    script.mail(ToBroker::Look);
+    script.messages(ToBroker::Produce(ProduceMessage::Flush));
     script.send(1, "new");
     assert_eq!(script.request().values(), ["new"], "others are flushed meanwhile");
     script.run_until(at(199));
@@ -282,7 +283,7 @@ fn a_purge_leaves_nothing_to_send() {
     let mut script = Script::new(3, settings(20));
     script.run_until(at(100));
     (0..3).for_each(|partition| script.send(partition, "x"));
-    script.mail(ToBroker::Purge(Purge::QUEUE));
+    script.messages(ToBroker::Produce(ProduceMessage::Purge(Purge::QUEUE)));
     assert!(script.errors().iter().all(|error| error.kind() == ErrorKind::PurgedFromQueue));
     assert_eq!(script.reported_messages(), 3);
     script.run_until(at(115));
@@ -316,7 +317,7 @@ fn a_partition_that_is_refused_again_and_again_does_not_slow_the_others() {
         delivered += PARTITIONS as usize - 1;
         for request in &requests {
             assert_eq!(request.api, ApiKey::Produce);
-            script.answer(request, 0, |partition| match partition {
+            script.respond_to_produce(request, 0, |partition| match partition {
                 7 => ErrorCode::NOT_ENOUGH_REPLICAS,
                 _ => ErrorCode::NONE,
             });
@@ -326,13 +327,13 @@ fn a_partition_that_is_refused_again_and_again_does_not_slow_the_others() {
 }
 
 #[test]
-fn what_one_answer_refused_is_tried_again_in_one_request() {
+fn batches_refused_together_are_retried_in_one_request() {
     let mut script = Script::new(100, ProducerSettings { retry_backoff: millis(100), ..settings(20) });
     script.run_until(at(1000));
     (0..100).for_each(|partition| script.send(partition, "x"));
     script.run_until(at(1020));
     let request = script.request();
-    script.answer(&request, 0, |_| ErrorCode::NOT_ENOUGH_REPLICAS);
+    script.respond_to_produce(&request, 0, |_| ErrorCode::NOT_ENOUGH_REPLICAS);
     script.run_until(at(1099));
     script.assert_silent();
     script.run_until(at(1141));
@@ -345,13 +346,13 @@ fn what_one_answer_refused_is_tried_again_in_one_request() {
 }
 
 #[test]
-fn a_broker_may_answer_partitions_in_another_order_than_they_were_asked_for() {
+fn response_may_list_partitions_in_another_order_than_the_request() {
     let mut script = Script::new(4, settings(20));
-    script.answers_backwards = true;
+    script.responds_backwards = true;
     (0..4).for_each(|partition| script.send(partition, "x"));
     script.run_until(at(2000));
     let request = script.request();
-    script.answer(&request, 0, |partition| match partition {
+    script.respond_to_produce(&request, 0, |partition| match partition {
         2 => ErrorCode::INVALID_RECORD,
         _ => ErrorCode::NONE,
     });
@@ -362,7 +363,7 @@ fn a_broker_may_answer_partitions_in_another_order_than_they_were_asked_for() {
 }
 
 #[test]
-fn a_topic_with_a_linger_of_its_own_wakes_a_broker_that_would_sleep_for_longer() {
+fn shorter_topic_linger_wakes_a_sleeping_broker_actor() {
     let mut script = Script::new(3, settings(500));
     script.run_until(at(100));
     script.send(0, "by the broker's linger");

@@ -1,6 +1,12 @@
-//! A connection that is lost, with something in flight or in quiet, and a broker that moves.
+//! Lost connections, with requests in flight or idle, and a broker that changes its address.
 
 use std::sync::Arc;
+
+use ottla_protocol::{
+    api::ApiKey,
+    error_code::ErrorCode,
+    generated::api_versions::{ApiVersionsResponse, response::ApiKey as ApiRow},
+};
 
 use super::{Script, at, millis};
 use crate::{
@@ -8,9 +14,11 @@ use crate::{
         buffer::BufferPool,
         connection::{Connection, ConnectionOutput, ConnectionSettings},
     },
-    error::ErrorKind,
-    mail::{ToBroker, ToCluster},
-    produce::{collector::Linger, report::PersistenceStatus, shared::ProducerSettings},
+    config::KafkaVersion,
+    error::{Error, ErrorKind},
+    machine::Instant,
+    message::{ConnectionMessage, ConnectionReport, ToBroker, ToCluster},
+    produce::{collector::Linger, report::PersistenceStatus, settings::ProducerSettings},
     rng::Rng,
 };
 
@@ -22,12 +30,15 @@ fn script(max_retries: u32) -> Script {
 }
 
 #[test]
-fn a_broker_that_moved_is_connected_to_at_its_new_address_and_gets_what_was_in_flight_there() {
+fn moved_broker_gets_batches_in_flight_at_its_new_address() {
     let mut script = script(5);
     script.send(0, "x");
     script.run_for(millis(5));
     assert_eq!(script.request().values(), ["x"]);
-    script.mail(ToBroker::SetAddress { host: "elsewhere".into(), port: 9093 });
+    script.messages(ToBroker::Connection(ConnectionMessage::SetAddress {
+        host: "elsewhere".into(),
+        port: 9093,
+    }));
     let down = script.down();
     assert_eq!(down.kind(), ErrorKind::Disconnected);
     assert!(down.to_string().contains("the broker's address changed"), "{down}");
@@ -42,7 +53,8 @@ fn a_broker_that_moved_is_connected_to_at_its_new_address_and_gets_what_was_in_f
 #[test]
 fn a_broker_that_is_said_to_be_where_it_is_stays_connected() {
     let mut script = script(5);
-    script.mail(ToBroker::SetAddress { host: "broker".into(), port: 9092 });
+    script
+        .messages(ToBroker::Connection(ConnectionMessage::SetAddress { host: "broker".into(), port: 9092 }));
     assert!(script.is_connected);
     assert_eq!(script.connects, 1);
 }
@@ -76,53 +88,63 @@ fn used_and_quiet() -> Script {
     script.run_for(millis(5));
     let request = script.request();
     script.accept(&request);
-    script.run_for(millis(2000));
-    script.mail.clear();
+    script.run_for(millis(61_000));
+    script.messages.clear();
     script
 }
 
 #[test]
-fn a_used_connection_that_is_closed_in_quiet_is_made_again_once_and_nothing_is_told() {
+fn used_connection_closed_while_idle_reconnects_once_without_error() {
     let mut script = used_and_quiet();
     script.disconnect();
     assert!(
-        matches!(script.mail[..], [ToCluster::Idle { looks_again: true }, ToCluster::Up]),
+        matches!(
+            script.messages[..],
+            [
+                ToCluster::Connection(ConnectionReport::Idle { reconnects: true }),
+                ToCluster::Connection(ConnectionReport::Up)
+            ]
+        ),
         "{:?}",
-        script.mail
+        script.messages
     );
     assert_eq!(script.connects, 2);
-    script.mail.clear();
-    script.run_for(millis(2000));
+    script.messages.clear();
+    script.run_for(millis(61_000));
     script.disconnect();
     script.run_for(millis(20_000));
-    assert!(matches!(script.mail[..], [ToCluster::Idle { looks_again: false }]), "{:?}", script.mail);
+    assert!(
+        matches!(script.messages[..], [ToCluster::Connection(ConnectionReport::Idle { reconnects: false })]),
+        "{:?}",
+        script.messages
+    );
     assert_eq!(script.connects, 2, "nobody used it");
     assert_eq!(script.errors(), []);
 }
 
 #[test]
-fn a_broker_that_is_gone_when_it_closed_a_quiet_connection_is_told_and_not_tried_for_ever() {
+fn broker_gone_after_closing_an_idle_connection_is_reported() {
     let mut script = used_and_quiet();
     script.is_up = false;
     script.disconnect();
     let down = script.down();
     assert_eq!(down.kind(), ErrorKind::Connect);
     script.run_for(millis(60_000));
-    assert!(script.mail.is_empty(), "{:?}", script.mail);
+    assert!(script.messages.is_empty(), "{:?}", script.messages);
 }
 
 #[test]
-fn a_broker_that_cannot_be_asked_is_taken_for_an_old_one_for_as_long_as_is_said() {
+fn version_fallback_lasts_for_api_version_fallback_ms() {
     for fallback_for in [millis(0), millis(60_000)] {
         let settings = ConnectionSettings {
-            fallback_release: "0.9.0".into(),
+            fallback_release: KafkaVersion(0, 9, 0),
             fallback_for,
             ..ConnectionSettings::default()
         };
         let (buffers, rng) = (BufferPool::default(), Rng::from_seed(1));
         let mut connection = Connection::new(Arc::new(settings), "b".into(), 9092, None, buffers, rng);
         let mut now = at(1);
-        // Connects, and answers whether requests can be sent without asking for the versions.
+        // Connects, and returns whether requests can be sent without an ApiVersions request.
         let mut connect = |connection: &mut Connection, wait| {
             now += wait;
             connection.want(now);
@@ -149,5 +171,138 @@ fn a_broker_that_cannot_be_asked_is_taken_for_an_old_one_for_as_long_as_is_said(
         let within = fallback_for > millis(0);
         assert_eq!(attempts(millis(0)), [within, within, within, true], "{fallback_for:?}");
         assert_eq!(attempts(millis(60_000)), [false, false, false, true], "it is asked again");
+    }
+}
+
+/// Connects, and gives each of `bodies` as the response to the next ApiVersions request. Returns the versions that were asked
+/// for, and why the connection was closed, if it was.
+fn ask(connection: &mut Connection, now: Instant, bodies: &[Vec<u8>]) -> (Vec<i16>, Option<Error>) {
+    let (mut asked, mut why) = (Vec::new(), None);
+    let mut bodies = bodies.iter();
+    connection.want(now);
+    loop {
+        while let Some(output) = connection.poll_output() {
+            match output {
+                ConnectionOutput::Resolve { port, .. } => {
+                    connection.handle_resolved(now, Ok(vec![([127, 0, 0, 1], port).into()]));
+                }
+                ConnectionOutput::Connect(_) => connection.handle_connected(now),
+                ConnectionOutput::Down { error, .. } => why = Some(error),
+                _ => {}
+            }
+        }
+        let Some(request) = connection.in_flight_mut().iter().next() else { break };
+        let (id, version, size) = (request.correlation_id, request.version, request.payload.len());
+        asked.push(version);
+        connection.handle_written(now, size, &mut Vec::new());
+        let Some(body) = bodies.next() else { break };
+        let mut frame = ((body.len() + 4) as u32).to_be_bytes().to_vec();
+        frame.extend(id.to_be_bytes());
+        frame.extend(body);
+        connection.read_space()[..frame.len()].copy_from_slice(&frame);
+        connection.handle_read(now, frame.len());
+        assert!(connection.next_response(now).is_none());
+    }
+    (asked, why)
+}
+
+fn connection() -> Connection {
+    let (settings, buffers) = (Arc::new(ConnectionSettings::default()), BufferPool::default());
+    Connection::new(settings, "b".into(), 9092, None, buffers, Rng::from_seed(1))
+}
+
+/// A response in version 0: the error code, and rows of API, lowest and highest version.
+fn version_0(code: ErrorCode, rows: &[(ApiKey, i16, i16)]) -> Vec<u8> {
+    let row = |(api, min_version, max_version): &(ApiKey, i16, i16)| ApiRow {
+        api_key: *api as i16,
+        min_version: *min_version,
+        max_version: *max_version,
+    };
+    let response = ApiVersionsResponse {
+        error_code: code,
+        api_keys: rows.iter().map(row).collect(),
+        ..Default::default()
+    };
+    let mut body = Vec::new();
+    response.encode(0, &mut body).expect("it can be encoded");
+    body
+}
+
+const ALL: [(ApiKey, i16, i16); 2] = [(ApiKey::Metadata, 0, 12), (ApiKey::ApiVersions, 0, 3)];
+
+#[test]
+fn error_35_is_acted_on_whatever_body_follows() {
+    let newest = *ApiKey::ApiVersions.versions().end();
+    let bodies = [
+        (vec![0, 35], 0),
+        (vec![0, 35, 0x7f, 0xff, 0xff, 0xff, 1], 0),
+        (vec![0, 35, 0, 0, 0, 0], 0),
+        (vec![0, 35, 1, 0, 0, 0, 0, 0], 0),
+        (version_0(ErrorCode::UNSUPPORTED_VERSION, &[(ApiKey::ApiVersions, 0, 2)]), 2),
+    ];
+    for (body, next) in bodies {
+        let mut connection = connection();
+        let (asked, why) = ask(&mut connection, at(1), std::slice::from_ref(&body));
+        assert_eq!((asked, why), (vec![newest, next], None), "{body:?}");
+    }
+    let mut connection = connection();
+    let (_, why) = ask(&mut connection, at(1), &[vec![0, 35], version_0(ErrorCode::NONE, &ALL)]);
+    assert_eq!((why, connection.is_ready()), (None, true));
+}
+
+#[test]
+fn malformed_versions_close_the_connection_and_are_asked_for_again() {
+    let bad = [
+        vec![],
+        vec![0],
+        vec![0, 35, 1],
+        version_0(ErrorCode::NONE, &[]),
+        version_0(ErrorCode::NONE, &[ALL[0], (ApiKey::InitProducerId, 5, 0)]),
+        version_0(ErrorCode::NONE, &[ALL[0], (ApiKey::InitProducerId, -2, 5)]),
+    ];
+    for body in bad {
+        let mut connection = connection();
+        let (_, why) = ask(&mut connection, at(1), &[vec![0, 35], body.clone()]);
+        let why = why.unwrap_or_else(|| panic!("{body:?} closes the connection"));
+        assert!(matches!(why.kind(), ErrorKind::NotKafka | ErrorKind::BadResponse), "{why}");
+        assert!(!why.to_string().contains("bug"), "{why}");
+        assert!(connection.is_backing_off());
+        connection.want(at(1));
+        let again = connection.poll_timeout().expect("it is tried again");
+        assert!(again >= at(50), "after a back-off");
+        connection.handle_timeout(again);
+        let (_, why) = ask(&mut connection, again, &[vec![0, 35], version_0(ErrorCode::NONE, &ALL)]);
+        assert_eq!((why, connection.is_ready()), (None, true), "after {body:?}");
+    }
+}
+
+#[test]
+fn versions_are_asked_for_again_on_a_connection_that_is_ready() {
+    let mut connection = connection();
+    let good = [&ALL[..], &[(ApiKey::InitProducerId, 0, 5)]].concat();
+    ask(&mut connection, at(1), &[vec![0, 35], version_0(ErrorCode::NONE, &ALL)]);
+    assert_eq!(connection.versions().pick_any(ApiKey::InitProducerId), None);
+    connection.ask_versions_again(at(2));
+    connection.ask_versions_again(at(2));
+    assert_eq!(connection.in_flight_mut().iter().count(), 1, "one at a time");
+    let (asked, why) = ask(&mut connection, at(2), &[vec![0, 35], version_0(ErrorCode::NONE, &good)]);
+    assert_eq!((asked, why), (vec![3, 0], None));
+    assert_eq!(connection.versions().pick_any(ApiKey::InitProducerId), Some(5));
+    assert!(connection.is_ready());
+}
+
+#[test]
+fn versions_are_asked_for_unless_the_fallback_release_has_none() {
+    const OLD: KafkaVersion = KafkaVersion(0, 9, 0);
+    const NEW: KafkaVersion = KafkaVersion(0, 10, 0);
+    for (ask_versions, release, is_asked) in
+        [(false, NEW, true), (false, OLD, false), (true, OLD, true), (true, NEW, true)]
+    {
+        let settings =
+            ConnectionSettings { ask_versions, fallback_release: release, ..ConnectionSettings::default() };
+        let (buffers, rng) = (BufferPool::default(), Rng::from_seed(1));
+        let mut connection = Connection::new(Arc::new(settings), "b".into(), 9092, None, buffers, rng);
+        let (asked, _) = ask(&mut connection, at(1), &[]);
+        assert_eq!((!asked.is_empty(), connection.is_ready()), (is_asked, !is_asked), "{release}");
     }
 }

@@ -1,30 +1,34 @@
-//! A broker that breaks the protocol, or contradicts itself: it is found out and named, nothing is written twice or reported
-//! falsely, and nobody goes round faster than the back-off.
+//! A broker that violates the protocol or contradicts itself: the client detects and names it, writes and reports no
+//! record twice, and retries no faster than the backoff.
 //!
 //! | what the broker does | test |
 //! |---|---|
-//! | a wrong correlation id | `an_answer_with_a_wrong_number_ends_the_connection_and_the_batch_goes_again` |
-//! | the same answer twice | `an_answer_that_comes_twice_ends_the_connection_and_is_reported_once`, `an_answer_that_comes_twice_is_not_taken_for_the_next_requests` |
-//! | sequences that were never sent | `a_first_batch_that_is_called_a_duplicate_is_not_reported_as_written`, `a_batch_that_was_sent_before_may_be_a_duplicate`, `a_broker_that_never_finds_the_sequence_right_is_asked_no_faster_than_the_back_off` |
-//! | offsets that go backwards | [`an_offset_that_goes_backwards_is_told_and_the_records_are_reported_once`](crate::produce) |
+//! | a wrong correlation id | `wrong_correlation_id_ends_the_connection_and_the_batch_is_resent` |
+//! | the same response twice | `duplicate_response_closes_the_connection_and_is_reported_once`, `duplicate_response_is_not_used_for_the_next_request` |
+//! | sequences that were never sent | `a_first_batch_that_is_called_a_duplicate_is_not_reported_as_written`, `a_batch_that_was_sent_before_may_be_a_duplicate`, `endless_sequence_errors_retry_no_faster_than_the_backoff` |
+//! | offsets that go backwards | [`offset_that_goes_backwards_warns_and_records_are_reported_once`](crate::produce) |
 //! | older epochs | [`an_older_leader_epoch_does_not_replace_a_newer_one`](crate::cluster::metadata) |
 //! | a leader that does not exist, hosts that are empty, port 0 | those of the scripted cluster, in [`crate::cluster`] |
-//! | a new leader with a newer epoch, again and again | `a_batch_that_is_sent_to_and_fro_between_leaders_is_sent_no_faster_than_the_back_off` |
-//! | garbage, again and again | `a_broker_that_answers_garbage_for_ever_is_asked_no_faster_than_the_back_off` |
+//! | a new leader with a newer epoch, again and again | `batch_bouncing_between_leaders_is_sent_no_faster_than_the_backoff` |
+//! | garbage, again and again | `endless_garbage_is_retried_no_faster_than_the_backoff` |
 
 use ottla_protocol::error_code::ErrorCode;
 
 use super::{Request, Script, at, millis};
 use crate::{
     error::ErrorKind,
-    mail::ToCluster,
-    produce::{collector::Linger, report::PersistenceStatus, shared::ProducerSettings},
+    message::BrokerNews,
+    message::ToCluster,
+    produce::{
+        collector::Linger, report::PersistenceStatus, settings::ProducerSettings,
+        topic_settings::TopicSettings,
+    },
 };
 
 fn settings() -> ProducerSettings {
     ProducerSettings {
         linger: Linger::Broker(millis(5)),
-        message_timeout: None,
+        topic: TopicSettings { message_timeout: None, ..TopicSettings::default() },
         retry_backoff: millis(100),
         retry_backoff_max: millis(100),
         ..ProducerSettings::default()
@@ -44,7 +48,7 @@ fn sent(script: &mut Script, partition: i32, value: &str) -> Request {
 }
 
 #[test]
-fn an_answer_with_a_wrong_number_ends_the_connection_and_the_batch_goes_again() {
+fn wrong_correlation_id_ends_the_connection_and_the_batch_is_resent() {
     for difference in [1, -1, i32::MAX] {
         let mut script = script();
         let mut request = sent(&mut script, 0, "x");
@@ -56,7 +60,7 @@ fn an_answer_with_a_wrong_number_ends_the_connection_and_the_batch_goes_again() 
             error.to_string().contains("broker:9092/1: Produce: ")
                 && error.to_string().contains("correlation id")
         );
-        assert!(script.statuses().is_empty(), "what it answered counts for nothing");
+        assert!(script.statuses().is_empty(), "its responses do not count");
         let lost_at = script.now;
         script.run_for(millis(500));
         let again = script.request();
@@ -67,20 +71,20 @@ fn an_answer_with_a_wrong_number_ends_the_connection_and_the_batch_goes_again() 
 }
 
 #[test]
-fn an_answer_that_comes_twice_ends_the_connection_and_is_reported_once() {
+fn duplicate_response_closes_the_connection_and_is_reported_once() {
     let mut script = script();
     let request = sent(&mut script, 0, "x");
     script.accept(&request);
     script.accept(&request);
     let error = script.down();
-    assert!(error.to_string().contains("an answer to nothing that was asked"), "{error}");
+    assert!(error.to_string().contains("a response that matches no request"), "{error}");
     script.run_for(millis(1000));
     script.assert_silent();
     assert_eq!(script.statuses(), [PersistenceStatus::Persisted]);
 }
 
 #[test]
-fn an_answer_that_comes_twice_is_not_taken_for_the_next_requests() {
+fn duplicate_response_is_not_used_for_the_next_request() {
     let mut script = script();
     let first = sent(&mut script, 0, "first");
     let second = sent(&mut script, 1, "second");
@@ -99,7 +103,7 @@ fn an_answer_that_comes_twice_is_not_taken_for_the_next_requests() {
 fn a_first_batch_that_is_called_a_duplicate_is_not_reported_as_written() {
     let mut script = script();
     let request = sent(&mut script, 0, "x");
-    script.answer(&request, 0, |_| ErrorCode::DUPLICATE_SEQUENCE_NUMBER);
+    script.respond_to_produce(&request, 0, |_| ErrorCode::DUPLICATE_SEQUENCE_NUMBER);
     assert_eq!(script.statuses(), [PersistenceStatus::PossiblyPersisted]);
     let error = &script.errors()[0];
     assert!(
@@ -108,11 +112,11 @@ fn a_first_batch_that_is_called_a_duplicate_is_not_reported_as_written() {
     );
     assert!(
         script
-            .mail
+            .messages
             .iter()
-            .any(|mail| matches!(mail, ToCluster::Odd(odd) if odd.kind() == ErrorKind::BadResponse))
+            .any(|messages| matches!(messages, ToCluster::News(BrokerNews::Warning(odd)) if odd.kind() == ErrorKind::BadResponse))
     );
-    // What comes next has numbers that the broker can't have seen.
+    // The next batch has sequence numbers that the broker cannot have seen.
     let next = sent(&mut script, 0, "y");
     script.accept(&next);
     assert_eq!(script.shared.identity.get().map(|identity| identity.epoch), Some(1));
@@ -126,13 +130,13 @@ fn a_batch_that_was_sent_before_may_be_a_duplicate() {
     script.disconnect();
     script.run_for(millis(500));
     let again = script.request();
-    script.answer(&again, 0, |_| ErrorCode::DUPLICATE_SEQUENCE_NUMBER);
+    script.respond_to_produce(&again, 0, |_| ErrorCode::DUPLICATE_SEQUENCE_NUMBER);
     assert_eq!(script.statuses(), [PersistenceStatus::Persisted]);
     assert!(script.errors().is_empty());
 }
 
 #[test]
-fn a_broker_that_never_finds_the_sequence_right_is_asked_no_faster_than_the_back_off() {
+fn endless_sequence_errors_retry_no_faster_than_the_backoff() {
     for code in [
         ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER,
         ErrorCode::UNKNOWN_PRODUCER_ID,
@@ -145,7 +149,7 @@ fn a_broker_that_never_finds_the_sequence_right_is_asked_no_faster_than_the_back
             script.run_for(millis(5));
             for request in std::mem::take(&mut script.requests) {
                 requests += 1;
-                script.answer(&request, 0, |_| code);
+                script.respond_to_produce(&request, 0, |_| code);
             }
         }
         assert!((50..=125).contains(&requests), "{code:?}: {requests} in 10 s, with a back-off of 100 ms");
@@ -154,7 +158,7 @@ fn a_broker_that_never_finds_the_sequence_right_is_asked_no_faster_than_the_back
 }
 
 #[test]
-fn a_batch_that_is_sent_to_and_fro_between_leaders_is_sent_no_faster_than_the_back_off() {
+fn batch_bouncing_between_leaders_is_sent_no_faster_than_the_backoff() {
     let mut script = script();
     script.send(0, "x");
     let mut sent_at = Vec::new();
@@ -162,7 +166,7 @@ fn a_batch_that_is_sent_to_and_fro_between_leaders_is_sent_no_faster_than_the_ba
         script.run_for(millis(1));
         for request in std::mem::take(&mut script.requests) {
             sent_at.push(script.now);
-            script.answer(&request, 0, |_| ErrorCode::NOT_LEADER_OR_FOLLOWER);
+            script.respond_to_produce(&request, 0, |_| ErrorCode::NOT_LEADER_OR_FOLLOWER);
             // Each leader names the other one, with a newer epoch every time. This broker plays both.
             script.release(0);
             script.adopt_all();
@@ -176,7 +180,7 @@ fn a_batch_that_is_sent_to_and_fro_between_leaders_is_sent_no_faster_than_the_ba
 }
 
 #[test]
-fn a_broker_that_answers_garbage_for_ever_is_asked_no_faster_than_the_back_off() {
+fn endless_garbage_is_retried_no_faster_than_the_backoff() {
     let mut script = script();
     script.send(0, "x");
     let (mut requests, connects) = (0, script.connects);

@@ -1,5 +1,5 @@
-//! A broker's owner in virtual time, against a broker that a test plays: what it writes is decoded, and the test says what
-//! is answered and when.
+//! A broker actor in virtual time, against a broker that the test plays: the test decodes the written requests and
+//! decides what to respond and when.
 
 mod collecting;
 mod connecting;
@@ -33,20 +33,25 @@ use ottla_protocol::{
     header::{RequestHeader, ResponseHeader},
     primitive::Reader,
     uuid::Uuid,
+    vocabulary::{NodeId, TopicPartition},
 };
 
 use super::{BrokerCore, BrokerOutput, BrokerParts, buffer::BufferPool, connection::ConnectionSettings};
 use crate::{
     error::Error,
     machine::Instant,
-    mail::{ToBroker, ToCluster},
+    message::ConnectionMessage,
+    message::ConnectionReport,
+    message::{ToBroker, ToCluster},
+    produce::message::ProduceMessage,
+    produce::message::ProduceReport,
     produce::{
         partition::PartitionProducer,
-        partitioner::Partitioner,
         producer_id::ProducerIdentity,
         record::Record,
         report::{DeliveryBatch, DeliverySink, PersistenceStatus},
-        shared::{ProducerSettings, ProducerShared},
+        settings::ProducerSettings,
+        shared::ProducerShared,
         topic_settings::TopicSettings,
     },
     rng::Rng,
@@ -74,7 +79,7 @@ struct Request {
     api: ApiKey,
     version: i16,
     correlation_id: i32,
-    /// Of a Produce request: the values by partition, in the order of the request.
+    /// The values of a Produce request by partition, in the order of the request.
     batches: Vec<(i32, Vec<String>)>,
     /// The topics of these batches, and their codecs.
     topics: Vec<(String, Compression)>,
@@ -100,7 +105,7 @@ impl Request {
 #[derive(Default)]
 struct Reports(Mutex<Vec<Report>>);
 
-/// A report: the partition, why not, how far it came, and of how many messages.
+/// A report: the partition, the error, the persistence status, and the number of messages.
 type Report = (i32, Option<Error>, PersistenceStatus, usize);
 
 impl DeliverySink for Reports {
@@ -118,37 +123,37 @@ impl Wake for Flag {
     }
 }
 
-/// The owner with everything around it.
+/// The broker actor and its environment.
 struct Script {
     now: Instant,
     shared: Arc<ProducerShared>,
     reports: Arc<Reports>,
     core: BrokerCore,
     woken: Arc<Flag>,
-    /// The broker can be reached.
+    /// True if the broker can be reached.
     is_up: bool,
-    /// Partitions are answered in another order than they were asked for.
-    answers_backwards: bool,
+    /// True if responses list the partitions in another order than the request.
+    responds_backwards: bool,
     is_connected: bool,
     written: Vec<u8>,
-    /// What was written and not looked at yet.
+    /// The written bytes that the test has not read yet.
     requests: Vec<Request>,
-    /// Partitions that are with no broker.
+    /// The partitions that no broker actor has.
     parked: BTreeMap<i32, PartitionProducer>,
-    mail: Vec<ToCluster>,
+    messages: Vec<ToCluster>,
     next_offset: i64,
     connects: usize,
-    /// The socket takes bytes.
+    /// True if the socket accepts bytes.
     takes_bytes: bool,
     /// The hosts that were looked up.
     hosts: Vec<String>,
 }
 
 impl Script {
-    /// A connected owner that leads partitions `0..partitions` of the topic `t`.
+    /// Creates a connected broker actor that leads partitions `0..partitions` of the topic `t`.
     fn new(partitions: i32, settings: ProducerSettings) -> Self {
         let mut script = Self::unconnected(partitions, settings);
-        script.mail(ToBroker::Connect);
+        script.messages(ToBroker::Connection(ConnectionMessage::Connect));
         script.adopt_all();
         assert!(script.is_connected && script.requests.is_empty());
         script
@@ -157,13 +162,13 @@ impl Script {
     fn unconnected(partitions: i32, settings: ProducerSettings) -> Self {
         let reports = Arc::new(Reports::default());
         let sink = Arc::clone(&reports) as Arc<dyn DeliverySink>;
-        let shared = Arc::new(ProducerShared::new(settings, Partitioner::default(), sink, Rng::from_seed(1)));
+        let shared = Arc::new(ProducerShared::new(settings, sink, Rng::from_seed(1)));
         shared.identity.set(ProducerIdentity { id: 7, epoch: 0 });
         let mut parked = BTreeMap::new();
         shared.topic(TOPIC).0.set_partitions(
             partitions,
             |accumulator| {
-                let producer = PartitionProducer::new(Arc::clone(accumulator), Uuid::ZERO, 0);
+                let producer = PartitionProducer::new(Arc::clone(accumulator), Uuid::ZERO);
                 parked.insert(accumulator.partition(), producer);
             },
             |_| (),
@@ -176,7 +181,8 @@ impl Script {
             buffers: BufferPool::default(),
         };
         let wake = WakeHandle::new(Arc::clone(&woken) as Arc<dyn Wake>);
-        let core = BrokerCore::new(&parts, "broker".into(), 9092, Some(1), wake, Rng::from_seed(2));
+        let core =
+            BrokerCore::new(&parts, "broker".into(), 9092, NodeId::from_wire(1), wake, Rng::from_seed(2));
         Self {
             now: at(1),
             shared,
@@ -184,12 +190,12 @@ impl Script {
             core,
             woken,
             is_up: true,
-            answers_backwards: false,
+            responds_backwards: false,
             is_connected: false,
             written: Vec::new(),
             requests: Vec::new(),
             parked,
-            mail: Vec::new(),
+            messages: Vec::new(),
             next_offset: 0,
             connects: 0,
             takes_bytes: true,
@@ -199,25 +205,25 @@ impl Script {
 
     fn adopt_all(&mut self) {
         for producer in std::mem::take(&mut self.parked).into_values() {
-            self.mail(ToBroker::AdoptProducer(Box::new(producer)));
+            self.messages(ToBroker::Produce(ProduceMessage::Adopt(Box::new(producer))));
         }
     }
 
-    fn mail(&mut self, mail: ToBroker) {
-        self.core.handle_mail(self.now, mail);
+    fn messages(&mut self, messages: ToBroker) {
+        self.core.handle_message(self.now, messages);
         self.settle();
     }
 
     fn release(&mut self, partition: i32) {
-        self.mail(ToBroker::ReleaseProducer { topic: Arc::from(TOPIC), partition });
+        self.messages(ToBroker::Produce(ProduceMessage::Release(TopicPartition::new(TOPIC, partition))));
     }
 
-    /// The application sends a record now.
+    /// Sends a record as the application.
     fn send(&mut self, partition: i32, value: &str) {
         self.send_to(TOPIC, partition, value);
     }
 
-    /// The owner leads the partition 0 of another topic, which has settings of its own.
+    /// Makes the broker actor lead partition 0 of another topic, which has its own settings.
     fn add_topic(&mut self, name: &str, change: impl FnOnce(&mut TopicSettings)) {
         let mut settings = self.shared.topic_settings().clone();
         change(&mut settings);
@@ -226,11 +232,11 @@ impl Script {
         topic.set_partitions(
             1,
             |accumulator| {
-                producer = Some(PartitionProducer::new(Arc::clone(accumulator), Uuid::ZERO, 0));
+                producer = Some(PartitionProducer::new(Arc::clone(accumulator), Uuid::ZERO));
             },
             |_| (),
         );
-        self.mail(ToBroker::AdoptProducer(Box::new(producer.expect("a new partition"))));
+        self.messages(ToBroker::Produce(ProduceMessage::Adopt(Box::new(producer.expect("a new partition")))));
     }
 
     fn send_to(&mut self, topic: &str, partition: i32, value: &str) {
@@ -257,7 +263,7 @@ impl Script {
         self.run_until(self.now + time);
     }
 
-    /// The only request that was written since the last look.
+    /// Returns the only request that was written since the last call.
     fn request(&mut self) -> Request {
         let mut requests = std::mem::take(&mut self.requests);
         assert_eq!(requests.len(), 1, "there is one request");
@@ -274,13 +280,18 @@ impl Script {
         assert!(written.is_empty(), "nothing is written, but {written:?}");
     }
 
-    /// Answers a Produce request: all is well.
+    /// Responds to a Produce request without an error.
     fn accept(&mut self, request: &Request) {
-        self.answer(request, 0, |_| ErrorCode::NONE);
+        self.respond_to_produce(request, 0, |_| ErrorCode::NONE);
     }
 
-    /// Answers a Produce request with a throttle time and an error code for each partition.
-    fn answer(&mut self, request: &Request, throttle_ms: i32, code_of: impl Fn(i32) -> ErrorCode) {
+    /// Responds to a Produce request with a throttle time and an error code for each partition.
+    fn respond_to_produce(
+        &mut self,
+        request: &Request,
+        throttle_ms: i32,
+        code_of: impl Fn(i32) -> ErrorCode,
+    ) {
         let mut responses: Vec<TopicResponse> = Vec::new();
         for ((index, values), (topic, _)) in request.batches.iter().zip(&request.topics) {
             let error_code = code_of(*index);
@@ -297,14 +308,14 @@ impl Script {
                 ..Default::default()
             });
         }
-        if self.answers_backwards {
+        if self.responds_backwards {
             responses.iter_mut().for_each(|topic| topic.partition_responses.reverse());
         }
-        let answer = ProduceResponse { responses, throttle_time_ms: throttle_ms, ..Default::default() };
-        self.respond(request, |version, out| answer.encode(version, out).expect("it can be encoded"));
+        let response = ProduceResponse { responses, throttle_time_ms: throttle_ms, ..Default::default() };
+        self.respond(request, |version, out| response.encode(version, out).expect("it can be encoded"));
     }
 
-    /// Answers any request with a body.
+    /// Responds to any request with a body.
     fn respond(&mut self, request: &Request, encode: impl FnOnce(i16, &mut Vec<u8>)) {
         let mut frame = vec![0; 4];
         ResponseHeader { correlation_id: request.correlation_id }.encode(
@@ -326,11 +337,11 @@ impl Script {
         self.settle();
     }
 
-    /// Why the connection was dropped.
+    /// Returns why the connection was dropped.
     fn down(&mut self) -> Error {
-        let mail = std::mem::take(&mut self.mail);
-        let error = mail.into_iter().find_map(|mail| match mail {
-            ToCluster::Down(error) => Some(error),
+        let messages = std::mem::take(&mut self.messages);
+        let error = messages.into_iter().find_map(|messages| match messages {
+            ToCluster::Connection(ConnectionReport::Down(error)) => Some(error),
             _ => None,
         });
         error.expect("the connection was dropped")
@@ -352,7 +363,7 @@ impl Script {
         let mut statistics = crate::stats::Statistics::default();
         let mut broker = self.core.connection.statistics(self.now, false);
         if let Some(sender) = &mut self.core.sender {
-            sender.add_statistics(&mut statistics, &mut broker, Some(1), false);
+            sender.add_statistics(&mut statistics, &mut broker, NodeId::from_wire(1), false);
         }
         broker.collector
     }
@@ -367,7 +378,7 @@ impl Script {
         }
     }
 
-    /// Does what the owner wants of its driver, until it wants nothing.
+    /// Carries out the outputs of the actor until there are none.
     fn settle(&mut self) {
         loop {
             let mut quiet = !self.woken.0.swap(false, Ordering::SeqCst);
@@ -401,21 +412,21 @@ impl Script {
                 self.is_connected = false;
                 self.written.clear();
             }
-            BrokerOutput::ToCluster(ToCluster::ReleasedProducer(producer)) => {
+            BrokerOutput::ToCluster(ToCluster::Produce(ProduceReport::Released(producer))) => {
                 self.parked.insert(producer.partition(), *producer);
             }
-            BrokerOutput::ToCluster(ToCluster::RenewIdentity(used)) => {
+            BrokerOutput::ToCluster(ToCluster::Produce(ProduceReport::RenewIdentity(used))) => {
                 if self.shared.identity.get() == Some(used) {
                     self.shared.identity.set(ProducerIdentity { epoch: used.epoch + 1, ..used });
                 }
-                self.core.handle_mail(self.now, ToBroker::Look);
+                self.core.handle_message(self.now, ToBroker::Produce(ProduceMessage::Flush));
             }
-            BrokerOutput::ToCluster(mail) => self.mail.push(mail),
+            BrokerOutput::ToCluster(messages) => self.messages.push(messages),
             BrokerOutput::Done => {}
         }
     }
 
-    /// Takes what is to be written; true if there was anything.
+    /// Takes the bytes to write; returns true if there were any.
     fn write(&mut self) -> bool {
         if !self.is_connected || !self.takes_bytes {
             return false;
@@ -436,7 +447,7 @@ impl Script {
             let frame: Vec<u8> = self.written.drain(..end).collect();
             let request = self.decode(&frame[4..]);
             if request.api == ApiKey::ApiVersions {
-                self.tell_versions(&request);
+                self.report_versions(&request);
             } else {
                 self.requests.push(request);
             }
@@ -485,8 +496,8 @@ impl Script {
         }
     }
 
-    fn tell_versions(&mut self, request: &Request) {
-        // It knows version 2 at most, and answers a higher one in version 0.
+    fn report_versions(&mut self, request: &Request) {
+        // The broker supports version 2 at most and responds to a higher one in version 0.
         let (error_code, version) = match request.version {
             0..=2 => (ErrorCode::NONE, request.version),
             _ => (ErrorCode::UNSUPPORTED_VERSION, 0),
@@ -499,10 +510,10 @@ impl Script {
                 max_version: *max_version,
             })
             .collect();
-        let answer = ApiVersionsResponse { error_code, api_keys, ..Default::default() };
+        let response = ApiVersionsResponse { error_code, api_keys, ..Default::default() };
         let mut frame = vec![0; 4];
         frame.extend(request.correlation_id.to_be_bytes());
-        answer.encode(version, &mut frame).expect("it can be encoded");
+        response.encode(version, &mut frame).expect("it can be encoded");
         let length = (frame.len() - 4) as u32;
         frame[..4].copy_from_slice(&length.to_be_bytes());
         self.read(&frame);

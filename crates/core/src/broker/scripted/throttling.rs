@@ -1,4 +1,4 @@
-//! A broker that asks to be left alone is (KIP-219), by every kind of request, and by no longer than it asked.
+//! The client obeys the throttle time (KIP-219) of every kind of response, and waits no longer than that.
 
 use ottla_protocol::{
     api::ApiKey,
@@ -12,8 +12,9 @@ use ottla_protocol::{
 use super::{Request, Script, at, millis};
 use crate::{
     error::ErrorKind,
-    mail::{ClusterRequest, ToBroker, ToCluster},
-    produce::{collector::Linger, shared::ProducerSettings},
+    message::ConnectionReport,
+    message::{ClusterRequest, ToBroker, ToCluster},
+    produce::{collector::Linger, settings::ProducerSettings},
 };
 
 fn script() -> Script {
@@ -34,24 +35,24 @@ fn ask(script: &mut Script, api: ApiKey, timeout_ms: u64) {
             _ => MetadataRequest { topics: Some(Vec::new()), ..Default::default() }.encode(version, out),
         }),
     };
-    script.mail(ToBroker::Request(request));
+    script.messages(ToBroker::Request(request));
 }
 
-fn answer_metadata(script: &mut Script, request: &Request, throttle_time_ms: i32) {
-    let answer = MetadataResponse { throttle_time_ms, ..Default::default() };
-    script.respond(request, |version, out| answer.encode(version, out).expect("it can be encoded"));
+fn respond_to_metadata(script: &mut Script, request: &Request, throttle_time_ms: i32) {
+    let response = MetadataResponse { throttle_time_ms, ..Default::default() };
+    script.respond(request, |version, out| response.encode(version, out).expect("it can be encoded"));
 }
 
-/// A Produce answer at 105 ms with a throttle time.
+/// Responds to a Produce request at 105 ms with a throttle time.
 fn throttled_by_produce(script: &mut Script, throttle_ms: i32) {
     script.send(0, "x");
     script.run_until(at(105));
     let request = script.request();
-    script.answer(&request, throttle_ms, |_| ErrorCode::NONE);
+    script.respond_to_produce(&request, throttle_ms, |_| ErrorCode::NONE);
 }
 
 #[test]
-fn after_a_throttled_produce_no_kind_of_request_is_sent_before_the_time_is_over() {
+fn throttled_produce_response_delays_requests_of_every_kind() {
     let mut script = script();
     throttled_by_produce(&mut script, 400);
     script.send(1, "y");
@@ -70,8 +71,8 @@ fn after_throttled_metadata_nothing_is_produced_before_the_time_is_over() {
     let mut script = script();
     ask(&mut script, ApiKey::Metadata, 10_000);
     let metadata = script.request();
-    answer_metadata(&mut script, &metadata, 300);
-    assert!(matches!(script.mail.last(), Some(ToCluster::Answer { result: Ok(_), .. })));
+    respond_to_metadata(&mut script, &metadata, 300);
+    assert!(matches!(script.messages.last(), Some(ToCluster::Response { result: Ok(_), .. })));
     script.send(0, "x");
     script.run_until(at(399));
     script.assert_silent();
@@ -85,8 +86,8 @@ fn the_longest_of_several_throttle_times_counts_and_each_is_counted() {
     ask(&mut script, ApiKey::Metadata, 10_000);
     ask(&mut script, ApiKey::Metadata, 10_000);
     let [first, second] = &std::mem::take(&mut script.requests)[..] else { panic!("two requests") };
-    answer_metadata(&mut script, first, 300);
-    answer_metadata(&mut script, second, 100);
+    respond_to_metadata(&mut script, first, 300);
+    respond_to_metadata(&mut script, second, 100);
     script.send(0, "x");
     script.run_until(at(399));
     script.assert_silent();
@@ -102,9 +103,11 @@ fn a_request_that_can_not_wait_for_that_long_fails_and_says_why() {
     throttled_by_produce(&mut script, 5_000);
     ask(&mut script, ApiKey::ListOffsets, 1_000);
     script.run_until(at(1_105));
-    let Some(ToCluster::Answer { result: Err(error), .. }) = script.mail.last() else { panic!("an answer") };
+    let Some(ToCluster::Response { result: Err(error), .. }) = script.messages.last() else {
+        panic!("a response")
+    };
     assert_eq!(error.kind(), ErrorKind::TimedOut);
-    assert!(error.to_string().contains("asked to be left alone"), "{error}");
+    assert!(error.to_string().contains("throttles the client"), "{error}");
     script.assert_silent();
 }
 
@@ -136,23 +139,26 @@ fn a_throttled_connection_that_nobody_needs_costs_no_turns() {
 }
 
 #[test]
-fn what_was_sent_before_the_broker_held_back_is_not_timed_out_because_it_answers_nothing_meanwhile() {
+fn throttle_time_extends_the_timeout_of_requests_in_flight() {
     let mut script = script();
     ask(&mut script, ApiKey::Metadata, 1_000);
     ask(&mut script, ApiKey::Metadata, 1_000);
     let [first, second] = &std::mem::take(&mut script.requests)[..] else { panic!("two requests") };
-    answer_metadata(&mut script, first, 5_000);
+    respond_to_metadata(&mut script, first, 5_000);
     script.run_until(at(5_500));
-    answer_metadata(&mut script, second, 0);
-    let answers = script.mail.iter().filter(|mail| matches!(mail, ToCluster::Answer { result: Ok(_), .. }));
-    assert_eq!(answers.count(), 2);
+    respond_to_metadata(&mut script, second, 0);
+    let responses = script
+        .messages
+        .iter()
+        .filter(|messages| matches!(messages, ToCluster::Response { result: Ok(_), .. }));
+    assert_eq!(responses.count(), 2);
     ask(&mut script, ApiKey::Metadata, 1_000);
     ask(&mut script, ApiKey::Metadata, 1_000);
     let [first, _] = &std::mem::take(&mut script.requests)[..] else { panic!("two requests") };
-    answer_metadata(&mut script, first, 5_000);
+    respond_to_metadata(&mut script, first, 5_000);
     script.run_until(at(11_600));
-    let down = script.mail.iter().find_map(|mail| match mail {
-        ToCluster::Down(error) => Some(error.kind()),
+    let down = script.messages.iter().find_map(|messages| match messages {
+        ToCluster::Connection(ConnectionReport::Down(error)) => Some(error.kind()),
         _ => None,
     });
     assert_eq!(down, Some(ErrorKind::RequestTimedOut), "the time counts from the end of the throttling");

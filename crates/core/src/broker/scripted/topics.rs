@@ -1,4 +1,5 @@
-//! Topics with settings of their own share the broker's connection, and have only what differs for themselves.
+//! Topics with their own settings share the broker's connection; requests are split only where these settings require
+//! it.
 
 use std::sync::Arc;
 
@@ -7,9 +8,10 @@ use ottla_protocol::{compress::Compression, error_code::ErrorCode};
 use super::{Request, Script, at, millis};
 use crate::{
     error::ErrorKind,
+    produce::message::ProduceMessage,
     produce::{
-        collector::Linger, order::QueueOrder, report::PersistenceStatus, sender::Purge,
-        shared::ProducerSettings, topic_settings::TopicSettings,
+        acks::Acks, collector::Linger, order::QueueOrder, purge::Purge, report::PersistenceStatus,
+        settings::ProducerSettings, topic_settings::TopicSettings,
     },
 };
 
@@ -18,11 +20,11 @@ fn settings() -> ProducerSettings {
 }
 
 fn no_acks(settings: &mut TopicSettings) {
-    settings.acks = 0;
+    settings.acks = Acks::None;
 }
 
-/// What each request says, and whose records are in it.
-fn told(requests: &[Request]) -> Vec<(i16, i32, Vec<&str>)> {
+/// Returns `acks`, the timeout and the topics of each request.
+fn reported(requests: &[Request]) -> Vec<(i16, i32, Vec<&str>)> {
     requests.iter().map(|request| (request.acks, request.timeout_ms, request.values())).collect()
 }
 
@@ -47,7 +49,7 @@ fn topics_of_different_acks_or_request_timeouts_are_never_in_one_request() {
         (0, 30_000, vec!["also-none0", "none0"]),
         (-1, 1500, vec!["hasty0"]),
     ];
-    let mut said = told(&requests);
+    let mut said = reported(&requests);
     said.iter_mut().for_each(|(_, _, values)| values.sort_unstable());
     assert_eq!(said, expected, "oldest first, and each takes along what goes with it");
     assert!(requests.iter().all(|request| request.written_at == at(120)), "none waits for another one");
@@ -60,11 +62,11 @@ fn topics_of_different_acks_or_request_timeouts_are_never_in_one_request() {
 }
 
 #[test]
-fn what_one_request_leaves_to_the_next_goes_for_the_same_reason_also_when_it_must_wait_for_an_answer() {
+fn leftovers_of_a_request_leave_for_its_reason_even_after_a_response() {
     for linger in [Linger::Broker(millis(10_000)), Linger::Partition(millis(10_000))] {
         let settings = ProducerSettings { linger, max_partitions: Some(3), max_in_flight: 1, ..settings() };
         let mut script = Script::new(2, settings);
-        script.add_topic("leader", |settings| settings.acks = 1);
+        script.add_topic("leader", |settings| settings.acks = Acks::Leader);
         script.run_until(at(100));
         script.send(0, "a");
         script.send_to("leader", 0, "b");
@@ -86,7 +88,10 @@ fn what_one_request_leaves_to_the_next_goes_for_the_same_reason_also_when_it_mus
 
 #[test]
 fn records_time_out_by_their_own_topics_time() {
-    let settings = ProducerSettings { message_timeout: Some(millis(2000)), ..settings() };
+    let settings = ProducerSettings {
+        topic: TopicSettings { message_timeout: Some(millis(2000)), ..TopicSettings::default() },
+        ..settings()
+    };
     let mut script = Script::new(1, settings);
     script.run_until(at(50));
     script.add_topic("hasty", |settings| settings.message_timeout = Some(millis(300)));
@@ -123,7 +128,10 @@ fn records_time_out_by_their_own_topics_time() {
 
 #[test]
 fn records_in_flight_time_out_by_their_own_topics_time() {
-    let settings = ProducerSettings { message_timeout: None, ..settings() };
+    let settings = ProducerSettings {
+        topic: TopicSettings { message_timeout: None, ..TopicSettings::default() },
+        ..settings()
+    };
     let mut script = Script::new(1, settings);
     script.add_topic("hasty", |settings| settings.message_timeout = Some(millis(300)));
     script.run_until(at(100));
@@ -131,7 +139,7 @@ fn records_in_flight_time_out_by_their_own_topics_time() {
     script.send_to("hasty", 0, "y");
     script.run_until(at(121));
     let request = script.request();
-    assert_eq!(request.batches.len(), 2, "a message's timeout keeps nobody out of a request");
+    assert_eq!(request.batches.len(), 2, "a message timeout keeps no partition out of a request");
     script.run_until(at(399));
     assert_eq!(script.errors(), []);
     script.run_until(at(430));
@@ -146,7 +154,7 @@ fn records_in_flight_time_out_by_their_own_topics_time() {
 }
 
 #[test]
-fn each_topics_batches_are_compressed_its_own_way_also_when_they_are_cut_in_halves() {
+fn topic_compression_applies_to_split_batches_too() {
     let mut script = Script::new(1, settings());
     for (name, compression) in [("gzip", Compression::Gzip), ("zstd", Compression::Zstd)] {
         script.add_topic(name, |settings| {
@@ -173,7 +181,7 @@ fn each_topics_batches_are_compressed_its_own_way_also_when_they_are_cut_in_halv
         ("zstd".to_owned(), Compression::Zstd),
     ];
     assert_eq!(codecs(&request), expected);
-    script.answer(&request, 0, |_| ErrorCode::MESSAGE_TOO_LARGE);
+    script.respond_to_produce(&request, 0, |_| ErrorCode::MESSAGE_TOO_LARGE);
     script.run_for(millis(500));
     let halves = script.request();
     assert_eq!(codecs(&halves), expected);
@@ -183,14 +191,14 @@ fn each_topics_batches_are_compressed_its_own_way_also_when_they_are_cut_in_halv
 #[test]
 fn a_purge_reports_the_records_of_all_topics_in_the_queue_and_in_flight() {
     let mut script = Script::new(1, ProducerSettings { max_in_flight: 1, ..settings() });
-    script.add_topic("leader", |settings| settings.acks = 1);
+    script.add_topic("leader", |settings| settings.acks = Acks::Leader);
     script.run_until(at(100));
     script.send(0, "in flight");
     script.send_to("leader", 0, "behind it");
     script.run_until(at(121));
     assert_eq!(script.request().values(), ["in flight"]);
     assert_eq!(script.shared.queued_messages(), 2);
-    script.mail(crate::mail::ToBroker::Purge(Purge::ALL));
+    script.messages(crate::message::ToBroker::Produce(ProduceMessage::Purge(Purge::ALL)));
     let kinds: Vec<_> = script.errors().iter().map(crate::error::Error::kind).collect();
     assert_eq!(kinds, [ErrorKind::PurgedFromQueue, ErrorKind::PurgedInFlight]);
     assert_eq!(script.shared.queued_messages(), 0);
@@ -202,7 +210,7 @@ fn by_value(settings: &mut TopicSettings) {
 }
 
 #[test]
-fn what_waits_for_an_answer_goes_in_the_topics_order_and_what_is_on_its_way_stays() {
+fn waiting_records_follow_the_topic_order_and_in_flight_ones_stay() {
     let newest = |settings: &mut TopicSettings| {
         by_value(settings);
         settings.order = Some(Arc::new(QueueOrder::NewestFirst));
@@ -226,7 +234,7 @@ fn what_waits_for_an_answer_goes_in_the_topics_order_and_what_is_on_its_way_stay
         }
         script.run_until(at(150));
         // A refused batch goes again as it was, before what came since.
-        script.answer(&first, 0, |_| ErrorCode::NOT_ENOUGH_REPLICAS);
+        script.respond_to_produce(&first, 0, |_| ErrorCode::NOT_ENOUGH_REPLICAS);
         let again = script.request_after_back_off();
         assert_eq!(again.values(), first.values());
         script.accept(&again);
@@ -262,7 +270,7 @@ fn records_of_an_ordered_topic_time_out_and_are_purged_each_once() {
     assert!(kinds.contains(&ErrorKind::MessageTimedOutInFlight), "{kinds:?}");
     assert!(kinds.contains(&ErrorKind::MessageTimedOutInQueue), "{kinds:?}");
     assert_eq!(script.reported_messages(), 6);
-    script.mail(crate::mail::ToBroker::Purge(Purge::ALL));
+    script.messages(crate::message::ToBroker::Produce(ProduceMessage::Purge(Purge::ALL)));
     assert_eq!(script.reported_messages(), 7);
     assert_eq!((script.shared.queued_messages(), script.shared.queued_bytes()), (0, 0));
 }

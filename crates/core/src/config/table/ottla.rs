@@ -4,81 +4,94 @@ use super::Property;
 
 pub(super) const ROWS: &[Property] = &[
     Property::ottla("broker.linger.ms").producer().float_or_auto(0.0, 900000.0, "5").high().doc(
-        "How long the records for one broker are gathered, over all its partitions, before they \
-             are sent in one request. The time starts with the first record. `auto` needs no number: \
-             a record leaves at once while the load is low, and requests leave at the broker's own \
-             pace when it grows. The system's timers count in whole milliseconds, and a fraction is \
-             rounded up: a request may leave up to 1 ms later than said.",
+        "How long the client collects records for one broker, over all its partitions, before it sends them in one \
+         request. The time starts with the first record. With `auto` the client sends a record at once while the load \
+         is low; at higher loads it collects records while requests are in flight. Timers have a resolution of one \
+         millisecond, and fractions are rounded up: a request may be sent up to 1 ms later than configured.",
     ),
     Property::ottla("broker.linger.ms").of_topics().producer().float(0.0, 900000.0, "5").doc(
-        "How long the records of this topic are gathered, where it is set; less than the client's \
-             `broker.linger.ms` takes along what else waits for the broker, more lets this topic's \
-             records wait for longer than the others. Not beside `broker.linger.ms=auto`.",
+        "The linger of this topic's records, in place of the client's `broker.linger.ms`. When a shorter one ends, \
+         the request also contains the other records that wait for the broker. With a longer one, this topic's \
+         records wait longer than those of other topics. It can't be combined with `broker.linger.ms=auto`.",
     ),
     Property::ottla("broker.batch.max.partitions").producer().integer(-1, 1000000, "-1").medium().doc(
-        "Send as soon as this many partitions of a broker have records, before the linger is \
-             over; -1 and 0 mean no limit.",
+        "Send as soon as this many partitions of a broker have records, even before the linger has elapsed; -1 and 0 \
+         mean no limit.",
     ),
     Property::ottla("produce.request.max.partitions")
         .producer()
         .integer(-1, 1000000, "-1")
         .alias_of("broker.batch.max.partitions"),
     Property::ottla("broker.batch.max.bytes").producer().integer(-1, 1000000000, "-1").medium().doc(
-        "Send as soon as about this many bytes are gathered for a broker, before the linger is \
-             over; -1 and 0 mean no limit.",
+        "Send as soon as about this many bytes are collected for a broker, even before the linger has elapsed; -1 and \
+         0 mean no limit.",
     ),
     Property::ottla("max.request.size").producer().integer(1000, 1000000000, "8388608").medium().doc(
-        "The largest Produce request, over all its partitions; what is more goes into the next \
-             one. It caps `message.max.bytes` too, as in the Java client.",
+        "The maximum size of a Produce request, over all its partitions; further batches go into the next request. It \
+         also limits `message.max.bytes`, as in the Java client.",
     ),
     Property::ottla("metadata.leader.discovery").boolean("true").doc(
-        "Take new leaders from the answers of Produce and Fetch (KIP-951), without waiting for the next metadata.",
+        "Use the new leaders that Produce and Fetch responses name (KIP-951), without waiting for the next metadata.",
     ),
     Property::ottla("topic.recreate.policy")
         .one_of(&["error", "reset"], "error")
         .doc(
-            "What to do when a topic was deleted and made anew under the same name: `error` stops its \
-             partitions with an error until they are assigned or sought anew, `reset` goes on as by \
-             `auto.offset.reset`. Either way an event tells it, what was fetched of the old topic is dropped, \
-             and no offset of it is used. A producer's messages that were taken for the old topic fail with \
-             `error`, and go to the new one with `reset`; its sequence numbers start again.",
+            "The action when a topic was deleted and recreated with the same name: `error` stops its partitions with \
+             an error until they are assigned again or the application seeks; `reset` continues at the offset given \
+             by `auto.offset.reset`. Both report an event, discard fetched records of the old topic, and use none of \
+             its offsets. A producer's messages that were accepted for the old topic fail with `error`, and go to the \
+             new one with `reset`; sequence numbers restart.",
         ),
+    Property::ottla("drop.timeout.ms").producer().integer(0, 900000, "5000").doc(
+        "How long dropping the last handle of a Rust producer waits for the delivery of its unsent messages; 0 does \
+         not wait. Remaining messages are reported as not delivered; if the producer has no delivery reports, their \
+         number is printed to stderr. The drop does not wait while its thread panics, in a callback, after \
+         `Producer::close`, and in the C library, where `rd_kafka_destroy()` discards messages.",
+    ),
     Property::ottla("config.strict").boolean("false").doc(
-        "Make every warning about the configuration an error: deprecated names, properties of the \
-             other kind of client, values that were adjusted.",
+        "Turn every warning about the configuration into an error: deprecated names, consumer properties of a \
+         producer and the reverse, adjusted values.",
     ),
     Property::ottla("compression.gzip.level")
         .producer()
         .integer(-1, 9, "-1")
-        .doc("The level for gzip, where `compression.level` isn't set; -1 is the codec's default."),
+        .doc("The compression level for gzip if `compression.level` is not set; -1 is the codec's default."),
     Property::ottla("compression.lz4.level").producer().integer(-1, 17, "-1").doc(
-        "The level for lz4, where `compression.level` isn't set; -1 is the codec's default, more \
-             than 12 is 12.",
+        "The compression level for lz4 if `compression.level` is not set; -1 is the codec's default, values above 12 \
+         mean 12.",
     ),
     Property::ottla("compression.zstd.level")
         .producer()
         .integer(-131072, 22, "-1")
-        .doc("The level for zstd, where `compression.level` isn't set; -1 is the codec's default."),
+        .doc("The compression level for zstd if `compression.level` is not set; -1 is the codec's default."),
     Property::ottla("client.software.name")
         .string("ottla")
-        .doc("The name of the client's software, as brokers count it (KIP-511)."),
+        .doc("The name of the client software, which brokers expose in their metrics (KIP-511)."),
     Property::ottla("client.software.version")
         .string(env!("CARGO_PKG_VERSION"))
-        .doc("The version of the client's software, as brokers count it (KIP-511)."),
+        .doc("The version of the client software, which brokers expose in their metrics (KIP-511)."),
+    Property::ottla("ssl.legacy.certificates").boolean("false").doc(
+        "Accept a broker's certificate that is itself among the trusted ones, although it is a self-signed CA certificate, \
+         has version 1, or has no subjectAltName. Its bytes, its time and its name must match.",
+    ),
+    Property::ottla("ssl.reload.interval.ms").integer(0, 86400000, "30000").doc(
+        "How often the files of certificates and keys are checked for changes; new connections use the new ones. 0 reads \
+         them once.",
+    ),
     Property::ottla("metadata.request.timeout.ms")
         .integer(10, 900000, "60000")
         .deprecated()
-        .accepted("`socket.timeout.ms` took its place")
-        .doc("How long to wait for metadata."),
+        .accepted("`socket.timeout.ms` replaces it")
+        .doc("The timeout of metadata requests."),
     Property::ottla("enable.sparse.connections")
         .boolean("true")
         .deprecated()
         .accepted("connections are opened when they are needed")
-        .doc("Connect to a broker only when something has to be sent to it."),
+        .doc("Connect to a broker only when there is a request for it."),
     Property::ottla("test.mock.num.brokers")
         .integer(0, 10000, "0")
         .doc(
-            "Start this many mock brokers inside the client, and use them in place of `bootstrap.servers`. The C library \
-             does so; a Rust program starts an embedded cluster itself, and gets an error.",
+            "Start this many mock brokers inside the client, and use them instead of `bootstrap.servers`. Only the C \
+             library supports it; a Rust program gets an error and can start an embedded cluster itself.",
         ),
 ];

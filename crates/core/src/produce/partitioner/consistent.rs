@@ -1,12 +1,12 @@
 //! librdkafka's hash: the CRC32 of zlib and Ethernet.
 
-/// The partition of a key.
+/// Returns the partition of a key.
 #[inline]
 pub fn partition(key: &[u8], partition_count: i32) -> i32 {
     (crc32(key) % partition_count.max(1) as u32) as i32
 }
 
-/// The CRC32 of some bytes. Keys are short, so a small table serves.
+/// Returns the CRC32 of some bytes. Keys are short, so a small table is enough.
 pub fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, byte| (crc >> 8) ^ TABLE[usize::from(crc as u8 ^ byte)])
 }

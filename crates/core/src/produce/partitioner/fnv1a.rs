@@ -1,6 +1,6 @@
 //! The hash of Sarama, the Go client: FNV-1a, made positive.
 
-/// The partition of a key.
+/// Returns the partition of a key.
 #[inline]
 pub fn partition(key: &[u8], partition_count: i32) -> i32 {
     // As in Sarama the absolute value is taken; that of the smallest number is itself, here seen without a sign.

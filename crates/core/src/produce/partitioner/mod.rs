@@ -1,77 +1,94 @@
-//! Which partition a record goes to, where the application doesn't say.
+//! Chooses the partition of a record for which the application does not set one.
 //!
-//! Two families: a hash of the key, one file each ([`consistent`], [`murmur2`], [`fnv1a`]), so that equal keys meet in
-//! one partition, and [`random`]. The names with `_random` take the hash where there is a key. Records that would be
-//! spread at random stay together until their batch is sent ([`Pick::Sticky`]), which makes larger batches of them.
+//! There are two families: a hash of the key, one file each ([`consistent`], [`murmur2`], [`fnv1a`]), so that equal
+//! keys go to the same partition, and [`random`]. The names with `_random` hash the key if there is one. Records
+//! without a key stay together until their batch is sent ([`Pick::Sticky`]), which results in larger batches.
+//!
+//! # Pitfalls
+//!
+//! - Only `consistent_random` treats an empty key as no key; the other partitioners hash it
+//!   (`only_consistent_random_takes_an_empty_key_for_none`).
 
 use std::{fmt, mem};
-
-use crate::config::PartitionerName;
 
 pub mod consistent;
 pub mod fnv1a;
 pub mod murmur2;
 pub mod random;
 
-/// How partitions are chosen.
+/// The rule by which a partition is chosen.
 #[derive(Default)]
 pub enum Partitioner {
-    /// Anywhere, whatever the key.
+    /// A random partition, whatever the key.
     Random,
     /// CRC32 of the key; records without a key all go to one partition.
     Consistent,
-    /// CRC32 of the key; records with an empty key or none go anywhere.
+    /// CRC32 of the key; records with an empty or no key go to a random partition.
     #[default]
     ConsistentRandom,
     /// The Java client's hash of the key; records without a key all go to one partition.
     Murmur2,
-    /// The Java client's hash of the key; records without a key go anywhere.
+    /// The Java client's hash of the key; records without a key go to a random partition.
     Murmur2Random,
     /// FNV-1a of the key; records without a key all go to one partition.
     Fnv1a,
-    /// FNV-1a of the key; records without a key go anywhere.
+    /// FNV-1a of the key; records without a key go to a random partition.
     Fnv1aRandom,
     /// All to the sticky partition, whatever the key.
     Sticky,
-    /// As the application says.
+    /// The application's own partitioner.
     Custom(CustomPartitioner),
 }
 
-/// The application's own choice: a partition below the count. Anything else fails the record.
+/// The application's own partitioner: returns a partition below the count. Any other number fails the record.
 pub type CustomPartitioner = Box<dyn Fn(&PartitionChoice<'_>) -> i32 + Send + Sync>;
 
-/// What an application's partitioner may look at.
+/// The input of an application's partitioner.
 pub struct PartitionChoice<'a> {
     /// The topic.
     pub topic: &'a str,
     /// The record's key.
     pub key: Option<&'a [u8]>,
-    /// How many partitions there are.
+    /// The number of partitions.
     pub partition_count: i32,
-    /// The number that came with the record.
+    /// The application's number for the record.
     pub opaque: u64,
     /// Whether a partition has a leader that takes records now.
     pub is_available: &'a dyn Fn(i32) -> bool,
 }
 
-/// What a partitioner answers.
+/// The result of a partitioner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
     /// This partition.
     Partition(i32),
-    /// The partition that records without a key go to for now, which the topic keeps.
+    /// The current partition for records without a key, which the topic stores.
     Sticky,
     /// The application's partitioner named a partition that doesn't exist.
     Invalid(i32),
 }
 
 impl Partitioner {
-    /// Whether the other one chooses as this one does, as far as can be told: not of the application's.
+    /// Returns the partitioner with this name in `partitioner`, or else the default.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "random" => Self::Random,
+            "consistent" => Self::Consistent,
+            "murmur2" => Self::Murmur2,
+            "murmur2_random" => Self::Murmur2Random,
+            "fnv1a" => Self::Fnv1a,
+            "fnv1a_random" => Self::Fnv1aRandom,
+            "sticky" => Self::Sticky,
+            _ => Self::ConsistentRandom,
+        }
+    }
+
+    /// Returns whether both choose the same partitions. An application's partitioner is equal to no other.
     pub fn is_same(&self, other: &Partitioner) -> bool {
         !matches!(self, Partitioner::Custom(_)) && mem::discriminant(self) == mem::discriminant(other)
     }
 
-    /// Chooses. `partition_count` is at least 1; `random` gives random bits and is asked only where they are needed.
+    /// Chooses a partition. `partition_count` is at least 1; `random` returns random bits and is called only if needed.
     #[inline]
     pub fn pick(
         &self,
@@ -107,21 +124,6 @@ impl Partitioner {
             }
         };
         Pick::Partition(hashed)
-    }
-}
-
-impl From<PartitionerName> for Partitioner {
-    fn from(name: PartitionerName) -> Partitioner {
-        match name {
-            PartitionerName::Random => Partitioner::Random,
-            PartitionerName::Consistent => Partitioner::Consistent,
-            PartitionerName::ConsistentRandom => Partitioner::ConsistentRandom,
-            PartitionerName::Murmur2 => Partitioner::Murmur2,
-            PartitionerName::Murmur2Random => Partitioner::Murmur2Random,
-            PartitionerName::Fnv1a => Partitioner::Fnv1a,
-            PartitionerName::Fnv1aRandom => Partitioner::Fnv1aRandom,
-            PartitionerName::Sticky => Partitioner::Sticky,
-        }
     }
 }
 
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn an_applications_partitioner_is_asked_and_its_answer_checked() {
+    fn custom_partitioner_result_is_range_checked() {
         let last = Partitioner::Custom(Box::new(|choice| choice.partition_count - 1));
         assert_eq!(pick(&last, Some(b"k")), Pick::Partition(11));
         let beyond = Partitioner::Custom(Box::new(|choice| choice.partition_count));
@@ -217,7 +219,7 @@ mod tests {
                 };
                 match partitioner.pick("t", Some(format!("key-{key}").as_bytes()), 7, 0, &|_| true, random) {
                     Pick::Partition(partition) => hits[partition as usize] += 1,
-                    other => panic!("{partitioner:?} answered {other:?}"),
+                    other => panic!("{partitioner:?} returned {other:?}"),
                 }
             }
             assert!(hits.iter().all(|hits| (800..1200).contains(hits)), "{partitioner:?}: {hits:?}");

@@ -1,9 +1,9 @@
 //! The Java client's hash: MurmurHash2 with its seed.
 
-/// The partition of a key.
+/// Returns the partition of a key.
 #[inline]
 pub fn partition(key: &[u8], partition_count: i32) -> i32 {
-    // The Java client clears the sign bit, which isn't the same as taking the absolute value.
+    // The Java client clears the sign bit, which differs from taking the absolute value.
     ((murmur2(key) & 0x7fff_ffff) % partition_count.max(1) as u32) as i32
 }
 

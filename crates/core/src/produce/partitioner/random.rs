@@ -1,7 +1,7 @@
-//! Anywhere, but rather where there is a leader.
+//! A random partition, preferably one with a leader.
 
-/// A partition at random. One without a leader is given a single second chance, so that a cluster with few leaders left
-/// doesn't cost time.
+/// Returns a random partition. If it has no leader, a second one is drawn, but no third: a cluster with few leaders
+/// left costs little time.
 #[inline]
 pub fn partition(
     partition_count: i32,
@@ -12,7 +12,7 @@ pub fn partition(
     if is_available(first) { first } else { below(partition_count, random()) }
 }
 
-/// A number below the count, out of random bits.
+/// Returns a number below the count from random bits.
 #[inline]
 pub(super) fn below(count: i32, random: u64) -> i32 {
     ((u128::from(random) * count.max(0) as u128) >> 64) as i32

@@ -1,0 +1,237 @@
+//! An administrative call: a future that ends as an event, and what all calls share.
+
+use std::{
+    any::Any,
+    ffi::{CString, c_int},
+    future::{Future, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind},
+    ptr,
+    sync::Arc,
+    task::Poll,
+};
+
+use ottla::Admin;
+use ottla_core::error::{Error, ErrorKind};
+
+use super::{names, options::AdminOptions};
+use crate::{
+    client::{
+        event::{Event, Failure, ResultBody},
+        handle::Client,
+        op::Op,
+        queue::Queue,
+    },
+    ffi::{
+        argument::{Handles, Place, Ref},
+        boundary::{Handle, Opaque, c_text, text_of},
+        codes::{RespErr, code},
+        error::code_of,
+        graves, task,
+        types::event_type,
+    },
+};
+
+/// How a call ends.
+pub(super) type Outcome = Result<ResultBody, Failure>;
+
+/// Returns what a call found out, to be shown by its event.
+pub(super) fn found<T: Any + Send>(what: T) -> Outcome {
+    Ok(Box::new(what))
+}
+
+/// Objects that do not move, and the array of pointers to them that C sees.
+#[derive(Debug)]
+pub(super) struct Listed<T> {
+    pointers: Box<[*const T]>,
+    /// Behind the pointers.
+    pub(super) _items: Box<[T]>,
+}
+
+// SAFETY: the pointers lead to what the list owns.
+unsafe impl<T: Send> Send for Listed<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Listed<T> {}
+
+impl<T> Listed<T> {
+    pub(super) fn new(items: impl IntoIterator<Item = T>) -> Self {
+        let items: Box<[T]> = items.into_iter().collect();
+        Self { pointers: items.iter().map(ptr::from_ref).collect(), _items: items }
+    }
+
+    /// Returns the array for C and its size; NULL if there is nothing.
+    pub(super) fn show(list: Option<&Self>, cntp: Place<usize>) -> *const *const T {
+        show(list.map_or(&[], |list| &list.pointers), cntp)
+    }
+}
+
+/// Returns an array for C and its size; NULL if there is nothing.
+pub(super) fn show<T>(list: &[T], cntp: Place<usize>) -> *const T {
+    cntp.put(list.len());
+    if list.is_empty() { ptr::null() } else { list.as_ptr() }
+}
+
+impl Failure {
+    pub(super) fn new(code: RespErr, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+
+    /// A call that could not be made at all.
+    pub(super) fn misuse(text: impl Into<String>) -> Self {
+        Self::new(code::_INVALID_ARG, text)
+    }
+
+    /// A call that ended with an error. One that found no broker to result it tried until its time was over.
+    pub(super) fn of(error: &Error) -> Self {
+        let code = match error.kind() {
+            ErrorKind::Resolve
+            | ErrorKind::Connect
+            | ErrorKind::Disconnected
+            | ErrorKind::AllBrokersDown
+            | ErrorKind::RequestTimedOut => code::_TIMED_OUT,
+            _ => code_in_result(error),
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// The code of one part's error: that of the brokers where they have one.
+pub(super) fn code_in_result(error: &Error) -> RespErr {
+    match error.kind() {
+        ErrorKind::UnknownTopic | ErrorKind::UnknownPartition => code::UNKNOWN_TOPIC_OR_PART,
+        _ => code_of(error),
+    }
+}
+
+/// The error of the whole call, if every part has the same one and no broker gave it.
+pub(super) fn common_failure<'a>(errors: impl Iterator<Item = Option<&'a Error>>) -> Option<Failure> {
+    let mut first = None;
+    for error in errors {
+        let error = error?;
+        match error.kind() {
+            ErrorKind::Broker(_) | ErrorKind::UnknownTopic | ErrorKind::UnknownPartition => return None,
+            _ => first = first.or(Some(error)),
+        }
+    }
+    first.map(Failure::of)
+}
+
+/// A call in flight. The thread that wakes it, usually an I/O thread, finishes it.
+struct Call {
+    kind: c_int,
+    opaque: Opaque,
+    queue: Arc<Queue>,
+}
+
+impl Call {
+    fn report(&self, outcome: Outcome) {
+        let event = Event::of_result(self.kind, self.opaque, outcome);
+        self.queue.push(Op::Event(Box::new(event)));
+    }
+
+    /// Waits for the outcome. A panic becomes one: the thread is one of the client's I/O threads, which goes on whatever
+    /// happens here.
+    async fn finish(self, future: impl Future<Output = Outcome>) {
+        let mut future = Box::pin(future);
+        let outcome = poll_fn(|context| {
+            catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))).unwrap_or_else(|panic| {
+                let text = format!("a bug of the library, please report it: {}", text_of(&*panic));
+                if let Some(client) = self.queue.client() {
+                    client.set_fatal(code::_FAIL, &text);
+                }
+                Poll::Ready(Err(Failure::new(code::_FATAL, text)))
+            })
+        });
+        let outcome = outcome.await;
+        drop(future);
+        self.report(outcome);
+    }
+}
+
+/// Makes a call; the event goes to the queue, without one to the client's main queue.
+pub(super) fn call<F>(
+    rk: Ref<Client>,
+    options: Ref<AdminOptions>,
+    rkqu: Ref<Queue>,
+    kind: c_int,
+    ask: impl FnOnce(&Admin, &ottla::AdminOptions) -> Result<F, Failure>,
+) where
+    F: Future<Output = Outcome> + Send + 'static,
+{
+    let Some(client) = rk.get() else { return };
+    let queue = rkqu.counted().unwrap_or_else(|| Arc::clone(client.main()));
+    let own;
+    let options = match options.get() {
+        Some(options) => options,
+        None => {
+            own = AdminOptions::new(client, 0);
+            &own
+        }
+    };
+    let call = Call { kind, opaque: options.opaque(), queue };
+    let failed = |code| Failure::new(code, "the client can't be used");
+    let asked = client.admin().map_err(failed).and_then(|admin| ask(&admin, &options.for_admin()));
+    match asked {
+        Ok(future) => task::spawn(call.finish(future)),
+        Err(failure) => call.report(Err(failure)),
+    }
+}
+
+/// Returns the objects of an array, of which there is at least one.
+pub(super) fn objects<'a, T: Handle>(
+    array: Handles<'a, T>,
+    count: usize,
+    what: &str,
+) -> Result<Vec<&'a T>, Failure> {
+    if count == 0 {
+        return Err(Failure::misuse(format!("no {what}: at least one is needed")));
+    }
+    if array.is_null() || count > c_int::MAX as usize {
+        return Err(Failure::misuse(format!("{count} {what}, but not where they are")));
+    }
+    array.get(count).ok_or_else(|| Failure::misuse(format!("one of the {what} is NULL or none")))
+}
+
+/// Frees an object.
+///
+/// # Safety
+///
+/// NULL or an object from `Box::into_raw` that is no longer used.
+pub(super) unsafe fn destroy<T: Handle>(object: *mut T) {
+    // SAFETY: by the contract of this function.
+    unsafe { graves::bury(object) };
+}
+
+/// Frees the objects of an array, which stays the caller's.
+///
+/// # Safety
+///
+/// NULL or an array of that size.
+pub(super) unsafe fn each<T>(array: *const *mut T, count: usize, mut destroy: impl FnMut(*mut T)) {
+    if array.is_null() {
+        return;
+    }
+    for at in 0..count {
+        // SAFETY: by the contract of this function.
+        destroy(unsafe { *array.add(at) });
+    }
+}
+
+/// Completes an unimplemented call with an event of its kind.
+pub(crate) fn not_yet(
+    name: &str,
+    text: String,
+    rk: Ref<Client>,
+    options: Ref<AdminOptions>,
+    queue: Ref<Queue>,
+) {
+    let kind = names::kind_of_call(name.trim_start_matches("rd_kafka_")).unwrap_or(event_type::ERROR);
+    let ask = |_: &Admin, _: &ottla::AdminOptions| -> Result<std::future::Ready<Outcome>, Failure> {
+        Err(Failure::new(code::_NOT_IMPLEMENTED, text))
+    };
+    call(rk, options, queue, kind, ask);
+}
+
+/// A text of an error, or of none.
+pub(super) fn error_text(error: Option<&Error>) -> CString {
+    error.map_or_else(CString::default, |error| c_text(&error.to_string()))
+}

@@ -1,0 +1,119 @@
+//! The work of the background thread: it calls `background_event_cb`, or without one the callbacks that `rd_kafka_poll` would
+//! call. It starts with the client if the application set `background_event_cb`, otherwise when the application first asks
+//! for the queue.
+
+use std::{
+    ffi::c_int,
+    io, ptr,
+    sync::{Arc, Weak},
+};
+
+use crate::{
+    client::{
+        background::{Background, Served},
+        callbacks::EventCb,
+        handle::Client,
+        interceptors::THREAD_BACKGROUND,
+        queue::{Queue, raw},
+        yielding::take_yield,
+    },
+    ffi::{
+        argument::Ref,
+        boundary::guarded_for,
+        export,
+        injection::{Place, reach},
+        time::deadline,
+    },
+};
+
+/// How long the thread sleeps when nothing comes; closing wakes it.
+const NAP_MS: c_int = 60_000;
+/// After this number of panics the thread ends: the client has a fatal error since the first.
+const MOST_PANICS: usize = 3;
+
+/// Starts the thread of a client.
+fn start(client: &Client, callback: Option<EventCb>) -> io::Result<Background> {
+    let queue = Queue::new();
+    queue.set_client(client.object());
+    let client = client.weak();
+    Background::start(queue, move |served| {
+        let notify = |starts| {
+            let Some(_pass) = served.gate.enter("on_thread_start or on_thread_exit") else { return };
+            if let Some(client) = client.upgrade() {
+                client.intercept_thread(starts, THREAD_BACKGROUND, c"background", &served.gate);
+            }
+        };
+        notify(true);
+        serve(&client, served, callback);
+        notify(false);
+    })
+}
+
+fn serve(client: &Weak<Client>, served: &Served, callback: Option<EventCb>) {
+    let mut panics = 0;
+    while !served.is_over() && panics < MOST_PANICS {
+        let Some(client) = client.upgrade() else { return };
+        let is_well = guarded_for(Arc::as_ptr(&client), false, || {
+            reach(Place::Background, client.as_c());
+            let Some(callback) = callback else {
+                serve_callbacks(&client, served);
+                return true;
+            };
+            if let Some(event) = served.queue.pop_event(&client, NAP_MS)
+                && let Some(_pass) = served.gate.enter("background_event_cb")
+            {
+                let event = Box::into_raw(Box::new(event));
+                // SAFETY: the application's function; the event is its own from now on.
+                unsafe { callback(client.as_c(), event, client.conf().opaque.0) };
+            }
+            true
+        });
+        panics += usize::from(!is_well);
+    }
+}
+
+/// Waits for an entry, and calls the callback that it is for.
+fn serve_callbacks(client: &Client, served: &Served) {
+    if let Some(op) = served.queue.pop(deadline(NAP_MS))
+        && let Some(_pass) = served.gate.enter("a callback of the background queue")
+    {
+        let mut op = Some(op);
+        // A callback that yields ends a report of many messages early; this thread has nothing else to do.
+        while let Some(rest) = op {
+            op = client.serve(rest);
+            let _ = take_yield();
+        }
+    }
+}
+
+impl Client {
+    /// Returns the background queue, and starts its thread at the first use.
+    pub(super) fn start_background(&self) -> io::Result<&Background> {
+        if let Some(background) = self.background.get() {
+            return Ok(background);
+        }
+        let _starting = self.starting_background.lock();
+        if self.is_closing() {
+            return Err(io::Error::other("the client is being destroyed"));
+        }
+        if let Some(background) = self.background.get() {
+            return Ok(background);
+        }
+        let background = start(self, self.conf().callbacks.background_event)?;
+        Ok(self.background.get_or_init(|| background))
+    }
+}
+
+export!(
+    #[on(rk, ptr::null())]
+    fn rd_kafka_queue_get_background(rk: Ref<Client>) -> *const Queue {
+        let Some(client) = rk.get() else { return ptr::null() };
+        match client.start_background() {
+            Ok(background) => raw(Some(Arc::clone(background.queue()))),
+            Err(error) => {
+                client.log(3, c"BACKGROUND", &format!("can't start the background thread: {error}"));
+                ptr::null()
+            }
+        }
+    }
+);

@@ -1,0 +1,432 @@
+//! `rd_kafka_conf_t`: properties, callbacks and pointers of the application. The rows, ranges and rules are
+//! `ottla_core::config`'s.
+
+use std::{
+    borrow::Cow,
+    ffi::{CStr, CString, c_char, c_int, c_void},
+    ptr,
+};
+
+use ottla_core::config::{
+    Profile, RawConfig, table as properties,
+    table::{Kind, Scope},
+};
+
+use ottla::PassedCredentials;
+
+use crate::{
+    client::{
+        callbacks::{
+            Callbacks, CloseSocketCb, ConnectCb, ConsumeCb, DrCb, DrMsgCb, ErrorCb, EventCb, ListCb, LogCb,
+            OpenCb, ResolveCb, SocketCb, StatsCb, ThrottleCb,
+        },
+        plugins::{ConfInterceptors, load_plugins},
+        property::{CONF_INVALID, CONF_OK, report, set},
+        topic_conf::{OLD_CONSUMER, TopicConf},
+    },
+    ffi::{
+        boundary::{Handle, Opaque, Tag, c_text, handle, put_text, text},
+        export,
+        graves::{self, HandleBox},
+    },
+};
+
+/// `rd_kafka_conf_t`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Conf {
+    tag: Tag,
+    /// A client has it now: nothing can be changed any more.
+    is_taken: bool,
+    pub(crate) raw: RawConfig,
+    pub(crate) callbacks: Callbacks,
+    pub(crate) events: c_int,
+    pub(crate) opaque: Opaque,
+    /// Certificates and the key that were set by `rd_kafka_conf_set_ssl_cert`.
+    pub(crate) credentials: PassedCredentials,
+    /// The default topic configuration: the topic properties that were set, or the application's object.
+    pub(crate) topic: Option<HandleBox<TopicConf>>,
+    /// Topic properties that were set are lost, because the application's object replaced them.
+    pub(crate) has_lost_topic_properties: bool,
+    pub(crate) interceptors: ConfInterceptors,
+    /// The properties that plug-ins took, as they were set: a copy's plug-ins get them again.
+    taken: Vec<(CString, Option<CString>)>,
+}
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for Conf {
+    const KIND: u32 = 0x6f74_6301;
+}
+
+impl Conf {
+    fn new() -> Self {
+        Self {
+            tag: Tag::of::<Self>(),
+            is_taken: false,
+            raw: RawConfig::new(Profile::Librdkafka),
+            callbacks: Callbacks::default(),
+            events: 0,
+            opaque: Opaque(ptr::null_mut()),
+            credentials: PassedCredentials::default(),
+            topic: None,
+            has_lost_topic_properties: false,
+            interceptors: ConfInterceptors::default(),
+            taken: Vec::new(),
+        }
+    }
+
+    /// Returns the copy that a client keeps. It can't be changed.
+    pub(crate) fn copy_of(conf: &Self) -> Self {
+        Self {
+            is_taken: true,
+            interceptors: conf.interceptors.clone(),
+            taken: conf.taken.clone(),
+            ..conf.duplicate()
+        }
+    }
+
+    fn duplicate(&self) -> Self {
+        Self {
+            tag: Tag::of::<Self>(),
+            is_taken: false,
+            raw: self.raw.clone(),
+            callbacks: self.callbacks,
+            events: self.events,
+            opaque: self.opaque,
+            credentials: self.credentials.clone(),
+            topic: self.topic.as_ref().map(|topic| HandleBox::new(topic.duplicate())),
+            has_lost_topic_properties: self.has_lost_topic_properties,
+            interceptors: ConfInterceptors::default(),
+            taken: Vec::new(),
+        }
+    }
+
+    /// Returns all properties, including those of the default topic configuration.
+    pub(crate) fn merged(&self) -> RawConfig {
+        let mut raw = self.raw.clone();
+        if let Some(topic) = &self.topic {
+            topic.add_to(&mut raw);
+        }
+        raw
+    }
+
+    /// Deprecated properties that were said and that what runs [`below`] is not told of.
+    pub(crate) fn deprecated_here(&self) -> impl Iterator<Item = &'static str> {
+        let raws = [Some(&self.raw), self.topic.as_deref().map(|topic| &topic.raw)];
+        DEPRECATED.into_iter().filter(move |name| raws.into_iter().flatten().any(|raw| raw.is_modified(name)))
+    }
+
+    /// For a call that changes it.
+    ///
+    /// # Safety
+    ///
+    /// `conf` is NULL or a configuration.
+    pub(crate) unsafe fn changeable<'a>(conf: *mut Self) -> Option<&'a mut Self> {
+        // SAFETY: by the contract of this function; a configuration is used by one thread at a time.
+        unsafe { handle(conf.cast_const()) }.filter(|conf| !conf.is_taken)?;
+        // SAFETY: it was just checked.
+        unsafe { conf.as_mut() }
+    }
+}
+
+/// Those of [`OLD_CONSUMER`] that the original calls deprecated.
+const DEPRECATED: [&str; 4] =
+    ["auto.commit.enable", "offset.store.method", "offset.store.path", "offset.store.sync.interval.ms"];
+
+/// The configuration for what runs below: it would warn of properties that it does not know to have an effect here.
+pub(crate) fn below(raw: &RawConfig) -> RawConfig {
+    let mut raw = raw.clone();
+    for name in OLD_CONSUMER {
+        let _ = raw.unset(name);
+    }
+    raw
+}
+
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_conf_new() -> *mut Conf {
+        Box::into_raw(Box::new(Conf::new()))
+    }
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_conf_destroy(conf: *mut Conf) {
+        // SAFETY: the header demands NULL or a configuration; the caller gives it up.
+        if let Some(changeable) = unsafe { Conf::changeable(conf) } {
+            changeable.interceptors.destroy();
+            // SAFETY: as above.
+            unsafe { graves::bury(conf) };
+        }
+    }
+);
+
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_conf_dup(conf: *const Conf) -> *mut Conf {
+        // SAFETY: the header demands NULL or a configuration.
+        unsafe { handle(conf) }
+            .map_or(ptr::null_mut(), |conf: &Conf| intercepted_copy(conf, conf.duplicate(), &mut []))
+    }
+);
+
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_conf_dup_filter(
+        conf: *const Conf,
+        filter_cnt: usize,
+        filter: *const *const c_char,
+    ) -> *mut Conf {
+        // SAFETY: the header demands NULL or a configuration.
+        let Some(conf) = (unsafe { handle(conf) }) else { return ptr::null_mut() };
+        let mut copy = Conf::duplicate(conf);
+        let count = if filter.is_null() { 0 } else { filter_cnt };
+        // SAFETY: the header demands the array has this number of texts.
+        let mut raw_filters: Vec<_> = (0..count).map(|place| unsafe { *filter.add(place) }).collect();
+        // SAFETY: as above.
+        let filters: Vec<_> = (0..count).filter_map(|place| unsafe { text(*filter.add(place)) }).collect();
+        for entry in conf.raw.iter() {
+            if filters.iter().any(|filter| entry.property.starts_with(&**filter)) {
+                let _ = copy.raw.unset(entry.property);
+            }
+        }
+        intercepted_copy(conf, copy, &mut raw_filters)
+    }
+);
+
+/// Returns a copy for the application: its interceptors have seen every property, and its plug-ins have the properties that
+/// the plug-ins of the original took.
+fn intercepted_copy(conf: &Conf, copy: Conf, filters: &mut [*const c_char]) -> *mut Conf {
+    let entries: Vec<_> = copy.raw.iter().collect();
+    let copy = Box::into_raw(Box::new(copy));
+    conf.interceptors.dup(copy, conf, filters);
+    for entry in &entries {
+        if entry.property == "plugin.library.paths" {
+            // The plug-ins were loaded for the original, and what fails now failed then.
+            let _ = load_plugins(copy, &entry.value);
+            // SAFETY: texts, as the application passed them.
+            let filters: Vec<_> = filters.iter().filter_map(|filter| unsafe { text(*filter) }).collect();
+            replay_taken(conf, copy, &filters);
+        }
+        if !entry.is_modified {
+            continue;
+        }
+        let (name, value) = (c_text(entry.property), c_text(&entry.value));
+        // SAFETY: a configuration that is not shared yet, texts, and no buffer.
+        unsafe {
+            let asked = Asked { conf: copy, value: value.as_ptr(), errstr: ptr::null_mut(), size: 0 };
+            if asked.interceptors(&name).is_some()
+                && let Some(copy) = Conf::changeable(copy)
+            {
+                let _ = copy.raw.unset(entry.property);
+            }
+        }
+    }
+    copy
+}
+
+/// Sets the properties in a copy that interceptors of the original took and that do not start with a filter.
+fn replay_taken(conf: &Conf, copy: *mut Conf, filters: &[Cow<'_, str>]) {
+    let is_filtered =
+        |name: &CStr| filters.iter().any(|filter| name.to_bytes().starts_with(filter.as_bytes()));
+    for (name, value) in conf.taken.iter().filter(|(name, _)| !is_filtered(name)) {
+        let value = value.as_ref().map_or(ptr::null(), |value| value.as_ptr());
+        // The plug-in took it before; a plug-in that was filtered out leaves its properties unknown.
+        // SAFETY: a configuration that is not shared yet, texts, and no buffer.
+        unsafe { rd_kafka_conf_set(copy, name.as_ptr(), value, ptr::null_mut(), 0) };
+    }
+}
+
+/// A property that is being set, as interceptors are asked about it.
+struct Asked {
+    conf: *mut Conf,
+    value: *const c_char,
+    errstr: *mut c_char,
+    size: usize,
+}
+
+impl Asked {
+    /// Asks the interceptors whether one of them takes the property; `None` if none does.
+    ///
+    /// # Safety
+    ///
+    /// The pointers are a configuration, a text or NULL, and a buffer of that size or NULL.
+    unsafe fn interceptors(&self, name: &CStr) -> Option<c_int> {
+        // SAFETY: by the contract of this function.
+        unsafe {
+            let interceptors = Conf::changeable(self.conf)?.interceptors.clone();
+            interceptors.set(self.conf, name.as_ptr(), self.value, self.errstr, self.size)
+        }
+    }
+
+    /// Asks the interceptors about a property of the client as librdkafka does: by the name that the application used, by
+    /// the name for which that is an alias, and once more when the value is known to be valid, which for a list of words is
+    /// once per word.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Asked::interceptors`].
+    unsafe fn all(&self, name: &CStr, known: &str) -> Option<c_int> {
+        // SAFETY: by the contract of this function.
+        unsafe {
+            let changeable = Conf::changeable(self.conf)?;
+            if changeable.interceptors.is_empty() {
+                return None;
+            }
+            if let Some(code) = self.interceptors(name) {
+                return Some(code);
+            }
+            let property = properties::find(Scope::Global, known)?;
+            if property.scope == Scope::Topic {
+                return None;
+            }
+            let canonical = property.canonical();
+            let name = c_text(canonical.name);
+            if canonical.name != property.name
+                && let Some(code) = self.interceptors(&name)
+            {
+                return Some(code);
+            }
+            let value = text(self.value);
+            let is_valid =
+                set(&mut Conf::changeable(self.conf)?.raw.clone(), known, value.as_deref()).is_ok();
+            let words = match canonical.kind {
+                _ if !is_valid => 0,
+                Kind::Flags(_) => value.map_or(0, |value| value.split(',').count()),
+                _ => 1,
+            };
+            (0..words).find_map(|_| self.interceptors(&name))
+        }
+    }
+}
+
+export!(
+    #[local(CONF_INVALID)]
+    fn rd_kafka_conf_set(
+        conf: *mut Conf,
+        name: *const c_char,
+        value: *const c_char,
+        errstr: *mut c_char,
+        errstr_size: usize,
+    ) -> c_int {
+        // SAFETY: the header demands a configuration, texts, and a buffer of that size, or NULL.
+        unsafe {
+            let (Some(_), Some(known)) = (Conf::changeable(conf), text(name)) else {
+                put_text(
+                    errstr,
+                    errstr_size,
+                    "no configuration, or one that a client has already, or no name",
+                );
+                return CONF_INVALID;
+            };
+            let asked = Asked { conf, value, errstr, size: errstr_size };
+            if let Some(code) = asked.all(CStr::from_ptr(name), &known) {
+                if let (CONF_OK, Some(changeable)) = (code, Conf::changeable(conf)) {
+                    let value = (!value.is_null()).then(|| CStr::from_ptr(value).to_owned());
+                    changeable.taken.push((CStr::from_ptr(name).to_owned(), value));
+                }
+                return code;
+            }
+            if &*known == "plugin.library.paths"
+                && let Err(why) = load_plugins(conf, &text(value).unwrap_or_default())
+            {
+                put_text(errstr, errstr_size, &why);
+                return CONF_INVALID;
+            }
+            let (Some(conf), name) = (Conf::changeable(conf), known) else { return CONF_INVALID };
+            let property = properties::find(Scope::Global, &name);
+            let raw = if property.is_some_and(|property| property.scope == Scope::Topic) {
+                &mut conf.topic.get_or_insert_with(|| HandleBox::new(TopicConf::new())).raw
+            } else {
+                &mut conf.raw
+            };
+            let outcome = set(raw, &name, text(value).as_deref());
+            if outcome.is_ok() && &*name == "enabled_events" {
+                conf.events = conf.raw.get(&name).ok().and_then(|bits| bits.parse().ok()).unwrap_or(0);
+            }
+            report(outcome, errstr, errstr_size)
+        }
+    }
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_conf_set_opaque(conf: *mut Conf, opaque: *mut c_void) {
+        // SAFETY: the header demands NULL or a configuration.
+        if let Some(conf) = unsafe { Conf::changeable(conf) } {
+            conf.opaque = Opaque(opaque);
+        }
+    }
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_conf_set_events(conf: *mut Conf, events: c_int) {
+        // SAFETY: the header demands NULL or a configuration.
+        if let Some(conf) = unsafe { Conf::changeable(conf) } {
+            conf.events = events;
+            // The property shows the same; a set of bits that is no positive number can't be said there.
+            let _ = conf.raw.set("enabled_events", &events.max(0).to_string());
+        }
+    }
+);
+
+macro_rules! callback {
+    ($($name:ident, $field:ident: $kind:ty;)*) => {$(
+        export!(
+            #[local(())]
+            fn $name(conf: *mut Conf, callback: Option<$kind>) {
+            // SAFETY: the header demands NULL or a configuration.
+            if let Some(conf) = unsafe { Conf::changeable(conf) } {
+                conf.callbacks.$field = callback.into();
+            }
+                    }
+        );
+    )*};
+}
+
+callback! {
+    rd_kafka_conf_set_dr_cb, dr: DrCb;
+    rd_kafka_conf_set_dr_msg_cb, dr_msg: DrMsgCb;
+    rd_kafka_conf_set_consume_cb, consume: ConsumeCb;
+    rd_kafka_conf_set_rebalance_cb, rebalance: ListCb;
+    rd_kafka_conf_set_offset_commit_cb, offset_commit: ListCb;
+    rd_kafka_conf_set_error_cb, error: ErrorCb;
+    rd_kafka_conf_set_throttle_cb, throttle: ThrottleCb;
+    rd_kafka_conf_set_log_cb, log: LogCb;
+    rd_kafka_conf_set_stats_cb, stats: StatsCb;
+    rd_kafka_conf_set_background_event_cb, background_event: EventCb;
+    rd_kafka_conf_set_socket_cb, socket: SocketCb;
+    rd_kafka_conf_set_connect_cb, connect: ConnectCb;
+    rd_kafka_conf_set_closesocket_cb, closesocket: CloseSocketCb;
+    rd_kafka_conf_set_open_cb, open: OpenCb;
+    rd_kafka_conf_set_resolve_cb, resolve: ResolveCb;
+}
+
+export!(
+    #[local(())]
+    fn rd_kafka_conf_set_default_topic_conf(conf: *mut Conf, topic_conf: *mut TopicConf) {
+        // SAFETY: the header demands NULL or configurations; the caller gives the topic's up.
+        unsafe {
+            let Some(conf) = Conf::changeable(conf) else { return };
+            if conf.topic.as_ref().is_some_and(|own| own.as_ptr() == topic_conf) {
+                return;
+            }
+            if let Some(topic) = HandleBox::from_raw(topic_conf) {
+                let is_modified =
+                    |topic: &HandleBox<TopicConf>| topic.raw.iter().any(|entry| entry.is_modified);
+                conf.has_lost_topic_properties |= conf.topic.as_ref().is_some_and(is_modified);
+                conf.topic = Some(topic);
+            }
+        }
+    }
+);
+
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_conf_get_default_topic_conf(conf: *mut Conf) -> *mut TopicConf {
+        // SAFETY: the header demands NULL or a configuration.
+        let topic = unsafe { Conf::changeable(conf) }.and_then(|conf| conf.topic.as_mut());
+        topic.map_or(ptr::null_mut(), |topic| topic.as_ptr())
+    }
+);

@@ -1,0 +1,213 @@
+//! `rd_kafka_new`: a client from its configuration.
+
+use std::{
+    collections::BTreeSet,
+    ffi::{c_char, c_int},
+    ptr,
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+use ottla_core::{config::EffectiveConfig, group::GroupSettings};
+use ottla_net::process::watch_forks;
+
+use crate::{
+    client::{
+        conf::{Conf, rd_kafka_conf_new},
+        contexts::Contexts,
+        destroy::{DESTROY_TIMEOUT, LIVE},
+        handle::Client,
+        interceptors::{Gates, Interceptors, kind},
+        log::Log,
+        queue::Queue,
+        topic_conf::TopicConf,
+        transport::AppTransport,
+    },
+    consume::{offset_file::OffsetFiles, offsets::Offsets},
+    ffi::{
+        boundary::{Tag, c_text, put_text},
+        codes::{VERSION, code},
+        error::set_last,
+        export,
+        graves::{self, HandleBox},
+        lock::Mutex,
+        object::WeakObject,
+    },
+    group::state::Membership,
+    mock::cluster::MockCluster,
+};
+
+static NUMBER: AtomicUsize = AtomicUsize::new(1);
+
+impl Client {
+    fn start(is_consumer: bool, conf: &Conf) -> Result<Arc<Self>, String> {
+        let mut raw = conf.merged();
+        let mut mock = MockCluster::of_conf(&mut raw)?;
+        let kind = if is_consumer { "consumer" } else { "producer" };
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}#{kind}-{number}", raw.get("client.id").unwrap_or("rdkafka"));
+        let offsets = Offsets::new(is_consumer, |name| raw.get(name).ok().map(str::to_owned));
+        let membership = Membership::new(raw.get("enable.auto.commit") == Ok("true"));
+        let transport = AppTransport::of(conf, raw.get("broker.address.family").ok()).map(Arc::new);
+        let client = Arc::new_cyclic(|me: &Weak<Self>| {
+            let object = WeakObject::new(Weak::clone(me));
+            let queue = || {
+                let queue = Queue::new();
+                queue.set_client(object.clone());
+                queue
+            };
+            let main = queue();
+            let consumer_queue = offsets.has_group().then(|| Queue::with_route(0));
+            if let Some(queue) = &consumer_queue {
+                queue.set_client(object.clone());
+            }
+            let log = Arc::new(Log::new(object.clone(), &name, &raw, conf.callbacks.log, queue));
+            if let Some(mock) = &mut mock {
+                mock.set_owner(me.as_ptr().cast(), Arc::clone(&log));
+            }
+            Self {
+                tag: Tag::of::<Self>(),
+                is_consumer,
+                name: c_text(&name),
+                conf: HandleBox::new(Conf::copy_of(conf)),
+                default_topic_conf: TopicConf::of_client(raw.of_topics(), conf.topic.as_deref()),
+                raw: Mutex::new(raw),
+                me: Weak::clone(me),
+                main,
+                consumer_queue,
+                core: OnceLock::new(),
+                starting: Mutex::new(()),
+                topics: Mutex::default(),
+                partition_queues: Mutex::default(),
+                other_queues: Mutex::default(),
+                is_closing: AtomicBool::new(false),
+                membership,
+                has_fatal: AtomicBool::new(false),
+                learned_brokers: Mutex::new(BTreeSet::new()),
+                fatal: Mutex::new(None),
+                offsets,
+                simple_count: AtomicI64::new(0),
+                offset_files: OffsetFiles::default(),
+                interceptors: Interceptors::default(),
+                log,
+                transport,
+                witness: OnceLock::new(),
+                background: OnceLock::new(),
+                starting_background: Mutex::new(()),
+                mock: Mutex::new(mock),
+            }
+        });
+        let client = graves::begin(client);
+        client.check()?;
+        client.intercept_new();
+        if let Err(error) = client.begin() {
+            let _ = client.intercept_end(Instant::now() + DESTROY_TIMEOUT);
+            return Err(error);
+        }
+        Ok(client)
+    }
+
+    /// Starts what runs: interceptors are there.
+    fn begin(&self) -> Result<(), String> {
+        let is_watched = self.interceptors.has(kind::WITNESSED);
+        let _ = self.witness.set(is_watched.then(Arc::<Gates>::default));
+        let has_servers = self.raw.lock().get("bootstrap.servers").is_ok_and(|servers| !servers.is_empty());
+        self.note_configuration();
+        self.interceptors.note(&self.log);
+        let mock = self.mock.lock().as_deref().map(MockCluster::owner_is_there);
+        if let Some(servers) = mock {
+            let line = format!("Mock cluster enabled: `bootstrap.servers` is replaced by {servers}");
+            self.log(5, c"MOCK", &line);
+        }
+        self.core().map_err(|error| error.to_string())?;
+        if !has_servers {
+            let line =
+                "No `bootstrap.servers` configured: client will not be able to connect to Kafka cluster";
+            self.log(5, c"CONFWARN", line);
+        }
+        if self.conf.callbacks.background_event.is_some() {
+            self.start_background().map_err(|error| format!("can't start the background thread: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// Writes down what it was configured to be.
+    fn note_configuration(&self) {
+        self.debug(Contexts::ALL, c"INIT", || {
+            let contexts = self.log.contexts().names();
+            let (version, name) = (VERSION.to_string_lossy(), self.name.to_string_lossy());
+            format!("librdkafka v{version} {name} initialized (debug {contexts})")
+        });
+        let plugins = self.raw.lock().get("plugin.library.paths").unwrap_or_default().to_owned();
+        for path in plugins.split(';').map(str::trim).filter(|path| !path.is_empty()) {
+            self.debug(Contexts::PLUGIN, c"PLUGLOAD", || format!("Plug-in \"{path}\" is loaded"));
+        }
+        let entries: Vec<_> = self.raw.lock().iter().filter(|entry| entry.is_modified).collect();
+        for entry in entries {
+            let is_secret = entry.property.contains("password") || entry.property.contains("secret");
+            let value = if is_secret { "[redacted]" } else { &entry.value };
+            self.debug(Contexts::CONF, c"CONF", || format!("  {} = {value}", entry.property));
+        }
+    }
+
+    /// Whether the configuration holds together, also where there is no broker to start with yet.
+    fn check(&self) -> Result<(), String> {
+        let raw = self.raw.lock().clone();
+        if !self.is_consumer {
+            return EffectiveConfig::producer(&raw).map(drop).map_err(|error| error.to_string());
+        }
+        let config = EffectiveConfig::consumer(&raw).map_err(|error| error.to_string())?;
+        if !self.offsets.has_group() {
+            return Ok(());
+        }
+        // A member of a group is refused where it is made, and not where it subscribes.
+        let group = GroupSettings::new(&config).map_err(|error| error.to_string())?;
+        let cooperative = group.assignors.iter().filter(|assignor| assignor.is_cooperative()).count();
+        if cooperative > 0 && cooperative < group.assignors.len() {
+            return Err("`partition.assignment.strategy` mixes eager and cooperative assignors; all assignors of a member \
+                        must use the same protocol"
+                .to_owned());
+        }
+        Ok(())
+    }
+}
+
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_new(kind: c_int, conf: *mut Conf, errstr: *mut c_char, errstr_size: usize) -> *const Client {
+        watch_forks();
+        // SAFETY: the header demands a configuration or NULL, and a buffer of that size.
+        unsafe {
+            let failed = |text: &str| {
+                put_text(errstr, errstr_size, text);
+                set_last(code::_INVALID_ARG);
+                ptr::null()
+            };
+            if !(0..=1).contains(&kind) {
+                return failed("a client is a producer or a consumer");
+            }
+            let own;
+            let given = if conf.is_null() {
+                own = HandleBox::from_raw(rd_kafka_conf_new());
+                own.as_deref()
+            } else {
+                Conf::changeable(conf).map(|conf| &*conf)
+            };
+            let Some(given) = given else {
+                return failed("this is no configuration, or one that a client has already");
+            };
+            match Client::start(kind == 1, given) {
+                Ok(client) => {
+                    graves::bury(conf);
+                    LIVE.get().fetch_add(1, Ordering::SeqCst);
+                    set_last(code::NO_ERROR);
+                    Arc::into_raw(client)
+                }
+                Err(error) => failed(&error),
+            }
+        }
+    }
+);

@@ -1,0 +1,193 @@
+//! `rd_kafka_destroy`: the end of a client.
+//!
+//! # Pitfalls
+//!
+//! - A callback may destroy the client whose poll called it. Polls hold the client until they return (`robust.c`).
+
+use std::{
+    ffi::c_int,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use ottla_core::produce::purge::Purge;
+use ottla_net::process::PerProcess;
+
+use crate::{
+    client::{contexts::Contexts, core::Core, handle::Client, log::is_own_thread},
+    ffi::{boundary::Tag, codes::code, error::set_last, export, time::deadline},
+};
+
+/// Clients that this process started and has not destroyed.
+pub(super) static LIVE: PerProcess<AtomicUsize> = PerProcess::new();
+
+/// `RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE`.
+const NO_CONSUMER_CLOSE: c_int = 8;
+/// How long the end of a client waits for a last commit.
+const LAST_COMMIT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long destroying waits, all in all, for functions of the application's that other threads are in.
+pub(super) const DESTROY_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Client {
+    /// Interceptors learn that the client goes, and nothing after that.
+    pub(super) fn intercept_end(&self, until: Instant) -> Result<(), &'static str> {
+        let shut = self.witness_gates().map_or(Ok(()), |gates| gates.traffic.shut(until));
+        self.intercept_destroy();
+        shut
+    }
+
+    /// Closes a consumer that the application has not closed, as `rd_kafka_consumer_close` does.
+    fn close_consumer(&self) {
+        // An I/O thread, in the application's function, can't wait for what it has to do itself.
+        if let Some(Core::Consumer(consumer)) = self.core.get()
+            && !is_own_thread()
+        {
+            self.close_for_destroy(consumer, LAST_COMMIT_TIMEOUT);
+        }
+    }
+
+    /// Ends everything that runs. The wait for functions of the application is bounded.
+    fn close(&self) {
+        self.debug(Contexts::ALL, c"DESTROY", || "Terminating instance".to_owned());
+        self.warn_of_messages();
+        let until = Instant::now() + DESTROY_TIMEOUT;
+        let left = || until.saturating_duration_since(Instant::now());
+        let mut stuck = Vec::new();
+        stuck.extend(self.intercept_end(until).err());
+        self.is_closing.store(true, Ordering::Release);
+        let mut has_ended = true;
+        if let Some(Core::Producer(producer, reports)) = self.core.get() {
+            // From now on reports free their messages, and the application gets none.
+            reports.set_producer(None);
+            producer.purge(Purge::ALL);
+            if producer.end(left()).is_err() {
+                has_ended = false;
+                producer.handle().give_up();
+            }
+        }
+        self.stop_offset_files();
+        if let Some(Core::Consumer(consumer)) = self.core.get()
+            && consumer.close(left()).is_err()
+        {
+            has_ended = false;
+            consumer.handle().give_up();
+        }
+        stuck.extend(self.transport.as_ref().and_then(|transport| transport.shut(until).err()));
+        stuck.extend(self.witness_gates().and_then(|gates| gates.threads.shut(until).err()));
+        // A thread that was about to start has started.
+        drop(self.starting_background.lock());
+        stuck.extend(self.background.get().and_then(|background| background.stop(until).err()));
+        if !has_ended || !stuck.is_empty() {
+            self.say_stuck(stuck);
+        }
+        if let Some(queue) = self.log.queue() {
+            queue.clear();
+        }
+        self.main.clear();
+        if let Some(queue) = &self.consumer_queue {
+            queue.clear();
+        }
+        let queues = std::mem::take(&mut *self.partition_queues.lock());
+        queues.values().for_each(|queue| queue.clear());
+        let queues = std::mem::take(&mut *self.other_queues.lock());
+        queues.iter().filter_map(Weak::upgrade).for_each(|queue| queue.clear());
+        let topics = std::mem::take(&mut *self.topics.lock());
+        drop(topics);
+        self.conf.interceptors.destroy();
+        let mock = self.mock.lock().take();
+        drop(mock);
+        let _ = self.log.shut(until);
+    }
+
+    /// Warns of messages that the producer has not delivered, and that are lost with it.
+    fn warn_of_messages(&self) {
+        let messages = self.core.get().map_or(0, |core| match core {
+            Core::Producer(producer, _) => producer.in_queue(),
+            Core::Consumer(_) => 0,
+        });
+        if messages == 0 {
+            return;
+        }
+        let line = format!(
+            "{messages} messages are still queued or in flight and will be lost: call rd_kafka_flush() before \
+             rd_kafka_destroy() to wait for their delivery"
+        );
+        // A log callback that does not return must not keep rd_kafka_destroy() too.
+        if self.log.is_called_elsewhere() {
+            self.log.print(4, c"TERMINATE", &line);
+        } else {
+            self.log(4, c"TERMINATE", &line);
+        }
+    }
+
+    /// A line names who was not waited for to the end.
+    fn say_stuck(&self, mut stuck: Vec<&'static str>) {
+        let is_logging = self.log.is_called_elsewhere();
+        if is_logging {
+            stuck.push("log_cb");
+        }
+        let who =
+            if stuck.is_empty() { "a function on an I/O thread".to_owned() } else { stuck.join(" and ") };
+        let line = format!(
+            "{who} did not return within {} s: rd_kafka_destroy() waits no longer. What the thread uses stays in memory \
+             until it returns, and other clients on it stand still",
+            DESTROY_TIMEOUT.as_secs()
+        );
+        // A log callback that does not return is not called once more.
+        if is_logging {
+            self.log.print(4, c"DESTROY", &line);
+        } else {
+            self.log.write(4, c"DESTROY", &line);
+        }
+    }
+}
+
+export!(
+    #[on(rk, ())]
+    fn rd_kafka_destroy(rk: *const Client) {
+        // SAFETY: by the contract of this function.
+        unsafe { rd_kafka_destroy_flags(rk, 0) };
+    }
+);
+
+export!(
+    #[on(rk, ())]
+    fn rd_kafka_destroy_flags(rk: *const Client, flags: c_int) {
+        // SAFETY: the header demands NULL or a client; the caller gives its reference up.
+        unsafe {
+            // The application's functions get a handle that is still good.
+            if flags & NO_CONSUMER_CLOSE == 0
+                && let Some(client) = Client::of(rk).and_then(|client| client.me.upgrade())
+            {
+                client.close_consumer();
+            }
+            if !Tag::take(rk) {
+                return;
+            }
+            let client = Arc::from_raw(rk);
+            client.close();
+            drop(client);
+        }
+        LIVE.get().fetch_sub(1, Ordering::SeqCst);
+    }
+);
+
+export!(
+    #[local(-1)]
+    fn rd_kafka_wait_destroyed(timeout_ms: c_int) -> c_int {
+        let until = deadline(timeout_ms);
+        while LIVE.get().load(Ordering::SeqCst) > 0 {
+            if until.is_some_and(|until| Instant::now() >= until) {
+                set_last(code::_TIMED_OUT);
+                return -1;
+            }
+            // The thread that destroys a client is in a call that returns soon.
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        0
+    }
+);

@@ -1,0 +1,156 @@
+//! `rd_kafka_event_t`: an entry of a queue in the application's hands.
+
+use std::{
+    any::Any,
+    ffi::{CStr, CString, c_int},
+    ptr,
+};
+
+use crate::{
+    client::{
+        contexts::Contexts,
+        op::{Op, event_type_of},
+    },
+    consume::message::Held,
+    ffi::{
+        boundary::{Handle, Opaque, Tag, c_text},
+        codes::{RespErr, code},
+        error::describe,
+        types::{event_type, rd_kafka_message_t},
+    },
+};
+
+/// The result of an administrative call. Its type belongs to the call.
+pub(crate) type ResultBody = Box<dyn Any + Send>;
+
+/// Error: the reason why an administrative call has no result.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: RespErr,
+    pub(crate) text: String,
+}
+
+/// An event.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Event {
+    tag: Tag,
+    pub(crate) kind: c_int,
+    pub(super) op: Option<Op>,
+    pub(super) code: RespErr,
+    pub(super) text: CString,
+    pub(super) is_fatal: bool,
+    /// The one message of a fetch event was shown.
+    is_shown: bool,
+    pub(super) log: Option<(c_int, Contexts, &'static CStr)>,
+    /// The result of an administrative call, and the pointer of its options.
+    result: Option<ResultBody>,
+    pub(super) opaque: Opaque,
+}
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for Event {
+    const KIND: u32 = 0x6f74_6501;
+}
+
+impl Event {
+    /// An entry as an event.
+    pub(crate) fn of(op: Op) -> Self {
+        let kind = event_type_of(&op);
+        let mut event = Self {
+            tag: Tag::of::<Self>(),
+            kind,
+            op: None,
+            code: code::NO_ERROR,
+            text: CString::default(),
+            is_fatal: false,
+            is_shown: false,
+            log: None,
+            result: None,
+            opaque: Opaque(ptr::null_mut()),
+        };
+        match &op {
+            Op::Error { code, text, is_fatal } => {
+                (event.code, event.text, event.is_fatal) = (*code, c_text(text), *is_fatal);
+            }
+            Op::Delivery(delivery) => {
+                event.code = delivery.code();
+                event.text = describe(event.code).to_owned();
+            }
+            Op::Committed(committed) => {
+                event.opaque = committed.opaque;
+                event.code = committed.code;
+                event.text = describe(committed.code).to_owned();
+            }
+            Op::Rebalance(rebalance) => {
+                event.code = rebalance.code;
+                event.text = describe(rebalance.code).to_owned();
+            }
+            Op::Log { level, of, facility, text } => {
+                (event.log, event.text) = (Some((*level, *of, *facility)), c_text(text))
+            }
+            Op::Message(message) => {
+                // SAFETY: the entry has the message.
+                let message = unsafe { &*message.0 };
+                if message.err.is_error() {
+                    event.kind = event_type::ERROR;
+                    event.code = message.err;
+                    if !message.payload.is_null() {
+                        // SAFETY: an error's payload is its text.
+                        event.text = unsafe { CStr::from_ptr(message.payload.cast()) }.to_owned();
+                    }
+                }
+            }
+            _ => {}
+        }
+        if let Op::Event(event) = op {
+            return *event;
+        }
+        event.op = Some(op);
+        event
+    }
+
+    /// Returns an event for an error alone.
+    pub(crate) fn of_error(code: RespErr, text: String) -> Self {
+        Self {
+            tag: Tag::of::<Self>(),
+            kind: event_type::ERROR,
+            op: None,
+            code,
+            text: c_text(&text),
+            is_fatal: false,
+            is_shown: false,
+            log: None,
+            result: None,
+            opaque: Opaque(ptr::null_mut()),
+        }
+    }
+
+    /// The end of an administrative call.
+    pub(crate) fn of_result(kind: c_int, opaque: Opaque, outcome: Result<ResultBody, Failure>) -> Self {
+        let (result, code, text) = match outcome {
+            Ok(result) => (Some(result), code::NO_ERROR, String::new()),
+            Err(failure) => (None, failure.code, failure.text),
+        };
+        Self { kind, result, opaque, ..Self::of_error(code, text) }
+    }
+
+    /// Returns the result of an administrative call, if it is a `T`.
+    pub(crate) fn result<T: 'static>(&self) -> Option<&T> {
+        self.result.as_ref()?.downcast_ref()
+    }
+
+    pub(super) fn next(&mut self) -> *const rd_kafka_message_t {
+        match &mut self.op {
+            Some(Op::Delivery(delivery)) => delivery.next(),
+            Some(Op::Message(message)) if self.kind == event_type::FETCH && !self.is_shown => {
+                self.is_shown = true;
+                message.0
+            }
+            _ => ptr::null(),
+        }
+    }
+}
+
+/// Keeps the layout of what events show in one place.
+const _: () = assert!(size_of::<Held>() >= size_of::<rd_kafka_message_t>());

@@ -1,0 +1,230 @@
+//! The functions of the interface that take an event.
+
+use std::{
+    ffi::{c_char, c_int, c_void},
+    ptr,
+};
+
+use crate::{
+    admin::names,
+    client::{event::Event, op::Op, topic::Topic},
+    ffi::{
+        argument::Ref,
+        boundary::{handle, is_inherited, put_text},
+        codes::{RespErr, code},
+        error::describe,
+        export, graves,
+        list::{self, List},
+        types::{event_type, rd_kafka_message_t, rd_kafka_topic_partition_t},
+    },
+};
+
+/// The event behind a handle, for a call that changes it.
+///
+/// # Safety
+///
+/// NULL or an object of this library that no other thread uses.
+unsafe fn changeable<'a>(event: *mut Event) -> Option<&'a mut Event> {
+    // SAFETY: by the contract of this function.
+    unsafe {
+        handle(event.cast_const())?;
+        event.as_mut()
+    }
+}
+
+export!(
+    #[local(0)]
+    fn rd_kafka_event_type(event: Ref<Event>) -> c_int {
+        event.get().map_or(0, |event| event.kind)
+    }
+);
+
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_event_name(event: *const Event) -> *const c_char {
+        // SAFETY: the header demands NULL or an event.
+        let name = match unsafe { rd_kafka_event_type(event) } {
+            0 => c"(NONE)",
+            event_type::DR => c"DeliveryReport",
+            event_type::FETCH => c"Fetch",
+            event_type::LOG => c"Log",
+            event_type::ERROR => c"Error",
+            event_type::STATS => c"Stats",
+            event_type::REBALANCE => c"Rebalance",
+            event_type::OFFSET_COMMIT => c"OffsetCommit",
+            kind => names::of_result(kind).unwrap_or(c"?unknown?"),
+        };
+        name.as_ptr()
+    }
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_event_destroy(event: *mut Event) {
+        // SAFETY: the header demands NULL or an event; the caller gives it up. Its contents are the client's, so one that a
+        // forked child inherited stays.
+        unsafe {
+            if !is_inherited(event) {
+                graves::bury(event);
+            }
+        }
+    }
+);
+
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_event_message_next(event: *mut Event) -> *const rd_kafka_message_t {
+        // SAFETY: the header demands NULL or an event that no other thread uses.
+        unsafe { changeable(event) }.map_or(ptr::null(), Event::next)
+    }
+);
+
+export!(
+    #[local(0)]
+    fn rd_kafka_event_message_array(
+        event: *mut Event,
+        messages: *mut *const rd_kafka_message_t,
+        size: usize,
+    ) -> usize {
+        // SAFETY: the header demands NULL or an event that no other thread uses, and an array of that size.
+        let Some(event) = (unsafe { changeable(event) }) else { return 0 };
+        if messages.is_null() {
+            return 0;
+        }
+        let mut count = 0;
+        while count < size {
+            let message = event.next();
+            if message.is_null() {
+                break;
+            }
+            // SAFETY: `count` is less than the array's size.
+            unsafe { *messages.add(count) = message };
+            count += 1;
+        }
+        count
+    }
+);
+
+export!(
+    #[local(0)]
+    fn rd_kafka_event_message_count(event: Ref<Event>) -> usize {
+        match event.get().and_then(|event| event.op.as_ref()) {
+            Some(Op::Delivery(delivery)) => delivery.len_not_shown(),
+            Some(Op::Message(_)) => 1,
+            _ => 0,
+        }
+    }
+);
+
+export!(
+    #[local(code::NO_ERROR)]
+    fn rd_kafka_event_error(event: Ref<Event>) -> RespErr {
+        event.get().map_or(code::NO_ERROR, |event| event.code)
+    }
+);
+
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_event_error_string(event: Ref<Event>) -> *const c_char {
+        let text = match event.get() {
+            Some(event) if event.code.is_error() && !event.text.is_empty() => &event.text,
+            // Programs print it without looking at the code.
+            event => describe(event.map_or(code::NO_ERROR, |event| event.code)),
+        };
+        text.as_ptr()
+    }
+);
+
+export!(
+    #[local(0)]
+    fn rd_kafka_event_error_is_fatal(event: Ref<Event>) -> c_int {
+        event.get().map_or(0, |event| event.is_fatal.into())
+    }
+);
+
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_event_opaque(event: Ref<Event>) -> *mut c_void {
+        event.get().map_or(ptr::null_mut(), |event| event.opaque.0)
+    }
+);
+
+export!(
+    #[local(-1)]
+    fn rd_kafka_event_log(
+        event: Ref<Event>,
+        fac: *mut *const c_char,
+        text: *mut *const c_char,
+        level: *mut c_int,
+    ) -> c_int {
+        // SAFETY: the header demands NULL or an event, and writable places or NULL.
+        unsafe {
+            let Some(event) = event.get() else { return -1 };
+            let Some((is, _, facility)) = event.log else { return -1 };
+            if !fac.is_null() {
+                *fac = facility.as_ptr();
+            }
+            if !text.is_null() {
+                *text = event.text.as_ptr();
+            }
+            if !level.is_null() {
+                *level = is;
+            }
+            0
+        }
+    }
+);
+
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_event_stats(event: Ref<Event>) -> *const c_char {
+        match event.get().and_then(|event| event.op.as_ref()) {
+            Some(Op::Stats(json)) => json.as_ptr(),
+            _ => ptr::null(),
+        }
+    }
+);
+
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_event_topic_partition_list(event: Ref<Event>) -> *mut List {
+        match event.get().and_then(|event| event.op.as_ref()) {
+            Some(Op::Committed(committed)) => committed.list.as_ptr(),
+            Some(Op::Rebalance(rebalance)) => rebalance.list.as_ptr(),
+            _ => ptr::null_mut(),
+        }
+    }
+);
+
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_event_topic_partition(event: Ref<Event>) -> *mut rd_kafka_topic_partition_t {
+        // SAFETY: the header demands NULL or an event.
+        match event.get().and_then(|event| event.op.as_ref()) {
+            Some(Op::Message(message)) => {
+                // SAFETY: the event has the message.
+                let message = unsafe { &*message.0 };
+                Topic::of_message(message).map_or(ptr::null_mut(), |topic| {
+                    list::alone(topic.name(), message.partition, message.offset, message.err)
+                })
+            }
+            _ => ptr::null_mut(),
+        }
+    }
+);
+
+export!(
+    #[local(-1)]
+    fn rd_kafka_event_debug_contexts(event: Ref<Event>, dst: *mut c_char, dstsize: usize) -> c_int {
+        // SAFETY: the header demands NULL or an event, and a buffer of that size.
+        unsafe {
+            match event.get().and_then(|event| event.log) {
+                Some((_, contexts, _)) => {
+                    put_text(dst, dstsize, &contexts.names());
+                    0
+                }
+                None => -1,
+            }
+        }
+    }
+);

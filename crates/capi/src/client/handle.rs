@@ -1,0 +1,343 @@
+//! The object behind `rd_kafka_t`, and what its parts ask it for.
+//!
+//! The application's handle is a counted reference; topics and queues have others, so that they outlive
+//! `rd_kafka_destroy`. There is one producer, also for topics with configurations of their own.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::{CStr, CString},
+    ptr,
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+    },
+};
+
+use ottla_core::config::RawConfig;
+
+use crate::{
+    client::{
+        background::Background,
+        conf::Conf,
+        contexts::Contexts,
+        core::Core,
+        interceptors::{Gates, Interceptors, kind},
+        log::Log,
+        op::Op,
+        queue::Queue,
+        topic::Topic,
+        topic_conf::TopicConf,
+        transport::{AppTransport, Opener},
+    },
+    consume::{offset_file::OffsetFiles, offsets::Offsets},
+    ffi::{
+        boundary::{Blamed, Handle, Tag, handle, is_inherited},
+        codes::{RespErr, code},
+        error::describe,
+        graves::{self, Counted, Graves, HandleBox},
+        lock::Mutex,
+        object::WeakObject,
+        types::rd_kafka_t,
+    },
+    group::state::Membership,
+    mock::cluster::MockCluster,
+    produce::arena,
+};
+
+/// A client.
+#[repr(C)]
+pub struct Client {
+    pub(super) tag: Tag,
+    pub(super) is_consumer: bool,
+    pub(super) name: CString,
+    pub(super) conf: HandleBox<Conf>,
+    pub(super) default_topic_conf: TopicConf,
+    pub(super) raw: Mutex<RawConfig>,
+    pub(super) me: Weak<Self>,
+    pub(super) main: Arc<Queue>,
+    pub(super) consumer_queue: Option<Arc<Queue>>,
+    pub(super) core: OnceLock<Core>,
+    pub(super) starting: Mutex<()>,
+    pub(super) topics: Mutex<BTreeMap<String, Arc<Topic>>>,
+    /// Queues of single partitions.
+    pub(super) partition_queues: Mutex<BTreeMap<(String, i32), Arc<Queue>>>,
+    /// Queues that the application made.
+    pub(super) other_queues: Mutex<Vec<Weak<Queue>>>,
+    pub(super) is_closing: AtomicBool,
+    pub(super) membership: Membership,
+    pub(super) has_fatal: AtomicBool,
+    /// The ids of brokers in the responses to the application's metadata requests.
+    pub(super) learned_brokers: Mutex<BTreeSet<i32>>,
+    pub(super) fatal: Mutex<Option<(RespErr, String)>>,
+    pub(super) offsets: Offsets,
+    /// How often the older calls began to consume a partition.
+    pub(super) simple_count: AtomicI64,
+    pub(super) offset_files: OffsetFiles,
+    pub(super) interceptors: Interceptors,
+    pub(super) log: Arc<Log>,
+    /// The application's functions for sockets, if there are any.
+    pub(super) transport: Option<Arc<AppTransport>>,
+    /// Sees what passes on the connections, if there are interceptors for that; known when on_new interceptors were called.
+    pub(super) witness: OnceLock<Option<Arc<Gates>>>,
+    pub(super) background: OnceLock<Background>,
+    pub(super) starting_background: Mutex<()>,
+    /// The cluster of `test.mock.num.brokers`.
+    pub(super) mock: Mutex<Option<Box<MockCluster>>>,
+}
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for Client {
+    const KIND: u32 = 0x6f74_6b01;
+}
+
+static GRAVES: Graves = Graves::new();
+
+// SAFETY: see `drop` and `start`.
+unsafe impl Counted for Client {
+    fn graves() -> &'static Graves {
+        &GRAVES
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.tag.clear();
+        graves::end(self);
+        arena::trim();
+    }
+}
+
+/// The most bytes of a topic's name. Brokers allow 249 and say so themselves.
+const LONGEST_TOPIC_NAME: usize = 512;
+
+impl Client {
+    /// The client behind a handle.
+    ///
+    /// # Safety
+    ///
+    /// NULL or a client of this library.
+    #[inline]
+    pub(crate) unsafe fn of<'a>(rk: *const Self) -> Option<&'a Self> {
+        // SAFETY: by the contract of this function.
+        unsafe { handle(rk) }
+    }
+
+    /// Returns the topic of this name, which is created if the client has none. The configuration applies to a new one
+    /// only.
+    pub(crate) fn topic(&self, name: &str, conf: Option<TopicConf>) -> Result<Arc<Topic>, RespErr> {
+        if let Some(topic) = self.topic_if_any(name) {
+            return Ok(topic);
+        }
+        if name.len() > LONGEST_TOPIC_NAME || self.is_closing() {
+            return Err(code::_INVALID_ARG);
+        }
+        let me = self.me.upgrade().ok_or(code::_DESTROY)?;
+        let new = Topic::new(me, name, conf);
+        let topic = Arc::clone(self.topics.lock().entry(name.to_owned()).or_insert_with(|| Arc::clone(&new)));
+        if Arc::ptr_eq(&topic, &new) {
+            self.debug(Contexts::TOPIC, c"TOPIC", || format!("New local topic: {name}"));
+        }
+        Ok(topic)
+    }
+
+    /// Returns the configuration of topics without one of their own.
+    pub(crate) const fn default_topic_conf(&self) -> &TopicConf {
+        &self.default_topic_conf
+    }
+
+    /// The topic of this name, if there is one.
+    pub(crate) fn topic_if_any(&self, name: &str) -> Option<Arc<Topic>> {
+        self.topics.lock().get(name).cloned()
+    }
+
+    /// The topics that were used.
+    pub(crate) fn topic_names(&self) -> Vec<String> {
+        self.topics.lock().keys().cloned().collect()
+    }
+
+    pub(crate) const fn simple_count(&self) -> &AtomicI64 {
+        &self.simple_count
+    }
+
+    pub(crate) const fn offsets(&self) -> &Offsets {
+        &self.offsets
+    }
+
+    pub(crate) fn opener(&self) -> Opener {
+        Opener::of(&self.conf)
+    }
+
+    pub(crate) const fn offset_files(&self) -> &OffsetFiles {
+        &self.offset_files
+    }
+
+    pub(crate) const fn interceptors(&self) -> &Interceptors {
+        &self.interceptors
+    }
+
+    /// Returns the gates of interceptors of connections and threads, if there are such interceptors.
+    pub(super) fn witness_gates(&self) -> Option<&Arc<Gates>> {
+        self.witness.get()?.as_ref()
+    }
+
+    /// True if an interceptor of this kind would be called from now on: after `rd_kafka_new` it is too late for some.
+    pub(crate) fn heeds(&self, kind: u32) -> bool {
+        let has_started = self.core.get().is_some();
+        match kind {
+            kind::SEND => match self.core.get() {
+                Some(Core::Producer(_, reports)) => reports.has_messages(),
+                _ => true,
+            },
+            kind::ACKNOWLEDGEMENT => !has_started || self.interceptors.has(kind),
+            kind if kind & kind::WITNESSED != 0 => self.witness.get().is_none_or(Option::is_some),
+            _ => true,
+        }
+    }
+
+    pub(crate) const fn logging(&self) -> &Arc<Log> {
+        &self.log
+    }
+
+    pub(crate) fn name(&self) -> &CStr {
+        &self.name
+    }
+
+    pub(crate) fn conf(&self) -> &Conf {
+        &self.conf
+    }
+
+    /// The cluster that the client started for itself, or NULL.
+    pub(crate) fn mock(&self) -> *const MockCluster {
+        self.mock.lock().as_deref().map_or(ptr::null(), ptr::from_ref)
+    }
+
+    pub(crate) const fn main(&self) -> &Arc<Queue> {
+        &self.main
+    }
+
+    pub(crate) const fn consumer_queue(&self) -> Option<&Arc<Queue>> {
+        self.consumer_queue.as_ref()
+    }
+
+    pub(crate) const fn partition_queues(&self) -> &Mutex<BTreeMap<(String, i32), Arc<Queue>>> {
+        &self.partition_queues
+    }
+
+    /// A queue that the application made ends with the client.
+    pub(crate) fn adopt_queue(&self, queue: &Arc<Queue>) {
+        let mut queues = self.other_queues.lock();
+        if queues.len() == queues.capacity() {
+            queues.retain(|known| known.strong_count() > 0);
+        }
+        queues.push(Arc::downgrade(queue));
+    }
+
+    /// Returns true for a queue that the client hands out itself: the waits of its polls do not depend on the handle.
+    pub(crate) fn serves(&self, queue: &Arc<Queue>) -> bool {
+        Arc::ptr_eq(queue, &self.main)
+            || self.consumer_queue.as_ref().is_some_and(|own| Arc::ptr_eq(own, queue))
+    }
+
+    pub(crate) fn weak(&self) -> Weak<Self> {
+        Weak::clone(&self.me)
+    }
+
+    /// Returns the client as its queues know it.
+    pub(crate) fn object(&self) -> WeakObject<rd_kafka_t> {
+        WeakObject::new(self.weak())
+    }
+
+    /// Returns the address that functions of the application get.
+    #[inline]
+    pub(crate) const fn as_c(&self) -> *const rd_kafka_t {
+        ptr::from_ref(self).cast()
+    }
+
+    /// A property's value.
+    pub(crate) fn property(&self, name: &str) -> Option<String> {
+        self.raw.lock().get(name).ok().map(str::to_owned)
+    }
+
+    pub(crate) const fn is_producer(&self) -> bool {
+        !self.is_consumer
+    }
+
+    pub(crate) const fn membership(&self) -> &Membership {
+        &self.membership
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    pub(crate) fn fatal_if_any(&self) -> Option<(RespErr, String)> {
+        if self.has_fatal.load(Ordering::Acquire) { self.fatal() } else { None }
+    }
+
+    pub(crate) fn fatal(&self) -> Option<(RespErr, String)> {
+        self.fatal.lock().clone()
+    }
+
+    /// The client can't go on; false if that was known already.
+    pub(crate) fn set_fatal(&self, code: RespErr, reason: &str) -> bool {
+        let text = format!("Fatal error: {}: {reason}", describe(code).to_string_lossy());
+        let mut fatal = self.fatal.lock();
+        if fatal.is_some() {
+            return false;
+        }
+        *fatal = Some((code, reason.to_owned()));
+        drop(fatal);
+        self.has_fatal.store(true, Ordering::Release);
+        // An application that gets errors by a callback or an event may not log them.
+        if self.reports_errors() {
+            self.log(0, c"FATAL", &text);
+        }
+        self.main.push(Op::Error { code: code::_FATAL, text, is_fatal: true });
+        true
+    }
+
+    /// Remembers brokers that a response to the application named.
+    pub(crate) fn learn_brokers(&self, ids: impl Iterator<Item = i32>) {
+        self.learned_brokers.lock().extend(ids);
+    }
+
+    /// The brokers that responses to the application named.
+    pub(crate) fn learned_brokers(&self) -> Vec<i32> {
+        self.learned_brokers.lock().iter().copied().collect()
+    }
+}
+
+impl Blamed for *const Client {
+    fn is_inherited(self) -> bool {
+        // SAFETY: NULL or a handle, as the header demands.
+        unsafe { is_inherited(self) }
+    }
+
+    fn blame(self, text: &str) {
+        // SAFETY: the call that panicked got the handle from the application.
+        if let Some(client) = unsafe { Client::of(self) } {
+            client.set_fatal(code::_FAIL, text);
+        }
+    }
+}
+
+impl Blamed for *const Topic {
+    fn is_inherited(self) -> bool {
+        // SAFETY: NULL or a handle, as the header demands.
+        unsafe { is_inherited(self) }
+    }
+
+    fn blame(self, text: &str) {
+        // SAFETY: as for a client.
+        if let Some(topic) = unsafe { handle::<Topic>(self) } {
+            topic.client().set_fatal(code::_FAIL, text);
+        }
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Client({:?})", self.name)
+    }
+}

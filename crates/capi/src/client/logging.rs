@@ -1,0 +1,129 @@
+//! The log lines of a client, and the functions of the interface for logs.
+
+use std::{
+    ffi::{CStr, c_char, c_int},
+    sync::Arc,
+};
+
+use ottla_core::error::{Error, ErrorKind};
+
+use crate::{
+    client::{
+        callbacks::LogCb, contexts::Contexts, handle::Client, log::print, properties::rd_kafka_name,
+        queue::Queue,
+    },
+    ffi::{
+        argument::Ref,
+        codes::{RespErr, code},
+        error::code_of,
+        export,
+    },
+};
+
+impl Client {
+    /// Writes a log line.
+    pub(crate) fn log(&self, level: c_int, facility: &'static CStr, line: &str) {
+        self.logging().line(level, facility, line);
+    }
+
+    /// Writes a line of `debug`, if it asks for that.
+    pub(crate) fn debug(&self, of: Contexts, facility: &'static CStr, line: impl FnOnce() -> String) {
+        self.logging().debug(of, facility, line);
+    }
+
+    /// Reports an error of a connection: by a log line, and by an error event or callback if the application asked for
+    /// those.
+    pub(crate) fn failed(&self, error: &Error) {
+        let code = code_of(error);
+        let Some(broker) = error.context().peer.as_deref().filter(|_| is_of_connection(error.kind())) else {
+            return self.error(code, error.to_string());
+        };
+        let text = error.clone().without_next_attempt().to_string();
+        if error.kind() != ErrorKind::Disconnected {
+            self.logging().line_of(3, Contexts::NONE, c"FAIL", broker, &text);
+        } else if self.logging().logs_closed() {
+            self.logging().line_of(6, Contexts::NONE, c"FAIL", broker, &text);
+        }
+        if self.reports_errors() {
+            self.error(code, text);
+        }
+    }
+}
+
+/// Whether it is about a connection, and not about what was asked there.
+const fn is_of_connection(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::Resolve
+            | ErrorKind::Connect
+            | ErrorKind::Disconnected
+            | ErrorKind::Tls
+            | ErrorKind::RequestTimedOut
+            | ErrorKind::NotKafka
+    )
+}
+
+export!(
+    #[local(())]
+    fn rd_kafka_set_log_level(rk: Ref<Client>, level: c_int) {
+        if let Some(client) = rk.get() {
+            client.logging().set_level(level);
+        }
+    }
+);
+
+export!(
+    #[on(rk, ())]
+    fn rd_kafka_set_logger(rk: Ref<Client>, func: Option<LogCb>) {
+        if let Some(client) = rk.get() {
+            client.logging().set_destination(func.into());
+        }
+    }
+);
+
+export!(
+    #[on(rk, code::_FATAL)]
+    fn rd_kafka_set_log_queue(rk: Ref<Client>, rkqu: *const Queue) -> RespErr {
+        // SAFETY: the header demands NULL or a client and a queue.
+        let (Some(client), to) = (unsafe { (rk.get(), Queue::of(rkqu)) }) else {
+            return code::_INVALID_ARG;
+        };
+        match client.logging().queue() {
+            Some(_) if to.is_none() && !rkqu.is_null() => code::_INVALID_ARG,
+            Some(queue) => {
+                queue.forward(Some(to.unwrap_or_else(|| Arc::clone(client.main()))));
+                code::NO_ERROR
+            }
+            None => code::_NOT_CONFIGURED,
+        }
+    }
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_log_print(rk: *const Client, level: c_int, fac: *const c_char, buf: *const c_char) {
+        if fac.is_null() || buf.is_null() {
+            return;
+        }
+        // SAFETY: the header demands a client or NULL, and texts.
+        unsafe {
+            let name = rd_kafka_name(rk);
+            let name = if name.is_null() {
+                String::new()
+            } else {
+                CStr::from_ptr(name).to_string_lossy().into_owned()
+            };
+            print(&name, level, CStr::from_ptr(fac), CStr::from_ptr(buf));
+        }
+    }
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_log_syslog(_rk: Ref<Client>, level: c_int, fac: *const c_char, buf: *const c_char) {
+        if !fac.is_null() && !buf.is_null() {
+            // SAFETY: two texts for a format that takes two.
+            unsafe { libc::syslog(level.clamp(0, 7), c"%s: %s".as_ptr(), fac, buf) };
+        }
+    }
+);

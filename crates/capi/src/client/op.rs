@@ -1,0 +1,83 @@
+//! What a queue holds for the application.
+
+use std::{
+    ffi::{CStr, CString, c_int},
+    ptr,
+};
+
+use ottla_core::event::Throttle;
+
+use crate::{
+    client::{contexts::Contexts, event::Event},
+    consume::{message::rd_kafka_message_destroy, offsets::Committed},
+    ffi::{
+        codes::RespErr,
+        types::{event_type, rd_kafka_message_t},
+    },
+    group::state::Rebalance,
+    produce::delivery::Delivery,
+};
+
+/// An entry of a queue.
+#[derive(Debug)]
+pub(crate) enum Op {
+    /// Reports of a batch.
+    Delivery(Box<Delivery>),
+    /// An error that belongs to no call.
+    Error { code: RespErr, text: String, is_fatal: bool },
+    /// A log line.
+    Log { level: c_int, of: Contexts, facility: &'static CStr, text: String },
+    /// Statistics, as JSON.
+    Stats(CString),
+    /// The outcome of a commit.
+    Committed(Box<Committed>),
+    /// A rebalance that the application answers.
+    Rebalance(Box<Rebalance>),
+    /// A broker asked to hold back, or no longer does.
+    Throttle(Throttle),
+    /// Something that only events can tell.
+    Event(Box<Event>),
+    /// An error of a partition, as a message.
+    Message(ErrorMessage),
+}
+
+/// What an op is as an event.
+pub(crate) const fn event_type_of(op: &Op) -> c_int {
+    match op {
+        Op::Delivery(_) => event_type::DR,
+        Op::Error { .. } => event_type::ERROR,
+        Op::Log { .. } => event_type::LOG,
+        Op::Stats(_) => event_type::STATS,
+        Op::Committed(_) => event_type::OFFSET_COMMIT,
+        Op::Rebalance(_) => event_type::REBALANCE,
+        // It comes by its callback only.
+        Op::Throttle(_) => 0,
+        Op::Event(event) => event.kind,
+        Op::Message(_) => event_type::FETCH,
+    }
+}
+
+/// True if an error or a log line goes to the application as an event.
+pub(crate) const fn wants(events: c_int, kind: c_int) -> bool {
+    events & kind != 0
+}
+
+/// A message that is an error. It is destroyed unless the application takes it.
+#[derive(Debug)]
+pub(crate) struct ErrorMessage(pub(crate) *mut rd_kafka_message_t);
+
+// SAFETY: the struct owns the message; there is no other pointer to it.
+unsafe impl Send for ErrorMessage {}
+
+impl Drop for ErrorMessage {
+    fn drop(&mut self) {
+        // SAFETY: nobody took the message.
+        unsafe { rd_kafka_message_destroy(self.0) };
+    }
+}
+
+impl ErrorMessage {
+    pub(crate) fn take(mut self) -> *mut rd_kafka_message_t {
+        std::mem::replace(&mut self.0, ptr::null_mut())
+    }
+}

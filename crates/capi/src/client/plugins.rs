@@ -1,0 +1,155 @@
+//! Plug-ins: libraries that a configuration loads, and the interceptors that they add to it. They are called while the
+//! configuration is made; the last of them, on_new, adds those of the client.
+
+use std::{
+    ffi::{CStr, CString, c_char, c_int, c_void},
+    ptr,
+};
+
+use crate::{
+    client::{
+        chain::{Chain, functions},
+        conf::Conf,
+        property::CONF_UNKNOWN,
+    },
+    ffi::{
+        argument::Text,
+        codes::{RespErr, code},
+        export,
+        types::rd_kafka_t,
+    },
+};
+
+type ConfSet =
+    unsafe extern "C" fn(*mut Conf, *const c_char, *const c_char, *mut c_char, usize, *mut c_void) -> c_int;
+type ConfDup =
+    unsafe extern "C" fn(*mut Conf, *const Conf, usize, *mut *const c_char, *mut c_void) -> RespErr;
+type ConfDestroy = unsafe extern "C" fn(*mut c_void) -> RespErr;
+type New = unsafe extern "C" fn(*const rd_kafka_t, *const Conf, *mut c_void, *mut c_char, usize) -> RespErr;
+
+functions!(ConfSet ConfDup ConfDestroy New);
+
+/// The interceptors of a configuration.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ConfInterceptors {
+    set: Chain<ConfSet>,
+    dup: Chain<ConfDup>,
+    destroy: Chain<ConfDestroy>,
+    pub(super) new: Chain<New>,
+}
+
+impl ConfInterceptors {
+    /// Returns whether there is no on_conf_set interceptor.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.set.0.is_empty()
+    }
+
+    /// Asks the interceptors whether one of them knows a property; `None` if none does.
+    ///
+    /// # Safety
+    ///
+    /// The configuration, texts and a buffer of that size.
+    pub(crate) unsafe fn set(
+        &self,
+        conf: *mut Conf,
+        name: *const c_char,
+        value: *const c_char,
+        errstr: *mut c_char,
+        size: usize,
+    ) -> Option<c_int> {
+        self.set.0.iter().find_map(|(_, function, opaque)| {
+            // SAFETY: by the contract of this function.
+            let code = unsafe { function(conf, name, value, errstr, size, opaque.0) };
+            (code != CONF_UNKNOWN).then_some(code)
+        })
+    }
+
+    /// Tells that a copy is made.
+    pub(crate) fn dup(&self, new: *mut Conf, old: *const Conf, filters: &mut [*const c_char]) {
+        for (_, function, opaque) in &self.dup.0 {
+            // SAFETY: the plug-in's function, with configurations and an array with this number of texts.
+            unsafe { function(new, old, filters.len(), filters.as_mut_ptr(), opaque.0) };
+        }
+    }
+
+    /// Tells that the configuration goes.
+    pub(crate) fn destroy(&self) {
+        for (_, function, opaque) in &self.destroy.0 {
+            // SAFETY: the plug-in's function.
+            unsafe { function(opaque.0) };
+        }
+    }
+}
+
+/// Loads libraries, separated by semicolons, and lets each look at the configuration.
+pub(crate) fn load_plugins(conf: *mut Conf, paths: &str) -> Result<(), String> {
+    let mut loaded = Vec::new();
+    for path in paths.split(';').map(str::trim).filter(|path| !path.is_empty()) {
+        // A library that is named twice adds its interceptors once.
+        if loaded.contains(&path) {
+            continue;
+        }
+        loaded.push(path);
+        let with_suffix = format!("{path}.so");
+        let mut candidates = [path, &with_suffix].into_iter().filter_map(|path| CString::new(path).ok());
+        // A library stays: its functions are called until the process ends.
+        let library = candidates.find_map(|path| {
+            // SAFETY: the application wants this library's code to run.
+            let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+            (!library.is_null()).then_some(library)
+        });
+        let Some(library) = library else {
+            return Err(format!("can't load plug-in `{path}`: {}", dl_error()));
+        };
+        // SAFETY: a library that was just loaded, and a name.
+        let init = unsafe { libc::dlsym(library, c"conf_init".as_ptr()) };
+        if init.is_null() {
+            return Err(format!("plug-in `{path}` has no function conf_init"));
+        }
+        let mut errstr: [c_char; 512] = [0; 512];
+        let mut opaque = ptr::null_mut();
+        // SAFETY: the interface says what type this function has; the buffer ends with a zero byte afterwards.
+        let (code, why) = unsafe {
+            let init: unsafe extern "C" fn(*mut Conf, *mut *mut c_void, *mut c_char, usize) -> RespErr =
+                std::mem::transmute(init);
+            let code = init(conf, &raw mut opaque, errstr.as_mut_ptr(), errstr.len());
+            errstr[511] = 0;
+            (code, CStr::from_ptr(errstr.as_ptr()).to_string_lossy().into_owned())
+        };
+        if code != code::NO_ERROR {
+            return Err(format!("plug-in `{path}` failed: {why} ({code})"));
+        }
+    }
+    Ok(())
+}
+
+/// What the loader said last.
+fn dl_error() -> String {
+    // SAFETY: the result is NULL or a text that lives until this thread's next call of the loader.
+    unsafe {
+        let error = libc::dlerror();
+        if error.is_null() { String::new() } else { CStr::from_ptr(error).to_string_lossy().into_owned() }
+    }
+}
+
+macro_rules! of_conf {
+    ($($name:ident, $chain:ident: $kind:ty, $many:literal;)*) => {$(
+        export!(
+            #[local(code::_FATAL)]
+            fn $name(conf: *mut Conf, ic_name: Text, function: Option<$kind>, ic_opaque: *mut c_void) -> RespErr {
+                // SAFETY: the header demands NULL or a configuration, and a text.
+                match unsafe { (Conf::changeable(conf), ic_name.get()) } {
+                    (Some(conf), Some(name)) => conf.interceptors.$chain.add(&name, function, ic_opaque, $many),
+                    _ => code::_INVALID_ARG,
+                }
+            }
+        );
+    )*};
+}
+
+of_conf! {
+    rd_kafka_conf_interceptor_add_on_conf_set, set: ConfSet, false;
+    rd_kafka_conf_interceptor_add_on_conf_dup, dup: ConfDup, false;
+    rd_kafka_conf_interceptor_add_on_conf_destroy, destroy: ConfDestroy, true;
+    rd_kafka_conf_interceptor_add_on_new, new: New, false;
+}

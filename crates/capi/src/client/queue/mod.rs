@@ -1,0 +1,293 @@
+//! `rd_kafka_queue_t`: what waits for the application, and who is woken when something comes.
+//!
+//! A queue has entries of its own ([`Op`]) and, if it belongs to a consumer, is a way out for fetched records: it asks the
+//! consumer for what goes its route when it has nothing else. A forwarded queue is only a name for another one.
+//!
+//! [`state`] is what the lock protects, [`poll`] hands entries to the application, [`reader`] takes from the consumer,
+//! [`exports`] are the functions of the interface. The queue itself does not know the type of its client.
+//!
+//! # Pitfalls
+//!
+//! - Serving an entry calls the application, which may ask for the lock again: everything that calls out runs without it
+//!   (`crate::ffi::lock`) (`callouts.c`).
+
+use std::{
+    ptr,
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    task::{Wake, Waker},
+    time::Instant,
+};
+
+use self::state::{Feeder, Forward, Notification, State, Waited};
+use crate::{
+    client::op::Op,
+    ffi::{
+        boundary::{Handle, Tag},
+        graves::{self, Counted, Graves},
+        lock::{Condvar, SealedMutex, assert_none_held},
+        object::{Object, WeakObject},
+        pipe,
+        types::rd_kafka_t,
+    },
+};
+
+pub(crate) mod exports;
+mod poll;
+mod reader;
+mod state;
+
+/// A queue.
+#[repr(C)]
+pub struct Queue {
+    tag: Tag,
+    /// References that the application has: it can't give up more than it got.
+    handles: AtomicUsize,
+    /// The route of fetched records that come here; 0 is the consumer's queue.
+    route: u64,
+    client: OnceLock<WeakObject<rd_kafka_t>>,
+    state: SealedMutex<State>,
+    changed: Condvar,
+}
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for Queue {
+    const KIND: u32 = 0x6f74_7101;
+}
+
+static GRAVES: Graves = Graves::new();
+
+// SAFETY: see `drop` and `with_route`.
+unsafe impl Counted for Queue {
+    fn graves() -> &'static Graves {
+        &GRAVES
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.tag.clear();
+        graves::end(self);
+    }
+}
+
+/// Wakes the threads that wait at a queue.
+struct QueueWaker(Weak<Queue>);
+
+impl Wake for QueueWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if let Some(queue) = self.0.upgrade() {
+            queue.signal();
+        }
+    }
+}
+
+impl Queue {
+    /// A queue; the route is its own.
+    pub(crate) fn new() -> Arc<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self::with_route(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A queue for what goes a route.
+    pub(crate) fn with_route(route: u64) -> Arc<Self> {
+        graves::begin(Arc::new(Self {
+            tag: Tag::of::<Self>(),
+            handles: AtomicUsize::new(0),
+            route,
+            client: OnceLock::new(),
+            state: SealedMutex::default(),
+            changed: Condvar::default(),
+        }))
+    }
+
+    /// Says which client the queue belongs to.
+    pub(crate) fn set_client(&self, client: WeakObject<rd_kafka_t>) {
+        let _ = self.client.set(client);
+    }
+
+    /// Returns the client as what C functions get, kept until the reference is dropped.
+    fn owner(&self) -> Option<Object<rd_kafka_t>> {
+        self.client.get()?.upgrade()
+    }
+
+    pub(crate) const fn route(&self) -> u64 {
+        self.route
+    }
+
+    /// The queue behind a handle.
+    ///
+    /// # Safety
+    ///
+    /// NULL or a queue of this library.
+    pub(crate) unsafe fn of(queue: *const Self) -> Option<Arc<Self>> {
+        // SAFETY: by the contract of this function.
+        unsafe { graves::counted(queue) }
+    }
+
+    /// The queue where entries end up: this one, or the one that it is forwarded to in the end.
+    fn end(self: &Arc<Self>) -> Arc<Self> {
+        let mut queue = Arc::clone(self);
+        // A circle of forwards has no end: the number of steps is bounded.
+        for _ in 0..16 {
+            match queue.state.with((), State::forward) {
+                Some(next) => queue = next,
+                None => break,
+            }
+        }
+        queue
+    }
+
+    /// Appends an entry.
+    pub(crate) fn push(self: &Arc<Self>, op: Op) {
+        match self.state.with(op, State::push_here) {
+            Ok(notification) => self.announce(notification),
+            Err(op) => {
+                let queue = self.end();
+                queue.announce(queue.state.with(op, State::push));
+            }
+        }
+    }
+
+    /// Wakes the threads that wait here, and notifies the application.
+    fn announce(&self, notification: Notification) {
+        self.changed.notify_all();
+        self.notify(notification);
+    }
+
+    /// Puts an entry back to the front.
+    fn push_front(&self, op: Op) {
+        self.state.with(op, State::push_front);
+    }
+
+    /// Wakes the threads that wait here, and notifies the application, of something that is no entry.
+    pub(crate) fn signal(&self) {
+        self.announce(self.state.with(false, State::signal));
+    }
+
+    /// Makes the poll that waits, or else the next one, return without anything.
+    pub(crate) fn return_poll(&self) {
+        self.announce(self.state.with(true, State::signal));
+    }
+
+    /// Writes to the application's descriptor, and calls its function.
+    fn notify(&self, notification: Notification) {
+        assert_none_held("a notification of the application");
+        if let Some((descriptor, payload)) = notification.io {
+            // A full pipe is fine: it is readable then.
+            pipe::write_once(descriptor, &payload);
+        }
+        if let (Some((callback, opaque)), Some(client)) = (notification.callback, self.owner()) {
+            // SAFETY: the application's function with the pointer that it gave.
+            unsafe { callback(client.as_c(), opaque.0) };
+        }
+    }
+
+    /// A waker that signals the queue.
+    pub(crate) fn waker(self: &Arc<Self>) -> Waker {
+        Waker::from(Arc::new(QueueWaker(Arc::downgrade(self))))
+    }
+
+    /// The next entry that is no record, waiting until `until`.
+    pub(crate) fn pop(self: &Arc<Self>, until: Option<Instant>) -> Option<Op> {
+        if let Some(op) = self.state.with((), State::pop_here) {
+            return Some(op);
+        }
+        let queue = self.end();
+        queue
+            .waiting(|| queue.state.wait(&queue.changed, until, (), |state, (), wait| state.pop(wait)))
+            .flatten()
+    }
+
+    /// Waits for a signal after `seen`.
+    fn wait(&self, seen: u64, until: Option<Instant>) -> Waited {
+        let waited = self.waiting(|| {
+            self.state.wait(&self.changed, until, seen, |state, seen, wait| state.waited(seen, wait))
+        });
+        waited.unwrap_or(Waited::TimedOut)
+    }
+
+    /// Counts this thread among those that wait, for the time of a call.
+    fn waiting<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.state.with((), State::begin_waiting);
+        let waited = wait();
+        self.state.with((), State::stop_waiting);
+        waited
+    }
+
+    /// Ends the wait of a thread: the application has given up the queue that it waits at.
+    fn end_waiting(&self) {
+        self.state.with((), |state, ()| state.end_waiting());
+        self.changed.notify_all();
+    }
+
+    /// Waits until something happens that was not known at `seen`; returns what is known then.
+    pub(crate) fn wait_signal(self: &Arc<Self>, seen: u64, until: Option<Instant>) -> u64 {
+        let queue = self.end();
+        let signals = queue.waiting(|| {
+            queue.state.wait(&queue.changed, until, seen, |state, seen, wait| state.signals_after(seen, wait))
+        });
+        signals.unwrap_or(seen)
+    }
+
+    pub(crate) fn signals(self: &Arc<Self>) -> u64 {
+        self.end().state.with((), State::signals)
+    }
+
+    /// How many entries wait.
+    pub(crate) fn len(self: &Arc<Self>) -> usize {
+        self.end().state.with((), State::len)
+    }
+
+    /// How many entries wait, without reports: their messages are counted elsewhere.
+    pub(crate) fn len_without_reports(&self) -> usize {
+        self.state.with((), State::len_without_reports)
+    }
+
+    /// Drops everything, because the client ends. No thread waits here any longer.
+    pub(crate) fn clear(&self) {
+        let dropped = self.state.with((), State::clear);
+        self.changed.notify_all();
+        assert_none_held("the end of what a queue had");
+        drop(dropped);
+    }
+
+    /// Sends what comes here on to another queue, or no longer.
+    pub(crate) fn forward(self: &Arc<Self>, to: Option<Arc<Self>>) {
+        if to.as_ref().is_some_and(|to| Arc::ptr_eq(&to.end(), self)) {
+            // A circle would swallow everything.
+            return;
+        }
+        let (moved, old) = self.state.with(Forward(to.clone()), State::set_forward);
+        if let Some(old) = old {
+            old.state.with(Feeder::Removed(Arc::as_ptr(self)), State::set_feeder);
+        }
+        if let Some(to) = to {
+            to.state.with(Feeder::Added(Arc::downgrade(self)), State::set_feeder);
+            for op in moved {
+                to.push(op);
+            }
+            to.end().signal();
+        }
+    }
+}
+
+/// A queue as a handle, or NULL.
+pub(crate) fn raw(queue: Option<Arc<Queue>>) -> *const Queue {
+    queue.map_or(ptr::null(), |queue| {
+        queue.handles.fetch_add(1, Ordering::Relaxed);
+        Arc::into_raw(queue)
+    })
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Queue({})", self.route)
+    }
+}

@@ -1,0 +1,227 @@
+//! Polls: entries of a queue handed to the application, by its functions, as messages or as events.
+
+use std::{cell::OnceCell, ffi::c_int, ptr, sync::Arc, time::Instant};
+
+use super::{
+    Queue,
+    state::{Next, Places, Ready, State, Waited},
+};
+use crate::{
+    client::{
+        event::Event,
+        handle::Client,
+        interceptors::kind,
+        op::{ErrorMessage, Op, wants},
+        yielding::take_yield,
+    },
+    ffi::{
+        boundary::{Blamed, is_inherited},
+        codes::code,
+        time::{PollTimeout, deadline, past},
+        types::{event_type, rd_kafka_message_t},
+    },
+};
+
+impl Queue {
+    /// Returns the client that the queue belongs to, if it is still there.
+    pub(crate) fn client(&self) -> Option<Arc<Client>> {
+        self.owner()?.downcast()
+    }
+
+    /// Serves entries by callbacks: waits for the first one, and takes those that are there then.
+    pub(crate) fn serve(self: &Arc<Self>, client: &Client, timeout_ms: c_int) -> c_int {
+        let mut served = 0;
+        let mut until = if timeout_ms == 0 { Some(past()) } else { deadline(timeout_ms) };
+        while let Some(op) = self.pop(until) {
+            until = Some(past());
+            served += 1;
+            if let Some(rest) = client.serve(op) {
+                self.end().push_front(rest);
+                break;
+            }
+            if take_yield() || client.is_closing() {
+                break;
+            }
+        }
+        served
+    }
+
+    /// Returns the next record or error of a partition as a message. Waits until the timeout, and serves other entries
+    /// meanwhile.
+    pub(crate) fn pop_message(
+        self: &Arc<Self>,
+        client: &Client,
+        timeout: &mut PollTimeout,
+    ) -> Option<*mut rd_kafka_message_t> {
+        if !client.interceptors().has(kind::CONSUME)
+            && let Some(message) = self.state.with((), State::next_ready)
+        {
+            return Some(message);
+        }
+        let mut one = [ptr::null_mut()];
+        (self.pop_messages(client, timeout, &mut one, false) == 1).then_some(one[0])
+    }
+
+    /// Fills `into` with messages, and returns their number. Waits for the first one until the timeout; with `all`, for
+    /// all.
+    pub(crate) fn pop_messages(
+        self: &Arc<Self>,
+        client: &Client,
+        timeout: &mut PollTimeout,
+        into: &mut [*mut rd_kafka_message_t],
+        all: bool,
+    ) -> usize {
+        if !client.interceptors().has(kind::CONSUME) {
+            return self.take_messages(client, timeout, into, all);
+        }
+        // A callback may destroy the client.
+        let held = client.weak().upgrade();
+        let count = self.take_messages(client, timeout, into, all);
+        into[..count].iter().for_each(|message| client.intercept_message(kind::CONSUME, *message));
+        drop(held);
+        count
+    }
+
+    #[inline]
+    fn take_messages(
+        self: &Arc<Self>,
+        client: &Client,
+        timeout: &mut PollTimeout,
+        into: &mut [*mut rd_kafka_message_t],
+        all: bool,
+    ) -> usize {
+        let ready = self.state.with(Ready(into), State::take_ready);
+        if ready == into.len() { ready } else { self.wait_for_messages(client, timeout, into, ready, all) }
+    }
+
+    /// Fills `into` from `count` on, with whatever has to be done for that: read from the consumer, serve entries, wait.
+    #[cold]
+    fn wait_for_messages(
+        self: &Arc<Self>,
+        client: &Client,
+        timeout: &mut PollTimeout,
+        into: &mut [*mut rd_kafka_message_t],
+        mut count: usize,
+        all: bool,
+    ) -> usize {
+        let consumer = client.consumer();
+        // A callback or another thread may destroy the client.
+        let mut held = None;
+        let end = OnceCell::new();
+        let (mut queue, mut is_end) = (self, false);
+        loop {
+            let places = Places {
+                into: &mut into[count..],
+                as_events: false,
+                is_end,
+                is_without_consumer: consumer.is_none(),
+            };
+            let (taken, next) = queue.state.with(places, State::take);
+            count += taken;
+            if !matches!(next, Next::Full | Next::Forwarded) && held.is_none() {
+                held = client.weak().upgrade();
+            }
+            let seen = match next {
+                Next::Full | Next::Nothing => return count,
+                Next::Forwarded => {
+                    (queue, is_end) = (end.get_or_init(|| self.end()), true);
+                    continue;
+                }
+                // Its callback may give partitions up, so messages that were taken before are returned first.
+                Next::Op(op @ Op::Rebalance(_)) if count > 0 => {
+                    queue.push_front(op);
+                    return count;
+                }
+                Next::Op(op) => {
+                    // The time that a callback takes counts.
+                    timeout.until();
+                    if let Some(rest) = client.serve(op) {
+                        queue.push_front(rest);
+                        return count;
+                    }
+                    if take_yield() || client.is_closing() {
+                        return count;
+                    }
+                    continue;
+                }
+                Next::Event(event) => {
+                    if let Some(op) = client.op_of(event) {
+                        queue.push_front(op);
+                    }
+                    continue;
+                }
+                Next::Read(seen) => match consumer {
+                    Some(consumer) if queue.read(client, consumer) => continue,
+                    _ => seen,
+                },
+                Next::Wait(seen) => seen,
+            };
+            if count > 0 && !all || queue.wait_as_poll(client, seen, timeout.until()) != Waited::Signalled {
+                return count;
+            }
+        }
+    }
+
+    /// Waits for a signal. The application counts as polling for `max.poll.interval.ms` meanwhile, unless it is the main
+    /// queue that it polls.
+    fn wait_as_poll(self: &Arc<Self>, client: &Client, seen: u64, until: Option<Instant>) -> Waited {
+        let _polling = (!Arc::ptr_eq(self, client.main())).then(|| client.begin_poll());
+        self.wait(seen, until)
+    }
+
+    /// The next entry as an event.
+    pub(crate) fn pop_event(self: &Arc<Self>, client: &Client, timeout_ms: c_int) -> Option<Event> {
+        let until = if timeout_ms == 0 { Some(past()) } else { deadline(timeout_ms) };
+        let Some(consumer) = client.consumer() else {
+            return self.pop(until).map(Event::of);
+        };
+        let queue = self.end();
+        loop {
+            let mut one = [ptr::null_mut()];
+            let places = Places { into: &mut one, as_events: true, is_end: true, is_without_consumer: false };
+            let seen = match queue.state.with(places, State::take).1 {
+                Next::Full => {
+                    if client.interceptors().has(kind::CONSUME) {
+                        client.intercept_message(kind::CONSUME, one[0]);
+                    }
+                    return Some(Event::of(Op::Message(ErrorMessage(one[0]))));
+                }
+                // Rebalances are events only if the application asked for that.
+                Next::Op(op @ Op::Rebalance(_)) if !wants(client.conf().events, event_type::REBALANCE) => {
+                    client.serve(op);
+                    continue;
+                }
+                Next::Op(op) => return Some(Event::of(op)),
+                Next::Event(event) => {
+                    if let Some(op) = client.op_of(event) {
+                        return Some(Event::of(op));
+                    }
+                    continue;
+                }
+                Next::Read(seen) if queue.read(client, consumer) => {
+                    let _ = seen;
+                    continue;
+                }
+                Next::Read(seen) | Next::Wait(seen) => seen,
+                Next::Nothing | Next::Forwarded => return None,
+            };
+            if queue.wait_as_poll(client, seen, until) != Waited::Signalled {
+                return None;
+            }
+        }
+    }
+}
+
+impl Blamed for *const Queue {
+    fn is_inherited(self) -> bool {
+        // SAFETY: NULL or a handle, as the header demands.
+        unsafe { is_inherited(self) }
+    }
+
+    fn blame(self, text: &str) {
+        // SAFETY: as for a client.
+        if let Some(client) = unsafe { Queue::of(self) }.and_then(|queue| queue.client()) {
+            client.set_fatal(code::_FAIL, text);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The reader of a queue: the one thread that takes from the consumer and makes messages of what it got. It holds no lock
+//! while it does so, because a damaged record wakes other queues, a new topic is logged, and both reach the application.
+
+use std::sync::{Arc, Weak};
+
+use ottla::Consumer;
+use ottla_core::fetch::deliver::{PieceWalk, Records};
+
+use super::{
+    Queue,
+    state::{Read, State},
+};
+use crate::{
+    client::{handle::Client, topic::Topic},
+    consume::fetched::{OpenSlab, Walk},
+};
+
+/// Ends the reading also when it panics.
+struct Reading<'a> {
+    queue: &'a Queue,
+    found: bool,
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.queue.state.with(self.found, State::end_reading);
+        if self.found {
+            self.queue.changed.notify_all();
+        }
+    }
+}
+
+impl Queue {
+    /// Reads for the queue, whose reader this thread is; false if there is nothing, and the queue will be signalled.
+    pub(super) fn read(self: &Arc<Self>, client: &Client, consumer: &Consumer) -> bool {
+        if !Arc::ptr_eq(self, client.main()) {
+            consumer.note_group_poll();
+        }
+        // If it panics, another thread has to look.
+        let mut reading = Reading { queue: self, found: true };
+        reading.found =
+            self.open_walk(client, consumer) || self.state.with((), State::has_events) || self.pull(consumer);
+        reading.found
+    }
+
+    /// Makes messages of the next records that were taken; false if there are none.
+    fn open_walk(&self, client: &Client, consumer: &Consumer) -> bool {
+        while let Some(walk) = self.state.with((), State::next_walk) {
+            match walk {
+                Walk::Leave(slab, None) => drop(slab),
+                Walk::Leave(slab, Some(_)) => {
+                    if let Some(rest) = slab.rest() {
+                        set_aside(consumer, rest);
+                    }
+                }
+                Walk::SetAside(walk) => set_aside(consumer, walk),
+                Walk::Stale(walk) => drop(walk),
+                Walk::Open(walk) => {
+                    if self.open(client, consumer, walk) {
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// Makes messages of the next records of a walk; false if there are none.
+    fn open(&self, client: &Client, consumer: &Consumer, mut walk: PieceWalk) -> bool {
+        let fetched = Arc::clone(walk.fetched());
+        let Ok(topic) = client.topic(fetched.topic(), None) else { return false };
+        let Some(slab) = OpenSlab::of(&mut walk, Topic::object(topic)) else {
+            fetched.set_position(fetched.next_offset(), fetched.last_epoch());
+            return false;
+        };
+        client.note_consumed(consumer, fetched.topic(), fetched.partition());
+        drop(self.state.with(Read::Opened(slab, walk), State::keep));
+        true
+    }
+
+    /// Takes what came for this queue from the consumer; false if there is nothing, and the queue will be signalled.
+    fn pull(self: &Arc<Self>, consumer: &Consumer) -> bool {
+        let mut routes = Vec::new();
+        self.collect_routes(&mut routes, 0);
+        for route in &routes {
+            let mut records = Records::default();
+            consumer.core().queue.take_route(*route, 1, &mut records);
+            if !records.is_empty() || records.piece_count() > 0 {
+                drop(self.state.with(Read::Taken(records), State::keep));
+                return true;
+            }
+        }
+        let waker = self.waker();
+        // The second look finds what came after the first.
+        !routes.iter().all(|route| consumer.core().queue.register_route(*route, &waker))
+            && !consumer.is_closed()
+    }
+
+    /// The routes of this queue and of those that are forwarded to it. One queue is locked at a time.
+    fn collect_routes(&self, routes: &mut Vec<u64>, depth: usize) {
+        routes.push(self.route);
+        if depth <= 16 {
+            for feeder in self.state.with((), State::feeders).iter().filter_map(Weak::upgrade) {
+                feeder.collect_routes(routes, depth + 1);
+            }
+        }
+    }
+}
+
+/// Returns the rest of a paused partition's records to the consumer.
+fn set_aside(consumer: &Consumer, walk: PieceWalk) {
+    if let Some(rest) = walk.rest() {
+        consumer.core().queue.set_aside(rest);
+    }
+}

@@ -1,0 +1,433 @@
+//! Starting what runs below a client's handle, and what the handle asks of it: by `rd_kafka_new`, or by the first call that an
+//! interceptor makes before that returns.
+//! A topic with a configuration of its own differs in that only: everything else it shares with the others.
+
+use std::{
+    ffi::{c_int, c_void},
+    ptr,
+    sync::{Arc, Weak},
+    task::Context,
+    time::Instant,
+};
+
+use ottla::{Admin, Config, Consumer, Producer};
+use ottla_core::{
+    config::{ConfigError, EffectiveConfig},
+    error::{Error, ErrorKind},
+    observer::Observer,
+    produce::{
+        order::{QueueOrder, QueuedRecord},
+        partitioner::{PartitionChoice, Partitioner},
+        purge::Purge,
+        report::DeliverySink,
+    },
+    stats::Statistics,
+};
+
+use crate::{
+    client::{
+        callbacks::{MsgOrderCmp, PartitionerCb},
+        conf::below,
+        contexts::Contexts,
+        core::{Core, Producing},
+        debug::{Chronicle, Observers},
+        handle::Client,
+        interceptors::kind,
+        op::wants,
+        serve::EventWaker,
+        topic::Topic,
+        topic_conf::TopicConf,
+        witness::Witness,
+    },
+    consume::message::Held,
+    ffi::{
+        argument::Ref,
+        boundary::Opaque,
+        codes::{RespErr, code},
+        error::code_of,
+        export,
+        list::List,
+        lock::assert_none_held,
+        time::deadline,
+        types::event_type,
+    },
+    group::rebalance::Sink,
+    produce::{
+        produced::{Kind, Produced},
+        report::{Acknowledge, Reports},
+    },
+};
+
+/// `RD_KAFKA_PURGE_F_NON_BLOCKING`.
+const PURGE_NON_BLOCKING: c_int = 4;
+
+impl Client {
+    /// Returns the producer or consumer, which is started by the first call.
+    pub(super) fn core(&self) -> Result<&Core, Error> {
+        if let Some(core) = self.core.get() {
+            return Ok(core);
+        }
+        let (core, is_new) = self.start_core()?;
+        if is_new {
+            self.note_start(core);
+        }
+        Ok(core)
+    }
+
+    /// Returns the producer or consumer, and whether this call started it. One thread at a time starts it.
+    fn start_core(&self) -> Result<(&Core, bool), Error> {
+        let _starting = self.starting.lock();
+        if let Some(core) = self.core.get() {
+            return Ok((core, false));
+        }
+        let config = Config::from_raw(below(&self.raw.lock()));
+        let core = if self.is_consumer {
+            let mut builder =
+                Consumer::builder(&config).servers_later().credentials(self.conf.credentials.clone());
+            if let Some(sink) = self.statistics_sink() {
+                builder = builder.on_statistics(sink);
+            }
+            if let Some(transport) = &self.transport {
+                builder = builder.transport(Arc::clone(transport) as _);
+            }
+            if let Some(observer) = self.observer() {
+                builder = builder.observer(observer);
+            }
+            let consumer = builder.build()?;
+            consumer.group().set_sink(Arc::new(Sink(Weak::clone(&self.me))));
+            Core::Consumer(consumer)
+        } else {
+            let (producer, reports) = self.start_producer(&config)?;
+            Core::Producer(producer, reports)
+        };
+        Ok((self.core.get_or_init(|| core), true))
+    }
+
+    /// Listens to events from now on, and logs what the configuration deserves.
+    fn note_start(&self, core: &Core) {
+        EventWaker(Weak::clone(&self.me)).listen();
+        for warning in match core {
+            Core::Producer(producer, _) => producer.warnings(),
+            Core::Consumer(consumer) => consumer.warnings(),
+        } {
+            self.log(4, c"CONFWARN", warning);
+        }
+        if self.conf.has_lost_topic_properties {
+            let line = "rd_kafka_conf_set_default_topic_conf replaced topic properties that were set in the client's \
+                        configuration; set topic properties there only, or in the topic configuration only";
+            self.log(4, c"CONFWARN", line);
+        }
+        for name in self.conf.deprecated_here() {
+            self.log(4, c"CONFWARN", &format!("`{name}` is deprecated"));
+        }
+    }
+
+    /// Returns the observer of the connections: interceptors, and the log.
+    fn observer(&self) -> Option<Arc<dyn Observer>> {
+        let witness = self
+            .witness_gates()
+            .map(|gates| Arc::new(Witness::new(self.weak(), Arc::clone(gates))) as Arc<dyn Observer>);
+        let wants = self.log.wants(Chronicle::CONTEXTS.or(Contexts::GENERIC));
+        let chronicle = wants.then(|| Arc::new(Chronicle::new(Arc::clone(&self.log))) as Arc<dyn Observer>);
+        match (witness, chronicle) {
+            (Some(witness), Some(chronicle)) => Some(Arc::new(Observers(vec![witness, chronicle]))),
+            (one, other) => one.or(other),
+        }
+    }
+
+    fn start_producer(&self, config: &Config) -> Result<(Producer, Arc<Reports>), Error> {
+        let partitioner =
+            self.conf.topic.as_ref().and_then(|topic| topic.partitioner.map(|cb| (cb, topic.opaque)));
+        let callbacks = &self.conf.callbacks;
+        let wants_reports =
+            callbacks.dr.is_some() || callbacks.dr_msg.is_some() || wants(self.conf.events, event_type::DR);
+        let only_errors = config.raw().get("delivery.report.only.error").is_ok_and(|value| value == "true");
+        let queue = wants_reports.then(|| Arc::clone(&self.main));
+        let intercepted = self.interceptors.has(kind::SEND | kind::ACKNOWLEDGEMENT);
+        let is_ordered = self.conf.topic.as_ref().is_some_and(|topic| topic.msg_order_cmp.is_some());
+        let has_messages = wants_reports || partitioner.is_some() || is_ordered || intercepted;
+        let acknowledge = self.interceptors.has(kind::ACKNOWLEDGEMENT).then(|| {
+            let me = self.weak();
+            Box::new(move |message| {
+                if let Some(client) = me.upgrade() {
+                    client.intercept_message(kind::ACKNOWLEDGEMENT, message);
+                }
+            }) as Acknowledge
+        });
+        let log = self.logging().wants(Contexts::MSG).then(|| Arc::clone(self.logging()));
+        let is_noted = log.is_some();
+        let reports = Arc::new(Reports::new(queue, only_errors, has_messages, acknowledge, log));
+        let sink: Arc<dyn DeliverySink> = Arc::clone(&reports) as _;
+        let mut builder =
+            Producer::builder(config).servers_later().credentials(self.conf.credentials.clone());
+        if let Some(sink) = self.statistics_sink() {
+            builder = builder.on_statistics(sink);
+        }
+        if let Some((callback, opaque)) = partitioner {
+            builder = builder.partitioner(application_partitioner(callback, opaque, None));
+        }
+        if has_messages || is_noted {
+            builder = builder.sink(sink);
+        }
+        if let Some(transport) = &self.transport {
+            builder = builder.transport(Arc::clone(transport) as _);
+        }
+        if let Some(observer) = self.observer() {
+            builder = builder.observer(observer);
+        }
+        let producer = builder.build()?;
+        reports.set_producer(Some(producer.clone()));
+        Ok((producer, reports))
+    }
+
+    /// Starts what runs, which may call the application.
+    pub(crate) fn ensure_started(&self) -> Result<(), RespErr> {
+        let failed = |error: Error| {
+            if error.kind() == ErrorKind::InvalidArgument { code::_INVALID_ARG } else { code_of(&error) }
+        };
+        self.core().map(drop).map_err(failed)
+    }
+
+    /// The way of a topic's messages, for a client that has started. One thread at a time asks for a topic.
+    pub(crate) fn producing(&self, topic: &Topic) -> Result<Producing, RespErr> {
+        let Some(Core::Producer(producer, reports)) = self.core.get() else {
+            return Err(code::_INVALID_ARG);
+        };
+        let max_bytes = self.raw.lock().get("message.max.bytes").ok().and_then(|size| size.parse().ok());
+        let has_messages = reports.has_messages();
+        let conf = topic.conf();
+        let mut builder = producer.topic_builder(topic.name()).any_name();
+        if topic.has_own_conf() {
+            builder = builder.config(conf.raw.clone());
+            if let Some(callback) = conf.partitioner {
+                // Without messages the records carry the application's pointers themselves.
+                let by_name = if has_messages { None } else { self.topic_if_any(topic.name()) };
+                let asked = by_name.map(|topic| Arc::downgrade(&topic));
+                builder = builder.partitioner(application_partitioner(callback, conf.opaque, asked));
+            }
+        }
+        if let Some(compare) = conf.msg_order_cmp {
+            builder = builder.order(application_order(compare, has_messages, topic));
+        }
+        Ok(Producing {
+            topic: builder.build().map_err(|_| code::_INVALID_ARG)?,
+            has_messages,
+            max_bytes: max_bytes.unwrap_or(usize::MAX),
+            asks_partitioner: conf.partitioner.is_some(),
+        })
+    }
+
+    /// Why a new topic of this client can't have this configuration, if it can't.
+    pub(crate) fn check_topic_conf(&self, conf: &TopicConf) -> Result<(), ConfigError> {
+        if self.is_consumer {
+            return Ok(());
+        }
+        EffectiveConfig::topic(&self.raw.lock().without_topics(), &conf.raw).map(drop)
+    }
+
+    /// Returns the counters; `None` if the I/O threads do not respond.
+    pub(crate) fn statistics(&self) -> Option<Statistics> {
+        match self.core().ok()? {
+            Core::Producer(producer, _) => producer.statistics().ok(),
+            Core::Consumer(consumer) => consumer.statistics().ok(),
+        }
+    }
+
+    /// Pauses or resumes what a producer sends of partitions. On return no more messages are collected for brokers.
+    pub(crate) fn hold_back(&self, list: &mut List, pause: bool) {
+        let producer = match self.core() {
+            Ok(Core::Producer(producer, _)) => Some(producer),
+            _ => None,
+        };
+        for element in list.elements_mut() {
+            element.err = if element.partition < 0 {
+                code::_UNKNOWN_PARTITION
+            } else if producer.is_none() {
+                code::_ALL_BROKERS_DOWN
+            } else {
+                code::NO_ERROR
+            };
+        }
+        let Some(producer) = producer else { return };
+        let elements = list.elements().iter().filter(|element| element.err == code::NO_ERROR);
+        let partitions: Vec<_> = elements.map(|element| (element.name(), element.partition)).collect();
+        if pause {
+            producer.pause(&partitions);
+            // An actor that responds to a later query has carried the pause out.
+            drop(producer.statistics());
+        } else {
+            producer.resume(&partitions);
+        }
+    }
+
+    /// The consumer, if this is one that has started.
+    #[inline]
+    pub(crate) fn consumer(&self) -> Option<&Consumer> {
+        match self.core.get() {
+            Some(Core::Consumer(consumer)) => Some(consumer),
+            None if self.is_consumer => self.start_consumer(),
+            _ => None,
+        }
+    }
+
+    #[cold]
+    fn start_consumer(&self) -> Option<&Consumer> {
+        match self.core() {
+            Ok(Core::Consumer(consumer)) => Some(consumer),
+            _ => None,
+        }
+    }
+
+    /// An admin client on the client's own connections.
+    pub(crate) fn admin(&self) -> Result<Admin, RespErr> {
+        match self.core() {
+            Ok(Core::Producer(producer, _)) => Ok(producer.admin()),
+            Ok(Core::Consumer(consumer)) => Ok(consumer.admin()),
+            Err(error) => Err(code_of(&error)),
+        }
+    }
+
+    /// The producer, if this is one that has started and not ended.
+    fn producer(&self) -> Option<&Producer> {
+        match self.core.get() {
+            Some(Core::Producer(producer, _)) if !self.is_closing() => Some(producer),
+            _ => None,
+        }
+    }
+
+    /// Messages that have no report yet or whose report was not seen, and other entries that wait.
+    fn out_queue_len(&self) -> usize {
+        self.producer().map_or(0, Producer::in_queue)
+    }
+
+    fn flush(&self, timeout_ms: c_int) -> RespErr {
+        // A callback may destroy the client.
+        let _held = self.me.upgrade();
+        let mut flush = self.producer().map(|producer| Box::pin(producer.flush_async()));
+        let by_events = wants(self.conf.events, event_type::DR);
+        let until = deadline(timeout_ms.max(-1));
+        let waker = self.main.waker();
+        loop {
+            let seen = self.main.signals();
+            if !by_events {
+                self.main.serve(self, 0);
+            }
+            let mut context = Context::from_waker(&waker);
+            flush.take_if(|flush| Future::poll(flush.as_mut(), &mut context).is_ready());
+            if flush.is_none() && self.out_queue_len() == 0 {
+                return code::NO_ERROR;
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return code::_TIMED_OUT;
+            }
+            self.main.wait_signal(seen, until);
+        }
+    }
+}
+
+/// The application's partitioner as one of ours. Where records have no messages, their number is the application's pointer,
+/// and they are all of `topic`.
+fn application_partitioner(
+    callback: PartitionerCb,
+    opaque: Opaque,
+    topic: Option<Weak<Topic>>,
+) -> Partitioner {
+    Partitioner::Custom(Box::new(move |choice: &PartitionChoice<'_>| {
+        let opaque = opaque;
+        let counted = topic.as_ref().map(Weak::upgrade);
+        let (topic, msg_opaque) = match &counted {
+            Some(topic) => {
+                (topic.as_ref().map_or(ptr::null(), |topic| topic.as_c()), choice.opaque as *mut c_void)
+            }
+            // SAFETY: the number is the message's, which lives until its report.
+            None => unsafe { Produced::of_number(choice.opaque).topic_and_opaque() },
+        };
+        let key = choice.key.unwrap_or_default();
+        let at = if choice.key.is_some() { key.as_ptr().cast() } else { ptr::null() };
+        assert_none_held("the partitioner");
+        // SAFETY: the application's function, with a key that lives until it returns.
+        unsafe { callback(topic, at, key.len(), choice.partition_count, opaque.0, msg_opaque) }
+    }))
+}
+
+/// The application's order of a topic's messages as one of ours. Where records have no messages, they are shown as messages
+/// that live for the call.
+fn application_order(compare: MsgOrderCmp, has_messages: bool, topic: &Topic) -> QueueOrder {
+    let (client, name) = (topic.client().weak(), topic.name().to_owned());
+    QueueOrder::By(Box::new(move |one: &QueuedRecord<'_>, other: &QueuedRecord<'_>| {
+        let topic = if has_messages { None } else { client.upgrade() };
+        let topic = topic.and_then(|client| client.topic_if_any(&name));
+        let [one, other] = [one, other].map(|record| {
+            let kind = if has_messages { Produced::of_number(record.opaque).kind() } else { Kind::None };
+            let mut held = match kind {
+                // SAFETY: the message lives until its report.
+                Kind::Plain(plain) => unsafe { Held::of_plain(plain) },
+                Kind::Whole(held) => {
+                    // SAFETY: as above, and no other thread has it.
+                    unsafe { (*held).message.partition = record.partition };
+                    return (Some(held.cast_const()), None);
+                }
+                Kind::None => {
+                    let rkt = topic.as_ref().map_or(ptr::null(), |topic| topic.as_c());
+                    Held::of_record(rkt, record.value, record.key, record.opaque as *mut c_void)
+                }
+            };
+            held.message.partition = record.partition;
+            (None, Some(held))
+        });
+        let place = |(kept, shown): &(Option<*const Held>, Option<Held>)| {
+            kept.or(shown.as_ref().map(ptr::from_ref)).map_or(ptr::null(), <*const Held>::cast)
+        };
+        assert_none_held("msg_order_cmp");
+        // SAFETY: the application's function, with messages that live until it returns.
+        unsafe { compare(place(&one), place(&other)) }.cmp(&0)
+    }))
+}
+
+export!(
+    #[on(rk, code::_FATAL)]
+    fn rd_kafka_flush(rk: Ref<Client>, timeout_ms: c_int) -> RespErr {
+        match rk.get() {
+            Some(client) if !client.is_consumer => client.flush(timeout_ms),
+            Some(_) => code::_NOT_IMPLEMENTED,
+            None => code::_INVALID_ARG,
+        }
+    }
+);
+
+export!(
+    #[on(rk, code::_FATAL)]
+    fn rd_kafka_purge(rk: Ref<Client>, flags: c_int) -> RespErr {
+        let Some(client) = rk.get() else { return code::_INVALID_ARG };
+        if client.is_consumer {
+            return code::_NOT_IMPLEMENTED;
+        }
+        if flags & !7 != 0 {
+            return code::_INVALID_ARG;
+        }
+        let what = match flags & 3 {
+            0 => return code::NO_ERROR,
+            1 => Purge::QUEUE,
+            2 => Purge::IN_FLIGHT,
+            _ => Purge::ALL,
+        };
+        let Some(producer) = client.producer() else { return code::NO_ERROR };
+        client.debug(Contexts::QUEUE, c"PURGE", || {
+            format!("Purging {what:?} of {} message(s)", producer.in_queue())
+        });
+        producer.purge(what);
+        if flags & PURGE_NON_BLOCKING == 0 {
+            // An actor that responds to a later query has carried the purge out.
+            let _ = producer.statistics();
+        }
+        code::NO_ERROR
+    }
+);
+
+export!(
+    #[on(rk, 0)]
+    fn rd_kafka_outq_len(rk: Ref<Client>) -> c_int {
+        let Some(client) = rk.get() else { return 0 };
+        c_int::try_from(client.out_queue_len() + client.main.len_without_reports()).unwrap_or(c_int::MAX)
+    }
+);

@@ -1,0 +1,245 @@
+//! `rd_kafka_topic_t`: a topic of a client. There is one object per name; the application's handles are references to it.
+//!
+//! # Pitfalls
+//!
+//! - An application may destroy a topic or queue more often than it created it. The client holds a reference of its
+//!   own, so the application's references are counted separately (`table.c`).
+//! - A topic configuration in C is complete: an empty one has `acks=all` even if the client has `acks=0`. In Rust only
+//!   what is set differs from the producer's
+//!   (`topics_with_own_configuration_share_their_clients_connections`).
+
+use std::{
+    ffi::{CString, c_char, c_int, c_void},
+    ptr,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use ottla_core::config::OffsetReset;
+
+use crate::{
+    client::{core::Producing, handle::Client, topic_conf::TopicConf},
+    ffi::{
+        argument::Ref,
+        boundary::{Handle, Tag, handle, text},
+        codes::{RespErr, code},
+        error::set_last,
+        export,
+        graves::{self, Counted, Graves},
+        lock::Mutex,
+        object::Object,
+        types::{rd_kafka_message_t, rd_kafka_topic_t},
+    },
+};
+
+/// A topic of a client.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Topic {
+    tag: Tag,
+    /// References that the application has: it can't give up more than it got.
+    handles: AtomicUsize,
+    client: Arc<Client>,
+    name: CString,
+    conf: TopicConf,
+    /// It was given to the topic. Otherwise it is that of all topics of the client.
+    has_own_conf: bool,
+    /// The way to the producer, once something was produced.
+    producing: OnceLock<Producing>,
+    starting: Mutex<()>,
+}
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for Topic {
+    const KIND: u32 = 0x6f74_7401;
+}
+
+static GRAVES: Graves = Graves::new();
+
+// SAFETY: see `drop` and `new`.
+unsafe impl Counted for Topic {
+    fn graves() -> &'static Graves {
+        &GRAVES
+    }
+}
+
+impl Drop for Topic {
+    fn drop(&mut self) {
+        self.tag.clear();
+        graves::end(self);
+    }
+}
+
+impl Topic {
+    pub(crate) fn new(client: Arc<Client>, name: &str, own: Option<TopicConf>) -> Arc<Self> {
+        let (tag, name) = (Tag::of::<Self>(), CString::new(name).unwrap_or_default());
+        let has_own_conf = own.is_some();
+        let conf = own.unwrap_or_else(|| client.default_topic_conf().duplicate());
+        let (handles, producing, starting) = (AtomicUsize::new(0), OnceLock::new(), Mutex::new(()));
+        graves::begin(Arc::new(Self { tag, handles, client, name, conf, has_own_conf, producing, starting }))
+    }
+
+    #[inline]
+    pub(crate) fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+
+    /// Returns the topic of a message; `None` for an error that has none.
+    pub(crate) fn of_message(message: &rd_kafka_message_t) -> Option<&Self> {
+        // SAFETY: a message of this library keeps its topic, and only `as_c` and `object` fill in the address.
+        unsafe { message.rkt.cast::<Self>().as_ref() }
+    }
+
+    /// Returns the address that messages and functions of the application get.
+    #[inline]
+    pub(crate) const fn as_c(&self) -> *const rd_kafka_topic_t {
+        ptr::from_ref(self).cast()
+    }
+
+    /// Returns the topic as what keeps it beside messages.
+    pub(crate) fn object(self: Arc<Self>) -> Object<rd_kafka_topic_t> {
+        Object::new(self)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.name.to_str().unwrap_or_default()
+    }
+
+    /// Returns its configuration, or else that of all topics of the client.
+    pub(crate) const fn conf(&self) -> &TopicConf {
+        &self.conf
+    }
+
+    /// Its configuration was given to it and says everything, whatever the client's says of topics.
+    pub(crate) const fn has_own_conf(&self) -> bool {
+        self.has_own_conf
+    }
+
+    /// The way to the producer.
+    #[inline]
+    pub(crate) fn producing(&self) -> Result<&Producing, RespErr> {
+        match self.producing.get() {
+            Some(producing) => Ok(producing),
+            None => self.start_producing(),
+        }
+    }
+
+    /// What holds for the topic.
+    pub(crate) fn property(&self, name: &str) -> &str {
+        self.conf.raw.get(name).unwrap_or_default()
+    }
+
+    /// How often the offsets of its partitions are committed when the older calls read them, if that is done by itself.
+    pub(crate) fn auto_commit_interval(&self) -> Option<Duration> {
+        let millis = self.property("auto.commit.interval.ms").parse().unwrap_or(0);
+        (self.property("auto.commit.enable") == "true" && millis > 0).then(|| Duration::from_millis(millis))
+    }
+
+    /// Passes the topic's own `auto.offset.reset` to the consumer, if the topic has a configuration of its own.
+    pub(crate) fn set_auto_offset_reset(&self) {
+        if self.has_own_conf
+            && let Some(consumer) = self.client.consumer()
+        {
+            let reset = OffsetReset::of(self.property("auto.offset.reset"));
+            consumer.set_auto_offset_reset(self.name(), reset);
+        }
+    }
+
+    #[cold]
+    fn start_producing(&self) -> Result<&Producing, RespErr> {
+        self.client.ensure_started()?;
+        let _starting = self.starting.lock();
+        match self.producing.get() {
+            Some(producing) => Ok(producing),
+            None => {
+                let producing = self.client.producing(self)?;
+                Ok(self.producing.get_or_init(|| producing))
+            }
+        }
+    }
+
+    /// A reference for the application.
+    fn into_raw(self: Arc<Self>) -> *const Self {
+        self.handles.fetch_add(1, Ordering::Relaxed);
+        Arc::into_raw(self)
+    }
+}
+
+export!(
+    #[on(rk, ptr::null())]
+    fn rd_kafka_topic_new(rk: Ref<Client>, topic: *const c_char, conf: *mut TopicConf) -> *const Topic {
+        // SAFETY: the header demands a client, a text and a configuration or NULL.
+        let (client, name, given) = unsafe { (rk.get(), text(topic), handle(conf.cast_const())) };
+        let (Some(client), Some(name)) = (client, name) else {
+            set_last(code::_INVALID_ARG);
+            return ptr::null();
+        };
+        let is_new = client.topic_if_any(&name).is_none();
+        if let (true, Some(Err(error))) = (is_new, given.map(|conf| client.check_topic_conf(conf))) {
+            let line = format!("the configuration of topic \"{name}\" contradicts the client's: {error}");
+            client.log(3, c"TOPICCONF", &line);
+            // SAFETY: a configuration, which no topic has: it is freed all the same.
+            unsafe { graves::bury(conf) };
+            set_last(code::_INVALID_ARG);
+            return ptr::null();
+        }
+        match client.topic(&name, given.map(TopicConf::duplicate)) {
+            Ok(topic) => {
+                // SAFETY: NULL or a configuration, which belongs to the topic from now on.
+                unsafe { graves::bury(conf) };
+                topic.set_auto_offset_reset();
+                // The cluster is asked about the topic, which may create it. Without servers no broker can be asked yet.
+                if client.is_producer() {
+                    let _ = topic.producing();
+                } else if let (true, Some(consumer)) = (is_new, client.consumer()) {
+                    consumer.request_topic(topic.name());
+                }
+                topic.into_raw()
+            }
+            Err(code) => {
+                set_last(code);
+                ptr::null()
+            }
+        }
+    }
+);
+
+export!(
+    #[on(rkt, ())]
+    fn rd_kafka_topic_destroy(rkt: *const Topic) {
+        // SAFETY: the header demands NULL or a handle; the caller gives its reference up.
+        unsafe {
+            let Some(topic) = handle::<Topic>(rkt) else { return };
+            let one_less = |handles: usize| handles.checked_sub(1);
+            if topic.handles.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less).is_ok() {
+                drop(Arc::from_raw(rkt));
+            }
+        }
+    }
+);
+
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_topic_name(rkt: Ref<Topic>) -> *const c_char {
+        rkt.get().map_or(ptr::null(), |topic: &Topic| topic.name.as_ptr())
+    }
+);
+
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_topic_opaque(rkt: Ref<Topic>) -> *mut c_void {
+        rkt.get().map_or(ptr::null_mut(), |topic: &Topic| topic.conf.opaque.0)
+    }
+);
+
+export!(
+    #[on(rkt, 0)]
+    fn rd_kafka_topic_partition_available(rkt: Ref<Topic>, partition: i32) -> c_int {
+        let topic = rkt.get();
+        let producing = topic.and_then(|topic| topic.producing().ok());
+        c_int::from(producing.is_some_and(|producing| producing.topic.has_leader(partition)))
+    }
+);

@@ -1,0 +1,180 @@
+//! `rd_kafka_topic_conf_t`: the properties of a topic and the application's functions for it.
+//!
+//! # Pitfalls
+//!
+//! - Some topic properties of the older consumer share names with client properties of another meaning
+//!   (`auto.commit.interval.ms`, `offset.store.method`). A default topic configuration must not be merged into the
+//!   client's (`details.c`).
+
+use std::{
+    ffi::{c_char, c_int, c_void},
+    ptr,
+};
+
+use ottla_core::config::{Profile, RawConfig, table as properties, table::Scope};
+
+use crate::{
+    client::{
+        callbacks::{MsgOrderCmp, PartitionerCb},
+        property::{CONF_INVALID, CONF_UNKNOWN, report, set},
+    },
+    ffi::{
+        argument::{Ref, Text},
+        boundary::{Handle, Opaque, Tag, handle, put_text},
+        export, graves,
+    },
+};
+
+/// `rd_kafka_topic_conf_t`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct TopicConf {
+    tag: Tag,
+    pub(crate) raw: RawConfig,
+    pub(crate) opaque: Opaque,
+    pub(crate) partitioner: Option<PartitionerCb>,
+    pub(crate) msg_order_cmp: Option<MsgOrderCmp>,
+}
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for TopicConf {
+    const KIND: u32 = 0x6f74_6302;
+}
+
+impl TopicConf {
+    pub(crate) fn new() -> Self {
+        Self {
+            tag: Tag::of::<Self>(),
+            raw: RawConfig::topic(Profile::Librdkafka),
+            opaque: Opaque(ptr::null_mut()),
+            partitioner: None,
+            msg_order_cmp: None,
+        }
+    }
+
+    pub(crate) fn duplicate(&self) -> Self {
+        Self {
+            tag: Tag::of::<Self>(),
+            raw: self.raw.clone(),
+            opaque: self.opaque,
+            partitioner: self.partitioner,
+            msg_order_cmp: self.msg_order_cmp,
+        }
+    }
+
+    /// Returns the properties of `said`, and those of the default topic configuration above them.
+    pub(crate) fn of_client(said: RawConfig, default: Option<&Self>) -> Self {
+        let mut conf = default.map_or_else(Self::new, Self::duplicate);
+        let default = std::mem::replace(&mut conf.raw, said);
+        for entry in default.iter().filter(|entry| entry.is_modified) {
+            // A value that one of the two accepts, the other does too.
+            let _ = conf.raw.set(entry.property, &entry.value);
+        }
+        conf
+    }
+
+    /// Adds what was said of the topic to a client's configuration.
+    pub(crate) fn add_to(&self, raw: &mut RawConfig) {
+        let entries = self.raw.iter().filter(|entry| entry.is_modified && entry.value != "inherit");
+        for entry in entries.filter(|entry| !OLD_CONSUMER.contains(&entry.property)) {
+            // A value that one topic accepts, the other does too, or it keeps its own.
+            let _ = raw.set(entry.property, &entry.value);
+        }
+    }
+}
+
+/// Properties that only the older consumer's calls read. Some of these names mean something else in a client's
+/// configuration.
+pub(crate) const OLD_CONSUMER: [&str; 6] = [
+    "auto.commit.enable",
+    "auto.commit.interval.ms",
+    "consume.callback.max.messages",
+    "offset.store.method",
+    "offset.store.path",
+    "offset.store.sync.interval.ms",
+];
+
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_topic_conf_new() -> *mut TopicConf {
+        Box::into_raw(Box::new(TopicConf::new()))
+    }
+);
+
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_topic_conf_dup(conf: Ref<TopicConf>) -> *mut TopicConf {
+        conf.get().map_or(ptr::null_mut(), |conf: &TopicConf| Box::into_raw(Box::new(conf.duplicate())))
+    }
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_topic_conf_destroy(conf: *mut TopicConf) {
+        // SAFETY: the header demands NULL or a configuration; the caller gives it up.
+        unsafe { graves::bury(conf) };
+    }
+);
+
+export!(
+    #[local(CONF_INVALID)]
+    fn rd_kafka_topic_conf_set(
+        conf: *mut TopicConf,
+        name: Text,
+        value: Text,
+        errstr: *mut c_char,
+        errstr_size: usize,
+    ) -> c_int {
+        // SAFETY: the header demands a configuration, texts, and a buffer of that size, or NULL.
+        unsafe {
+            let (Some(_), Some(name)) = (handle(conf.cast_const()), name.get()) else {
+                put_text(errstr, errstr_size, "no topic configuration, or no name");
+                return CONF_INVALID;
+            };
+            // A property of clients does not apply to a topic.
+            let known =
+                properties::find(Scope::Topic, &name).is_none_or(|property| property.scope == Scope::Topic);
+            if !known {
+                put_text(errstr, errstr_size, &format!("`{name}` is no property of a topic"));
+                return CONF_UNKNOWN;
+            }
+            report(set(&mut (*conf).raw, &name, value.get().as_deref()), errstr, errstr_size)
+        }
+    }
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_topic_conf_set_opaque(conf: *mut TopicConf, opaque: *mut c_void) {
+        // SAFETY: the header demands NULL or a configuration.
+        unsafe {
+            if handle(conf.cast_const()).is_some() {
+                (*conf).opaque = Opaque(opaque);
+            }
+        }
+    }
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_topic_conf_set_partitioner_cb(conf: *mut TopicConf, partitioner: Option<PartitionerCb>) {
+        // SAFETY: the header demands NULL or a configuration.
+        unsafe {
+            if handle(conf.cast_const()).is_some() {
+                (*conf).partitioner = partitioner;
+            }
+        }
+    }
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_topic_conf_set_msg_order_cmp(conf: *mut TopicConf, msg_order_cmp: Option<MsgOrderCmp>) {
+        // SAFETY: the header demands NULL or a configuration.
+        unsafe {
+            if handle(conf.cast_const()).is_some() {
+                (*conf).msg_order_cmp = msg_order_cmp;
+            }
+        }
+    }
+);

@@ -1,0 +1,399 @@
+//! Commits: those of the application, and those that a consumer does by itself.
+
+use std::{
+    ffi::{c_int, c_void},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use ottla::Consumer;
+use ottla_core::fetch::committed::{CommitResult, GroupOffset};
+use ottla_core::{
+    cluster::{command::Command, reminders::Reminder},
+    completion::completion,
+    error::{Error, ErrorKind},
+};
+use ottla_protocol::vocabulary::{LeaderEpoch, TopicPartition};
+
+use crate::{
+    client::{
+        callbacks::ListCb,
+        handle::Client,
+        op::{Op, wants},
+        queue::Queue,
+        topic::Topic,
+    },
+    consume::{consumer::group_consumer_of, offsets::Committed},
+    ffi::{
+        argument::{Part, PartMut, Ref},
+        boundary::Opaque,
+        codes::{RespErr, code},
+        error::code_of,
+        export,
+        list::{List, Listed},
+        task,
+        time::timeout,
+        types::{OFFSET_INVALID, event_type, rd_kafka_message_t, rd_kafka_topic_partition_t},
+    },
+};
+
+/// The queue for the outcome of a commit, and the callback and pointer for it.
+type Recipient = (Arc<Queue>, Option<ListCb>, Opaque);
+
+/// How long a commit goes on trying.
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A commit: its offsets in the order of their partitions, and the other partitions of the list that callbacks get.
+struct Commit {
+    offsets: Vec<GroupOffset>,
+    /// Partitions of the application's list, or else of the assignment, that have no offset.
+    others: Vec<TopicPartition>,
+}
+
+impl Commit {
+    /// Commits the offsets of a list; without a list those that are stored.
+    fn of(client: &Client, consumer: &Consumer, list: Option<&List>) -> Self {
+        let Some(list) = list else {
+            return Self::of_stored(consumer, client.offsets().uncommitted(consumer));
+        };
+        let elements = list.elements();
+        let others = elements.iter().filter(|element| element.offset < 0);
+        let others = others.map(|element| TopicPartition::new(element.name(), element.partition)).collect();
+        Self { offsets: sorted(elements.iter().filter_map(group_offset).collect()), others }
+    }
+
+    /// Commits stored offsets of the assignment.
+    fn of_stored(consumer: &Consumer, offsets: Vec<GroupOffset>) -> Self {
+        let mut others = consumer.assignment();
+        others.retain(|key| {
+            !offsets.iter().any(|offset| offset.topic == key.topic && offset.partition == key.partition)
+        });
+        Self { offsets: sorted(offsets), others }
+    }
+
+    /// Returns the code of the commit, which is that of the last partition that failed, and the list for callbacks.
+    fn outcome(&self, result: &CommitResult) -> (RespErr, Listed) {
+        if self.offsets.is_empty() {
+            return (code::_NO_OFFSET, self.listed(&[]));
+        }
+        let codes: Vec<RespErr> = match result {
+            Ok(results) => results
+                .iter()
+                .map(|result| result.as_ref().err().map_or(code::NO_ERROR, code_of_commit))
+                .collect(),
+            Err(error) => vec![code_of_commit(error); self.offsets.len()],
+        };
+        let last = codes.iter().rfind(|code| **code != code::NO_ERROR);
+        (last.copied().unwrap_or(code::NO_ERROR), self.listed(&codes))
+    }
+
+    /// Returns all partitions in their order; without offsets they are in the order of the list.
+    fn listed(&self, codes: &[RespErr]) -> Listed {
+        let mut partitions: Vec<_> =
+            self.others.iter().map(|key| (&*key.topic, key.partition, None)).collect();
+        let committed = self.offsets.iter().zip(codes);
+        partitions.extend(committed.map(|both| (&*both.0.topic, both.0.partition, Some(both))));
+        if !self.offsets.is_empty() {
+            partitions.sort_by_key(|(topic, number, _)| (*topic, *number));
+        }
+        let mut list = Listed::default();
+        for (topic, partition, committed) in partitions {
+            match committed {
+                Some((offset, code)) => {
+                    list.add_with_metadata(topic, partition, offset.offset, *code, &offset.metadata);
+                    list.set_leader_epoch_of_last(LeaderEpoch::to_wire(offset.leader_epoch));
+                }
+                None => list.add(topic, partition, OFFSET_INVALID, code::NO_ERROR),
+            }
+        }
+        list
+    }
+}
+
+/// Puts offsets into the order of their partitions.
+fn sorted(mut offsets: Vec<GroupOffset>) -> Vec<GroupOffset> {
+    offsets.sort_by(|one, other| (&one.topic, one.partition).cmp(&(&other.topic, other.partition)));
+    offsets
+}
+
+impl Client {
+    /// The application gets messages of a partition.
+    pub(crate) fn note_consumed(&self, consumer: &Consumer, topic: &str, partition: i32) {
+        self.offsets().note_consumed(topic, partition);
+        self.remind_of_commits(consumer);
+    }
+
+    /// Sees to it that what is kept is committed in time, whether the application calls then or not.
+    pub(super) fn remind_of_commits(&self, consumer: &Consumer) {
+        let Some(at) = self.offsets().take_next_reminder() else { return };
+        let (done, reminder) = completion();
+        let after = at.saturating_duration_since(Instant::now());
+        consumer.handle().command(Command::Remind(Reminder { after, done }));
+        let me = self.weak();
+        task::spawn(async move {
+            // It comes on an I/O thread, or is dropped if the client ends.
+            if reminder.await.is_some()
+                && let Some(client) = me.upgrade()
+                && !client.is_closing()
+                && let Some(consumer) = client.consumer()
+            {
+                let offsets = client.offsets().handle_reminder(consumer, at);
+                if !offsets.is_empty() {
+                    client.commit_later(consumer, Commit::of_stored(consumer, offsets), None);
+                }
+                client.remind_of_commits(consumer);
+            }
+        });
+    }
+
+    /// Commits stored offsets before their partitions are given up. Waits for that commit and for commits in flight, up to
+    /// `timeout`.
+    pub(crate) fn commit_before_leaving(&self, consumer: &Consumer, timeout: Duration) {
+        let until = Instant::now() + timeout;
+        let offsets = self.offsets().uncommitted_by_itself(consumer);
+        self.commit_now(consumer, offsets, timeout);
+        self.offsets().wait_for_commits(until);
+    }
+
+    /// A partition is not read any more by the older calls.
+    pub(crate) fn stop_older(&self, consumer: &Consumer, topic: &str, partition: i32, timeout: Duration) {
+        let mut offsets = self.offsets().uncommitted_by_itself(consumer);
+        offsets.retain(|offset| *offset.topic == *topic && offset.partition == partition);
+        self.commit_now(consumer, offsets, timeout);
+        self.offsets().end_older(topic, partition);
+    }
+
+    fn commit_now(&self, consumer: &Consumer, offsets: Vec<GroupOffset>, timeout: Duration) {
+        if !offsets.is_empty() {
+            let commit = Commit::of_stored(consumer, offsets);
+            let result = consumer.commit(&commit.offsets, timeout);
+            self.report_commit(&commit, &result, None);
+        }
+    }
+
+    /// Commits what is stored, if that is done by itself, without waiting for what is due.
+    pub(crate) fn commit_at_once(&self, consumer: &Consumer) {
+        let offsets = self.offsets().uncommitted_by_itself(consumer);
+        if !offsets.is_empty() {
+            self.commit_later(consumer, Commit::of_stored(consumer, offsets), None);
+        }
+    }
+
+    /// Commits and forgets stored offsets, before the assignment is replaced.
+    pub(crate) fn leave_partitions(&self, consumer: &Consumer) {
+        self.commit_at_once(consumer);
+        self.offsets().forget_all();
+    }
+
+    /// Reports an automatic commit of the group, if the application asked for the outcome.
+    pub(crate) fn report_automatic_commit(
+        &self,
+        consumer: &Consumer,
+        offsets: &[GroupOffset],
+        result: &CommitResult,
+    ) {
+        // The results are those of the offsets in their order.
+        let Some(queue) = self.consumer_queue() else { return };
+        let conf = self.conf();
+        let own = conf.callbacks.offset_commit;
+        let is_requested = own.is_some() || wants(conf.events, event_type::OFFSET_COMMIT);
+        let to = is_requested.then(|| (Arc::clone(queue), own, conf.opaque));
+        let mut commit = Commit::of_stored(consumer, Vec::new());
+        commit.others.retain(|key| {
+            !offsets.iter().any(|offset| offset.topic == key.topic && offset.partition == key.partition)
+        });
+        commit.offsets = offsets.to_vec();
+        self.offsets().note_committed(&commit.offsets, result);
+        let (code, list) = commit.outcome(result);
+        self.intercept_commit(list.as_ptr(), code);
+        if to.is_some() {
+            self.push_committed(code, list, to);
+        }
+    }
+
+    /// Sends a commit; its outcome becomes an entry of a queue or of the consumer's.
+    fn commit_later(&self, consumer: &Consumer, commit: Commit, to: Option<Recipient>) {
+        let under_way = self.offsets().begin_commit();
+        let result = consumer.commit_async(&commit.offsets, COMMIT_TIMEOUT);
+        let me = self.weak();
+        task::spawn(async move {
+            let _under_way = under_way;
+            let result = result.await;
+            if let Some(client) = me.upgrade() {
+                client.report_commit(&commit, &result, to);
+            }
+        });
+    }
+
+    fn report_commit(&self, commit: &Commit, result: &CommitResult, to: Option<Recipient>) -> RespErr {
+        self.offsets().note_committed(&commit.offsets, result);
+        let (code, list) = commit.outcome(result);
+        self.intercept_commit(list.as_ptr(), code);
+        self.push_committed(code, list, to);
+        code
+    }
+
+    /// Reports a commit, if the application asked for the outcome.
+    fn push_committed(&self, code: RespErr, list: Listed, to: Option<Recipient>) {
+        let conf = self.conf();
+        let own = conf.callbacks.offset_commit;
+        let is_requested = own.is_some() || wants(conf.events, event_type::OFFSET_COMMIT);
+        let own = is_requested.then(|| (Arc::clone(self.main()), own, conf.opaque));
+        if let Some((queue, callback, opaque)) = to.or(own) {
+            queue.push(Op::Committed(Box::new(Committed { code, list, callback, opaque })));
+        }
+    }
+
+    /// Calls the callback of a commit.
+    pub(crate) fn serve_committed(&self, committed: &Committed) {
+        if let Some(callback) = committed.callback {
+            // SAFETY: the application's function, with a list that lives until it returns.
+            unsafe { callback(self.as_c(), committed.code, committed.list.as_ptr(), committed.opaque.0) };
+        }
+    }
+}
+
+/// Returns the code for the error of a commit. A commit that was not sent, because the generation that it belongs to is
+/// over, has the code with which the coordinator would refuse it.
+fn code_of_commit(error: &Error) -> RespErr {
+    if error.kind() == ErrorKind::State { code::ILLEGAL_GENERATION } else { code_of(error) }
+}
+
+/// Returns the offset of an element to be committed, if it has one.
+fn group_offset(element: &rd_kafka_topic_partition_t) -> Option<GroupOffset> {
+    (element.offset >= 0).then(|| GroupOffset {
+        topic: element.name().into(),
+        partition: element.partition,
+        offset: element.offset,
+        leader_epoch: LeaderEpoch::from_wire(element.leader_epoch()),
+        metadata: element.metadata_text(),
+    })
+}
+
+/// Commits a list, or the stored offsets.
+fn commit(client: &Client, consumer: &Consumer, list: Option<&List>, is_async: bool) -> RespErr {
+    if client.fatal_if_any().is_some() {
+        return code::_FATAL;
+    }
+    if list.is_none() && consumer.group().is_assignment_lost() {
+        return code::_ASSIGNMENT_LOST;
+    }
+    let commit = Commit::of(client, consumer, list);
+    if commit.offsets.is_empty() {
+        client.push_committed(code::_NO_OFFSET, commit.listed(&[]), None);
+        return if is_async { code::NO_ERROR } else { code::_NO_OFFSET };
+    }
+    if is_async {
+        client.commit_later(consumer, commit, None);
+        return code::NO_ERROR;
+    }
+    let result = consumer.commit(&commit.offsets, COMMIT_TIMEOUT);
+    // The callback runs in a later poll, as after an asynchronous commit.
+    client.report_commit(&commit, &result, None)
+}
+
+export!(
+    #[on(rk, code::_FATAL)]
+    fn rd_kafka_commit(rk: Ref<Client>, offsets: Part<List>, is_async: c_int) -> RespErr {
+        match group_consumer_of(rk) {
+            Err(code) => code,
+            Ok(_) if List::is_gone(offsets) => code::_INVALID_ARG,
+            Ok((client, consumer)) => commit(client, consumer, List::passed(offsets), is_async != 0),
+        }
+    }
+);
+
+export!(
+    #[on(rk, code::_FATAL)]
+    fn rd_kafka_commit_message(
+        rk: Ref<Client>,
+        message: Part<rd_kafka_message_t>,
+        is_async: c_int,
+    ) -> RespErr {
+        let Some(message) = message.get() else { return code::_INVALID_ARG };
+        if message.err != code::NO_ERROR {
+            return code::_INVALID_ARG;
+        }
+        let Some(topic) = Topic::of_message(message) else { return code::_INVALID_ARG };
+        let mut list = Listed::default();
+        list.add(topic.name(), message.partition, message.offset + 1, code::NO_ERROR);
+        match group_consumer_of(rk) {
+            Err(code) => code,
+            Ok((client, consumer)) => commit(client, consumer, list.get(), is_async != 0),
+        }
+    }
+);
+
+export!(
+    #[on(rk, code::_FATAL)]
+    fn rd_kafka_commit_queue(
+        rk: Ref<Client>,
+        offsets: Part<List>,
+        rkqu: Ref<Queue>,
+        cb: Option<ListCb>,
+        commit_opaque: *mut c_void,
+    ) -> RespErr {
+        let ((client, consumer), list, to) =
+            match (group_consumer_of(rk), List::passed(offsets), rkqu.counted()) {
+                (Ok(_), None, _) if List::is_gone(offsets) => return code::_INVALID_ARG,
+                (Ok(both), list, to) => (both, list, to),
+                (Err(code), ..) => return code,
+            };
+        let opaque = Opaque(commit_opaque);
+        let commit = Commit::of(client, consumer, list);
+        match to {
+            Some(to) if commit.offsets.is_empty() => {
+                client.push_committed(code::_NO_OFFSET, commit.listed(&[]), Some((to, cb, opaque)));
+            }
+            Some(to) => client.commit_later(consumer, commit, Some((to, cb, opaque))),
+            None => {
+                let (code, list) = if commit.offsets.is_empty() {
+                    (code::_NO_OFFSET, commit.listed(&[]))
+                } else {
+                    let result = consumer.commit(&commit.offsets, COMMIT_TIMEOUT);
+                    client.offsets().note_committed(&commit.offsets, &result);
+                    commit.outcome(&result)
+                };
+                match cb {
+                    Some(_) => client.serve_committed(&Committed { code, list, callback: cb, opaque }),
+                    None => client.push_committed(code, list, None),
+                }
+                return code;
+            }
+        }
+        code::NO_ERROR
+    }
+);
+
+export!(
+    #[on(rk, code::_FATAL)]
+    fn rd_kafka_committed(rk: Ref<Client>, partitions: PartMut<List>, timeout_ms: c_int) -> RespErr {
+        let ((_, consumer), list) = match (group_consumer_of(rk), List::passed_mut(partitions)) {
+            (Ok(both), Some(list)) => (both, list),
+            (Err(code), _) => return code,
+            _ => return code::_INVALID_ARG,
+        };
+        let elements = list.elements().iter();
+        let questions: Vec<_> =
+            elements.map(|element| TopicPartition::new(element.name(), element.partition)).collect();
+        // The offsets of the list are reset before the request, also if it fails.
+        list.elements_mut().iter_mut().for_each(|element| element.offset = OFFSET_INVALID);
+        let results = match consumer.committed(&questions, timeout(timeout_ms)) {
+            Ok(results) => results,
+            Err(error) => return code_of(&error),
+        };
+        for (element, result) in list.elements_mut().iter_mut().zip(&results) {
+            element.set_metadata(b"");
+            (element.offset, element.err) = match result {
+                Ok(Some(known)) => {
+                    element.set_metadata(known.metadata.as_bytes());
+                    element.set_leader_epoch(LeaderEpoch::to_wire(known.leader_epoch));
+                    (known.offset, code::NO_ERROR)
+                }
+                Ok(None) => (OFFSET_INVALID, code::NO_ERROR),
+                Err(error) => (OFFSET_INVALID, code_of(error)),
+            };
+        }
+        code::NO_ERROR
+    }
+);

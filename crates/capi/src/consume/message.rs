@@ -1,0 +1,627 @@
+//! The object behind every `rd_kafka_message_t` that the library hands out, and the functions that read it.
+
+use std::{
+    ffi::{c_char, c_int, c_void},
+    ptr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use ottla_core::fetch::deliver::{FetchedRecords, MessageRef, PieceWalk};
+
+use crate::{
+    ffi::{
+        codes::{RespErr, code},
+        error::describe,
+        export,
+        headers::{Header, Headers, rd_kafka_headers_copy},
+        object::Object,
+        types::{OFFSET_INVALID, rd_kafka_message_t, rd_kafka_topic_t},
+    },
+    produce::{arena::Chunk, produced::Plain, texts},
+};
+
+/// A message with the values of its accessors. C sees the first field only.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) message: rd_kafka_message_t,
+    pub(crate) timestamp: i64,
+    home: Home,
+    /// A list: the application's of a produced message, made when first asked for of a consumed one. Until then, what
+    /// was fetched.
+    headers: *mut (),
+    detail: Detail,
+    /// Of a consumed message; -1 if unknown. Of a produced one, the number of its text ([`texts`]).
+    pub(crate) leader_epoch: i32,
+    /// The broker that acknowledged it or sent it; -1 if unknown.
+    pub(crate) broker_id: i32,
+    pub(crate) timestamp_kind: u8,
+    pub(crate) status: u8,
+    /// A produced message whose latency is known.
+    pub(crate) is_reported: bool,
+    /// The payload is to be freed with the message.
+    pub(crate) frees_payload: bool,
+}
+
+/// Each consumed message is written as one, and each that is reported: none of its bytes is spare.
+const _: () = assert!(size_of::<Held>() == size_of::<rd_kafka_message_t>() + 48);
+
+/// The state that only produced or only consumed messages have.
+#[derive(Clone, Copy, Debug)]
+enum Detail {
+    /// Produced: microseconds, the time of the call and later what passed until the report; -1 of what was never sent.
+    Latency(Micros),
+    /// Consumed: `headers` points to `count` headers in `bytes` bytes of the slab's memory. With a count of zero it is a
+    /// list.
+    EncodedHeaders { bytes: u32, count: u32 },
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(C, packed(4))]
+struct Micros(i64);
+
+/// Where a message's memory belongs: a pointer, with what it points to in its lowest two bits.
+#[derive(Clone, Copy, Debug)]
+struct Home(*mut ());
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Owner {
+    /// A chunk of the arena.
+    Arena(*mut Chunk),
+    /// A slab of consumed messages.
+    Slab(*const Slab),
+    /// Itself: an error, with its text and its topic.
+    Alone(*mut Lonely),
+    /// Others: the message was given back, or is a report's.
+    Gone,
+}
+
+const _: () = assert!(align_of::<Chunk>() >= 4 && align_of::<Slab>() >= 4 && align_of::<Lonely>() >= 4);
+
+/// An error as a message.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Lonely {
+    held: Held,
+    text: Vec<u8>,
+    #[allow(dead_code, reason = "it keeps the topic")]
+    topic: Option<Object<rd_kafka_topic_t>>,
+}
+
+/// Consumed messages of one partition, counted together: the slab is free when each was given back.
+#[derive(Debug)]
+pub(crate) struct Slab {
+    /// The number of messages that the application has or may get yet, and one more while the queue hands them out.
+    users: AtomicUsize,
+    /// The first of the messages. They are only reached through this pointer: C may write to them.
+    first: *mut Held,
+    messages: Vec<Held>,
+    /// The memory that keys and values are in.
+    fetched: Arc<FetchedRecords>,
+    /// What the messages point to.
+    #[allow(dead_code, reason = "it is kept alive")]
+    topic: Object<rd_kafka_topic_t>,
+}
+
+const TIMESTAMP_CREATE_TIME: u8 = 1;
+const TIMESTAMP_LOG_APPEND_TIME: u8 = 2;
+/// Messages per slab: few enough to stay in the cache from decoding to the application.
+const SLAB: usize = 128;
+
+impl Held {
+    /// A message to be produced, without its payload and key.
+    #[inline]
+    pub(crate) fn produced(
+        topic: *const rd_kafka_topic_t,
+        partition: i32,
+        opaque: *mut c_void,
+        home: *mut Chunk,
+    ) -> Self {
+        Self {
+            message: rd_kafka_message_t {
+                err: code::NO_ERROR,
+                rkt: topic,
+                partition,
+                payload: ptr::null_mut(),
+                len: 0,
+                key: ptr::null_mut(),
+                key_len: 0,
+                offset: OFFSET_INVALID,
+                private: opaque,
+            },
+            timestamp: -1,
+            home: Home::of(Owner::Arena(home)),
+            headers: ptr::null_mut(),
+            detail: Detail::Latency(Micros(-1)),
+            leader_epoch: -1,
+            broker_id: -1,
+            timestamp_kind: TIMESTAMP_CREATE_TIME,
+            status: 0,
+            is_reported: false,
+            frees_payload: false,
+        }
+    }
+
+    /// The report of a plain message, without its fate.
+    ///
+    /// # Safety
+    ///
+    /// The message is there as long as its report.
+    #[inline]
+    pub(crate) unsafe fn of_plain(plain: *mut Plain) -> Self {
+        // SAFETY: by the contract of this function.
+        let (parts, plain) = unsafe { (Plain::parts(plain), &*plain) };
+        Self::made(plain.topic, parts, plain.opaque, plain.timestamp, plain.called_at())
+    }
+
+    /// A message of which nothing else is kept, to be looked at while its payload and key are there.
+    pub(crate) fn of_record(
+        topic: *const rd_kafka_topic_t,
+        payload: Option<&[u8]>,
+        key: Option<&[u8]>,
+        opaque: *mut c_void,
+    ) -> Self {
+        let part = |bytes: Option<&[u8]>| {
+            bytes.map_or((ptr::null_mut(), 0), |bytes| (bytes.as_ptr().cast_mut().cast(), bytes.len()))
+        };
+        Self::made(topic, [part(payload), part(key)], opaque, -1, -1)
+    }
+
+    /// Returns a produced message that belongs to the caller.
+    #[inline(always)]
+    fn made(
+        topic: *const rd_kafka_topic_t,
+        [(payload, len), (key, key_len)]: [(*mut c_void, usize); 2],
+        opaque: *mut c_void,
+        timestamp: i64,
+        called_at: i64,
+    ) -> Self {
+        Self {
+            message: rd_kafka_message_t {
+                err: code::NO_ERROR,
+                rkt: topic,
+                partition: -1,
+                payload,
+                len,
+                key,
+                key_len,
+                offset: OFFSET_INVALID,
+                private: opaque,
+            },
+            timestamp,
+            home: Home::GONE,
+            headers: ptr::null_mut(),
+            detail: Detail::Latency(Micros(called_at)),
+            leader_epoch: -1,
+            broker_id: -1,
+            timestamp_kind: TIMESTAMP_CREATE_TIME,
+            status: 0,
+            is_reported: false,
+            frees_payload: false,
+        }
+    }
+
+    #[inline]
+    fn consumed(message: &MessageRef<'_>, topic: *const rd_kafka_topic_t, home: Home) -> Self {
+        let field = |bytes: Option<&[u8]>| match bytes {
+            Some(bytes) => (bytes.as_ptr().cast_mut().cast::<c_void>(), bytes.len()),
+            None => (ptr::null_mut(), 0),
+        };
+        let ((payload, len), (key, key_len)) = (field(message.value()), field(message.key()));
+        let headers = message.headers();
+        let timestamp = message.timestamp();
+        Self {
+            message: rd_kafka_message_t {
+                err: code::NO_ERROR,
+                rkt: topic,
+                partition: message.partition(),
+                payload,
+                len,
+                key,
+                key_len,
+                offset: message.offset(),
+                private: ptr::null_mut(),
+            },
+            timestamp,
+            home,
+            headers: if headers.len() == 0 {
+                ptr::null_mut()
+            } else {
+                headers.bytes().as_ptr().cast_mut().cast()
+            },
+            detail: Detail::EncodedHeaders {
+                bytes: headers.bytes().len() as u32,
+                count: headers.len() as u32,
+            },
+            leader_epoch: message.leader_epoch(),
+            broker_id: message.broker_id().unwrap_or(-1),
+            timestamp_kind: match timestamp {
+                ..0 => 0,
+                _ if message.is_log_append_time() => TIMESTAMP_LOG_APPEND_TIME,
+                _ => TIMESTAMP_CREATE_TIME,
+            },
+            status: 2,
+            is_reported: false,
+            frees_payload: false,
+        }
+    }
+
+    /// The message that C points to, with what stands behind it.
+    ///
+    /// # Safety
+    ///
+    /// `message` is NULL or was handed out by this library and not given back.
+    pub(crate) unsafe fn of<'a>(message: *const rd_kafka_message_t) -> Option<&'a mut Self> {
+        // SAFETY: every message handed out is the first field of a `Held`.
+        unsafe { message.cast_mut().cast::<Self>().as_mut() }
+    }
+
+    /// Frees what the message owns, but not its own memory.
+    #[inline]
+    pub(crate) fn release_parts(&mut self) {
+        if !self.headers.is_null() {
+            // SAFETY: NULL, or a list that belongs to the message.
+            unsafe { Headers::drop_with_message(self.replace_header_list(ptr::null_mut())) };
+        }
+        if self.frees_payload {
+            self.frees_payload = false;
+            // SAFETY: the application gave the payload to the library with F_FREE.
+            unsafe { libc::free(self.message.payload) };
+        }
+    }
+
+    #[inline]
+    pub(crate) fn owner(&self) -> Owner {
+        self.home.owner()
+    }
+
+    /// Microseconds from the call to the report, or the time of the call before it; -1 of what was not produced.
+    pub(crate) fn latency(&self) -> i64 {
+        match self.detail {
+            Detail::Latency(Micros(latency)) => latency,
+            Detail::EncodedHeaders { .. } => -1,
+        }
+    }
+
+    pub(crate) fn set_latency(&mut self, micros: i64) {
+        self.detail = Detail::Latency(Micros(micros));
+    }
+
+    /// Returns the headers if they are a list already, or else NULL.
+    #[inline]
+    pub(crate) fn header_list(&self) -> *mut Headers {
+        if self.encoded_headers().is_some() { ptr::null_mut() } else { self.headers.cast() }
+    }
+
+    /// Returns the old list, which the caller owns from here on.
+    #[inline]
+    pub(crate) fn replace_header_list(&mut self, headers: *mut Headers) -> *mut Headers {
+        let old = self.header_list();
+        if let Detail::EncodedHeaders { count, .. } = &mut self.detail {
+            *count = 0;
+        }
+        self.headers = headers.cast();
+        old
+    }
+
+    /// Bytes and number of the headers that are not a list yet.
+    #[inline]
+    const fn encoded_headers(&self) -> Option<(usize, u32)> {
+        match self.detail {
+            Detail::EncodedHeaders { bytes, count } if count > 0 => Some((bytes as usize, count)),
+            _ => None,
+        }
+    }
+
+    /// A new list of the headers that are not a list yet.
+    fn decoded_headers(&self) -> Option<*mut Headers> {
+        let (len, count) = self.encoded_headers()?;
+        // SAFETY: the bytes are in the slab's buffer, which lives as long as its messages.
+        let bytes = unsafe { std::slice::from_raw_parts(self.headers.cast::<u8>(), len) };
+        let list = ottla_protocol::batch::Headers::new(bytes, count)
+            .map(|header| Header::new(header.key, header.value))
+            .collect();
+        Some(Headers::new(list).into_raw())
+    }
+
+    /// Takes the list of the headers out; NULL if there are none. A consumed message has its headers also afterwards, as a
+    /// list of its own, because they are in what was fetched.
+    fn detach_headers(&mut self) -> *mut Headers {
+        if let Some(list) = self.decoded_headers() {
+            return list;
+        }
+        let list = self.replace_header_list(ptr::null_mut());
+        // SAFETY: NULL, or a list that belonged to the message.
+        unsafe {
+            if Headers::give_back(list) && matches!(self.detail, Detail::EncodedHeaders { .. }) {
+                let copy = rd_kafka_headers_copy(list);
+                Headers::give_to_message(copy);
+                self.replace_header_list(copy);
+            }
+        }
+        list
+    }
+
+    /// The headers, which are made a list.
+    fn make_header_list(&mut self) -> *mut Headers {
+        if let Some(list) = self.decoded_headers() {
+            self.replace_header_list(list);
+            // SAFETY: it was just made.
+            unsafe { Headers::give_to_message(list) };
+        }
+        self.header_list()
+    }
+}
+
+impl Home {
+    const GONE: Self = Self(ptr::null_mut());
+    const KIND: usize = 3;
+
+    #[inline]
+    fn of(owner: Owner) -> Self {
+        let (pointer, kind): (*mut (), usize) = match owner {
+            Owner::Gone => return Self::GONE,
+            Owner::Arena(chunk) => (chunk.cast(), 1),
+            Owner::Slab(slab) => (slab.cast_mut().cast(), 2),
+            Owner::Alone(lonely) => (lonely.cast(), 3),
+        };
+        Self(pointer.map_addr(|address| address | kind))
+    }
+
+    #[inline]
+    fn owner(self) -> Owner {
+        let pointer = self.0.map_addr(|address| address & !Self::KIND);
+        match self.0.addr() & Self::KIND {
+            1 => Owner::Arena(pointer.cast()),
+            2 => Owner::Slab(pointer.cast()),
+            3 => Owner::Alone(pointer.cast()),
+            _ => Owner::Gone,
+        }
+    }
+}
+
+impl Slab {
+    /// A slab of the next messages of a walk; it may have none.
+    pub(crate) fn new(walk: &mut PieceWalk, topic: Object<rd_kafka_topic_t>) -> *const Self {
+        let (fetched, rkt) = (Arc::clone(walk.fetched()), topic.as_c());
+        let mut slab = Box::<Self>::new_uninit();
+        let home = Home::of(Owner::Slab(slab.as_ptr()));
+        let mut messages = Vec::with_capacity(SLAB);
+        walk.run(SLAB, |message| messages.push(Held::consumed(message, rkt, home)));
+        let (users, first) = (AtomicUsize::new(1 + messages.len()), messages.as_mut_ptr());
+        slab.write(Self { users, first, messages, fetched, topic });
+        // SAFETY: it was just written.
+        Box::into_raw(unsafe { slab.assume_init() })
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    pub(crate) fn fetched(&self) -> &Arc<FetchedRecords> {
+        &self.fetched
+    }
+
+    /// Hands out a message, which has to be given back by [`Slab::release`]. It was counted when the slab was made.
+    ///
+    /// # Safety
+    ///
+    /// The slab is there, and the message was not handed out before.
+    #[inline]
+    pub(crate) unsafe fn hand_out(slab: *const Self, place: usize) -> *mut rd_kafka_message_t {
+        // SAFETY: by the contract of this function; a message that was handed out has one owner.
+        unsafe {
+            debug_assert!(place < (*slab).len());
+            (*slab).first.add(place).cast()
+        }
+    }
+
+    /// Gives back a number of uses.
+    ///
+    /// # Safety
+    ///
+    /// The uses were counted.
+    #[inline]
+    pub(crate) unsafe fn release(slab: *const Self, uses: usize) {
+        // SAFETY: the slab lives as long as it has uses.
+        if unsafe { &*slab }.users.fetch_sub(uses, Ordering::AcqRel) == uses {
+            // SAFETY: that was the last one, and slabs come from `into_raw`.
+            drop(unsafe { Box::from_raw(slab.cast_mut()) });
+        }
+    }
+}
+
+/// An error as a message that has to be destroyed.
+pub(crate) fn error_message(
+    code: RespErr,
+    text: &str,
+    topic: Option<Object<rd_kafka_topic_t>>,
+    partition: i32,
+    offset: i64,
+) -> *mut rd_kafka_message_t {
+    let mut text = text.as_bytes().to_vec();
+    text.push(0);
+    let held = Held {
+        message: rd_kafka_message_t {
+            err: code,
+            rkt: topic.as_ref().map_or(ptr::null(), Object::as_c),
+            partition,
+            payload: text.as_mut_ptr().cast(),
+            len: text.len() - 1,
+            key: ptr::null_mut(),
+            key_len: 0,
+            offset,
+            private: ptr::null_mut(),
+        },
+        timestamp: -1,
+        home: Home::GONE,
+        headers: ptr::null_mut(),
+        detail: Detail::Latency(Micros(-1)),
+        leader_epoch: -1,
+        broker_id: -1,
+        timestamp_kind: 0,
+        status: 0,
+        is_reported: false,
+        frees_payload: false,
+    };
+    let lonely = Box::into_raw(Box::new(Lonely { held, text, topic }));
+    // SAFETY: it was just created, and there is no other pointer to it. The pointer to itself distinguishes it from a
+    // message of the application.
+    unsafe {
+        (*lonely).held.home = Home::of(Owner::Alone(lonely));
+        (*lonely).held.message.private = lonely.cast();
+    }
+    lonely.cast()
+}
+
+export!(
+    #[local(())]
+    fn rd_kafka_message_destroy(message: *mut rd_kafka_message_t) {
+        // SAFETY: NULL or a message of this library, which the caller gives back.
+        let Some(held) = (unsafe { Held::of(message) }) else { return };
+        match held.owner() {
+            // A report's message belongs to the report.
+            Owner::Arena(_) | Owner::Gone => {}
+            Owner::Slab(slab) => {
+                held.home = Home::GONE;
+                held.release_parts();
+                // SAFETY: this message's use was counted when it was handed out.
+                unsafe { Slab::release(slab, 1) };
+            }
+            // SAFETY: an error belongs to itself alone.
+            Owner::Alone(lonely) => drop(unsafe { Box::from_raw(lonely) }),
+        }
+    }
+);
+
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_message_errstr(message: *const rd_kafka_message_t) -> *const c_char {
+        // SAFETY: the header demands NULL or a message.
+        let Some(message) = (unsafe { message.as_ref() }) else { return ptr::null() };
+        if !message.err.is_error() {
+            return ptr::null();
+        }
+        // Only an error of ours points to itself, and has its text as its payload. The message may be the application's own.
+        if std::ptr::eq(message.private.cast(), message) {
+            message.payload.cast()
+        } else {
+            describe(message.err).as_ptr()
+        }
+    }
+);
+
+export!(
+    #[local(ptr::null())]
+    fn rd_kafka_message_produce_errstr(message: *const rd_kafka_message_t) -> *const c_char {
+        // SAFETY: the header demands NULL or a message of a report.
+        match unsafe { Held::of(message) } {
+            Some(held) if held.message.err.is_error() => texts::text(held.leader_epoch),
+            _ => ptr::null(),
+        }
+    }
+);
+
+export!(
+    #[local(-1)]
+    fn rd_kafka_message_timestamp(message: *const rd_kafka_message_t, kind: *mut c_int) -> i64 {
+        // SAFETY: the header demands NULL or a message of this library and a writable place.
+        unsafe {
+            let (timestamp, is) = match Held::of(message) {
+                Some(held) if held.message.err == code::NO_ERROR => {
+                    (held.timestamp, c_int::from(held.timestamp_kind))
+                }
+                _ => (-1, 0),
+            };
+            if !kind.is_null() {
+                *kind = if timestamp < 0 { 0 } else { is };
+            }
+            timestamp
+        }
+    }
+);
+
+export!(
+    #[local(-1)]
+    fn rd_kafka_message_latency(message: *const rd_kafka_message_t) -> i64 {
+        // SAFETY: the header demands NULL or a message of this library.
+        unsafe { Held::of(message) }.map_or(-1, |held| held.latency())
+    }
+);
+
+export!(
+    #[local(0)]
+    fn rd_kafka_message_status(message: *const rd_kafka_message_t) -> c_int {
+        // SAFETY: the header demands NULL or a message of this library.
+        unsafe { Held::of(message) }.map_or(0, |held| held.status.into())
+    }
+);
+
+export!(
+    #[local(code::_FAIL)]
+    fn rd_kafka_message_headers(message: *const rd_kafka_message_t, headers: *mut *mut Headers) -> RespErr {
+        // SAFETY: NULL or a message of this library that one thread uses at a time, and a writable place.
+        unsafe {
+            if headers.is_null() {
+                return code::_INVALID_ARG;
+            }
+            *headers = Held::of(message).map_or(ptr::null_mut(), Held::make_header_list);
+            if (*headers).is_null() { code::_NOENT } else { code::NO_ERROR }
+        }
+    }
+);
+
+export!(
+    #[local(code::_FAIL)]
+    fn rd_kafka_message_detach_headers(
+        message: *mut rd_kafka_message_t,
+        headers: *mut *mut Headers,
+    ) -> RespErr {
+        // SAFETY: as for `rd_kafka_message_headers`.
+        unsafe {
+            if headers.is_null() {
+                return code::_INVALID_ARG;
+            }
+            *headers = Held::of(message).map_or(ptr::null_mut(), Held::detach_headers);
+            if (*headers).is_null() { code::_NOENT } else { code::NO_ERROR }
+        }
+    }
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_message_set_headers(message: *mut rd_kafka_message_t, headers: *mut Headers) {
+        // SAFETY: a message of this library that one thread uses at a time, and a list that now belongs to it.
+        if let Some(held) = unsafe { Held::of(message) } {
+            if !headers.is_null() && std::ptr::eq(held.header_list(), headers) {
+                return;
+            }
+            // SAFETY: as above. Another message's list, or one that is gone, is not taken.
+            if !headers.is_null() && unsafe { !Headers::give_to_message(headers) } {
+                return;
+            }
+            let old = held.replace_header_list(headers);
+            // SAFETY: the old list belonged to the message.
+            unsafe { Headers::drop_with_message(old) };
+        }
+    }
+);
+
+export!(
+    #[local(-1)]
+    fn rd_kafka_message_leader_epoch(message: *const rd_kafka_message_t) -> i32 {
+        // SAFETY: the header demands NULL or a message of this library.
+        unsafe { Held::of(message) }.map_or(-1, |held| held.leader_epoch.max(-1))
+    }
+);
+
+export!(
+    #[local(-1)]
+    fn rd_kafka_message_broker_id(message: *const rd_kafka_message_t) -> i32 {
+        // SAFETY: the header demands NULL or a message of this library.
+        unsafe { Held::of(message) }.map_or(-1, |held| held.broker_id)
+    }
+);

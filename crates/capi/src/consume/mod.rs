@@ -1,0 +1,28 @@
+//! Consuming.
+//!
+//! | file | content |
+//! |---|---|
+//! | [`consumer`] | the consumer behind a handle, and its end |
+//! | [`assignment`] | the partitions of a consumer with a `group.id` |
+//! | [`position`] | pause, resume, position, seek; [`place`] is an offset in the interface's numbers |
+//! | [`poll`] | messages from a queue |
+//! | [`simple`] | the older calls, which name a topic and a partition |
+//! | [`message`], [`fetched`] | messages in slabs, and how a queue gets them |
+//! | [`offsets`], [`commit`], [`store`] | offsets that the application stored or committed |
+//! | [`offset_file`], [`offset_files`] | offsets that are kept in files |
+//! | [`watermarks`] | the first and last offsets of partitions, and those of timestamps |
+
+mod assignment;
+mod commit;
+pub(crate) mod consumer;
+pub(crate) mod fetched;
+pub(crate) mod message;
+pub(crate) mod offset_file;
+mod offset_files;
+pub(crate) mod offsets;
+mod place;
+mod poll;
+mod position;
+mod simple;
+mod store;
+mod watermarks;

@@ -1,0 +1,166 @@
+//! Pausing partitions, resuming them, and the position that each is read from.
+
+use std::{
+    ffi::c_int,
+    ptr,
+    time::{Duration, Instant},
+};
+
+use ottla::Consumer;
+
+use crate::{
+    client::{handle::Client, topic::Topic},
+    consume::{consumer::consumer_of, place::place},
+    ffi::{
+        argument::{PartMut, Ref},
+        codes::{RespErr, code},
+        error::{ErrorObject, code_of},
+        export,
+        list::List,
+        time::timeout,
+        types::OFFSET_INVALID,
+    },
+};
+
+/// Pauses or resumes partitions, and sets the error of each element.
+fn pause_or_resume(rk: Ref<Client>, partitions: PartMut<List>, pause: bool) -> RespErr {
+    let (Some(client), Some(list)) = (rk.get(), List::passed_mut(partitions)) else {
+        return code::_INVALID_ARG;
+    };
+    let consumer = client.consumer();
+    let (facility, what) = if pause { (c"PAUSE", "Pausing") } else { (c"RESUME", "Resuming") };
+    client.logging().note_partitions(facility, what, list.elements());
+    if client.is_producer() {
+        client.hold_back(list, pause);
+        return code::NO_ERROR;
+    }
+    for element in list.elements_mut() {
+        let pair = [(element.name(), element.partition)];
+        let result = match consumer {
+            Some(consumer) if pause => consumer.pause(&pair),
+            Some(consumer) => consumer.resume(&pair),
+            None => {
+                element.err = code::_ALL_BROKERS_DOWN;
+                continue;
+            }
+        };
+        element.err = if result.is_ok() { code::NO_ERROR } else { code::_UNKNOWN_PARTITION };
+    }
+    code::NO_ERROR
+}
+
+export!(
+    #[on(rk, code::_FATAL)]
+    fn rd_kafka_pause_partitions(rk: Ref<Client>, partitions: PartMut<List>) -> RespErr {
+        pause_or_resume(rk, partitions, true)
+    }
+);
+
+export!(
+    #[on(rk, code::_FATAL)]
+    fn rd_kafka_resume_partitions(rk: Ref<Client>, partitions: PartMut<List>) -> RespErr {
+        pause_or_resume(rk, partitions, false)
+    }
+);
+
+export!(
+    #[on(rk, code::_FATAL)]
+    fn rd_kafka_position(rk: Ref<Client>, partitions: PartMut<List>) -> RespErr {
+        let (Some(client), Some(list)) = (rk.get(), List::passed_mut(partitions)) else {
+            return code::_INVALID_ARG;
+        };
+        let consumer = client.consumer();
+        for element in list.elements_mut() {
+            let (topic, partition) = (element.name(), element.partition);
+            let position =
+                consumer.and_then(|consumer| client.offsets().position(consumer, topic, partition));
+            let (offset, leader_epoch) = position.unwrap_or((OFFSET_INVALID, -1));
+            (element.err, element.offset) = (code::NO_ERROR, offset);
+            element.set_leader_epoch(leader_epoch);
+        }
+        code::NO_ERROR
+    }
+);
+
+export!(
+    #[on(rkt, code::_FATAL)]
+    fn rd_kafka_seek(rkt: Ref<Topic>, partition: i32, offset: i64, timeout_ms: c_int) -> RespErr {
+        let Some(topic) = rkt.get() else { return code::_INVALID_ARG };
+        let Some(consumer) = topic.client().consumer() else { return code::_STATE };
+        seek(topic.client(), consumer, topic.name(), partition, offset, timeout_ms)
+    }
+);
+
+fn seek(
+    client: &Client,
+    consumer: &Consumer,
+    topic: &str,
+    partition: i32,
+    offset: i64,
+    timeout_ms: c_int,
+) -> RespErr {
+    let Some(from) = place(offset) else { return code::_INVALID_ARG };
+    let timeout = timeout(timeout_ms);
+    let sought = if timeout.is_zero() {
+        consumer.seek_and_forget(topic, partition, from)
+    } else {
+        consumer.seek(topic, partition, from, timeout).map(drop)
+    };
+    match sought {
+        Ok(()) => {
+            client.offsets().forget(topic, partition);
+            client.offsets().forget_position(topic, partition);
+            code::NO_ERROR
+        }
+        Err(error) => code_of(&error),
+    }
+}
+
+/// Seeks every element, all at once; each learns its own fate.
+fn seek_all(client: &Client, consumer: &Consumer, list: &mut List, timeout_ms: c_int) {
+    let until = Instant::now().checked_add(timeout(timeout_ms));
+    let mut begun = Vec::with_capacity(list.elements().len());
+    for element in list.elements() {
+        begun.push(match place(element.offset) {
+            Some(from) => {
+                consumer.seek_begin(element.name(), element.partition, from).map_err(|error| code_of(&error))
+            }
+            None => Err(code::_INVALID_ARG),
+        });
+    }
+    for (element, begun) in list.elements_mut().iter_mut().zip(begun) {
+        let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+        let sought = match begun {
+            Ok(_) if timeout_ms == 0 => Ok(()),
+            Ok(begun) => begun.wait(left).map(|_| ()).map_err(|error| code_of(&error)),
+            Err(code) => Err(code),
+        };
+        if sought.is_ok() {
+            client.offsets().forget(element.name(), element.partition);
+            client.offsets().forget_position(element.name(), element.partition);
+        }
+        element.err = sought.err().unwrap_or(code::NO_ERROR);
+    }
+}
+
+export!(
+    #[on(rk, ptr::null_mut())]
+    fn rd_kafka_seek_partitions(
+        rk: Ref<Client>,
+        partitions: PartMut<List>,
+        timeout_ms: c_int,
+    ) -> *mut ErrorObject {
+        ErrorObject::from_result(match (consumer_of(rk), List::passed_mut(partitions)) {
+            (Err(code::_UNKNOWN_GROUP), _) => {
+                Err(ErrorObject::new(code::_INVALID_ARG, "this is no consumer"))
+            }
+            (Err(code), _) => Err(ErrorObject::new(code, "this is no client that runs")),
+            (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
+            (Ok((client, consumer)), Some(list)) => {
+                client.logging().note_partitions(c"SEEK", "Seeking", list.elements());
+                seek_all(client, consumer, list, timeout_ms);
+                Ok(())
+            }
+        })
+    }
+);

@@ -1,0 +1,119 @@
+//! Offsets that the application stores, to be committed later.
+
+use std::ptr;
+
+use ottla::Consumer;
+use ottla_core::fetch::partition::StoredOffset;
+use ottla_protocol::vocabulary::LeaderEpoch;
+
+use crate::{
+    client::{handle::Client, topic::Topic},
+    consume::{consumer::consumer_of, message::Held},
+    ffi::{
+        argument::{PartMut, Ref},
+        boundary::is_inherited,
+        codes::{RespErr, code},
+        error::ErrorObject,
+        export,
+        list::List,
+        types::rd_kafka_message_t,
+    },
+};
+
+/// Stores an offset of a partition that is read.
+fn store(
+    client: &Client,
+    consumer: &Consumer,
+    topic: &str,
+    partition: i32,
+    place: (i64, i32, String),
+) -> RespErr {
+    if partition < 0 {
+        return code::_UNKNOWN_PARTITION;
+    }
+    if !consumer.assignment().iter().any(|key| *key.topic == *topic && key.partition == partition) {
+        let is_known = client.topic_if_any(topic).is_some() || client.offsets().knows_topic(topic);
+        return if is_known { code::_STATE } else { code::_UNKNOWN_PARTITION };
+    }
+    let (offset, leader_epoch, metadata) = place.clone();
+    let stored = StoredOffset { offset, leader_epoch: LeaderEpoch::from_wire(leader_epoch), metadata };
+    if consumer.core().store_offset(topic, partition, stored).is_err() {
+        return code::_STATE;
+    }
+    client.offsets().store(topic, partition, place);
+    client.remind_of_commits(consumer);
+    code::NO_ERROR
+}
+
+export!(
+    #[on(rkt, code::_FATAL)]
+    fn rd_kafka_offset_store(rkt: Ref<Topic>, partition: i32, offset: i64) -> RespErr {
+        let Some(topic) = rkt.get() else { return code::_INVALID_ARG };
+        let client = topic.client();
+        let Some(consumer) = client.consumer() else { return code::_INVALID_ARG };
+        store(client, consumer, topic.name(), partition, (offset.saturating_add(1), -1, String::new()))
+    }
+);
+
+export!(
+    #[on(rk, code::_FATAL)]
+    fn rd_kafka_offsets_store(rk: Ref<Client>, offsets: PartMut<List>) -> RespErr {
+        let ((client, consumer), list) = match (consumer_of(rk), List::passed_mut(offsets)) {
+            (Ok(both), Some(list)) if !both.0.offsets().stores_by_position() => (both, list),
+            (Err(code::_ALL_BROKERS_DOWN), _) => return code::_ALL_BROKERS_DOWN,
+            _ => return code::_INVALID_ARG,
+        };
+        let mut stored = 0;
+        let mut last = code::NO_ERROR;
+        for element in list.elements_mut() {
+            let place = (element.offset, element.leader_epoch(), element.metadata_text());
+            element.err = store(client, consumer, element.name(), element.partition, place);
+            match element.err {
+                code::NO_ERROR => stored += 1,
+                code => last = code,
+            }
+        }
+        if stored == 0 { last } else { code::NO_ERROR }
+    }
+);
+
+export!(
+    #[local(ptr::null_mut())]
+    fn rd_kafka_offset_store_message(message: *const rd_kafka_message_t) -> *mut ErrorObject {
+        // SAFETY: the header demands NULL or a message of this library.
+        let message = unsafe { message.as_ref() };
+        let Some(message) = message.filter(|message| message.err == code::NO_ERROR) else {
+            let text = "an error is no message whose offset could be stored";
+            return ErrorObject::from_result(Err(ErrorObject::new(code::_INVALID_ARG, text)));
+        };
+        let Some(topic) = Topic::of_message(message) else {
+            return ErrorObject::from_result(Err(ErrorObject::new(
+                code::_INVALID_ARG,
+                "the message has no topic",
+            )));
+        };
+        // SAFETY: it is a topic.
+        if unsafe { is_inherited(std::ptr::from_ref(topic)) } {
+            let text =
+                "the message is of a client of the parent process; a forked child needs a client of its own";
+            return ErrorObject::from_result(Err(ErrorObject::new(code::_FATAL, text)));
+        }
+        let client = topic.client();
+        let Some(consumer) = client.consumer() else {
+            return ErrorObject::from_result(Err(ErrorObject::new(
+                code::_INVALID_ARG,
+                "this is no consumer",
+            )));
+        };
+        // SAFETY: it was just looked at.
+        let epoch = unsafe { Held::of(message) }.map_or(-1, |held| held.leader_epoch);
+        let place = (message.offset + 1, epoch, String::new());
+        ErrorObject::from_result(match store(client, consumer, topic.name(), message.partition, place) {
+            code::NO_ERROR => Ok(()),
+            code => {
+                let text = format!("{} [{}] is not assigned", topic.name(), message.partition);
+                Err(ErrorObject::new(code, text))
+            }
+        })
+    }
+);

@@ -1,0 +1,161 @@
+//! The first and last offsets of partitions, and the offsets of timestamps.
+
+use std::ffi::c_int;
+
+use ottla_core::{error::ErrorKind, fetch::offsets::OffsetSpec};
+use ottla_protocol::vocabulary::LeaderEpoch;
+
+use crate::{
+    client::handle::Client,
+    consume::consumer::consumer_of,
+    ffi::{
+        argument::{PartMut, Ref, Text},
+        codes::{RespErr, code},
+        error::code_of,
+        export,
+        list::List,
+        time::timeout,
+        types::{OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID},
+    },
+};
+
+/// How often a broker may refuse to return an offset before a call that asks for it fails.
+const REFUSALS: u32 = 3;
+
+/// Returns the code of a query for offsets that found nothing. Missing topics, partitions and leaders have one code, and a
+/// leader that can't be reached is tried until the timeout.
+fn code_of_offset_query(error: &ottla_core::error::Error) -> RespErr {
+    match error.kind() {
+        ErrorKind::UnknownTopic => code::_UNKNOWN_PARTITION,
+        ErrorKind::Resolve | ErrorKind::Connect | ErrorKind::Disconnected | ErrorKind::RequestTimedOut => {
+            code::_TIMED_OUT
+        }
+        _ => match code_of(error) {
+            code::LEADER_NOT_AVAILABLE => code::_UNKNOWN_PARTITION,
+            code => code,
+        },
+    }
+}
+
+export!(
+    #[on(rk, code::_FATAL)]
+    fn rd_kafka_query_watermark_offsets(
+        rk: Ref<Client>,
+        topic: Text,
+        partition: i32,
+        low: *mut i64,
+        high: *mut i64,
+        timeout_ms: c_int,
+    ) -> RespErr {
+        // SAFETY: the header demands NULL or a client, a text and writable places.
+        unsafe {
+            let (Some(client), Some(topic)) = (rk.get(), topic.get()) else {
+                return code::_INVALID_ARG;
+            };
+            let admin = match client.admin() {
+                Ok(admin) => admin,
+                Err(code) => return code,
+            };
+            let questions =
+                [(&*topic, partition, OffsetSpec::Earliest), (&*topic, partition, OffsetSpec::Latest)];
+            let results = match admin.list_offsets_up_to(&questions, timeout(timeout_ms), REFUSALS) {
+                Ok(results) => results,
+                Err(error) => return code_of_offset_query(&error),
+            };
+            for (result, to) in results.iter().zip([low, high]) {
+                match result {
+                    Ok(result) if !to.is_null() => *to = result.offset,
+                    Ok(_) => {}
+                    Err(error) => return code_of_offset_query(error),
+                }
+            }
+            code::NO_ERROR
+        }
+    }
+);
+
+export!(
+    #[on(rk, code::_FATAL)]
+    fn rd_kafka_get_watermark_offsets(
+        rk: Ref<Client>,
+        topic: Text,
+        partition: i32,
+        low: *mut i64,
+        high: *mut i64,
+    ) -> RespErr {
+        // SAFETY: the header demands NULL or a client, a text and writable places.
+        unsafe {
+            let (both, Some(topic)) = (consumer_of(rk), topic.get()) else { return code::_INVALID_ARG };
+            let (_, consumer) = match both {
+                Ok(both) => both,
+                Err(code) => return code,
+            };
+            // Of what was not fetched nothing is known, which is no error.
+            let known = consumer.cached_watermarks(&topic, partition);
+            let (is_low, is_high) = known.unwrap_or((OFFSET_INVALID, OFFSET_INVALID));
+            if !low.is_null() {
+                *low = is_low;
+            }
+            if !high.is_null() {
+                *high = is_high;
+            }
+            code::NO_ERROR
+        }
+    }
+);
+
+export!(
+    #[on(rk, code::_FATAL)]
+    fn rd_kafka_offsets_for_times(rk: Ref<Client>, offsets: PartMut<List>, timeout_ms: c_int) -> RespErr {
+        let (Some(client), Some(list)) = (rk.get(), List::passed_mut(offsets)) else {
+            return code::_INVALID_ARG;
+        };
+        let admin = match client.admin() {
+            Ok(admin) => admin,
+            Err(code) => return code,
+        };
+        let questions: Vec<_> = list
+            .elements()
+            .iter()
+            .map(|element| {
+                let spec = match element.offset {
+                    OFFSET_BEGINNING => OffsetSpec::Earliest,
+                    OFFSET_END => OffsetSpec::Latest,
+                    time => OffsetSpec::Timestamp(time),
+                };
+                (element.name().to_owned(), element.partition, spec)
+            })
+            .collect();
+        let questions: Vec<_> =
+            questions.iter().map(|(topic, partition, spec)| (topic.as_str(), *partition, *spec)).collect();
+        if questions.is_empty() {
+            return code::_INVALID_ARG;
+        }
+        let results = match admin.list_offsets_up_to(&questions, timeout(timeout_ms), REFUSALS) {
+            Ok(results) => results,
+            Err(error) => return code_of_offset_query(&error),
+        };
+        let has_result = results.iter().any(Result::is_ok);
+        for (result, element) in results.iter().zip(list.elements_mut()) {
+            match result {
+                // -1 is "no such message", which the interface calls the end.
+                Ok(result) => {
+                    (element.offset, element.err) = (result.offset, code::NO_ERROR);
+                    element.set_leader_epoch(LeaderEpoch::to_wire(result.leader_epoch));
+                }
+                // The time that was asked for stays, so that the application can ask again.
+                Err(error) => match error.kind() {
+                    ErrorKind::UnknownTopic => element.err = code::UNKNOWN_TOPIC_OR_PART,
+                    ErrorKind::UnknownPartition => element.err = code::_UNKNOWN_PARTITION,
+                    // The result of the call says it where nothing was found at all.
+                    _ if has_result => element.err = code_of(error),
+                    _ => {}
+                },
+            }
+        }
+        match results.first() {
+            Some(Err(error)) if !has_result => code_of_offset_query(error),
+            _ => code::NO_ERROR,
+        }
+    }
+);

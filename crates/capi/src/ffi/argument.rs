@@ -1,0 +1,390 @@
+//! Arguments of exported functions. Each type says once what the header demands of such an argument; only `export!` makes
+//! values of them, from what C passed, and they end with the call.
+//!
+//! | type | what C passes | what the function gets |
+//! |---|---|---|
+//! | [`Ref`], [`RefMut`] | a handle or NULL | the object, if its tag says that it is a live one of this type |
+//! | [`Part`], [`PartMut`] | an object without a tag or NULL | the object |
+//! | [`Handles`], [`Texts`], [`Numbers`] | an array, whose size is the next argument | its elements |
+//! | [`Text`] | a text or NULL | the text |
+//! | [`Place`], [`ErrorText`] | where a result or a text goes, or NULL | a function that writes it |
+
+use std::{
+    borrow::Cow,
+    ffi::{c_char, c_int},
+    marker::PhantomData,
+    sync::Arc,
+};
+
+use super::{
+    boundary::{Blamed, Handle, handle, is_no_address, put_text, tag, text},
+    codes::RespErr,
+    graves::{Counted, counted},
+};
+
+/// An argument of an exported function: `export!` declares the C function with the type `C`, and converts before the body runs.
+pub(crate) trait Argument {
+    /// The type that C passes.
+    type C;
+
+    /// Converts an argument.
+    ///
+    /// # Safety
+    ///
+    /// C passed the argument to an exported function, and it is what the header demands.
+    unsafe fn from_c(argument: Self::C) -> Self;
+}
+
+/// Types that are the same on both sides.
+macro_rules! unchanged {
+    ($(impl[$($generic:ident)?] $kind:ty;)*) => {$(
+        impl$(<$generic>)? Argument for $kind {
+            type C = Self;
+
+            #[inline(always)]
+            unsafe fn from_c(argument: Self) -> Self {
+                argument
+            }
+        }
+    )*};
+}
+
+unchanged! {
+    impl[] RespErr;
+    impl[] i16;
+    impl[] i32;
+    impl[] i64;
+    impl[] isize;
+    impl[] usize;
+    impl[T] *const T;
+    impl[T] *mut T;
+    impl[T] Option<T>;
+}
+
+/// A handle that C passed, or NULL.
+///
+/// It carries the safety argument of all functions that read through handles: only `export!` makes one, from an argument for
+/// which the header demands NULL or an object of this library that stays until the call returns. [`Ref::get`] returns the
+/// object if the tag says that it is a live `T`. The memory of destroyed objects stays for a while, see
+/// [`graves`](super::graves), so that the tag of a handle that is used too long is readable.
+#[repr(transparent)]
+pub(crate) struct Ref<'a, T: Handle> {
+    pointer: *const T,
+    call: PhantomData<&'a T>,
+}
+
+impl<T: Handle> Clone for Ref<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Handle> Copy for Ref<'_, T> {}
+
+impl<'a, T: Handle> Ref<'a, T> {
+    /// Returns the object, unless the handle is NULL, of another kind, or destroyed.
+    #[inline]
+    pub(crate) fn get(self) -> Option<&'a T> {
+        // SAFETY: `from_c` got NULL or an object that stays until the call returns; the tag says that it is a live `T`.
+        unsafe { tag(self.pointer).filter(|tag| T::is_live(tag.kind())).map(|_| &*self.pointer) }
+    }
+}
+
+impl<T: Counted> Ref<'_, T> {
+    /// Returns a reference of its own to the object, unless the handle is NULL, of another kind, or destroyed.
+    #[inline]
+    pub(crate) fn counted(self) -> Option<Arc<T>> {
+        // SAFETY: as for `get`; every object of a counted type went through `begin`.
+        unsafe { counted(self.pointer) }
+    }
+}
+
+/// A part of a result that C passed, or NULL: a node, a description, an element of a list.
+///
+/// Parts have no tag: the result that owns them keeps them until the application destroys it. As for [`Ref`], only `export!`
+/// makes one.
+#[repr(transparent)]
+pub(crate) struct Part<'a, T> {
+    pointer: *const T,
+    call: PhantomData<&'a T>,
+}
+
+impl<T> Clone for Part<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Part<'_, T> {}
+
+impl<'a, T> Part<'a, T> {
+    pub(crate) fn is_null(self) -> bool {
+        self.pointer.is_null()
+    }
+
+    /// Returns the part; `None` for NULL.
+    #[inline]
+    pub(crate) fn get(self) -> Option<&'a T> {
+        // SAFETY: `from_c` got NULL or a part of a result that stays until the call returns.
+        (!is_no_address(self.pointer)).then(|| unsafe { &*self.pointer })
+    }
+}
+
+impl<T> Argument for Part<'_, T> {
+    type C = *const T;
+
+    #[inline(always)]
+    unsafe fn from_c(pointer: *const T) -> Self {
+        Self { pointer, call: PhantomData }
+    }
+}
+
+/// An object that C passed to be changed, or NULL: no other thread uses it until the call returns. As for [`Ref`], only
+/// `export!` makes one.
+#[repr(transparent)]
+pub(crate) struct PartMut<'a, T> {
+    pointer: *mut T,
+    call: PhantomData<&'a mut T>,
+}
+
+impl<'a, T> PartMut<'a, T> {
+    /// Returns the object; `None` for NULL.
+    #[inline]
+    pub(crate) fn get(self) -> Option<&'a mut T> {
+        // SAFETY: `from_c` got NULL or an object that only this call uses.
+        (!is_no_address(self.pointer)).then(|| unsafe { &mut *self.pointer })
+    }
+}
+
+impl<T> Argument for PartMut<'_, T> {
+    type C = *mut T;
+
+    #[inline(always)]
+    unsafe fn from_c(pointer: *mut T) -> Self {
+        Self { pointer, call: PhantomData }
+    }
+}
+
+/// A handle that C passed to be changed, or NULL: no other thread uses the object until the call returns. As for [`Ref`], only
+/// `export!` makes one.
+#[repr(transparent)]
+pub(crate) struct RefMut<'a, T: Handle> {
+    pointer: *mut T,
+    call: PhantomData<&'a mut T>,
+}
+
+impl<'a, T: Handle> RefMut<'a, T> {
+    /// Returns the object, unless the handle is NULL, of another kind, or destroyed.
+    #[inline]
+    pub(crate) fn get(self) -> Option<&'a mut T> {
+        // SAFETY: `from_c` got NULL or an object that only this call uses; the tag says that it is a live `T`.
+        unsafe { handle(self.pointer).is_some().then(|| &mut *self.pointer) }
+    }
+}
+
+impl<T: Handle> Argument for RefMut<'_, T> {
+    type C = *mut T;
+
+    #[inline(always)]
+    unsafe fn from_c(pointer: *mut T) -> Self {
+        Self { pointer, call: PhantomData }
+    }
+}
+
+/// The buffer for the text of an error that C passed, or NULL; its size is the next argument. As for [`Ref`], only `export!`
+/// makes one.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct ErrorText<'a> {
+    buffer: *mut c_char,
+    call: PhantomData<&'a mut c_char>,
+}
+
+impl ErrorText<'_> {
+    /// Writes as much of a text as the buffer has room for, and a zero byte.
+    pub(crate) fn put(self, size: usize, text: &str) {
+        // SAFETY: `from_c` got NULL or a buffer of this size.
+        unsafe { put_text(self.buffer, size, text) };
+    }
+}
+
+impl Argument for ErrorText<'_> {
+    type C = *mut c_char;
+
+    #[inline(always)]
+    unsafe fn from_c(buffer: *mut c_char) -> Self {
+        Self { buffer, call: PhantomData }
+    }
+}
+
+/// An array of texts that C passed, or NULL; its size is another argument. As for [`Ref`], only `export!` makes one.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Texts<'a> {
+    pointer: *const *const c_char,
+    call: PhantomData<&'a c_char>,
+}
+
+impl<'a> Texts<'a> {
+    pub(crate) fn is_null(self) -> bool {
+        is_no_address(self.pointer)
+    }
+
+    /// Returns the texts; NULL as an element is an empty one.
+    pub(crate) fn get(self, count: usize) -> impl Iterator<Item = Cow<'a, str>> {
+        let count = if self.is_null() { 0 } else { count };
+        // SAFETY: `from_c` got an array of as many texts as C says, which stay until the call returns.
+        (0..count).map(move |at| unsafe { text(*self.pointer.add(at)) }.unwrap_or_default())
+    }
+}
+
+impl Argument for Texts<'_> {
+    type C = *const *const c_char;
+
+    #[inline(always)]
+    unsafe fn from_c(pointer: *const *const c_char) -> Self {
+        Self { pointer, call: PhantomData }
+    }
+}
+
+/// An array of numbers that C passed, or NULL; its size is another argument. As for [`Ref`], only `export!` makes one.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Numbers<'a> {
+    pointer: *const c_int,
+    call: PhantomData<&'a c_int>,
+}
+
+impl<'a> Numbers<'a> {
+    /// Returns the numbers; `None` for NULL, or if no memory is that large.
+    pub(crate) fn get(self, count: usize) -> Option<&'a [c_int]> {
+        let fits = count <= isize::MAX as usize / size_of::<c_int>();
+        // SAFETY: `from_c` got an array of as many numbers as C says, which stay until the call returns.
+        (!is_no_address(self.pointer) && fits)
+            .then(|| unsafe { std::slice::from_raw_parts(self.pointer, count) })
+    }
+}
+
+impl Argument for Numbers<'_> {
+    type C = *const c_int;
+
+    #[inline(always)]
+    unsafe fn from_c(pointer: *const c_int) -> Self {
+        Self { pointer, call: PhantomData }
+    }
+}
+
+/// An array of handles that C passed, or NULL; its size is another argument. As for [`Ref`], only `export!` makes one.
+#[repr(transparent)]
+pub(crate) struct Handles<'a, T: Handle> {
+    pointer: *const *const T,
+    call: PhantomData<&'a T>,
+}
+
+impl<T: Handle> Clone for Handles<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Handle> Copy for Handles<'_, T> {}
+
+impl<'a, T: Handle> Handles<'a, T> {
+    pub(crate) fn is_null(self) -> bool {
+        is_no_address(self.pointer)
+    }
+
+    /// Returns the objects; `None` if one of them is NULL, of another kind, or destroyed.
+    pub(crate) fn get(self, count: usize) -> Option<Vec<&'a T>> {
+        if self.is_null() {
+            return (count == 0).then(Vec::new);
+        }
+        // SAFETY: `from_c` got an array of as many handles as C says, which stay until the call returns.
+        (0..count).map(|at| unsafe { handle(*self.pointer.add(at)) }).collect()
+    }
+}
+
+impl<T: Handle> Argument for Handles<'_, T> {
+    type C = *const *const T;
+
+    #[inline(always)]
+    unsafe fn from_c(pointer: *const *const T) -> Self {
+        Self { pointer, call: PhantomData }
+    }
+}
+
+/// A place for a further result that C passed, or NULL. As for [`Ref`], only `export!` makes one.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Place<'a, T: Copy> {
+    pointer: *mut T,
+    call: PhantomData<&'a T>,
+}
+
+impl<T: Copy> Place<'_, T> {
+    /// Writes a value, unless C wants none.
+    #[inline]
+    pub(crate) fn put(self, value: T) {
+        if !is_no_address(self.pointer) {
+            // SAFETY: `from_c` got NULL or a place that only this call uses until the call returns.
+            unsafe { self.pointer.write(value) };
+        }
+    }
+}
+
+impl<T: Copy> Argument for Place<'_, T> {
+    type C = *mut T;
+
+    #[inline(always)]
+    unsafe fn from_c(pointer: *mut T) -> Self {
+        Self { pointer, call: PhantomData }
+    }
+}
+
+/// A text that C passed, or NULL. As for [`Ref`], only `export!` makes one.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Text<'a> {
+    pointer: *const c_char,
+    call: PhantomData<&'a c_char>,
+}
+
+impl<'a> Text<'a> {
+    /// Returns the text, with replacement characters for what is not UTF-8; `None` for NULL.
+    pub(crate) fn get(self) -> Option<Cow<'a, str>> {
+        // SAFETY: `from_c` got NULL or a text that ends with a zero byte.
+        unsafe { text(self.pointer) }
+    }
+}
+
+impl Argument for Text<'_> {
+    type C = *const c_char;
+
+    #[inline(always)]
+    unsafe fn from_c(pointer: *const c_char) -> Self {
+        Self { pointer, call: PhantomData }
+    }
+}
+
+impl<T: Handle> Argument for Ref<'_, T> {
+    type C = *const T;
+
+    #[inline(always)]
+    unsafe fn from_c(pointer: *const T) -> Self {
+        Self { pointer, call: PhantomData }
+    }
+}
+
+impl<T: Handle> Blamed for Ref<'_, T>
+where
+    *const T: Blamed,
+{
+    #[inline(always)]
+    fn is_inherited(self) -> bool {
+        self.pointer.is_inherited()
+    }
+
+    fn blame(self, text: &str) {
+        self.pointer.blame(text);
+    }
+}

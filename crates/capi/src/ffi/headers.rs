@@ -1,0 +1,305 @@
+//! `rd_kafka_headers_t`: the headers of a message.
+
+use std::ffi::{CStr, CString, c_char, c_void};
+
+use crate::ffi::{
+    argument::Ref,
+    boundary::{Handle, Tag, bytes, tag},
+    codes::{RespErr, code},
+    export, graves,
+};
+
+/// A list of headers.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Headers {
+    tag: Tag,
+    pub(crate) list: Vec<Header>,
+}
+
+// SAFETY: `repr(C)`, the tag comes first.
+unsafe impl Handle for Headers {
+    const KIND: u32 = 0x6f74_6801;
+
+    fn is_live(kind: u32) -> bool {
+        matches!(kind, Self::KIND | OF_A_MESSAGE)
+    }
+}
+
+/// The tag of a list that belongs to a message: it can be read and changed, but not destroyed or sent again.
+const OF_A_MESSAGE: u32 = 0x6f74_6802;
+
+/// One header.
+#[derive(Clone, Debug)]
+pub(crate) struct Header {
+    pub(crate) name: CString,
+    /// With a zero byte behind it: applications print values as texts.
+    value: Option<Vec<u8>>,
+}
+
+impl Header {
+    pub(crate) fn new(name: &[u8], value: Option<&[u8]>) -> Self {
+        let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+        let value = value.map(|value| {
+            let mut copy = Vec::with_capacity(value.len() + 1);
+            copy.extend_from_slice(value);
+            copy.push(0);
+            copy
+        });
+        Self { name: CString::new(&name[..end]).unwrap_or_default(), value }
+    }
+
+    pub(crate) fn value(&self) -> Option<&[u8]> {
+        self.value.as_ref().map(|value| &value[..value.len() - 1])
+    }
+}
+
+/// A header as the interface's arguments describe it.
+///
+/// # Safety
+///
+/// `name` has `name_size` bytes, or ends with a zero byte if that is -1; `value` likewise.
+pub(crate) unsafe fn header_of(
+    name: *const c_char,
+    name_size: isize,
+    value: *const c_void,
+    value_size: isize,
+) -> Option<Header> {
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: by the contract of this function; a size is not negative here.
+    let name = unsafe {
+        match usize::try_from(name_size) {
+            Ok(size) => bytes(name.cast(), size)?,
+            Err(_) => CStr::from_ptr(name).to_bytes(),
+        }
+    };
+    // SAFETY: as above.
+    let value = unsafe {
+        match usize::try_from(value_size) {
+            Ok(size) => bytes(value, size),
+            Err(_) if value.is_null() => None,
+            Err(_) => Some(CStr::from_ptr(value.cast()).to_bytes()),
+        }
+    };
+    Some(Header::new(name, value))
+}
+
+impl Headers {
+    pub(crate) fn new(list: Vec<Header>) -> Self {
+        Self { tag: Tag::of::<Self>(), list }
+    }
+
+    pub(crate) fn into_raw(self) -> *mut Self {
+        Box::into_raw(Box::new(self))
+    }
+
+    /// Returns the list behind a pointer, which may belong to a message.
+    ///
+    /// # Safety
+    ///
+    /// NULL or an object of this library.
+    pub(crate) unsafe fn of<'a>(headers: *const Self) -> Option<&'a Self> {
+        // SAFETY: by the contract of this function.
+        unsafe {
+            let tag = tag(headers)?;
+            Self::is_live(tag.kind()).then(|| &*headers)
+        }
+    }
+
+    /// The same for a call that changes the list.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Headers::of`], and no other thread uses the list.
+    unsafe fn changeable<'a>(headers: *mut Self) -> Option<&'a mut Self> {
+        // SAFETY: by the contract of this function.
+        unsafe {
+            Self::of(headers)?;
+            headers.as_mut()
+        }
+    }
+
+    /// Gives the list to a message. Returns false if this is not a list, or if it belongs to a message already.
+    ///
+    /// # Safety
+    ///
+    /// NULL or an object of this library.
+    pub(crate) unsafe fn give_to_message(headers: *const Self) -> bool {
+        // SAFETY: by the contract of this function.
+        unsafe { tag(headers) }.is_some_and(|tag| tag.change(Self::KIND, OF_A_MESSAGE))
+    }
+
+    /// The list is the application's again.
+    ///
+    /// # Safety
+    ///
+    /// NULL or an object of this library.
+    pub(crate) unsafe fn give_back(headers: *const Self) -> bool {
+        // SAFETY: by the contract of this function.
+        unsafe { tag(headers) }.is_some_and(|tag| tag.change(OF_A_MESSAGE, Self::KIND))
+    }
+
+    /// Drops the list of a message that goes.
+    ///
+    /// # Safety
+    ///
+    /// NULL or a list that belongs to a message.
+    pub(crate) unsafe fn drop_with_message(headers: *mut Self) {
+        // SAFETY: by the contract of this function.
+        unsafe {
+            if Self::give_back(headers) {
+                graves::bury(headers);
+            }
+        }
+    }
+}
+
+export!(
+    #[local(std::ptr::null_mut())]
+    fn rd_kafka_headers_new(initial_count: usize) -> *mut Headers {
+        // A nonsense count is only a hint.
+        Headers::new(Vec::with_capacity(initial_count.min(1000))).into_raw()
+    }
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_headers_destroy(headers: *mut Headers) {
+        // SAFETY: the header demands NULL or a list; the caller gives it up. A message's own goes with the message.
+        unsafe { graves::bury(headers) };
+    }
+);
+
+export!(
+    #[local(std::ptr::null_mut())]
+    fn rd_kafka_headers_copy(headers: Ref<Headers>) -> *mut Headers {
+        headers.get().map_or(std::ptr::null_mut(), |headers| Headers::new(headers.list.clone()).into_raw())
+    }
+);
+
+export!(
+    #[local(0)]
+    fn rd_kafka_header_cnt(headers: Ref<Headers>) -> usize {
+        headers.get().map_or(0, |headers| headers.list.len())
+    }
+);
+
+export!(
+    #[local(code::_FAIL)]
+    fn rd_kafka_header_add(
+        headers: *mut Headers,
+        name: *const c_char,
+        name_size: isize,
+        value: *const c_void,
+        value_size: isize,
+    ) -> RespErr {
+        // SAFETY: the header demands NULL or a list that no other thread uses, and sizes that are true.
+        match unsafe { (Headers::changeable(headers), header_of(name, name_size, value, value_size)) } {
+            (Some(headers), Some(header)) => {
+                headers.list.push(header);
+                code::NO_ERROR
+            }
+            _ => code::_INVALID_ARG,
+        }
+    }
+);
+
+export!(
+    #[local(code::_FAIL)]
+    fn rd_kafka_header_remove(headers: *mut Headers, name: *const c_char) -> RespErr {
+        if name.is_null() {
+            return code::_INVALID_ARG;
+        }
+        // SAFETY: the header demands a list that no other thread uses and a text.
+        let (headers, name) = unsafe { (Headers::changeable(headers), CStr::from_ptr(name)) };
+        let Some(headers) = headers else { return code::_INVALID_ARG };
+        let before = headers.list.len();
+        headers.list.retain(|header| *header.name != *name);
+        if headers.list.len() == before { code::_NOENT } else { code::NO_ERROR }
+    }
+);
+
+/// Writes a header's value to where the caller wants it.
+///
+/// # Safety
+///
+/// The pointers are writable or NULL.
+unsafe fn write_header(header: Option<&Header>, valuep: *mut *const c_void, sizep: *mut usize) -> RespErr {
+    let Some(header) = header else { return code::_NOENT };
+    let value = header.value();
+    // SAFETY: by the contract of this function.
+    unsafe {
+        if !valuep.is_null() {
+            *valuep = value.map_or(std::ptr::null(), |value| value.as_ptr().cast());
+        }
+        if !sizep.is_null() {
+            *sizep = value.map_or(0, <[u8]>::len);
+        }
+    }
+    code::NO_ERROR
+}
+
+export!(
+    #[local(code::_FAIL)]
+    fn rd_kafka_header_get_last(
+        headers: Ref<Headers>,
+        name: *const c_char,
+        valuep: *mut *const c_void,
+        sizep: *mut usize,
+    ) -> RespErr {
+        // SAFETY: the header demands NULL or a list, a text, and writable places.
+        unsafe {
+            let (Some(headers), false) = (headers.get(), name.is_null()) else {
+                return code::_INVALID_ARG;
+            };
+            let name = CStr::from_ptr(name);
+            write_header(headers.list.iter().rev().find(|header| *header.name == *name), valuep, sizep)
+        }
+    }
+);
+
+export!(
+    #[local(code::_FAIL)]
+    fn rd_kafka_header_get(
+        headers: Ref<Headers>,
+        idx: usize,
+        name: *const c_char,
+        valuep: *mut *const c_void,
+        sizep: *mut usize,
+    ) -> RespErr {
+        // SAFETY: the header demands NULL or a list, a text, and writable places.
+        unsafe {
+            let (Some(headers), false) = (headers.get(), name.is_null()) else {
+                return code::_INVALID_ARG;
+            };
+            let name = CStr::from_ptr(name);
+            write_header(headers.list.iter().filter(|header| *header.name == *name).nth(idx), valuep, sizep)
+        }
+    }
+);
+
+export!(
+    #[local(code::_FAIL)]
+    fn rd_kafka_header_get_all(
+        headers: Ref<Headers>,
+        idx: usize,
+        namep: *mut *const c_char,
+        valuep: *mut *const c_void,
+        sizep: *mut usize,
+    ) -> RespErr {
+        // SAFETY: the header demands NULL or a list, and writable places.
+        unsafe {
+            let Some(headers) = headers.get() else { return code::_INVALID_ARG };
+            let list = &headers.list;
+            let header = list.get(idx);
+            if let Some(header) = header
+                && !namep.is_null()
+            {
+                *namep = header.name.as_ptr();
+            }
+            write_header(header, valuep, sizep)
+        }
+    }
+);

@@ -1,0 +1,207 @@
+//! Closing a consumer: its group serves rebalances for the last time, commits and leaves.
+
+use std::{
+    ffi::c_int,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use ottla::Consumer;
+use ottla_core::{
+    cluster::command::Command, completion::completion, fetch::position::Offset, group::GroupCommand,
+};
+
+use super::{
+    assign::{Change, change_assignment},
+    state::Phase,
+};
+use crate::{
+    client::{handle::Client, op::Op, queue::Queue},
+    consume::consumer::group_consumer_of,
+    ffi::{
+        argument::Ref,
+        codes::{RespErr, code},
+        error::ErrorObject,
+        export, task,
+    },
+};
+
+/// The time that closing waits for a commit of a consumer without a subscription.
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time that the group may take to commit and to leave, once the application has answered.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(12);
+/// The time that the application may take to answer a rebalance in addition to the session timeout.
+const ANSWER_MARGIN: Duration = Duration::from_secs(5);
+
+impl Client {
+    /// Closes the consumer: serves the application's callbacks, commits and leaves the group.
+    fn close_group(&self, consumer: &Consumer) {
+        let queue = Queue::new();
+        queue.set_client(self.object());
+        let is_done = Arc::new(AtomicBool::new(false));
+        let (flag, signalled) = (Arc::clone(&is_done), Arc::clone(&queue));
+        self.begin_close_to(consumer, &queue, move || {
+            flag.store(true, Ordering::Release);
+            signalled.return_poll();
+        });
+        if self.membership().is_answering() {
+            let _ = change_assignment(self, consumer, Change::Nothing);
+        }
+        self.serve_until_closed(consumer, &queue, &is_done);
+        self.end_close(consumer);
+    }
+
+    /// Serves the entries of the queue until the group is left, or the time for that is over.
+    fn serve_until_closed(&self, consumer: &Consumer, queue: &Arc<Queue>, is_done: &AtomicBool) {
+        let session = self.property("session.timeout.ms").and_then(|value| value.parse().ok());
+        let session = Duration::from_millis(session.unwrap_or(45_000));
+        let mut until = Instant::now() + session + ANSWER_MARGIN;
+        let mut is_forced = false;
+        while !is_done.load(Ordering::Acquire) {
+            if let Some(op) = queue.pop(Some(until)) {
+                // Messages and errors of partitions are of no use any more.
+                if !matches!(op, Op::Message(_)) {
+                    self.serve(op);
+                }
+            } else if Instant::now() >= until {
+                if is_forced {
+                    break;
+                }
+                // The application never answered: it gets nothing any more, and its partitions go to others.
+                is_forced = true;
+                until = Instant::now() + LEAVE_TIMEOUT;
+                let _ = change_assignment(self, consumer, Change::Nothing);
+            }
+        }
+        // Outcomes of the last commits.
+        while let Some(op) = queue.pop(Some(Instant::now())) {
+            if !matches!(op, Op::Message(_)) {
+                self.serve(op);
+            }
+        }
+    }
+
+    /// Sends the consumer's entries to this queue from now on, and leaves the group. Calls `when_left`, perhaps on an I/O
+    /// thread, when that is done.
+    fn begin_close_to(
+        &self,
+        consumer: &Consumer,
+        queue: &Arc<Queue>,
+        when_left: impl FnOnce() + Send + 'static,
+    ) {
+        if let Some(own) = self.consumer_queue() {
+            own.forward(Some(Arc::clone(queue)));
+        }
+        self.membership().subscription.lock().clear();
+        let (done, left) = completion();
+        consumer.handle().command(Command::Group(GroupCommand::Close(done)));
+        task::spawn(async move {
+            // The client ended if there is no result.
+            left.await;
+            when_left();
+        });
+    }
+
+    fn end_close(&self, consumer: &Consumer) {
+        self.offsets().forget_all();
+        let _ = consumer.assign(&[] as &[(&str, i32, Offset)]);
+        if let Some(own) = self.consumer_queue() {
+            own.forward(None);
+        }
+        self.membership().end_close();
+    }
+
+    /// Closes a consumer whose partitions the application assigned: there is no group to leave.
+    fn close_assigned(&self, consumer: &Consumer) {
+        self.commit_before_leaving(consumer, COMMIT_TIMEOUT);
+        self.offsets().forget_all();
+        let _ = consumer.assign(&[] as &[(&str, i32, Offset)]);
+        self.membership().end_close();
+    }
+
+    /// Closes the consumer that is being destroyed, unless that was done.
+    pub(crate) fn close_for_destroy(&self, consumer: &Consumer, last_commit: Duration) {
+        if self.fatal_if_any().is_some() {
+            return;
+        }
+        if self.membership().is_active(consumer) && self.membership().begin_close().is_ok() {
+            return self.close_group(consumer);
+        }
+        self.commit_before_leaving(consumer, last_commit);
+    }
+}
+
+export!(
+    #[on(rk, code::_FATAL)]
+    fn rd_kafka_consumer_close(rk: Ref<Client>) -> RespErr {
+        let (client, consumer) = match group_consumer_of(rk) {
+            Ok(both) => both,
+            Err(code) => return code,
+        };
+        if let Some((code, _)) = client.fatal_if_any() {
+            return code;
+        }
+        match client.membership().begin_close() {
+            Ok(()) if client.membership().is_active(consumer) => {
+                // A callback may destroy the client.
+                let held = client.weak().upgrade();
+                client.close_group(consumer);
+                drop(held);
+                code::NO_ERROR
+            }
+            Ok(()) => {
+                client.close_assigned(consumer);
+                code::NO_ERROR
+            }
+            Err(Phase::Closing) => code::_IN_PROGRESS,
+            Err(_) => code::_DESTROY,
+        }
+    }
+);
+
+export!(
+    #[on(rk, std::ptr::null_mut())]
+    fn rd_kafka_consumer_close_queue(rk: Ref<Client>, rkqu: Ref<Queue>) -> *mut ErrorObject {
+        let refused = |code: RespErr, text: &str| ErrorObject::new(code, text).into_raw();
+        let (client, consumer) = match group_consumer_of(rk) {
+            Ok(both) => both,
+            Err(code) => return refused(code, "only a consumer with a `group.id` can be closed"),
+        };
+        let Some(queue) = rkqu.counted() else {
+            return refused(code::_INVALID_ARG, "closing needs a queue for the events of the group");
+        };
+        if let Some((code, text)) = client.fatal_if_any() {
+            return refused(code, text.as_str());
+        }
+        match client.membership().begin_close() {
+            Ok(()) if client.membership().is_active(consumer) => {
+                let (me, signalled) = (client.weak(), Arc::clone(&queue));
+                client.begin_close_to(consumer, &queue, move || {
+                    if let Some(client) = me.upgrade()
+                        && let Some(consumer) = client.consumer()
+                    {
+                        client.end_close(consumer);
+                    }
+                    signalled.signal();
+                });
+                std::ptr::null_mut()
+            }
+            Ok(()) => {
+                client.close_assigned(consumer);
+                std::ptr::null_mut()
+            }
+            Err(Phase::Closing) => refused(code::_IN_PROGRESS, "the consumer is being closed"),
+            Err(_) => refused(code::_DESTROY, "the consumer is closed"),
+        }
+    }
+);
+
+export!(
+    #[local(0)]
+    fn rd_kafka_consumer_closed(rk: Ref<Client>) -> c_int {
+        rk.get().is_some_and(|client| client.membership().phase() == Phase::Closed).into()
+    }
+);

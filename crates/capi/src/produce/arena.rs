@@ -1,0 +1,257 @@
+//! Memory of produced messages until their report was seen: each thread fills chunks from front to back, and a chunk is
+//! free when its last message is. No call of the allocator and no lock per message.
+
+use std::{
+    alloc::{Layout, alloc, dealloc, handle_alloc_error},
+    cell::Cell,
+    ptr,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use crate::ffi::lock::Mutex;
+use ottla_net::process::PerProcess;
+
+/// What a chunk begins with.
+#[repr(C, align(16))]
+pub(crate) struct Chunk {
+    /// Pieces that are in use, plus [`OPEN`] while a thread fills the chunk.
+    live: AtomicUsize,
+    size: usize,
+}
+
+const CHUNK: usize = 64 * 1024;
+const HEAD: usize = size_of::<Chunk>();
+const OPEN: usize = usize::MAX / 2;
+/// Chunks that are allocated together. The block is never freed, but the pages of its chunks are.
+const BLOCK: usize = 16;
+/// The number of spare chunks that keep their pages for the next messages: 32 MiB.
+const KEPT: usize = 512;
+
+/// A thread's chunk.
+struct Filling {
+    chunk: Cell<*mut Chunk>,
+    used: Cell<usize>,
+    pieces: Cell<usize>,
+}
+
+thread_local! {
+    static FILLING: Filling =
+        const { Filling { chunk: Cell::new(ptr::null_mut()), used: Cell::new(0), pieces: Cell::new(0) } };
+}
+
+/// All threads' chunks. Free chunks go to the next thread that asks: if each thread kept its own, memory would be the sum
+/// of each thread's maximum.
+#[derive(Default)]
+struct Stock {
+    /// Chunks that nobody uses.
+    spare: Vec<*mut Chunk>,
+    /// The same, and the system has their pages.
+    without_pages: Vec<*mut Chunk>,
+    /// What the chunks are parts of.
+    blocks: Vec<*mut u8>,
+}
+
+// SAFETY: a chunk in the list has no other owner.
+unsafe impl Send for Stock {}
+
+/// A forked child has its own: another thread of the parent may have held the lock.
+static STOCK: PerProcess<Mutex<Stock>> = PerProcess::new();
+
+/// Memory for `size` bytes, aligned to 16, and the chunk to give it back to.
+#[inline]
+pub(crate) fn take(size: usize) -> (*mut u8, *mut Chunk) {
+    let size = size.next_multiple_of(16);
+    if size > CHUNK / 4 {
+        return take_large(size);
+    }
+    FILLING.with(|filling| {
+        let mut chunk = filling.chunk.get();
+        if chunk.is_null() || filling.used.get() + size > CHUNK {
+            filling.retire();
+            chunk = new_chunk();
+            filling.chunk.set(chunk);
+            filling.used.set(HEAD);
+            filling.pieces.set(0);
+        }
+        let at = filling.used.get();
+        filling.used.set(at + size);
+        filling.pieces.set(filling.pieces.get() + 1);
+        // SAFETY: `at + size` is within the chunk.
+        (unsafe { chunk.cast::<u8>().add(at) }, chunk)
+    })
+}
+
+/// The chunk of a piece that [`take`] gave for `size` bytes.
+#[inline]
+pub(crate) fn chunk_of(place: *mut u8, size: usize) -> *mut Chunk {
+    if size.next_multiple_of(16) > CHUNK / 4 {
+        // It has one of its own.
+        place.wrapping_sub(HEAD).cast()
+    } else {
+        // They lie in a block next to one another, each at a multiple of its size.
+        place.map_addr(|address| address & !(CHUNK - 1)).cast()
+    }
+}
+
+/// Gives back a number of pieces of a chunk.
+///
+/// # Safety
+///
+/// The pieces were taken from this chunk, and are no longer used.
+#[inline]
+pub(crate) unsafe fn give_back(chunk: *mut Chunk, pieces: usize) {
+    // SAFETY: the chunk is there as long as one of its pieces is.
+    if unsafe { &*chunk }.live.fetch_sub(pieces, Ordering::AcqRel) == pieces {
+        free(chunk);
+    }
+}
+
+/// Gives the pages of unused chunks to the system.
+pub(crate) fn trim() {
+    STOCK.get().lock().trim(0);
+}
+
+impl Filling {
+    /// Closes the chunk: from now on its last piece frees it.
+    fn retire(&self) {
+        let chunk = self.chunk.replace(ptr::null_mut());
+        if !chunk.is_null() {
+            // While it was open, `live` was OPEN less the pieces given back; now it is the pieces taken less those.
+            let less = OPEN - self.pieces.get();
+            // SAFETY: an open chunk is there.
+            if unsafe { &*chunk }.live.fetch_sub(less, Ordering::AcqRel) == less {
+                free(chunk);
+            }
+        }
+    }
+}
+
+impl Drop for Filling {
+    fn drop(&mut self) {
+        self.retire();
+    }
+}
+
+#[cold]
+fn take_large(size: usize) -> (*mut u8, *mut Chunk) {
+    let chunk = allocate(HEAD + size, align_of::<Chunk>());
+    // SAFETY: it was just allocated with room for its head and `size` bytes.
+    unsafe {
+        chunk.write(Chunk { live: AtomicUsize::new(1), size: HEAD + size });
+        (chunk.cast::<u8>().add(HEAD), chunk)
+    }
+}
+
+#[cold]
+fn new_chunk() -> *mut Chunk {
+    let chunk = STOCK.get().lock().take();
+    // SAFETY: it has no other owner yet, and room for its head.
+    unsafe { chunk.write(Chunk { live: AtomicUsize::new(OPEN), size: CHUNK }) };
+    chunk
+}
+
+#[cold]
+fn free(chunk: *mut Chunk) {
+    // SAFETY: the chunk is no longer used, but its head is.
+    let size = unsafe { &*chunk }.size;
+    if size == CHUNK {
+        STOCK.get().lock().put_back(chunk);
+        return;
+    }
+    if let Ok(layout) = Layout::from_size_align(size, align_of::<Chunk>()) {
+        // SAFETY: it was allocated with this layout.
+        unsafe { dealloc(chunk.cast(), layout) };
+    }
+}
+
+impl Stock {
+    fn take(&mut self) -> *mut Chunk {
+        if let Some(chunk) = self.spare.pop().or_else(|| self.without_pages.pop()) {
+            return chunk;
+        }
+        let block = allocate(BLOCK * CHUNK, CHUNK).cast::<u8>();
+        self.blocks.push(block);
+        // SAFETY: the places are within the block.
+        self.without_pages
+            .extend((1..BLOCK).rev().map(|number| unsafe { block.add(number * CHUNK) }.cast::<Chunk>()));
+        block.cast()
+    }
+
+    fn put_back(&mut self, chunk: *mut Chunk) {
+        self.spare.push(chunk);
+        self.trim(KEPT);
+    }
+
+    fn trim(&mut self, kept: usize) {
+        for chunk in self.spare.drain(kept.min(self.spare.len())..) {
+            // SAFETY: the chunk's bytes are no longer used; if the system does not take the pages, they stay.
+            unsafe { libc::madvise(chunk.cast(), CHUNK, libc::MADV_DONTNEED) };
+            self.without_pages.push(chunk);
+        }
+    }
+}
+
+fn allocate(size: usize, align: usize) -> *mut Chunk {
+    let Ok(layout) = Layout::from_size_align(size, align) else { panic!("a message of {size} bytes") };
+    // SAFETY: the size is not zero.
+    let chunk = unsafe { alloc(layout) };
+    if chunk.is_null() {
+        handle_alloc_error(layout);
+    }
+    chunk.cast()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chunk_of_a_piece_is_known_by_its_place_and_size() {
+        for size in [1, 144, 5000, CHUNK / 4 - 1, CHUNK / 4, CHUNK / 4 + 1, CHUNK, 10 * CHUNK] {
+            for _ in 0..100 {
+                let (place, chunk) = take(size);
+                assert_eq!(chunk_of(place, size), chunk, "{size}");
+                // SAFETY: the piece is given back once.
+                unsafe { give_back(chunk, 1) };
+            }
+        }
+    }
+
+    #[test]
+    fn a_chunk_is_free_when_its_last_piece_is_given_back_in_any_thread() {
+        // Other tests use the same stock: one of them may take what this one gave back.
+        assert!((0..50).any(|_| chunks_become_spare()));
+        trim();
+        let (place, chunk) = take(CHUNK / 4);
+        // SAFETY: the piece has this number of bytes, and is given back once.
+        unsafe {
+            place.write_bytes(7, CHUNK / 4);
+            give_back(chunk, 1);
+        }
+    }
+
+    /// Gives back the pieces of several chunks in another thread. Returns whether there are spare chunks then.
+    fn chunks_become_spare() -> bool {
+        let mut pieces = Vec::new();
+        for _ in 0..5000 {
+            let (place, chunk) = take(100);
+            // SAFETY: the piece has 100 bytes.
+            unsafe { place.write_bytes(7, 100) };
+            pieces.push((place as usize, chunk as usize));
+        }
+        let mut places: Vec<_> = pieces.iter().map(|(place, _)| *place).collect();
+        places.sort_unstable();
+        places.dedup();
+        assert_eq!(places.len(), 5000);
+        assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= 112));
+        std::thread::spawn(move || {
+            for (_, chunk) in pieces.into_iter().rev() {
+                // SAFETY: each piece is given back once.
+                unsafe { give_back(chunk as *mut Chunk, 1) };
+            }
+        })
+        .join()
+        .unwrap();
+        !STOCK.get().lock().spare.is_empty()
+    }
+}

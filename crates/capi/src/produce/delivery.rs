@@ -1,0 +1,322 @@
+//! Delivery reports: a batch of them is one entry of a queue, unfolded when it is served. The messages of a batch lie in
+//! the arena of the thread that produced them.
+//!
+//! # Pitfalls
+//!
+//! - The `rd_kafka_message_t` of a report exists only while its callback or event is served. One per queued message was
+//!   a third of a busy producer's memory (`produce.c`).
+
+use std::{
+    mem::MaybeUninit,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use ottla::Producer;
+use ottla_core::produce::report::{DeliveryBatch, PersistenceStatus};
+
+use crate::{
+    client::{
+        callbacks::{DrCb, DrMsgCb},
+        yielding::{ask_to_yield, take_yield},
+    },
+    consume::message::Held,
+    ffi::{
+        boundary::Opaque,
+        codes::{RespErr, code},
+        error::code_of_delivery,
+        types::{OFFSET_END, OFFSET_INVALID, rd_kafka_message_t, rd_kafka_t},
+    },
+    produce::{
+        arena::{self, Chunk},
+        moment::Moment,
+        produced::{Kind, Produced},
+        texts::Texts,
+    },
+};
+
+/// The arguments of a report callback beside the message.
+pub(crate) struct Served<'a> {
+    pub(crate) client: *const rd_kafka_t,
+    pub(crate) opaque: Opaque,
+    /// Set once the client ends.
+    pub(crate) is_closing: &'a AtomicBool,
+}
+
+/// The reports of a batch, as far as they were not seen yet.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    batch: DeliveryBatch,
+    producer: Option<Producer>,
+    has_messages: bool,
+    /// Messages before this one are done with.
+    disposed: usize,
+    /// Messages before this one were shown, in an event.
+    shown: usize,
+    code: RespErr,
+    /// When the batch's fate was known, on the clock of the messages' latency.
+    known_at: i64,
+    /// The plain messages that an event shows. C keeps pointers to them until the event is destroyed.
+    shown_plain: ShownPlain,
+    texts: Texts,
+}
+
+/// The outcome of a batch, for each of its messages.
+struct Fate {
+    code: RespErr,
+    partition: i32,
+    broker_id: i32,
+    base_offset: Option<i64>,
+    log_append_time: Option<i64>,
+    status: u8,
+    known_at: i64,
+}
+
+#[derive(Debug, Default)]
+struct ShownPlain(Vec<Held>);
+
+// SAFETY: only the owner of the reports has pointers to the messages that they show.
+unsafe impl Send for ShownPlain {}
+
+/// Pieces of one chunk that are given back together.
+struct GivingBack {
+    chunk: *mut Chunk,
+    pieces: usize,
+}
+
+impl Delivery {
+    /// The reports of a batch whose outcome is known now.
+    pub(super) fn new(
+        batch: DeliveryBatch,
+        producer: Option<Producer>,
+        has_messages: bool,
+        code: RespErr,
+    ) -> Self {
+        Self {
+            texts: Texts::of(&batch),
+            batch,
+            producer,
+            has_messages,
+            disposed: 0,
+            shown: 0,
+            code,
+            known_at: Moment::now().micros(),
+            shown_plain: ShownPlain::default(),
+        }
+    }
+
+    /// Shows each message with its outcome to interceptors.
+    pub(super) fn acknowledge(&self, acknowledge: &dyn Fn(*mut rd_kafka_message_t)) {
+        let (mut place, fate) = (0, self.fate());
+        while let Some(produced) = self.message(place) {
+            // Where there are interceptors, messages are whole.
+            if let Some(held) = produced.held() {
+                // SAFETY: no other thread has the message until it is served.
+                self.report(&fate, unsafe { &mut *held }, place);
+                acknowledge(held.cast());
+            }
+            place += 1;
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.batch.len()
+    }
+
+    /// Returns how many messages an event has not shown yet.
+    pub(crate) fn len_not_shown(&self) -> usize {
+        self.len() - self.shown
+    }
+
+    /// Returns the code of the batch's error, or `NO_ERROR`.
+    pub(crate) const fn code(&self) -> RespErr {
+        self.code
+    }
+
+    /// The message at a place; `None` at the end.
+    #[inline]
+    fn message(&self, place: usize) -> Option<Produced> {
+        let produced = Produced::of_number(*self.batch.opaques().get(place)?);
+        (self.has_messages && !produced.is_none()).then_some(produced)
+    }
+
+    fn fate(&self) -> Fate {
+        Fate {
+            code: self.code,
+            partition: self.batch.partition(),
+            broker_id: self.batch.broker_id().unwrap_or(-1),
+            base_offset: self.batch.base_offset(),
+            log_append_time: self.batch.log_append_time(),
+            status: match self.batch.status() {
+                PersistenceStatus::NotPersisted => 0,
+                PersistenceStatus::PossiblyPersisted => 1,
+                PersistenceStatus::Persisted => 2,
+            },
+            known_at: self.known_at,
+        }
+    }
+
+    /// Writes what has become of the message at a place into it.
+    #[inline]
+    fn report(&self, fate: &Fate, message: &mut Held, place: usize) {
+        fate.write_to(message, place);
+        if fate.code != code::NO_ERROR {
+            message.leader_epoch = self.texts.number_of(self.batch.error_at(place));
+        }
+        if self.batch.has_invalid_records() {
+            message.message.err = self.batch.error_at(place).map_or(code::NO_ERROR, code_of_delivery);
+        }
+    }
+
+    /// Calls the application's callback for each message; false if it wants its poll to return before the end.
+    pub(crate) fn serve_message_callback(&mut self, to: &Served<'_>, callback: DrMsgCb) -> bool {
+        self.serve(to.is_closing, |held| {
+            // SAFETY: the application's function, with a message that lives until it returns.
+            unsafe { callback(to.client, (held as *const rd_kafka_message_t).cast(), to.opaque.0) };
+        })
+    }
+
+    /// The same with the older callback.
+    pub(crate) fn serve_callback(&mut self, to: &Served<'_>, callback: DrCb) -> bool {
+        self.serve(to.is_closing, |held| {
+            // SAFETY: the application's function, with a message that lives until it returns.
+            unsafe {
+                let message = (*held).message;
+                callback(to.client, message.payload, message.len, message.err, to.opaque.0, message.private);
+            }
+        })
+    }
+
+    fn serve(&mut self, is_closing: &AtomicBool, mut each: impl FnMut(*mut Held)) -> bool {
+        let mut giving_back = GivingBack { chunk: std::ptr::null_mut(), pieces: 0 };
+        let (mut made, fate) = (MaybeUninit::uninit(), self.fate());
+        while let Some(produced) = self.message(self.disposed) {
+            let held = match produced.kind() {
+                // SAFETY: no other thread has the message until it is disposed of.
+                Kind::Plain(plain) => made.write(unsafe { Held::of_plain(plain) }),
+                // SAFETY: as above.
+                Kind::Whole(held) => unsafe { &mut *held },
+                Kind::None => break,
+            };
+            self.report(&fate, held, self.disposed);
+            let held = std::ptr::from_mut(held);
+            each(held);
+            self.disposed += 1;
+            // SAFETY: the callback has returned, and no other thread has the message. It may have given it headers.
+            unsafe {
+                (*held).release_parts();
+                giving_back.add(produced);
+            }
+            if is_closing.load(Ordering::Acquire) {
+                // The callback destroyed the client: the others are freed without a report.
+                return true;
+            }
+            if take_yield() {
+                if self.message(self.disposed).is_some() {
+                    return false;
+                }
+                // The reports end here, so that their messages are no longer counted; the poll ends nevertheless.
+                ask_to_yield();
+            }
+        }
+        true
+    }
+
+    /// The next message of an event.
+    pub(crate) fn next(&mut self) -> *const rd_kafka_message_t {
+        let place = self.shown;
+        let held = match self.message(place).map(Produced::kind) {
+            Some(Kind::Plain(plain)) => {
+                // There is room for all from the start: what is shown stays where it is.
+                self.shown_plain.0.reserve_exact(self.len() - self.shown_plain.0.len());
+                // SAFETY: the message lives as long as the reports.
+                let mut held = unsafe { Held::of_plain(plain) };
+                self.report(&self.fate(), &mut held, place);
+                self.shown_plain.0.push(held);
+                // SAFETY: it was just pushed. No reference to the others is made: C has pointers to them.
+                unsafe { self.shown_plain.0.as_mut_ptr().add(self.shown_plain.0.len() - 1) }
+            }
+            Some(Kind::Whole(held)) => {
+                // SAFETY: no other thread has the message.
+                self.report(&self.fate(), unsafe { &mut *held }, place);
+                held
+            }
+            Some(Kind::None) | None => return std::ptr::null(),
+        };
+        self.shown += 1;
+        held.cast_const().cast()
+    }
+}
+
+impl Fate {
+    /// Writes it into a message.
+    #[inline]
+    fn write_to(&self, message: &mut Held, place: usize) {
+        message.message.err = self.code;
+        message.message.partition = self.partition;
+        message.broker_id = self.broker_id;
+        message.message.offset = match self.base_offset {
+            Some(base) => base + place as i64,
+            // A broker that refuses a batch results -1 where the offset would be, and programs see that.
+            None if self.code.is_of_broker() => OFFSET_END,
+            None => OFFSET_INVALID,
+        };
+        if let Some(time) = self.log_append_time {
+            message.timestamp = time;
+            message.timestamp_kind = 2;
+        }
+        message.status = self.status;
+        if !std::mem::replace(&mut message.is_reported, true) && message.latency() >= 0 {
+            message.set_latency((self.known_at - message.latency()).max(0));
+        }
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        // An application may have given a message headers.
+        self.shown_plain.0.iter_mut().for_each(Held::release_parts);
+        if self.has_messages {
+            let mut giving_back = GivingBack { chunk: std::ptr::null_mut(), pieces: 0 };
+            for number in &self.batch.opaques()[self.disposed.min(self.batch.opaques().len())..] {
+                // SAFETY: it is the number of a message that was not disposed of and that no other thread has.
+                unsafe { giving_back.add(Produced::of_number(*number)) };
+            }
+        }
+        if let Some(producer) = &self.producer {
+            producer.core().budget.release(self.batch.len(), self.batch.charged_bytes());
+        }
+    }
+}
+
+impl GivingBack {
+    /// Frees what a message owns, and its memory together with its neighbours'.
+    ///
+    /// # Safety
+    ///
+    /// The message is no longer used.
+    #[inline]
+    unsafe fn add(&mut self, produced: Produced) {
+        // SAFETY: by the contract of this function.
+        if let Some(chunk) = unsafe { produced.release() } {
+            if !std::ptr::eq(self.chunk, chunk) {
+                self.flush();
+                self.chunk = chunk;
+            }
+            self.pieces += 1;
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.pieces > 0 {
+            // SAFETY: these pieces were counted, one for each message that is done with.
+            unsafe { arena::give_back(self.chunk, self.pieces) };
+            self.pieces = 0;
+        }
+    }
+}
+
+impl Drop for GivingBack {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}

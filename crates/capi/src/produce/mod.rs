@@ -1,0 +1,594 @@
+//! Producing: `rd_kafka_produce` and its relatives.
+//!
+//! The record is encoded into its batch before the call returns, so the payload is copied in any case. A message that will
+//! be reported has a second home in the arena: there lies what its report needs and, with F_COPY, its payload and
+//! key; with F_FREE or without a flag the report has the application's own pointer.
+//!
+//! # Pitfalls
+//!
+//! - A message counts against the C producer's queue until its report is *served*: an application that never polls gets
+//!   QUEUE_FULL instead of unbounded memory (`programs_in_c_pass`).
+
+pub(crate) mod arena;
+pub(crate) mod delivery;
+mod moment;
+pub(crate) mod partitioners;
+pub(crate) mod produced;
+pub(crate) mod report;
+pub(crate) mod texts;
+
+use std::{
+    ffi::{CStr, c_int, c_void},
+    sync::Arc,
+    time::Duration,
+};
+
+use ottla_core::produce::record::{Record, SendError};
+
+use crate::{
+    client::{core::Producing, handle::Client, interceptors::kind, topic::Topic},
+    consume::message::Held,
+    ffi::{
+        argument::Ref,
+        boundary::{bytes, guarded_for, handle},
+        codes::{RespErr, code},
+        error::{ErrorObject, code_of_send, describe, fail, set_last},
+        export, graves,
+        headers::{Header, Headers, header_of},
+        injection::{Place, reach},
+        types::{
+            F_BLOCK, F_COPY, F_FREE, F_PARTITION, PARTITION_UA, rd_kafka_message_t, rd_kafka_vu_t, vtype,
+        },
+    },
+    produce::{
+        moment::Moment,
+        produced::{Plain, Produced},
+    },
+};
+
+/// What the application wants to be sent.
+struct Message {
+    partition: i32,
+    flags: c_int,
+    payload: *mut c_void,
+    len: usize,
+    key: *const c_void,
+    key_len: usize,
+    opaque: *mut c_void,
+    /// 0 or less: now.
+    timestamp: i64,
+    /// Belong to the library if the message is taken.
+    headers: *mut Headers,
+}
+
+/// Messages that [`Topic::produce_run`] hands over together.
+const RUN: usize = 64;
+
+impl Topic {
+    /// Takes a message or says why not; then nothing of it is kept.
+    ///
+    /// # Safety
+    ///
+    /// Pointers and sizes are those of the application's memory.
+    #[inline]
+    unsafe fn produce(&self, message: &Message) -> Result<(), RespErr> {
+        message.check()?;
+        let client = self.client();
+        reach(Place::Produce, client.as_c());
+        if let Some((code, _)) = client.fatal_if_any() {
+            return Err(if code == code::NO_ERROR { code::_STATE } else { code::_FATAL });
+        }
+        let producing = self.producing()?;
+        let moment = Moment::now();
+        // SAFETY: by the contract of this function.
+        let produced = unsafe { self.keep(message, producing, moment) }?;
+        let interceptors = client.interceptors();
+        let mut headers = message.headers;
+        if interceptors.has(kind::SEND | kind::ACKNOWLEDGEMENT)
+            && let Some(held) = produced.held()
+        {
+            if interceptors.has(kind::SEND) {
+                client.intercept_message(kind::SEND, held.cast());
+            }
+            // SAFETY: no other thread has the message yet; an interceptor may have given it other headers.
+            headers = unsafe { (*held).header_list() };
+        }
+        // SAFETY: by the contract of this function.
+        let mut record = unsafe { message.record(produced) };
+        let mut result = Ok(());
+        // SAFETY: NULL or a list that belongs to the caller until this call succeeds.
+        if let Some(headers) = unsafe { headers.as_ref() } {
+            for header in &headers.list {
+                match header.name.to_str() {
+                    Ok(name) => {
+                        record = match header.value() {
+                            Some(value) => record.header(name, value),
+                            None => record.null_header(name),
+                        }
+                    }
+                    Err(_) => result = Err(code::_INVALID_ARG),
+                }
+            }
+        }
+        if result.is_ok() {
+            let (shared, topic) = producing.topic.core();
+            let sent = if message.flags & F_BLOCK == 0 {
+                shared.send(topic, moment.now, moment.wall_ms, &record, None)
+            } else {
+                blocking(|| producing.topic.send_blocking(record.clone(), Duration::from_secs(1)), client)
+            };
+            result = sent.map_err(|error| code_of_send(&error));
+        }
+        match result {
+            Ok(()) => {
+                if produced.is_none() {
+                    self.forget(message);
+                }
+            }
+            // SAFETY: the message was not accepted, and no other thread has it.
+            Err(code) => unsafe {
+                if let Some(held) = produced.held() {
+                    (*held).message.err = code;
+                    if interceptors.has(kind::ACKNOWLEDGEMENT) {
+                        client.intercept_message(kind::ACKNOWLEDGEMENT, held.cast());
+                    }
+                }
+                take_back(produced, message.headers);
+            },
+        }
+        result
+    }
+
+    /// Takes messages without headers for `rd_kafka_produce_batch`, many under one lock; each gets its own result. Returns
+    /// the number that were taken.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Topic::produce`].
+    unsafe fn produce_run(
+        &self,
+        messages: &mut [rd_kafka_message_t],
+        as_message: impl Fn(&rd_kafka_message_t) -> Message,
+    ) -> c_int {
+        let client = self.client();
+        let producing = match (client.fatal_if_any(), self.producing()) {
+            (None, Ok(producing)) => producing,
+            (Some((code::NO_ERROR, _)), _) => return refuse(messages, code::_STATE),
+            (Some(_), _) => return refuse(messages, code::_FATAL),
+            (None, Err(code)) => return refuse(messages, code),
+        };
+        let moment = Moment::now();
+        let (shared, topic) = producing.topic.core();
+        let mut taken = 0;
+        let mut records = Vec::with_capacity(messages.len().min(RUN));
+        let mut run: Vec<(usize, Produced)> = Vec::with_capacity(messages.len().min(RUN));
+        for messages in messages.chunks_mut(RUN) {
+            for (place, each) in messages.iter_mut().enumerate() {
+                let message = as_message(each);
+                // SAFETY: by the contract of this function.
+                let kept = message.check().and_then(|()| unsafe { self.keep(&message, producing, moment) });
+                each.err = kept.err().unwrap_or_default();
+                if let Ok(produced) = kept {
+                    // SAFETY: by the contract of this function.
+                    records.push(unsafe { message.record(produced) });
+                    run.push((place, produced));
+                }
+            }
+            let mut done = 0;
+            while done < records.len() {
+                let sent = shared.send_batch(topic, moment.now, moment.wall_ms, &records[done..]);
+                let Err((accepted, error)) = sent else { break };
+                let (place, produced) = run[done + accepted];
+                messages[place].err = code_of_send(&error);
+                // SAFETY: the message was not accepted, and no other thread has it.
+                unsafe { take_back(produced, std::ptr::null_mut()) };
+                done += accepted + 1;
+            }
+            for (place, produced) in run.drain(..) {
+                if messages[place].err == code::NO_ERROR {
+                    taken += 1;
+                    if produced.is_none() {
+                        self.forget(&as_message(&messages[place]));
+                    }
+                }
+            }
+            records.clear();
+        }
+        taken
+    }
+
+    /// Returns the arena's copy of a message; none if it will have no report.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Topic::produce`].
+    #[inline(always)]
+    unsafe fn keep(
+        &self,
+        message: &Message,
+        producing: &Producing,
+        moment: Moment,
+    ) -> Result<Produced, RespErr> {
+        if !producing.has_messages {
+            return Ok(Produced::NONE);
+        }
+        // SAFETY: by the contract of this function.
+        let (payload, key) = unsafe { message.bytes() };
+        if payload.map_or(0, <[u8]>::len) + key.map_or(0, <[u8]>::len) > producing.max_bytes {
+            return Err(code::MSG_SIZE_TOO_LARGE);
+        }
+        // SAFETY: by the contract of this function. The list belongs to the message from here on, or until it is refused.
+        if !message.headers.is_null() && unsafe { !Headers::give_to_message(message.headers) } {
+            return Err(code::_INVALID_ARG);
+        }
+        let timestamp = if message.timestamp > 0 { message.timestamp } else { moment.wall_ms };
+        let is_plain = message.headers.is_null()
+            && (payload.is_none() || message.flags & F_COPY != 0)
+            && !self.client().interceptors().has(kind::SEND | kind::ACKNOWLEDGEMENT);
+        if is_plain
+            && let Some(plain) =
+                Plain::keep(self.as_c(), message.opaque, timestamp, moment.micros(), payload, key)
+        {
+            return Ok(Produced::plain(plain));
+        }
+        // SAFETY: by the contract of this function.
+        Ok(Produced::whole(unsafe { self.hold(message, timestamp, moment, payload, key) }))
+    }
+
+    /// The same of a message that is not plain.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Topic::produce`].
+    #[inline(never)]
+    unsafe fn hold(
+        &self,
+        message: &Message,
+        timestamp: i64,
+        moment: Moment,
+        payload: Option<&[u8]>,
+        key: Option<&[u8]>,
+    ) -> *mut Held {
+        let copied = if message.flags & F_COPY != 0 { payload } else { None };
+        let (copied_len, key_len) = (copied.map_or(0, <[u8]>::len), key.map_or(0, <[u8]>::len));
+        let (place, chunk) = arena::take(size_of::<Held>() + copied_len + key_len);
+        let held = place.cast::<Held>();
+        let mut new = Held::produced(self.as_c(), message.partition, message.opaque, chunk);
+        new.timestamp = timestamp;
+        new.set_latency(moment.micros());
+        new.replace_header_list(message.headers);
+        new.message.len = message.len;
+        new.message.key_len = key_len;
+        // SAFETY: the place has room for the message, the payload's copy and the key, one behind the other.
+        unsafe {
+            let mut free = place.add(size_of::<Held>());
+            match copied {
+                Some(bytes) => {
+                    std::ptr::copy_nonoverlapping(bytes.as_ptr(), free, bytes.len());
+                    new.message.payload = free.cast();
+                    free = free.add(bytes.len());
+                }
+                None => {
+                    new.message.payload = message.payload;
+                    new.frees_payload = message.flags & F_FREE != 0;
+                }
+            }
+            if let Some(key) = key {
+                std::ptr::copy_nonoverlapping(key.as_ptr(), free, key.len());
+                new.message.key = free.cast();
+            }
+            held.write(new);
+        }
+        held
+    }
+
+    /// Frees the memory that the application gave away with a message that will have no report.
+    fn forget(&self, message: &Message) {
+        if message.flags & F_FREE != 0 {
+            // SAFETY: F_FREE gave the payload, which comes from `malloc`, to the library; it is encoded by now.
+            unsafe { libc::free(message.payload) };
+        }
+        if !message.headers.is_null() {
+            // SAFETY: the message was taken, and the list with it.
+            unsafe { graves::bury(message.headers) };
+        }
+    }
+}
+
+impl Message {
+    /// Checks the message by itself.
+    #[inline]
+    fn check(&self) -> Result<(), RespErr> {
+        if self.partition < PARTITION_UA {
+            return Err(code::_UNKNOWN_PARTITION);
+        }
+        if self.payload.is_null() && self.len > 0
+            || self.key.is_null() && self.key_len > 0
+            || self.flags & (F_COPY | F_FREE) == F_COPY | F_FREE
+        {
+            return Err(code::_INVALID_ARG);
+        }
+        if self.len.checked_add(self.key_len).is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+            return Err(code::MSG_SIZE_TOO_LARGE);
+        }
+        Ok(())
+    }
+
+    /// Payload and key.
+    ///
+    /// # Safety
+    ///
+    /// Pointers and sizes are those of the application's memory, and it stays as long as `'a`.
+    #[inline]
+    unsafe fn bytes<'a>(&self) -> (Option<&'a [u8]>, Option<&'a [u8]>) {
+        // SAFETY: by the contract of this function.
+        unsafe { (bytes(self.payload, self.len), bytes(self.key, self.key_len)) }
+    }
+
+    /// As a record without headers. Its number is the message that was made of it, or else the application's pointer, at
+    /// which only a partitioner looks.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Message::bytes`].
+    #[inline]
+    unsafe fn record<'a>(&self, produced: Produced) -> Record<'a> {
+        // SAFETY: by the contract of this function.
+        let (payload, key) = unsafe { self.bytes() };
+        let partition = (self.partition >= 0).then_some(self.partition);
+        let timestamp = (self.timestamp > 0).then_some(self.timestamp);
+        let number = if produced.is_none() { self.opaque as u64 } else { produced.number() };
+        Record::of(partition, timestamp, key, payload, number)
+    }
+}
+
+/// Frees a message that was not accepted. Payload and headers stay the application's, except headers that an interceptor
+/// added.
+///
+/// # Safety
+///
+/// No other thread has the message.
+#[cold]
+unsafe fn take_back(produced: Produced, headers: *mut Headers) {
+    // SAFETY: by the contract of this function.
+    unsafe {
+        if let Some(held) = produced.held() {
+            if std::ptr::eq((*held).header_list(), headers) {
+                Headers::give_back(headers);
+                (*held).replace_header_list(std::ptr::null_mut());
+            }
+            (*held).frees_payload = false;
+        }
+        produced.dispose();
+    }
+}
+
+/// None of the messages is taken.
+fn refuse(messages: &mut [rd_kafka_message_t], code: RespErr) -> c_int {
+    messages.iter_mut().for_each(|message| message.err = code);
+    0
+}
+
+/// Waits for room, until there is some or the client goes.
+#[cold]
+fn blocking(mut send: impl FnMut() -> Result<(), SendError>, client: &Client) -> Result<(), SendError> {
+    loop {
+        match send() {
+            Err(SendError::QueueFull) if !client.is_closing() => {}
+            result => return result,
+        }
+    }
+}
+
+export!(
+    #[on(rkt, -1)]
+    fn rd_kafka_produce(
+        rkt: Ref<Topic>,
+        partition: i32,
+        msgflags: c_int,
+        payload: *mut c_void,
+        len: usize,
+        key: *const c_void,
+        keylen: usize,
+        msg_opaque: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the header demands NULL or a topic.
+        let Some(topic) = rkt.get() else { return fail(code::_INVALID_ARG) };
+        let message = Message {
+            partition,
+            flags: msgflags,
+            payload,
+            len,
+            key,
+            key_len: keylen,
+            opaque: msg_opaque,
+            timestamp: 0,
+            headers: std::ptr::null_mut(),
+        };
+        // SAFETY: the pointers are by the contract of this function.
+        match unsafe { Topic::produce(topic, &message) } {
+            Ok(()) => 0,
+            Err(code) => fail(code),
+        }
+    }
+);
+
+export!(
+    #[on(rkt, 0)]
+    fn rd_kafka_produce_batch(
+        rkt: Ref<Topic>,
+        partition: i32,
+        msgflags: c_int,
+        rkmessages: *mut rd_kafka_message_t,
+        message_cnt: c_int,
+    ) -> c_int {
+        // SAFETY: the header demands NULL or a topic.
+        let topic = rkt.get();
+        let count = usize::try_from(message_cnt).unwrap_or(0);
+        let (Some(topic), false) = (topic, rkmessages.is_null()) else {
+            set_last(code::_INVALID_ARG);
+            return 0;
+        };
+        // SAFETY: the header demands an array with this number of messages that no other thread uses.
+        let messages = unsafe { std::slice::from_raw_parts_mut(rkmessages, count) };
+        let as_message = |each: &rd_kafka_message_t| Message {
+            partition: if msgflags & F_PARTITION != 0 { each.partition } else { partition },
+            flags: msgflags,
+            payload: each.payload,
+            len: each.len,
+            key: each.key,
+            key_len: each.key_len,
+            opaque: each.private,
+            timestamp: 0,
+            headers: std::ptr::null_mut(),
+        };
+        // Callbacks in between may call the library, so there is no lock then.
+        let is_watched = topic.client().interceptors().has(kind::SEND | kind::ACKNOWLEDGEMENT)
+            || topic.producing().is_ok_and(|producing| producing.asks_partitioner);
+        if msgflags & F_BLOCK == 0 && !is_watched {
+            // SAFETY: the pointers are by the contract of this function.
+            return unsafe { Topic::produce_run(topic, messages, as_message) };
+        }
+        let mut taken = 0;
+        for each in messages {
+            // SAFETY: the pointers are by the contract of this function.
+            each.err = unsafe { Topic::produce(topic, &as_message(each)) }.err().unwrap_or_default();
+            taken += c_int::from(each.err == code::NO_ERROR);
+        }
+        taken
+    }
+);
+
+/// Takes a message that is described by an array.
+///
+/// # Safety
+///
+/// The arguments are as the interface demands.
+unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> Result<(), (RespErr, String)> {
+    let invalid = |what: &str| (code::_INVALID_ARG, what.to_owned());
+    // SAFETY: the header demands NULL or a client.
+    let client = unsafe { Client::of(rk) }.ok_or_else(|| invalid("no client"))?;
+    let mut topic: Option<Arc<Topic>> = None;
+    let mut single: Option<Vec<Header>> = None;
+    let mut message = Message {
+        partition: PARTITION_UA,
+        flags: 0,
+        payload: std::ptr::null_mut(),
+        len: 0,
+        key: std::ptr::null(),
+        key_len: 0,
+        opaque: std::ptr::null_mut(),
+        timestamp: 0,
+        headers: std::ptr::null_mut(),
+    };
+    for argument in arguments {
+        // SAFETY: the type says which field of the union holds, and the caller what is behind the pointers.
+        unsafe {
+            let u = &argument.u;
+            match argument.vtype {
+                vtype::TOPIC => {
+                    if u.cstr.is_null() {
+                        return Err(invalid("the topic is NULL"));
+                    }
+                    let name = CStr::from_ptr(u.cstr);
+                    let name = name.to_str().map_err(|_| invalid("the topic's name is no UTF-8"))?;
+                    topic = Some(client.topic(name, None).map_err(|code| (code, "bad topic".to_owned()))?);
+                }
+                vtype::RKT => {
+                    let rkt = graves::counted(u.rkt.cast::<Topic>())
+                        .ok_or_else(|| invalid("the topic is no topic"))?;
+                    if !std::ptr::eq(Arc::as_ptr(rkt.client()), client) {
+                        return Err(invalid("the topic is another client's"));
+                    }
+                    topic = Some(rkt);
+                }
+                vtype::PARTITION => message.partition = u.i32,
+                vtype::VALUE => (message.payload, message.len) = (u.mem.ptr, u.mem.size),
+                vtype::KEY => (message.key, message.key_len) = (u.mem.ptr.cast_const(), u.mem.size),
+                vtype::OPAQUE => message.opaque = u.ptr,
+                vtype::MSGFLAGS => message.flags = u.i,
+                vtype::TIMESTAMP => message.timestamp = u.i64,
+                vtype::HEADER => {
+                    if !message.headers.is_null() {
+                        return Err((
+                            code::_CONFLICT,
+                            "headers come one by one or as a list, not both".to_owned(),
+                        ));
+                    }
+                    let header = header_of(u.header.name, -1, u.header.value, u.header.size)
+                        .ok_or_else(|| invalid("a header has no name"))?;
+                    single.get_or_insert_default().push(header);
+                }
+                vtype::HEADERS => {
+                    if single.is_some() || !message.headers.is_null() {
+                        return Err((
+                            code::_CONFLICT,
+                            "headers come one by one or as a list, not both".to_owned(),
+                        ));
+                    }
+                    if !u.headers.is_null() && handle(u.headers.cast_const()).is_none() {
+                        return Err(invalid("the headers are gone, or another message's"));
+                    }
+                    message.headers = u.headers;
+                }
+                vtype::END => break,
+                other => return Err(invalid(&format!("there is no argument of type {other}"))),
+            }
+        }
+    }
+    let topic = topic.ok_or_else(|| invalid("a message needs a topic"))?;
+    let own = single.map(|list| Headers::new(list).into_raw());
+    if let Some(own) = own {
+        message.headers = own;
+    }
+    // SAFETY: the pointers are by the contract of this function.
+    unsafe { topic.produce(&message) }.map_err(|code| {
+        if let Some(own) = own {
+            // SAFETY: the message was not taken, so the list is still ours.
+            unsafe { graves::bury(own) };
+        }
+        (code, describe(code).to_string_lossy().into_owned())
+    })
+}
+
+export!(
+    #[on(rk, std::ptr::null_mut())]
+    fn rd_kafka_produceva(rk: *const Client, vus: *const rd_kafka_vu_t, cnt: usize) -> *mut ErrorObject {
+        let arguments = if vus.is_null() {
+            &[]
+        } else {
+            // SAFETY: the header requires that `vus` points to `cnt` arguments.
+            unsafe { std::slice::from_raw_parts(vus, cnt) }
+        };
+        // SAFETY: by the contract of this function.
+        ErrorObject::from_result(unsafe { produce_arguments(rk, arguments) }.map_err(|(code, text)| {
+            // SAFETY: the header demands NULL or a client.
+            let client = unsafe { Client::of(rk) };
+            match client.and_then(Client::fatal_if_any) {
+                // The object names the cause, and its flag says what `_FATAL` does.
+                Some((cause, _)) if code == code::_FATAL => ErrorObject::fatal(cause, text),
+                _ => ErrorObject::new(code, text),
+            }
+        }))
+    }
+);
+
+/// Called by the C half of `rd_kafka_producev`.
+pub(crate) unsafe extern "C" fn ottla_producev(
+    rk: *const Client,
+    vus: *const rd_kafka_vu_t,
+    cnt: usize,
+) -> RespErr {
+    guarded_for(rk, code::_FATAL, || {
+        // SAFETY: the C half passes an array with this number of arguments.
+        let arguments = unsafe { std::slice::from_raw_parts(vus, cnt) };
+        // SAFETY: by the contract of this function.
+        match unsafe { produce_arguments(rk, arguments) } {
+            Ok(()) => code::NO_ERROR,
+            Err((code, _)) => {
+                set_last(code);
+                code
+            }
+        }
+    })
+}

@@ -1,0 +1,108 @@
+//! The texts of failed messages, which `rd_kafka_message_produce_errstr` returns: what the broker said of a batch or of one
+//! of its records (KIP-467).
+//!
+//! A message has no room for a pointer to its text. A report registers its texts, and writes their numbers into its messages
+//! instead of a leader epoch, which produced messages do not have.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{CString, c_char},
+    ptr,
+};
+
+use ottla_core::{
+    error::{Error, ErrorKind},
+    produce::report::DeliveryBatch,
+};
+
+use crate::ffi::{boundary::c_text, lock::Mutex};
+
+/// The number of a message without a text: the leader epoch of a produced message.
+pub(crate) const NO_TEXT: i32 = -1;
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { texts: BTreeMap::new(), next: NO_TEXT - 1 });
+
+/// The texts of all reports that exist, by numbers below [`NO_TEXT`].
+struct Registry {
+    texts: BTreeMap<i32, CString>,
+    next: i32,
+}
+
+impl Registry {
+    fn add(&mut self, text: CString) -> i32 {
+        while self.texts.contains_key(&self.next) {
+            self.step();
+        }
+        let number = self.next;
+        self.step();
+        self.texts.insert(number, text);
+        number
+    }
+
+    const fn step(&mut self) {
+        self.next = if self.next == i32::MIN { NO_TEXT - 1 } else { self.next - 1 };
+    }
+}
+
+/// The texts of a report. They are removed with it.
+#[derive(Debug, Default)]
+pub(crate) struct Texts(Vec<(String, i32)>);
+
+impl Texts {
+    /// Registers the texts of a batch that failed.
+    pub(crate) fn of(batch: &DeliveryBatch) -> Self {
+        let mut texts = Self::default();
+        if batch.error().is_some() {
+            let places = if batch.has_invalid_records() { 0..batch.len() } else { 0..1 };
+            for text in places.filter_map(|place| text_of(batch.error_at(place)?)) {
+                if !texts.0.iter().any(|(known, _)| *known == text) {
+                    let number = REGISTRY.lock().add(c_text(&text));
+                    texts.0.push((text, number));
+                }
+            }
+        }
+        texts
+    }
+
+    /// Returns the number of an error's text.
+    pub(crate) fn number_of(&self, error: Option<&Error>) -> i32 {
+        let Some(text) = error.filter(|_| !self.0.is_empty()).and_then(text_of) else { return NO_TEXT };
+        self.0.iter().find(|(known, _)| *known == text).map_or(NO_TEXT, |(_, number)| *number)
+    }
+}
+
+impl Drop for Texts {
+    fn drop(&mut self) {
+        for (_, number) in &self.0 {
+            REGISTRY.lock().texts.remove(number);
+        }
+    }
+}
+
+/// Returns the text with this number, which lives as long as its report, or NULL.
+pub(crate) fn text(number: i32) -> *const c_char {
+    REGISTRY.lock().texts.get(&number).map_or(ptr::null(), |text| text.as_ptr())
+}
+
+/// Returns what the broker said; `None` if it returned a code only, or if the error is not the broker's.
+fn text_of(error: &Error) -> Option<String> {
+    match error.kind() {
+        ErrorKind::Broker(_) => Some(error.context().detail.clone()).filter(|text| !text.is_empty()),
+        kind @ ErrorKind::InvalidDifferentRecord => Some(kind.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_used_again_after_the_lowest_one() {
+        let mut registry = Registry { texts: BTreeMap::new(), next: i32::MIN };
+        assert_eq!(registry.add(c_text("a")), i32::MIN);
+        assert_eq!(registry.add(c_text("b")), -2);
+        registry.next = -2;
+        assert_eq!(registry.add(c_text("c")), -3, "-2 is in use");
+    }
+}

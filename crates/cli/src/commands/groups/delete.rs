@@ -1,0 +1,127 @@
+//! `ottla groups delete` and `ottla groups delete-offsets`.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use ottla::{Admin, TopicPartition};
+use serde_json::Value;
+
+use super::{Selection, describe::described, finish, table::Table};
+use crate::client_options::ClientOptions;
+use crate::commands::topics::TIMEOUT;
+use crate::failure::Outcome;
+
+/// Delete groups without members, with their committed offsets
+#[derive(Args, Debug)]
+pub struct DeleteOptions {
+    #[command(flatten)]
+    pub client: ClientOptions,
+
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Only print what would be deleted
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Print the results as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Delete committed offsets of topics that no member of the group subscribes to
+#[derive(Args, Debug)]
+pub struct DeleteOffsetsOptions {
+    #[command(flatten)]
+    pub client: ClientOptions,
+
+    /// ID of the group
+    #[arg(value_name = "GROUP")]
+    group: String,
+
+    /// Delete the offsets of this topic; can be repeated
+    #[arg(long, value_name = "TOPIC", required = true)]
+    topic: Vec<String>,
+
+    /// Only print what would be deleted
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Print the results as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `delete`.
+pub fn run(options: &DeleteOptions, admin: &Admin) -> Outcome {
+    let groups = options.selection.resolve(admin)?;
+    let mut table = Table::new(&[("GROUP", "group", 15), ("STATUS", "status", 0)]);
+    let mut failures = Vec::new();
+    if options.dry_run {
+        let (found, errors) = described(admin, &groups)?;
+        failures = errors;
+        for group in found {
+            let status = match group.members.len() {
+                0 => "would be deleted".to_owned(),
+                members => format!("has {members} members and can't be deleted"),
+            };
+            table.add([group.group_id.into(), status.into()]);
+        }
+        table.print(options.json)?;
+        return finish(failures);
+    }
+    if groups.is_empty() {
+        return table.print(options.json);
+    }
+    let names: Vec<&str> = groups.iter().map(String::as_str).collect();
+    for (group, result) in admin.delete_groups(&names, TIMEOUT)? {
+        match result {
+            Ok(()) if options.json => table.add([group.into(), Value::from("deleted")]),
+            Ok(()) => writeln!(io::stdout(), "deleted group {group}")?,
+            Err(error) => {
+                table.add([group.as_str().into(), error.to_string().into()]);
+                failures.push(format!("group \"{group}\": {error}"));
+            }
+        }
+    }
+    if options.json {
+        table.print(true)?;
+    }
+    finish(failures)
+}
+
+/// Runs `delete-offsets`.
+pub fn run_offsets(options: &DeleteOffsetsOptions, admin: &Admin) -> Outcome {
+    let committed = admin.list_group_offsets(&options.group, None, TIMEOUT)?;
+    let is_named = |key: &TopicPartition| options.topic.iter().any(|topic| **topic == *key.topic);
+    let partitions: Vec<TopicPartition> =
+        committed.into_iter().map(|(key, _)| key).filter(|key| is_named(key)).collect();
+    let mut table =
+        Table::new(&[("TOPIC", "topic", 15), ("PARTITION", "partition", 10), ("STATUS", "status", 0)]);
+    let mut add = |key: &TopicPartition, status: String| {
+        table.add([(*key.topic).into(), key.partition.into(), status.into()]);
+    };
+    let mut failures: Vec<String> = Vec::new();
+    for topic in &options.topic {
+        if !partitions.iter().any(|key| *key.topic == **topic) {
+            failures
+                .push(format!("group \"{}\" has no committed offsets of topic \"{topic}\"", options.group));
+        }
+    }
+    if options.dry_run {
+        partitions.iter().for_each(|key| add(key, "would be deleted".to_owned()));
+    } else if !partitions.is_empty() {
+        let named: Vec<_> = partitions.iter().map(|key| (&*key.topic, key.partition)).collect();
+        for (key, result) in admin.delete_group_offsets(&options.group, &named, TIMEOUT)? {
+            match result {
+                Ok(()) => add(&key, "Successful".to_owned()),
+                Err(error) => {
+                    add(&key, format!("Error: {error}"));
+                    failures.push(error.to_string());
+                }
+            }
+        }
+    }
+    table.print(options.json)?;
+    finish(failures)
+}

@@ -1,0 +1,143 @@
+//! `ottla groups describe` and `ottla groups members`.
+
+use clap::Args;
+use ottla::{Admin, GroupDescription, TopicPartition};
+use serde_json::Value;
+
+use super::{Selection, finish, table::Table};
+use crate::client_options::ClientOptions;
+use crate::commands::topics::TIMEOUT;
+use crate::failure::Outcome;
+
+/// Print coordinator, assignor, state and number of members
+#[derive(Args, Debug)]
+pub struct DescribeOptions {
+    #[command(flatten)]
+    pub client: ClientOptions,
+
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Print the groups as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Print the members of groups
+#[derive(Args, Debug)]
+pub struct MembersOptions {
+    #[command(flatten)]
+    pub client: ClientOptions,
+
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Print the partitions of each member
+    #[arg(long, visible_alias = "verbose")]
+    assignments: bool,
+
+    /// Print the members as JSON, with their partitions
+    #[arg(long)]
+    json: bool,
+}
+
+/// Describes groups, and returns the errors of those that can't be described.
+pub fn described(admin: &Admin, groups: &[String]) -> Outcome<(Vec<GroupDescription>, Vec<String>)> {
+    let (mut found, mut failures) = (Vec::new(), Vec::new());
+    if groups.is_empty() {
+        return Ok((found, failures));
+    }
+    let names: Vec<&str> = groups.iter().map(String::as_str).collect();
+    for (group, result) in admin.describe_groups(&names, TIMEOUT)? {
+        match result {
+            Ok(description) => found.push(description),
+            Err(error) => failures.push(format!("group \"{group}\": {error}")),
+        }
+    }
+    Ok((found, failures))
+}
+
+/// Runs `describe`.
+pub fn run(options: &DescribeOptions, admin: &Admin) -> Outcome {
+    let (groups, failures) = described(admin, &options.selection.resolve(admin)?)?;
+    let mut table = Table::new(&[
+        ("GROUP", "group", 15),
+        ("COORDINATOR (ID)", "coordinator", 25),
+        ("ASSIGNMENT-STRATEGY", "assignment_strategy", 20),
+        ("STATE", "state", 20),
+        ("#MEMBERS", "members", 0),
+    ]);
+    for group in groups {
+        let coordinator = group.coordinator.as_ref();
+        let coordinator = coordinator.map(|node| format!("{}:{} ({})", node.host, node.port, node.id));
+        table.add([
+            group.group_id.into(),
+            coordinator.into(),
+            group.assignor.into(),
+            group.state.name().into(),
+            group.members.len().into(),
+        ]);
+    }
+    table.print(options.json)?;
+    finish(failures)
+}
+
+/// Runs `members`.
+pub fn run_members(options: &MembersOptions, admin: &Admin) -> Outcome {
+    let (groups, failures) = described(admin, &options.selection.resolve(admin)?)?;
+    let columns = &[
+        ("GROUP", "group", 15),
+        ("CONSUMER-ID", "consumer_id", 15),
+        ("HOST", "host", 15),
+        ("CLIENT-ID", "client_id", 15),
+        ("GROUP-INSTANCE-ID", "group_instance_id", 0),
+        ("#PARTITIONS", "partitions", 0),
+        ("ASSIGNMENT", "assignment", 0),
+    ];
+    let with_assignments = options.assignments || options.json;
+    let mut table = Table::new(if with_assignments { columns } else { &columns[..6] });
+    for group in groups {
+        if group.members.is_empty() && !options.json {
+            eprintln!("group \"{}\" has no active members", group.group_id);
+        }
+        for member in group.members {
+            let mut row: Vec<Value> = vec![
+                group.group_id.clone().into(),
+                member.member_id.into(),
+                member.host.into(),
+                member.client_id.into(),
+                member.instance_id.into(),
+                member.assignment.len().into(),
+            ];
+            if with_assignments {
+                row.push(assignment(&member.assignment).into());
+            }
+            table.add(row);
+        }
+    }
+    table.print(options.json)?;
+    finish(failures)
+}
+
+/// Formats partitions as Kafka's tool does: `orders:0,1;payments:2`.
+fn assignment(partitions: &[TopicPartition]) -> String {
+    let mut text = String::new();
+    for topic in partitions.chunk_by(|one, next| one.topic == next.topic) {
+        let numbers: Vec<String> = topic.iter().map(|key| key.partition.to_string()).collect();
+        let separator = if text.is_empty() { "" } else { ";" };
+        text.push_str(&format!("{separator}{}:{}", topic[0].topic, numbers.join(",")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignment_names_each_topic_once() {
+        let partitions = [("a", 0), ("a", 2), ("b", 1)].map(TopicPartition::from);
+        assert_eq!(assignment(&partitions), "a:0,2;b:1");
+        assert_eq!(assignment(&[]), "");
+    }
+}

@@ -1,0 +1,123 @@
+//! `ottla groups lag`: committed offsets, ends of the partitions, and who consumes them.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use ottla::{Admin, GroupDescription, GroupOffset, MemberDescription, OffsetSpec, TopicPartition};
+
+use super::{Selection, describe::described, finish, table::Table};
+use crate::client_options::ClientOptions;
+use crate::commands::topics::TIMEOUT;
+use crate::failure::Outcome;
+
+/// Print committed offset, end offset and lag of each partition
+#[derive(Args, Debug)]
+pub struct LagOptions {
+    #[command(flatten)]
+    pub client: ClientOptions,
+
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Print the partitions as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `lag`.
+pub fn run(options: &LagOptions, admin: &Admin) -> Outcome {
+    let (groups, mut failures) = described(admin, &options.selection.resolve(admin)?)?;
+    let mut table = Table::new(&[
+        ("GROUP", "group", 15),
+        ("TOPIC", "topic", 15),
+        ("PARTITION", "partition", 10),
+        ("CURRENT-OFFSET", "current_offset", 15),
+        ("LOG-END-OFFSET", "log_end_offset", 15),
+        ("LAG", "lag", 15),
+        ("CONSUMER-ID", "consumer_id", 15),
+        ("HOST", "host", 15),
+        ("CLIENT-ID", "client_id", 0),
+    ]);
+    for group in groups {
+        if group.members.is_empty() && !options.json {
+            eprintln!("group \"{}\" has no active members", group.group_id);
+        }
+        for row in rows(admin, &group, &mut failures)? {
+            let member = row.member;
+            table.add([
+                group.group_id.as_str().into(),
+                (*row.key.topic).into(),
+                row.key.partition.into(),
+                row.committed.into(),
+                row.end.into(),
+                row.lag().into(),
+                member.map(|member| member.member_id.as_str()).into(),
+                member.map(|member| member.host.as_str()).into(),
+                member.map(|member| member.client_id.as_str()).into(),
+            ]);
+        }
+    }
+    table.print(options.json)?;
+    finish(failures)
+}
+
+/// A partition that the group consumes or has consumed.
+struct Row<'a> {
+    key: TopicPartition,
+    committed: Option<i64>,
+    end: Option<i64>,
+    member: Option<&'a MemberDescription>,
+}
+
+impl Row<'_> {
+    fn lag(&self) -> Option<i64> {
+        // The end can be older than a commit that came between the two requests.
+        Some((self.end? - self.committed?).max(0))
+    }
+}
+
+fn rows<'a>(admin: &Admin, group: &'a GroupDescription, failures: &mut Vec<String>) -> Outcome<Vec<Row<'a>>> {
+    let mut found: BTreeMap<TopicPartition, (Option<i64>, Option<&MemberDescription>)> = BTreeMap::new();
+    for member in &group.members {
+        for key in &member.assignment {
+            found.insert(key.clone(), (None, Some(member)));
+        }
+    }
+    for (key, result) in admin.list_group_offsets(&group.group_id, None, TIMEOUT)? {
+        match result {
+            Ok(committed) => {
+                let committed = committed.map(|committed: GroupOffset| committed.offset);
+                found.entry(key).or_default().0 = committed;
+            }
+            Err(error) => failures.push(error.to_string()),
+        }
+    }
+    let ends = ends(admin, found.keys(), failures)?;
+    let row = |(key, (committed, member)): (TopicPartition, (Option<i64>, _))| {
+        let end = ends.get(&key).copied();
+        Row { key, committed, end, member }
+    };
+    Ok(found.into_iter().map(row).collect())
+}
+
+/// Returns the end offsets of partitions; the errors of the others are added to `failures`.
+fn ends<'a>(
+    admin: &Admin,
+    partitions: impl Iterator<Item = &'a TopicPartition>,
+    failures: &mut Vec<String>,
+) -> Outcome<BTreeMap<TopicPartition, i64>> {
+    let partitions: Vec<&TopicPartition> = partitions.collect();
+    if partitions.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let questions: Vec<_> =
+        partitions.iter().map(|key| (&*key.topic, key.partition, OffsetSpec::Latest)).collect();
+    let mut ends = BTreeMap::new();
+    for (key, result) in partitions.into_iter().zip(admin.list_offsets(&questions, TIMEOUT)?) {
+        match result {
+            Ok(listed) => drop(ends.insert(key.clone(), listed.offset)),
+            Err(error) => failures.push(error.to_string()),
+        }
+    }
+    Ok(ends)
+}

@@ -1,0 +1,133 @@
+//! `ottla groups`: lists, describes, changes and deletes consumer groups, with the output of Kafka's kafka-consumer-groups.
+//!
+//! | file | subcommands |
+//! |---|---|
+//! | `list.rs` | list |
+//! | `describe.rs` | describe, members |
+//! | `lag.rs` | lag |
+//! | `reset.rs`, `target.rs` | reset-offsets: the new offsets, and how they are chosen |
+//! | `delete.rs` | delete, delete-offsets |
+//! | `table.rs` | aligned columns, and JSON |
+
+mod delete;
+mod describe;
+mod lag;
+mod list;
+mod reset;
+mod table;
+mod target;
+
+use std::io;
+
+use clap::{Args, Subcommand};
+use ottla::{Admin, GroupFilter};
+
+use self::{
+    delete::{DeleteOffsetsOptions, DeleteOptions},
+    reset::ResetOptions,
+};
+use crate::client_options::ClientOptions;
+use crate::commands::topics::TIMEOUT;
+use crate::events::EventWatch;
+use crate::failure::{EXIT_CODES, Failure, Outcome};
+
+/// List, describe, change and delete consumer groups
+#[derive(Args, Debug)]
+#[command(after_help = format!("Examples:\n  \
+    ottla groups -b localhost:9092 list\n  \
+    ottla groups lag -b localhost:9092 billing\n  \
+    ottla groups members -b localhost:9092 --assignments billing\n  \
+    ottla groups reset-offsets -b localhost:9092 billing --topic orders --to-earliest             # shows the offsets\n  \
+    ottla groups reset-offsets -b localhost:9092 billing --topic orders --to-earliest --execute   # commits them\n  \
+    ottla groups delete -b localhost:9092 --dry-run billing\n\n{EXIT_CODES}"))]
+pub struct GroupsOptions {
+    #[command(flatten)]
+    client: ClientOptions,
+
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    List(list::ListOptions),
+    Describe(describe::DescribeOptions),
+    Members(describe::MembersOptions),
+    Lag(lag::LagOptions),
+    ResetOffsets(ResetOptions),
+    Delete(DeleteOptions),
+    DeleteOffsets(DeleteOffsetsOptions),
+}
+
+/// The groups that a subcommand is about.
+#[derive(Args, Debug)]
+struct Selection {
+    /// IDs of the groups
+    #[arg(value_name = "GROUP", required_unless_present = "all")]
+    groups: Vec<String>,
+
+    /// All consumer groups
+    #[arg(long, conflicts_with = "groups")]
+    all: bool,
+}
+
+impl Selection {
+    /// Returns the IDs of the groups, each once.
+    fn resolve(&self, admin: &Admin) -> Outcome<Vec<String>> {
+        if !self.all {
+            let mut groups = self.groups.clone();
+            groups.sort();
+            groups.dedup();
+            return Ok(groups);
+        }
+        let listings = admin.list_groups(&GroupFilter::default(), TIMEOUT)?;
+        if let Some((broker, error)) = listings.failed.first() {
+            return Err(Failure::Failed(format!("broker {broker} did not list its groups: {error}")));
+        }
+        let groups = listings.groups.into_iter().filter(|group| group.is_of_consumers());
+        Ok(groups.map(|group| group.group_id).collect())
+    }
+}
+
+impl Action {
+    fn client(&self) -> &ClientOptions {
+        match self {
+            Action::List(options) => &options.client,
+            Action::Describe(options) => &options.client,
+            Action::Members(options) => &options.client,
+            Action::Lag(options) => &options.client,
+            Action::ResetOffsets(options) => &options.client,
+            Action::Delete(options) => &options.client,
+            Action::DeleteOffsets(options) => &options.client,
+        }
+    }
+}
+
+/// Runs the command; `outer` are the options before its name.
+pub fn run(options: &GroupsOptions, outer: &ClientOptions) -> Outcome {
+    let client = options.action.client().after(&options.client.after(outer));
+    if client.wants_list() {
+        return super::properties::list(&mut io::stdout().lock());
+    }
+    // Wrong arguments are reported before a connection is made.
+    let target = match &options.action {
+        Action::ResetOffsets(options) => Some(options.target()?),
+        _ => None,
+    };
+    let (admin, _watch) = EventWatch::connect_admin(&client)?;
+    match (&options.action, target) {
+        (Action::List(options), _) => list::run(options, &admin),
+        (Action::Describe(options), _) => describe::run(options, &admin),
+        (Action::Members(options), _) => describe::run_members(options, &admin),
+        (Action::Lag(options), _) => lag::run(options, &admin),
+        (Action::ResetOffsets(options), Some(target)) => reset::run(options, &target, &admin),
+        (Action::ResetOffsets(_), None) => Ok(()),
+        (Action::Delete(options), _) => delete::run(options, &admin),
+        (Action::DeleteOffsets(options), _) => delete::run_offsets(options, &admin),
+    }
+}
+
+/// Fails with all errors, one per line, if there are any.
+fn finish(failures: Vec<String>) -> Outcome {
+    if failures.is_empty() { Ok(()) } else { Err(Failure::Failed(failures.join("\n"))) }
+}

@@ -1,0 +1,179 @@
+//! `ottla broker` as a server: signals, advertised addresses, few descriptors.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    net::TcpStream,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+mod support;
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A running broker, which ends with the test.
+struct Broker {
+    child: Child,
+    servers: String,
+}
+
+impl Broker {
+    fn start(arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ottla"));
+        command.arg("broker").args(arguments);
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let servers = line.trim().strip_prefix("bootstrap.servers=").expect("the first line").to_owned();
+        Self { child, servers }
+    }
+
+    /// Sends a signal and returns the exit code and standard error.
+    fn end(mut self, signal: &str) -> (Option<i32>, String) {
+        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+        let mut err = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        (self.child.wait().unwrap().code(), err)
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn ottla(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_ottla")).args(arguments).stdin(Stdio::null()).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+}
+
+#[test]
+fn broker_ends_with_success_on_sigterm_and_sigint() {
+    for signal in ["-TERM", "-INT"] {
+        let broker = Broker::start(&["--port", "0"]);
+        assert!(TcpStream::connect(&broker.servers).is_ok());
+        let (code, err) = broker.end(signal);
+        assert_eq!(code, Some(0), "{err}");
+        assert!(err.ends_with("brokers stopped\n"), "{err}");
+    }
+}
+
+#[test]
+fn broker_ends_on_sigterm_when_its_process_id_is_1() {
+    let unshare = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child"];
+    if !Command::new("unshare").args(unshare).arg("true").status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: this system does not let tests create process ID namespaces");
+        return;
+    }
+    let mut command = Command::new("unshare");
+    command.args(unshare).arg(env!("CARGO_BIN_EXE_ottla")).args(["broker", "--port", "0"]);
+    let mut broker = Broker::spawn(command);
+    // The broker is the only child of `unshare`.
+    let parent = broker.child.id();
+    let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap();
+    assert!(Command::new("kill").args(["-TERM", children.trim()]).status().unwrap().success());
+    let start = Instant::now();
+    while broker.child.try_wait().unwrap().is_none() {
+        assert!(start.elapsed() < DEADLINE, "the broker ignores SIGTERM");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(broker.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn broker_advertises_what_clients_can_connect_to() {
+    let port = free_port().to_string();
+    let broker = Broker::start(&["--host", "0.0.0.0", "--port", &port]);
+    assert_eq!(broker.servers, format!("127.0.0.1:{port}"));
+    let (code, out, err) = ottla(&["metadata", "-b", &broker.servers]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains(&format!("127.0.0.1:{port}")) && !out.contains("0.0.0.0"), "{out}");
+    let (_, err) = broker.end("-TERM");
+    assert!(err.contains("warning: the brokers advertise 127.0.0.1"), "{err}");
+
+    let port = free_port().to_string();
+    let advertised = ["--advertised-host", "kafka.example", "--advertised-port", "9555"];
+    let broker =
+        Broker::start(&[&["--host", "0.0.0.0", "--port", &port, "--brokers", "1"][..], &advertised].concat());
+    assert_eq!(broker.servers, "kafka.example:9555");
+    let (_, out, err) = ottla(&["metadata", "-b", &format!("127.0.0.1:{port}")]);
+    assert!(out.contains("kafka.example:9555"), "{out}{err}");
+    assert!(!broker.end("-TERM").1.contains("warning"));
+}
+
+#[test]
+fn broker_refuses_to_advertise_all_addresses() {
+    for host in ["0.0.0.0", "::", ""] {
+        let (code, _, err) = ottla(&["broker", "--port", "0", "--advertised-host", host]);
+        assert_eq!(code, Some(2), "{err}");
+        assert!(err.contains("--advertised-host: no client can connect"), "{err}");
+    }
+}
+
+#[test]
+fn ids_are_the_same_at_each_start_when_the_seed_is_set() {
+    let cluster_id = |arguments: &[&str]| {
+        let broker = Broker::start(arguments);
+        let (_, out, _) = ottla(&["metadata", "-b", &broker.servers, "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+        json["clusterid"].as_str().unwrap().to_owned()
+    };
+    assert_ne!(cluster_id(&["--port", "0"]), cluster_id(&["--port", "0"]));
+    assert_eq!(cluster_id(&["--port", "0", "--seed", "7"]), cluster_id(&["--port", "0", "--seed", "7"]));
+    assert_eq!(cluster_id(&["--port", "0", "--cluster-id", "mine"]), "mine");
+}
+
+#[test]
+fn broker_serves_again_when_descriptors_are_free_again() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 40; exec \"$0\" broker --port 0", env!("CARGO_BIN_EXE_ottla")]);
+    let broker = Broker::spawn(command);
+    let idle: Vec<_> = (0..60).map(|_| TcpStream::connect(&broker.servers).unwrap()).collect();
+    thread::sleep(Duration::from_millis(300));
+    drop(idle);
+    let (code, out, err) = ottla(&["metadata", "-b", &broker.servers]);
+    assert_eq!(code, Some(0), "{out}{err}");
+}
+
+#[test]
+fn self_signed_broker_prints_what_its_clients_need() {
+    let folder = support::Folder::new("self-signed");
+    let properties = folder.0.join("client.properties");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ottla"));
+    command.args(["broker", "--port", "0", "--tls-self-signed", "--tls-client-auth"]);
+    command.stdout(std::fs::File::create(&properties).unwrap()).stderr(Stdio::piped());
+    let mut broker = Broker { child: command.spawn().unwrap(), servers: String::new() };
+    let started = Instant::now();
+    while !std::fs::read_to_string(&properties).unwrap().contains("\nssl.key.location=") {
+        assert!(started.elapsed() < DEADLINE && broker.child.try_wait().unwrap().is_none());
+        thread::sleep(Duration::from_millis(10));
+    }
+    let (code, out, err) = ottla(&["metadata", "-F", properties.to_str().unwrap()]);
+    assert_eq!((code, out.contains("broker 1 at ")), (Some(0), true), "{out}{err}");
+
+    let text = std::fs::read_to_string(&properties).unwrap();
+    let without = text.lines().filter(|line| !line.contains(".key.") && !line.contains(".certificate."));
+    let without = folder.file("without.properties", &without.collect::<Vec<_>>().join("\n"));
+    let (code, _, err) = ottla(&["metadata", "-F", &without, "--timeout", "5"]);
+    assert!(code == Some(1) && err.contains("set ssl.certificate.location"), "{err}");
+
+    let ca = text.lines().find_map(|line| line.strip_prefix("ssl.ca.location=")).unwrap();
+    assert!(std::path::Path::new(ca).exists());
+    let (code, err) = broker.end("-TERM");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(!std::path::Path::new(ca).exists(), "the files end with the broker");
+}

@@ -1,0 +1,134 @@
+//! Commands without a responsive broker: their output, timeout and exit code.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+
+mod support;
+
+use support::{Running, cluster, ottla, ottla_with_input};
+
+/// A generous timeout: the waits end much earlier unless the machine is overloaded.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A port on which nothing listens.
+fn closed_port() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+#[test]
+fn every_command_names_the_cause_when_no_broker_responds() {
+    let servers = closed_port();
+    let perf = ["--topic", "t", "--num-records", "5", "--record-size", "5", "--timeout", "1"];
+    for command in [
+        &["produce", "-t", "t", "--timeout", "1"][..],
+        &["consume", "-t", "t", "--timeout", "1"],
+        &["metadata", "--timeout", "1"],
+        &["topics", "list", "--timeout", "1"],
+        &["offsets", "--timeout", "1"],
+        &[&["producer-perf-test"], &perf[..]].concat(),
+        &["consumer-perf-test", "--topic", "t", "--num-records", "5", "--timeout", "1000"],
+    ] {
+        let start = Instant::now();
+        let output = ottla_with_input(&[&["-b", &servers], command].concat(), b"hello\n");
+        assert!(start.elapsed() < DEADLINE, "{command:?}");
+        assert_eq!((output.code, output.out.as_str()), (1, ""), "{command:?}: {}", output.err);
+        let lines: Vec<_> = output.err.lines().collect();
+        assert_eq!(lines[0], format!("% connection refused by {servers}; retrying"), "{command:?}");
+        let last = format!(
+            "no broker responded within 1 s (--timeout); last error: connection refused by {servers}"
+        );
+        assert!(lines.last().unwrap().contains(&last), "{command:?}: {}", output.err);
+    }
+}
+
+#[test]
+fn failed_connection_is_printed_long_before_the_timeout() {
+    let child = Command::new(env!("CARGO_BIN_EXE_ottla"))
+        .args(["metadata", "-b", &closed_port(), "--timeout", "3600"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut running = Running(child);
+    let start = Instant::now();
+    let mut first = [0; 21];
+    running.0.stderr.take().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"% connection refused ");
+    assert!(start.elapsed() < DEADLINE);
+}
+
+#[test]
+fn unresolvable_name_is_named() {
+    let output = ottla(&["metadata", "-b", "no-such-host.invalid:9092", "--timeout", "1"]);
+    assert_eq!(output.code, 1);
+    assert!(output.err.contains("can't resolve no-such-host.invalid"), "{}", output.err);
+    assert!(output.err.contains("no broker responded within 1 s"), "{}", output.err);
+}
+
+#[test]
+fn silent_server_is_distinguished_from_a_closed_port() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let servers = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || listener.incoming().collect::<Vec<_>>());
+    let output = ottla(&["metadata", "-b", &servers, "--timeout", "2"]);
+    assert_eq!(output.code, 1);
+    let cause = format!("{servers} accepts connections but does not respond");
+    assert!(output.err.starts_with(&format!("% {cause}")), "{}", output.err);
+    assert!(output.err.contains(&format!("last error: {cause}")), "{}", output.err);
+}
+
+#[test]
+fn http_server_is_recognised() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let servers = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 1024]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+        }
+    });
+    let output = ottla(&["metadata", "-b", &servers, "--timeout", "2"]);
+    assert_eq!(output.code, 1);
+    assert!(output.err.contains("HTTP"), "{}", output.err);
+    assert!(output.err.contains("no broker responded within 2 s"), "{}", output.err);
+}
+
+#[test]
+fn broker_that_starts_within_the_timeout_is_used() {
+    let servers = closed_port();
+    let port = servers.rsplit_once(':').unwrap().1.parse().unwrap();
+    let starting = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(700));
+        EmbeddedCluster::start(ClusterOptions { port, ..ClusterOptions::default() })
+    });
+    let output =
+        ottla_with_input(&["produce", "-b", &servers, "-t", "demo", "-v", "--timeout", "60"], b"hello\n");
+    let cluster = starting.join().unwrap();
+    assert!(cluster.is_ok());
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert!(output.err.starts_with("% connection refused by "), "{}", output.err);
+    assert!(output.err.ends_with("1 message delivered\n"), "{}", output.err);
+}
+
+#[test]
+fn client_options_work_before_the_command() {
+    let cluster = cluster();
+    let servers = cluster.bootstrap_servers();
+    let before = ["-b", &servers, "-X", "client.id=me", "-X", "message.max.bytes=2000"];
+    let output = ottla_with_input(
+        &[&before[..], &["produce", "-t", "demo", "-p", "0", "-X", "acks=1"]].concat(),
+        &[b'x'; 3000],
+    );
+    assert_eq!(output.code, 1, "{}", output.err);
+    assert!(output.err.contains("message.max.bytes=2000"), "{}", output.err);
+    let output = ottla(&[&before[..], &["topics", "create", "other"]].concat());
+    assert_eq!((output.code, output.out.as_str()), (0, "created topic other\n"), "{}", output.err);
+    let after = ottla(&["topics", "describe", "other", "-b", &servers]);
+    assert_eq!(after.code, 0, "{}", after.err);
+}

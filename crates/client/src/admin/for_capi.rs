@@ -1,0 +1,175 @@
+//! Calls of the C library, which leaves the check of names and numbers to the brokers.
+
+use std::{future::Future, time::Duration};
+
+use ottla_core::{
+    admin::{
+        AdminCall,
+        configs::{
+            ConfigChanges, ConfigResource, ConfigResults, change_configs, describe_configs, replace_configs,
+        },
+        describe::{ClusterDescription, WhichTopics, describe_operations},
+        groups::describe::{GroupDescription, describe_group_or_dead},
+        topics::{NewPartitions, NewTopic, TopicResults, create_partitions, create_topics, delete_topics},
+    },
+    error::{Error, ErrorKind, Result},
+    fetch::offsets::{ListedOffset, OffsetQuery, OffsetSpec},
+};
+
+use super::{Admin, AdminFuture, AdminOptions, GroupResults, offsets::offset_query, topics::check_unique};
+
+impl Admin {
+    /// Creates topics. The broker refuses a name that is listed twice.
+    pub fn create_topics_with(
+        &self,
+        topics: &[NewTopic],
+        options: &AdminOptions,
+    ) -> Result<impl Future<Output = Result<TopicResults>> + Send + use<>> {
+        let (topics, options) = (topics.to_vec(), *options);
+        Ok(self.start(
+            "create_topics",
+            options.timeout,
+            Ok(move |done| {
+                create_topics(topics, options.validate_only, options.timeout, done).done(options.how())
+            }),
+        ))
+    }
+
+    pub fn delete_topics_with(
+        &self,
+        topics: &[&str],
+        options: &AdminOptions,
+    ) -> Result<impl Future<Output = Result<TopicResults>> + Send + use<>> {
+        check_unique(topics.iter().copied())?;
+        let (names, options) = (topics.iter().map(ToString::to_string).collect(), *options);
+        let call = move |done| delete_topics(names, options.timeout, done).done(options.how());
+        Ok(self.start("delete_topics", options.timeout, Ok(call)))
+    }
+
+    pub fn create_partitions_with(
+        &self,
+        topics: &[NewPartitions],
+        options: &AdminOptions,
+    ) -> Result<impl Future<Output = Result<TopicResults>> + Send + use<>> {
+        check_unique(topics.iter().map(|topic| &*topic.topic))?;
+        let (topics, options) = (topics.to_vec(), *options);
+        Ok(self.start(
+            "create_partitions",
+            options.timeout,
+            Ok(move |done| {
+                create_partitions(topics, options.validate_only, options.timeout, done).done(options.how())
+            }),
+        ))
+    }
+
+    /// Describes groups; one that does not exist is `Dead`.
+    pub fn describe_groups_or_dead(
+        &self,
+        groups: &[&str],
+        options: AdminOptions,
+    ) -> AdminFuture<GroupResults<GroupDescription>> {
+        self.for_each_group("describe_groups", groups, options, move |group, done| {
+            describe_group_or_dead(group, options.authorized_operations, options.timeout, done)
+        })
+    }
+
+    /// Describes groups like [`Admin::describe_groups_or_dead`], and waits.
+    pub fn describe_groups_or_dead_now(
+        &self,
+        groups: &[&str],
+        timeout: Duration,
+    ) -> Result<GroupResults<GroupDescription>> {
+        self.describe_groups_or_dead(groups, timeout.into()).wait()
+    }
+
+    pub fn metadata_with(
+        &self,
+        topics: Option<&[&str]>,
+        options: &AdminOptions,
+    ) -> impl Future<Output = Result<Result<ClusterDescription>>> + Send + use<> {
+        let which = match topics {
+            None => WhichTopics::All,
+            Some([]) => WhichTopics::None,
+            Some(names) => WhichTopics::These(names.iter().map(ToString::to_string).collect()),
+        };
+        let options = *options;
+        let with_operations = options.authorized_operations;
+        let call = move |done| {
+            describe_operations(which, with_operations, options.timeout, done).done(options.how())
+        };
+        self.start("metadata", options.timeout, Ok(call))
+    }
+
+    pub fn list_offsets_with(
+        &self,
+        questions: &[(&str, i32, OffsetSpec)],
+        options: &AdminOptions,
+    ) -> Result<impl Future<Output = Result<Vec<Result<ListedOffset>>>> + Send + use<>> {
+        let query = offset_query(questions, options.timeout)?;
+        let query = OffsetQuery { read_committed: options.read_committed, ..query };
+        let call = move |done| AdminCall::list_offsets(query, done);
+        Ok(self.start("list_offsets", options.timeout, Ok(call)))
+    }
+
+    /// Looks offsets up, and returns a partition's error once brokers have refused it `refusals` times. A topic that does
+    /// not exist fails at once.
+    pub fn list_offsets_up_to(
+        &self,
+        questions: &[(&str, i32, OffsetSpec)],
+        timeout: Duration,
+        refusals: u32,
+    ) -> Result<Vec<Result<ListedOffset>>> {
+        let query = OffsetQuery { refusals: Some(refusals), ..offset_query(questions, timeout)? };
+        let call = move |done| AdminCall::list_offsets(query, done);
+        self.start("list_offsets", timeout, Ok(call)).wait()
+    }
+
+    pub fn delete_records_with(
+        &self,
+        partitions: &[(&str, i32, i64)],
+        options: &AdminOptions,
+    ) -> Result<impl Future<Output = Result<Vec<Result<i64>>>> + Send + use<>> {
+        for (topic, partition, before) in partitions {
+            if *partition < 0 || *before < -1 {
+                let reason =
+                    format!("offset {before}; a partition and an offset are at least 0, or -1 for its end");
+                return Err(Error::new(ErrorKind::InvalidArgument, reason).with_partition(*topic, *partition));
+            }
+        }
+        Ok(self.delete_records_before(partitions, *options))
+    }
+
+    pub fn describe_configs_with(
+        &self,
+        resources: &[ConfigResource],
+        options: &AdminOptions,
+    ) -> impl Future<Output = Result<ConfigResults>> + Send + use<> {
+        let (resources, options) = (resources.to_vec(), *options);
+        let call = move |done| describe_configs(resources, options.timeout, done).done(options.how());
+        self.start("describe_configs", options.timeout, Ok(call))
+    }
+
+    pub fn change_configs_with(
+        &self,
+        changes: &ConfigChanges,
+        options: &AdminOptions,
+    ) -> impl Future<Output = Result<ConfigResults>> + Send + use<> {
+        let (changes, options) = (changes.clone(), *options);
+        let call = move |done| {
+            change_configs(changes, options.validate_only, options.timeout, done).done(options.how())
+        };
+        self.start("change_configs", options.timeout, Ok(call))
+    }
+
+    pub fn replace_configs_with(
+        &self,
+        changes: &ConfigChanges,
+        options: &AdminOptions,
+    ) -> impl Future<Output = Result<ConfigResults>> + Send + use<> {
+        let (changes, options) = (changes.clone(), *options);
+        let call = move |done| {
+            replace_configs(changes, options.validate_only, options.timeout, done).done(options.how())
+        };
+        self.start("replace_configs", options.timeout, Ok(call))
+    }
+}

@@ -1,0 +1,298 @@
+//! Calls about groups.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use ottla_core::{
+    admin::{
+        AdminCall,
+        groups::{
+            delete::{MemberToRemove, RemovedMembers, delete_group, remove_members},
+            describe::{GroupDescription, describe_group},
+            list::{GroupFilter, GroupListings, list_groups},
+            offsets::{PartitionResults, alter_group_offsets, delete_group_offsets, list_group_offsets},
+        },
+    },
+    completion::Completion,
+    error::{Error, ErrorKind, Result},
+    fetch::committed::GroupOffset,
+};
+use ottla_protocol::vocabulary::TopicPartition;
+
+use super::{Admin, AdminFuture, AdminOptions};
+use crate::topic_name::check_partition;
+
+/// The groups of a call, each with its result, in the order of the call.
+pub type GroupResults<T> = Vec<(String, Result<T>)>;
+
+impl Admin {
+    /// Lists the groups of all brokers. A broker that fails is in [`GroupListings::failed`].
+    ///
+    /// ```
+    /// # fn example(admin: &ottla::Admin) -> ottla::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// use ottla::{GroupFilter, GroupState};
+    ///
+    /// let empty = GroupFilter { states: vec![GroupState::Empty], ..GroupFilter::default() };
+    /// for group in admin.list_groups(&empty, Duration::from_secs(10))?.groups {
+    ///     println!("{}: {}", group.group_id, group.group_type.name());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn list_groups(
+        &self,
+        filter: &GroupFilter,
+        options: impl Into<AdminOptions>,
+    ) -> Result<GroupListings> {
+        self.list_groups_async(filter, options).wait()
+    }
+
+    /// Lists groups, without blocking. See [`Admin::list_groups`].
+    pub fn list_groups_async(
+        &self,
+        filter: &GroupFilter,
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<GroupListings> {
+        let (filter, options) = (filter.clone(), options.into());
+        let call = move |done| list_groups(filter, options.timeout, done).done(options.how());
+        self.start("list_groups", options.timeout, Ok(call)).and_then(|listings| listings)
+    }
+
+    /// Describes groups of the classic and the consumer protocol: state, assignor, members and assignments. A group that
+    /// does not exist is an error, or from brokers before Kafka 4.0 a group in the state `Dead`.
+    pub fn describe_groups(
+        &self,
+        groups: &[&str],
+        options: impl Into<AdminOptions>,
+    ) -> Result<GroupResults<GroupDescription>> {
+        self.describe_groups_async(groups, options).wait()
+    }
+
+    /// Describes groups, without blocking. See [`Admin::describe_groups`].
+    pub fn describe_groups_async(
+        &self,
+        groups: &[&str],
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<GroupResults<GroupDescription>> {
+        let options = options.into();
+        self.for_each_group("describe_groups", groups, options, move |group, done| {
+            describe_group(group, options.authorized_operations, options.timeout, done)
+        })
+    }
+
+    /// Deletes groups that have no members, with their committed offsets.
+    pub fn delete_groups(
+        &self,
+        groups: &[&str],
+        options: impl Into<AdminOptions>,
+    ) -> Result<GroupResults<()>> {
+        self.delete_groups_async(groups, options).wait()
+    }
+
+    /// Deletes groups, without blocking. See [`Admin::delete_groups`].
+    pub fn delete_groups_async(
+        &self,
+        groups: &[&str],
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<GroupResults<()>> {
+        let options = options.into();
+        self.for_each_group("delete_groups", groups, options, move |group, done| {
+            delete_group(group, options.timeout, done)
+        })
+    }
+
+    /// Lists the committed offsets of a group: of these partitions, or of all. A partition without a committed offset has the
+    /// result `None`.
+    pub fn list_group_offsets(
+        &self,
+        group: &str,
+        partitions: Option<&[(&str, i32)]>,
+        options: impl Into<AdminOptions>,
+    ) -> Result<PartitionResults<Option<GroupOffset>>> {
+        self.list_group_offsets_async(group, partitions, options).wait()
+    }
+
+    /// Lists committed offsets, without blocking. See [`Admin::list_group_offsets`].
+    pub fn list_group_offsets_async(
+        &self,
+        group: &str,
+        partitions: Option<&[(&str, i32)]>,
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<PartitionResults<Option<GroupOffset>>> {
+        let options = options.into();
+        let checked = check_group_id(group)
+            .and_then(|()| partitions.map(|partitions| distinct(partitions.iter().copied())).transpose());
+        let group: Arc<str> = group.into();
+        let call = checked.map(|partitions| {
+            move |done| {
+                let stable = options.require_stable_offsets;
+                list_group_offsets(group, partitions, stable, options.timeout, done).done(options.how())
+            }
+        });
+        self.start("list_group_offsets", options.timeout, call).and_then(|results| results)
+    }
+
+    /// Commits offsets for a group without members; creates the group if it does not exist.
+    pub fn alter_group_offsets(
+        &self,
+        group: &str,
+        offsets: &[GroupOffset],
+        options: impl Into<AdminOptions>,
+    ) -> Result<PartitionResults<()>> {
+        self.alter_group_offsets_async(group, offsets, options).wait()
+    }
+
+    /// Commits offsets, without blocking. See [`Admin::alter_group_offsets`].
+    pub fn alter_group_offsets_async(
+        &self,
+        group: &str,
+        offsets: &[GroupOffset],
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<PartitionResults<()>> {
+        let options = options.into();
+        let checked = check_group_id(group)
+            .and_then(|()| distinct(offsets.iter().map(|offset| (&*offset.topic, offset.partition))))
+            .and_then(|_| offsets.iter().try_for_each(check_offset));
+        let (group, offsets): (Arc<str>, _) = (group.into(), offsets.to_vec());
+        let call = checked.map(|()| {
+            move |done| alter_group_offsets(group, offsets, options.timeout, done).done(options.how())
+        });
+        self.start("alter_group_offsets", options.timeout, call).and_then(|results| results)
+    }
+
+    /// Deletes committed offsets of partitions whose topics no member of the group subscribes to.
+    pub fn delete_group_offsets(
+        &self,
+        group: &str,
+        partitions: &[(&str, i32)],
+        options: impl Into<AdminOptions>,
+    ) -> Result<PartitionResults<()>> {
+        self.delete_group_offsets_async(group, partitions, options).wait()
+    }
+
+    /// Deletes committed offsets, without blocking. See [`Admin::delete_group_offsets`].
+    pub fn delete_group_offsets_async(
+        &self,
+        group: &str,
+        partitions: &[(&str, i32)],
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<PartitionResults<()>> {
+        let options = options.into();
+        let checked = check_group_id(group).and_then(|()| distinct(partitions.iter().copied()));
+        let group: Arc<str> = group.into();
+        let call = checked.map(|partitions| {
+            move |done| delete_group_offsets(group, partitions, options.timeout, done).done(options.how())
+        });
+        self.start("delete_group_offsets", options.timeout, call).and_then(|results| results)
+    }
+
+    /// Removes members from a group, each with a result of its own. `reason` appears in the coordinator's log. A member that
+    /// still runs joins again. Needs brokers of Kafka 2.4 or later.
+    pub fn remove_members(
+        &self,
+        group: &str,
+        members: &[MemberToRemove],
+        reason: Option<&str>,
+        options: impl Into<AdminOptions>,
+    ) -> Result<RemovedMembers> {
+        self.remove_members_async(group, members, reason, options).wait()
+    }
+
+    /// Removes members, without blocking. See [`Admin::remove_members`].
+    pub fn remove_members_async(
+        &self,
+        group: &str,
+        members: &[MemberToRemove],
+        reason: Option<&str>,
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<RemovedMembers> {
+        let options = options.into();
+        let checked = check_group_id(group).and_then(|()| match members {
+            [] => Err(invalid("no members; name at least one")),
+            _ => Ok(()),
+        });
+        let (group, members): (Arc<str>, _) = (group.into(), members.to_vec());
+        let reason = reason.map(str::to_owned);
+        let call = checked.map(|()| {
+            move |done| remove_members(group, members, reason, options.timeout, done).done(options.how())
+        });
+        self.start("remove_members", options.timeout, call).and_then(|results| results)
+    }
+
+    /// Makes one call for each group. All calls are in flight at the same time.
+    pub(super) fn for_each_group<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        groups: &[&str],
+        options: AdminOptions,
+        call: impl Fn(Arc<str>, Completion<Result<T>>) -> AdminCall + Clone + Send + 'static,
+    ) -> AdminFuture<GroupResults<T>> {
+        if let Err(error) = check_groups(groups) {
+            return AdminFuture::failed(name, error);
+        }
+        let calls = groups.iter().map(|group| {
+            let (group, call): (Arc<str>, _) = (Arc::from(*group), call.clone());
+            self.start(name, options.timeout, Ok(move |done| call(group, done).done(options.how())))
+        });
+        let names: Vec<String> = groups.iter().map(ToString::to_string).collect();
+        let results = AdminFuture::all(name, options.timeout, calls.collect());
+        results.and_then(|results| Ok(names.into_iter().zip(results).collect()))
+    }
+}
+
+fn check_groups(groups: &[&str]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    if groups.is_empty() {
+        return Err(invalid("no groups; name at least one"));
+    }
+    for group in groups {
+        check_group_id(group)?;
+        if !seen.insert(group) {
+            let detail = format!("group \"{group}\" is named twice; name each group once per call");
+            return Err(invalid(detail));
+        }
+    }
+    Ok(())
+}
+
+fn check_group_id(group: &str) -> Result<()> {
+    if group.is_empty() {
+        return Err(invalid("the group ID is empty"));
+    }
+    if group.len() > MAX_GROUP_ID {
+        let detail = format!("the group ID has {} bytes; brokers take at most {MAX_GROUP_ID}", group.len());
+        return Err(invalid(detail));
+    }
+    Ok(())
+}
+
+/// The length of a string in the oldest versions of the protocol.
+const MAX_GROUP_ID: usize = 32_767;
+
+/// Returns the partitions, of which there is at least one, and none twice.
+fn distinct<'a>(partitions: impl Iterator<Item = (&'a str, i32)>) -> Result<Vec<TopicPartition>> {
+    let mut seen = BTreeSet::new();
+    let mut all = Vec::new();
+    for (topic, partition) in partitions {
+        check_partition(topic, partition)?;
+        if !seen.insert((topic, partition)) {
+            let detail = "the partition is named twice; name each partition once per call";
+            return Err(invalid(detail).with_partition(topic, partition));
+        }
+        all.push(TopicPartition::new(topic, partition));
+    }
+    if all.is_empty() { Err(invalid("no partitions; name at least one")) } else { Ok(all) }
+}
+
+fn check_offset(offset: &GroupOffset) -> Result<()> {
+    if offset.offset >= 0 {
+        return Ok(());
+    }
+    let detail = format!("offset {}; committed offsets are at least 0", offset.offset);
+    Err(invalid(detail).with_partition(&*offset.topic, offset.partition))
+}
+
+fn invalid(detail: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidArgument, detail)
+}

@@ -1,0 +1,165 @@
+//! The builder of a consumer: its configuration and its callbacks.
+
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicU64},
+};
+
+use ottla_core::{
+    config::EffectiveConfig,
+    error::{Error, ErrorKind, Result},
+    event::EventQueue,
+    fetch::{settings::ConsumerSettings, shared::ConsumerShared},
+    group::{
+        GroupProtocol, GroupSettings,
+        assignor::custom::{CustomAssignor, PartitionAssignor},
+    },
+    lock::Mutex,
+    observer::Observer,
+    stats::Statistics,
+};
+use ottla_net::{PassedCredentials, Transport};
+
+use super::{Consumer, Inner, subscription::Subscription};
+use crate::{config::Config, logging::Logger, producer::config_error, start};
+
+/// Creates a [`Consumer`] with callbacks.
+pub struct ConsumerBuilder<'a> {
+    config: &'a Config,
+    hooks: start::Hooks,
+    assignors: Vec<Arc<dyn PartitionAssignor>>,
+    needs_servers: bool,
+}
+
+impl<'a> ConsumerBuilder<'a> {
+    pub(super) fn new(config: &'a Config) -> Self {
+        Self { config, hooks: start::Hooks::default(), assignors: Vec::new(), needs_servers: true }
+    }
+
+    /// Accepts a configuration without `bootstrap.servers`. The consumer connects once
+    /// [`Consumer::add_bootstrap_servers`] names a server.
+    #[must_use]
+    pub const fn servers_later(mut self) -> Self {
+        self.needs_servers = false;
+        self
+    }
+
+    /// Calls `on_statistics` every `statistics.interval.ms`, on an I/O thread. The function must not block.
+    #[must_use]
+    pub fn on_statistics(mut self, on_statistics: impl Fn(Statistics) + Send + Sync + 'static) -> Self {
+        self.hooks.statistics = Some(Box::new(on_statistics));
+        self
+    }
+
+    /// Registers an assignor that `partition.assignment.strategy` may name, beside the built-in ones. Several can be
+    /// registered. A consumer of the classic protocol that leads its group calls it.
+    #[must_use]
+    pub fn assignor(mut self, assignor: impl PartitionAssignor + 'static) -> Self {
+        self.assignors.push(Arc::new(assignor));
+        self
+    }
+
+    /// Opens and closes sockets and resolves host names with `transport` instead of the operating system.
+    #[must_use]
+    pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
+        self.hooks.transport = Some(transport);
+        self
+    }
+
+    /// Uses these certificates, this key and this check of brokers' certificates with `security.protocol=ssl`, beside
+    /// those of the configuration.
+    #[must_use]
+    pub fn credentials(mut self, credentials: PassedCredentials) -> Self {
+        self.hooks.credentials = credentials;
+        self
+    }
+
+    /// Shows `observer` the requests, responses and states of the connections.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.hooks.observer = Some(observer);
+        self
+    }
+
+    /// Starts the consumer, without partitions. It connects in the background.
+    ///
+    /// Error: the configuration contradicts itself, or has no `bootstrap.servers`; an [assignor](Self::assignor) has an invalid
+    /// name, or two of them have the same.
+    pub fn build(self) -> Result<Consumer> {
+        let assignors = registered(self.assignors)?;
+        let config = EffectiveConfig::consumer(&self.config.raw).map_err(config_error)?;
+        if self.needs_servers {
+            config.require_servers().map_err(config_error)?;
+        }
+        let shared = Arc::new(ConsumerShared::new(ConsumerSettings::new(&config)));
+        let events = Arc::new(EventQueue::default());
+        let seed = start::seeded_rng().next_u64();
+        let logger = Logger::new(start::new_name(&config, "consumer"), &self.config.raw);
+        let group = GroupSettings::with_assignors(&config, &assignors);
+        let unused = unused_assignors(&assignors, &group);
+        let of_group = group.as_ref().map(|group| Arc::clone(&group.shared)).unwrap_or_default();
+        let subscription = Subscription::new(group.as_ref().err().cloned(), of_group, Arc::clone(&events));
+        let warnings = config.warnings().iter().cloned().chain(unused).collect();
+        let client = start::client(
+            &config,
+            logger,
+            None,
+            Some((Arc::clone(&shared), group.ok())),
+            Arc::clone(&events),
+            self.hooks,
+            seed,
+        )?;
+        let inner = Inner {
+            shared,
+            client: Arc::new(client),
+            events,
+            single: Mutex::default(),
+            subscription,
+            warnings,
+            last_route: AtomicU64::new(0),
+        };
+        Ok(Consumer { inner: Arc::new(inner) })
+    }
+}
+
+/// Checks the application's assignors.
+fn registered(assignors: Vec<Arc<dyn PartitionAssignor>>) -> Result<Vec<CustomAssignor>> {
+    let mut registered: Vec<CustomAssignor> = Vec::with_capacity(assignors.len());
+    for assignor in assignors {
+        let assignor = CustomAssignor::new(assignor)?;
+        if registered.iter().any(|known| known.name() == assignor.name()) {
+            let detail = format!("two registered assignors have the name \"{}\"", assignor.name());
+            return Err(Error::new(ErrorKind::InvalidArgument, detail));
+        }
+        registered.push(assignor);
+    }
+    Ok(registered)
+}
+
+/// Returns a warning for each registered assignor that the consumer never uses.
+fn unused_assignors(registered: &[CustomAssignor], group: &Result<GroupSettings>) -> Vec<String> {
+    let Ok(group) = group else { return Vec::new() };
+    let is_classic = group.group_protocol == GroupProtocol::Classic;
+    let is_used = |name: &str| is_classic && group.assignors.iter().any(|used| used.name() == name);
+    let unused = registered.iter().map(CustomAssignor::name).filter(|name| !is_used(name));
+    let warning = |name: &str| match is_classic {
+        true => format!(
+            "the assignor \"{name}\" is registered, but partition.assignment.strategy does not name it"
+        ),
+        false => format!(
+            "the assignor \"{name}\" is not used: with group.protocol=consumer the coordinator assigns"
+        ),
+    };
+    unused.map(warning).collect()
+}
+
+impl fmt::Debug for ConsumerBuilder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConsumerBuilder")
+            .field("config", &self.config)
+            .field("hooks", &self.hooks)
+            .field("assignors", &self.assignors.len())
+            .field("servers_later", &!self.needs_servers)
+            .finish()
+    }
+}

@@ -1,0 +1,109 @@
+//! Access for the C library, which uses the core itself.
+
+use std::{sync::Arc, time::Duration};
+
+use ottla_core::{
+    cluster::command::Command,
+    completion::{Waiting, completion},
+    error::{Error, ErrorKind, Result},
+    event::EventQueue,
+    fetch::{FetchCommand, position::Offset, shared::ConsumerShared},
+    group::{GroupCommand, SubscribedTopics, shared::GroupShared},
+};
+use ottla_net::ClientHandle;
+
+use super::{Consumer, subscription::BlockedPoll};
+use crate::wait::wait_for;
+
+/// A seek in progress. See [`Consumer::seek_begin`].
+#[derive(Debug)]
+pub struct Seek {
+    waiting: Waiting<Result<i64>>,
+    topic: Arc<str>,
+    partition: i32,
+}
+
+impl Seek {
+    /// Blocks until the offset is known, and returns it.
+    pub fn wait(self, timeout: Duration) -> Result<i64> {
+        match wait_for(self.waiting, timeout) {
+            Some(Some(result)) => result,
+            Some(None) => Err(Error::new(ErrorKind::State, "the partition was assigned again meanwhile")),
+            None => Err(Error::new(ErrorKind::TimedOut, "the offset is not known yet; the seek continues")),
+        }
+        .map_err(|error| error.with_partition(&*self.topic, self.partition))
+    }
+}
+
+impl Consumer {
+    /// Returns the part that the consumer shares with its I/O threads.
+    #[doc(hidden)]
+    #[inline]
+    pub fn core(&self) -> &Arc<ConsumerShared> {
+        &self.inner.shared
+    }
+
+    /// Returns the handle to the client's actors.
+    #[doc(hidden)]
+    pub fn handle(&self) -> &ClientHandle {
+        &self.inner.client
+    }
+
+    /// Returns the events of the client.
+    #[doc(hidden)]
+    pub fn events(&self) -> &EventQueue {
+        &self.inner.events
+    }
+
+    /// Requests the metadata of a topic, which may create it (`allow.auto.create.topics`).
+    #[doc(hidden)]
+    pub fn request_topic(&self, topic: &str) {
+        self.command(FetchCommand::Topic(topic.into()));
+    }
+
+    /// Returns the state that the consumer shares with its group.
+    #[doc(hidden)]
+    pub fn group(&self) -> &Arc<GroupShared> {
+        self.inner.subscription.group()
+    }
+
+    /// Notes for `max.poll.interval.ms` that the application polls.
+    #[doc(hidden)]
+    pub fn note_group_poll(&self) {
+        self.note_poll();
+    }
+
+    /// Counts the application as polling until the returned value is dropped.
+    #[doc(hidden)]
+    pub fn begin_group_poll(&self) -> BlockedPoll {
+        BlockedPoll::begin(self)
+    }
+
+    /// Subscribes to topics whose names were checked, and to patterns. Error: a pattern is invalid.
+    #[doc(hidden)]
+    pub fn subscribe_in_group(&self, topics: &[String]) -> Result<()> {
+        if let Some(refusal) = self.inner.subscription.refusal() {
+            return Err(refusal.clone());
+        }
+        let topics = SubscribedTopics::parse(topics.iter().map(String::as_str))?;
+        self.inner.client.command(Command::Group(GroupCommand::Subscribe(topics)));
+        Ok(())
+    }
+
+    /// Starts a seek without waiting for its end, which [`Seek::wait`] does.
+    #[doc(hidden)]
+    pub fn seek_begin(&self, topic: &str, partition: i32, to: Offset) -> Result<Seek> {
+        self.check_offset(topic, partition, to)?;
+        let (done, waiting) = completion();
+        self.command(self.inner.shared.seek(topic, partition, to, Some(done))?);
+        Ok(Seek { waiting, topic: topic.into(), partition })
+    }
+
+    /// Starts a seek, and forgets it.
+    #[doc(hidden)]
+    pub fn seek_and_forget(&self, topic: &str, partition: i32, to: Offset) -> Result<()> {
+        self.check_offset(topic, partition, to)?;
+        self.command(self.inner.shared.seek(topic, partition, to, None)?);
+        Ok(())
+    }
+}

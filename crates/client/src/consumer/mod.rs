@@ -1,0 +1,276 @@
+//! The consumer: thin over `ottla_core::fetch`, which has the behaviour.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | this one | [`Consumer`]: assignment, pause, close |
+//! | [`builder`] | [`ConsumerBuilder`]: callbacks |
+//! | [`read`] | the calls that return records, and [`MessageStream`] |
+//! | [`rebalances`] | rebalances that the application answers |
+//! | [`listener`] | the same, as callbacks |
+//! | [`subscription`] | subscriptions: membership in a group |
+//! | [`offsets`] | seek, positions, commits, watermarks |
+//! | [`commits`] | commits of messages and batches, stored offsets |
+//! | [`tracked`] | messages that are processed out of order |
+//! | [`partition_stream`] | the records of one partition |
+
+mod builder;
+mod commits;
+#[cfg(feature = "capi")]
+#[doc(hidden)]
+mod for_capi;
+mod listener;
+mod offsets;
+mod partition_stream;
+mod read;
+mod rebalances;
+mod subscription;
+mod tracked;
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, atomic::AtomicU64},
+    task::{Context, Wake, Waker},
+    time::Duration,
+};
+
+use ottla_core::{
+    cluster::command::Command,
+    completion::{Waiting, completion},
+    config::OffsetReset,
+    error::{Error, ErrorKind, Result},
+    event::EventQueue,
+    fetch::{FetchCommand, position::Offset, shared::ConsumerShared},
+    group::GroupCommand,
+    lock::Mutex,
+    stats::Statistics,
+};
+use ottla_protocol::vocabulary::TopicPartition;
+
+#[cfg(feature = "capi")]
+pub use self::for_capi::Seek;
+pub use self::{
+    builder::ConsumerBuilder,
+    commits::PartitionCommits,
+    listener::RebalanceListener,
+    partition_stream::PartitionStream,
+    read::MessageStream,
+    rebalances::{GroupEvent, Rebalance, Rebalances},
+    tracked::{TrackedMessage, TrackedMessages, TrackedStream},
+};
+use self::{read::Single, subscription::Subscription};
+use crate::{admin::Admin, config::Config, producer::STATISTICS_TIMEOUT, start};
+
+/// Reads records of assigned partitions, or as a member of a group. Cheap to clone; all clones read from the same queue, so that each record is
+/// returned to one of them.
+///
+/// [`Consumer::poll`] returns many records at once, as views into the bytes that came from the socket; it is the fast way.
+/// [`Consumer::next`], [`Consumer::next_async`] and [`Consumer::stream`] return one record after the other. Errors that
+/// belong to no call are events: among the records of `poll`, or from [`Consumer::poll_event`].
+///
+/// # Drop
+///
+/// Dropping the last clone closes the consumer without waiting. A consumer that subscribes to topics leaves its group in the
+/// background first, which takes at most ten seconds; if the process ends before, the other members get its partitions when
+/// its session ends. [`Consumer::close`] waits for that, and for the I/O threads.
+#[derive(Clone)]
+pub struct Consumer {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<ConsumerShared>,
+    client: Arc<start::Client>,
+    events: Arc<EventQueue>,
+    single: Mutex<Single>,
+    subscription: Subscription,
+    warnings: Vec<String>,
+    /// The number of the last partition that got a stream of its own.
+    last_route: AtomicU64,
+}
+
+impl Consumer {
+    /// Creates a consumer without partitions. It connects in the background.
+    ///
+    /// Error: the configuration contradicts itself, or has no `bootstrap.servers`.
+    pub fn new(config: &Config) -> Result<Self> {
+        Self::builder(config).build()
+    }
+
+    /// Returns a builder, for a consumer with callbacks.
+    pub fn builder(config: &Config) -> ConsumerBuilder<'_> {
+        ConsumerBuilder::new(config)
+    }
+
+    /// Replaces the assignment: reads these partitions from these offsets, and no others. A partition that was assigned
+    /// before starts again, too.
+    pub fn assign(&self, partitions: &[(impl AsRef<str>, i32, Offset)]) -> Result<()> {
+        let list = self.checked(partitions)?;
+        self.inner.subscription.check_unused()?;
+        self.log("assign", list.iter().map(|(key, from)| (&*key.topic, key.partition, Some(*from))));
+        self.inner.shared.assign(&list).into_iter().for_each(|command| self.command(command));
+        Ok(())
+    }
+
+    /// Adds partitions to the assignment.
+    pub fn incremental_assign(&self, partitions: &[(impl AsRef<str>, i32, Offset)]) -> Result<()> {
+        let list = self.checked(partitions)?;
+        self.inner.subscription.check_unused()?;
+        let logged = list.iter().map(|(key, from)| (&*key.topic, key.partition, Some(*from)));
+        self.log("incremental assign", logged);
+        self.command(self.inner.shared.incremental_assign(&list));
+        Ok(())
+    }
+
+    /// Removes partitions from the assignment.
+    pub fn incremental_unassign(&self, partitions: &[(impl AsRef<str>, i32)]) -> Result<()> {
+        let list: Vec<_> =
+            partitions.iter().map(|(topic, number)| TopicPartition::new(topic.as_ref(), *number)).collect();
+        self.inner.subscription.check_unused()?;
+        self.log("incremental unassign", list.iter().map(|key| (&*key.topic, key.partition, None)));
+        self.command(self.inner.shared.incremental_unassign(&list)?);
+        Ok(())
+    }
+
+    /// Returns the assigned partitions.
+    pub fn assignment(&self) -> Vec<TopicPartition> {
+        self.inner.shared.assignment()
+    }
+
+    /// Stops returning records of these partitions. Records that are fetched already are kept.
+    pub fn pause(&self, partitions: &[impl Into<TopicPartition> + Clone]) -> Result<()> {
+        let list: Vec<TopicPartition> = partitions.iter().cloned().map(Into::into).collect();
+        self.log("pause", list.iter().map(|key| (&*key.topic, key.partition, None)));
+        self.inner.shared.pause(&list)
+    }
+
+    /// Resumes returning records of these partitions, starting with those that were fetched before the pause.
+    pub fn resume(&self, partitions: &[impl Into<TopicPartition> + Clone]) -> Result<()> {
+        let list: Vec<TopicPartition> = partitions.iter().cloned().map(Into::into).collect();
+        self.log("resume", list.iter().map(|key| (&*key.topic, key.partition, None)));
+        self.inner.shared.resume(&list)
+    }
+
+    /// Sets `auto.offset.reset` for one topic.
+    pub fn set_auto_offset_reset(&self, topic: &str, reset: OffsetReset) {
+        self.inner.shared.set_auto_offset_reset(topic, reset);
+    }
+
+    /// Adds servers to `bootstrap.servers`. See
+    /// [`Producer::add_bootstrap_servers`](crate::Producer::add_bootstrap_servers).
+    pub fn add_bootstrap_servers(&self, servers: &str) -> Result<()> {
+        self.inner.client.add_servers(servers)
+    }
+
+    /// Reads the files of certificates and keys (`ssl.*.location`) again. New connections use them; open ones stay. The
+    /// client also does so by itself when the files change (`ssl.reload.interval.ms`). Error: what is wrong with which
+    /// property; then the client goes on with what it has.
+    pub fn reload_credentials(&self) -> Result<()> {
+        self.inner.client.reload_credentials()
+    }
+
+    /// Returns an admin client that shares this consumer's connections.
+    pub fn admin(&self) -> Admin {
+        Admin::of(Arc::clone(&self.inner.client), Arc::clone(&self.inner.events))
+    }
+
+    /// Returns the counters of this client (STATISTICS.md). Not to be called from a callback.
+    pub fn statistics(&self) -> Result<Statistics> {
+        self.inner.client.statistics(STATISTICS_TIMEOUT)
+    }
+
+    /// Returns whether the consumer is closed: it returns no more records.
+    pub fn is_closed(&self) -> bool {
+        self.inner.shared.queue.is_closed()
+    }
+
+    /// Closes the consumer and its connections. Calls that wait end with [`ErrorKind::Closed`].
+    ///
+    /// A consumer that subscribes to topics first gives up its partitions, with a commit if `enable.auto.commit` is set, and
+    /// leaves its group. That takes a round trip or two, and at most ten seconds if the coordinator does not respond. A
+    /// static member stays in the group until its session ends (KIP-345). Of assigned partitions nothing is committed.
+    pub fn close(&self, timeout: Duration) -> Result<()> {
+        let left = self.leave_group(timeout);
+        self.inner.shared.queue.close();
+        self.inner.client.end(left)
+    }
+
+    /// Returns warnings about the configuration, a sentence each.
+    pub fn warnings(&self) -> &[String] {
+        &self.inner.warnings
+    }
+
+    /// Returns the number of I/O threads that the clients of the process share.
+    pub fn io_threads(&self) -> usize {
+        self.inner.client.threads()
+    }
+
+    fn command(&self, command: FetchCommand) {
+        self.inner.client.command(Command::Fetch(command));
+    }
+
+    fn log<'a>(&self, action: &str, partitions: impl IntoIterator<Item = (&'a str, i32, Option<Offset>)>) {
+        self.inner.client.logger().partitions(action, partitions);
+    }
+
+    fn checked(
+        &self,
+        partitions: &[(impl AsRef<str>, i32, Offset)],
+    ) -> Result<Vec<(TopicPartition, Offset)>> {
+        let checked = partitions.iter().map(|(topic, partition, from)| {
+            self.check_offset(topic.as_ref(), *partition, *from)
+                .map(|()| (TopicPartition::new(topic.as_ref(), *partition), *from))
+        });
+        checked.collect()
+    }
+}
+
+impl fmt::Debug for Consumer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Consumer")
+            .field("name", &self.inner.client.name())
+            .field("assignment", &self.assignment())
+            .field("is_closed", &self.is_closed())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A member of a group leaves it in the background. The client closes when that is done.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.subscription.is_used() && !self.shared.queue.is_closed() {
+            let (done, left) = completion();
+            self.client.command(Command::Group(GroupCommand::Close(done)));
+            self.shared.queue.close();
+            CloseWhenLeft::begin(Arc::clone(&self.client), left);
+        }
+    }
+}
+
+/// Holds a client until its consumer has left its group.
+struct CloseWhenLeft(Mutex<Option<(Arc<start::Client>, Waiting<()>)>>);
+
+impl CloseWhenLeft {
+    fn begin(client: Arc<start::Client>, left: Waiting<()>) {
+        Arc::new(Self(Mutex::new(Some((client, left))))).wake();
+    }
+}
+
+impl Wake for CloseWhenLeft {
+    fn wake(self: Arc<Self>) {
+        let waker = Waker::from(Arc::clone(&self));
+        let mut held = self.0.lock();
+        let is_done = held
+            .as_mut()
+            .is_some_and(|(_, left)| Pin::new(left).poll(&mut Context::from_waker(&waker)).is_ready());
+        // The client is dropped without the lock.
+        let done = if is_done { held.take() } else { None };
+        drop(held);
+        drop(done);
+    }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "")
+}

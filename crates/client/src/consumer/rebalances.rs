@@ -1,0 +1,311 @@
+//! Rebalances as messages: the application learns of each change of its assignment, and decides when it takes effect.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    future::{Future, poll_fn},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use ottla_core::{
+    cluster::command::Command,
+    error::{Error, Result},
+    event::{Event, EventQueue, PollOverdue},
+    fetch::{
+        committed::{CommitResult, GroupOffset},
+        position::Offset,
+    },
+    group::{
+        GroupCommand,
+        rebalance::RebalanceAnswer,
+        shared::{Answers, GroupSink, RebalanceEvent, RebalanceKind},
+    },
+    lock::Mutex,
+};
+use ottla_net::clock;
+use ottla_protocol::vocabulary::TopicPartition;
+
+use super::{Consumer, listener::RebalanceListener};
+use crate::wait::wait_for;
+
+/// The rebalances that the application has to answer.
+pub(super) struct Questions {
+    state: Mutex<State>,
+    events: Arc<EventQueue>,
+    /// The listener, unless it is being called.
+    pub(super) listener: Mutex<Option<Box<dyn RebalanceListener>>>,
+    pub(super) has_listener: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The number of [`Rebalances`] that the application has.
+    takers: usize,
+    queue: VecDeque<RebalanceEvent>,
+    /// The warning that the application does not poll, until a receiver takes it.
+    overdue: Option<PollOverdue>,
+    /// The number of the last event.
+    last: u64,
+    wakers: Vec<Waker>,
+}
+
+impl Questions {
+    pub(super) fn new(events: Arc<EventQueue>) -> Self {
+        Self {
+            state: Mutex::default(),
+            events,
+            listener: Mutex::default(),
+            has_listener: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns the next event; `None` once the library answers by itself again.
+    pub(super) fn poll(&self, context: &Context<'_>) -> Poll<Option<RebalanceEvent>> {
+        let mut state = self.state.lock();
+        if let Some(event) = state.queue.pop_front() {
+            return Poll::Ready(Some(event));
+        }
+        if state.takers == 0 && !self.has_listener.load(Ordering::Acquire) {
+            return Poll::Ready(None);
+        }
+        if !state.wakers.iter().any(|known| known.will_wake(context.waker())) {
+            state.wakers.push(context.waker().clone());
+        }
+        Poll::Pending
+    }
+}
+
+impl Questions {
+    /// Sets the listener, which answers rebalances from now on.
+    pub(super) fn set_listener(&self, listener: Box<dyn RebalanceListener>) {
+        let old = self.listener.lock().replace(listener);
+        self.has_listener.store(true, Ordering::Release);
+        drop(old);
+    }
+
+    fn take_overdue(&self) -> Option<PollOverdue> {
+        self.state.lock().overdue.take()
+    }
+}
+
+impl fmt::Debug for Questions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Questions").field("state", &*self.state.lock()).finish_non_exhaustive()
+    }
+}
+
+impl GroupSink for Questions {
+    fn answers(&self) -> Answers {
+        let is_asking = self.state.lock().takers > 0 || self.has_listener.load(Ordering::Acquire);
+        if is_asking { Answers::ApplicationWithDeadline } else { Answers::Library }
+    }
+
+    fn rebalance(&self, event: RebalanceEvent) {
+        let wakers = {
+            let mut state = self.state.lock();
+            // An event that the application has not taken ends when the next one comes.
+            state.queue.clear();
+            state.last = event.number;
+            state.queue.push_back(event);
+            std::mem::take(&mut state.wakers)
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    fn committed(&self, _offsets: &[GroupOffset], _outcome: &CommitResult) {}
+
+    fn error(&self, error: Error) {
+        self.events.push(Event::Error(error));
+    }
+
+    fn poll_overdue(&self, since: Duration, limit: Duration) {
+        let overdue = PollOverdue::new(since, limit);
+        let wakers = {
+            let mut state = self.state.lock();
+            state.overdue = Some(overdue.clone());
+            std::mem::take(&mut state.wakers)
+        };
+        self.events.push(Event::PollOverdue(overdue));
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// The rebalances of a consumer, one after the other. See [`Consumer::rebalances`].
+pub struct Rebalances {
+    consumer: Consumer,
+}
+
+impl Rebalances {
+    /// Returns the next rebalance, or `None` after `timeout` and once the consumer is closed.
+    pub fn next(&self, timeout: Duration) -> Option<Rebalance> {
+        wait_for(self.next_async(), timeout).flatten()
+    }
+
+    /// Returns the next rebalance; `None` once the consumer is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped before it is ready, no rebalance was taken.
+    pub fn next_async(&self) -> impl Future<Output = Option<Rebalance>> + Send + use<> {
+        let consumer = self.consumer.clone();
+        poll_fn(move |context| {
+            let event = consumer.inner.subscription.questions().poll(context);
+            event.map(|event| Some(Rebalance::new(consumer.clone(), event?)))
+        })
+    }
+
+    /// Returns the next rebalance or warning, or `None` after `timeout` and once the consumer is closed.
+    pub fn next_event(&self, timeout: Duration) -> Option<GroupEvent> {
+        wait_for(self.next_event_async(), timeout).flatten()
+    }
+
+    /// Returns the next rebalance or warning; `None` once the consumer is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped before it is ready, nothing was taken.
+    pub fn next_event_async(&self) -> impl Future<Output = Option<GroupEvent>> + Send + use<> {
+        let consumer = self.consumer.clone();
+        poll_fn(move |context| {
+            let questions = consumer.inner.subscription.questions();
+            // The check of the warning follows the registration for the next event.
+            let event = questions.poll(context);
+            match (event, questions.take_overdue()) {
+                (Poll::Ready(Some(event)), overdue) => {
+                    questions.state.lock().overdue = overdue;
+                    Poll::Ready(Some(GroupEvent::Rebalance(Rebalance::new(consumer.clone(), event))))
+                }
+                (_, Some(overdue)) => Poll::Ready(Some(GroupEvent::PollOverdue(overdue))),
+                (Poll::Ready(None), None) => Poll::Ready(None),
+                (Poll::Pending, None) => Poll::Pending,
+            }
+        })
+    }
+}
+
+/// Without another [`Rebalances`] the library answers by itself from now on, the outstanding rebalance included.
+impl Drop for Rebalances {
+    fn drop(&mut self) {
+        let is_last = {
+            let mut state = self.consumer.inner.subscription.questions().state.lock();
+            state.takers = state.takers.saturating_sub(1);
+            state.takers == 0
+        };
+        if is_last {
+            self.consumer.stop_asking();
+        }
+    }
+}
+
+impl fmt::Debug for Rebalances {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rebalances").field("consumer", &self.consumer).finish_non_exhaustive()
+    }
+}
+
+/// What [`Rebalances::next_event`] returns.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum GroupEvent {
+    /// The assignment changes.
+    Rebalance(Rebalance),
+    /// The application has not polled for four fifths of `max.poll.interval.ms`. After the rest of it the consumer leaves its
+    /// group, and its partitions are lost.
+    PollOverdue(PollOverdue),
+}
+
+/// A change of the assignment that takes effect when this is accepted or dropped.
+///
+/// Until then no records of any assigned partition are returned, and the consumer stays a member of its group. While
+/// partitions are [revoked](RebalanceKind::Revoke) the application can still commit their offsets.
+#[must_use = "a rebalance that is dropped is accepted"]
+pub struct Rebalance {
+    consumer: Consumer,
+    event: RebalanceEvent,
+}
+
+impl Rebalance {
+    pub(super) const fn new(consumer: Consumer, event: RebalanceEvent) -> Self {
+        Self { consumer, event }
+    }
+
+    /// Returns the kind of change.
+    pub const fn kind(&self) -> RebalanceKind {
+        self.event.kind
+    }
+
+    /// Returns the partitions that the consumer gets or gives up.
+    pub fn partitions(&self) -> &[TopicPartition] {
+        &self.event.partitions
+    }
+
+    /// Returns the time that is left for the answer. Afterwards the library accepts the change by itself.
+    pub fn time_left(&self) -> Duration {
+        self.event.deadline.map_or(Duration::MAX, |deadline| deadline.saturating_since(clock::now()))
+    }
+
+    /// Accepts the change. New partitions start at their committed offsets.
+    pub fn accept(self) {}
+
+    /// Accepts the change; these of the new partitions start at the given offsets. An answer after the deadline has no
+    /// effect.
+    ///
+    /// Error: an offset is invalid; the change is accepted without offsets.
+    pub fn accept_from(self, offsets: &[(impl AsRef<str>, i32, Offset)]) -> Result<()> {
+        let offsets = self.consumer.checked(offsets)?;
+        // The second answer, of `drop`, finds no question.
+        self.consumer.answer(self.event.number, offsets);
+        Ok(())
+    }
+}
+
+impl Drop for Rebalance {
+    fn drop(&mut self) {
+        self.consumer.answer(self.event.number, Vec::new());
+    }
+}
+
+impl fmt::Debug for Rebalance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rebalance").field("event", &self.event).finish_non_exhaustive()
+    }
+}
+
+impl Consumer {
+    /// Takes part in the rebalances of the consumer's group: from now on, each change of the assignment waits until the
+    /// application accepts it. [`Consumer::set_rebalance_listener`] is the alternative with callbacks. After several calls each rebalance comes to one of the receivers.
+    ///
+    /// The answer may come from any thread, and takes effect without a poll. It has a deadline, half of
+    /// `max.poll.interval.ms`. [`Consumer::close`] does not wait for answers.
+    pub fn rebalances(&self) -> Rebalances {
+        let subscription = &self.inner.subscription;
+        subscription.questions().state.lock().takers += 1;
+        subscription.group().set_sink(Arc::clone(subscription.questions()) as _);
+        Rebalances { consumer: self.clone() }
+    }
+
+    /// Makes the library answer rebalances, the outstanding one included.
+    pub(super) fn stop_asking(&self) {
+        let (last, wakers) = {
+            let mut state = self.inner.subscription.questions().state.lock();
+            state.takers = 0;
+            state.queue.clear();
+            self.inner.subscription.questions().has_listener.store(false, Ordering::Release);
+            (state.last, std::mem::take(&mut state.wakers))
+        };
+        wakers.into_iter().for_each(Waker::wake);
+        if last > 0 {
+            self.answer(last, Vec::new());
+        }
+    }
+
+    fn answer(&self, number: u64, offsets: Vec<(TopicPartition, Offset)>) {
+        let answer = RebalanceAnswer::Accepted(number, offsets);
+        self.inner.client.command(Command::Group(GroupCommand::Answer(answer)));
+    }
+}

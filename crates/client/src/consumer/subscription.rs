@@ -1,0 +1,199 @@
+//! Subscriptions of a consumer: membership in the group of `group.id`. `ottla_core::group` has the behaviour.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use ottla_core::{
+    cluster::command::Command,
+    completion::completion,
+    error::{Error, ErrorKind, Result},
+    event::EventQueue,
+    group::{GroupCommand, SubscribedTopics, shared::GroupShared},
+    lock::Mutex,
+};
+
+use ottla_net::clock;
+
+use super::{Consumer, rebalances::Questions};
+use crate::topic_name::check_topic_name;
+
+/// What a consumer subscribes to.
+#[derive(Debug)]
+pub(super) struct Subscription {
+    /// Why the consumer can't subscribe.
+    refusal: Option<Error>,
+    topics: Mutex<BTreeSet<Arc<str>>>,
+    /// The state that the consumer shares with its group.
+    group: Arc<GroupShared>,
+    questions: Arc<Questions>,
+}
+
+impl Subscription {
+    /// Creates an empty subscription; with a reason why it stays empty, if there is one.
+    pub(super) fn new(refusal: Option<Error>, group: Arc<GroupShared>, events: Arc<EventQueue>) -> Self {
+        Self { refusal, topics: Mutex::default(), group, questions: Arc::new(Questions::new(events)) }
+    }
+
+    /// Returns the rebalances that the application has to answer.
+    pub(super) const fn questions(&self) -> &Arc<Questions> {
+        &self.questions
+    }
+
+    /// Returns true if the consumer subscribes to topics.
+    pub(super) fn is_used(&self) -> bool {
+        !self.topics.lock().is_empty()
+    }
+
+    /// Returns why the consumer can't subscribe, if so.
+    #[cfg(feature = "capi")]
+    pub(super) const fn refusal(&self) -> Option<&Error> {
+        self.refusal.as_ref()
+    }
+
+    /// Returns the state that the consumer shares with its group.
+    pub(super) const fn group(&self) -> &Arc<GroupShared> {
+        &self.group
+    }
+
+    /// Error: the consumer subscribes to topics, so that its group decides what it reads.
+    pub(super) fn check_unused(&self) -> Result<()> {
+        if self.topics.lock().is_empty() {
+            return Ok(());
+        }
+        let detail =
+            "the consumer subscribes to topics, and its group assigns the partitions; call unsubscribe first";
+        Err(Error::new(ErrorKind::State, detail))
+    }
+}
+
+/// A poll that waits for records. The application counts as polling until this is dropped.
+#[derive(Debug)]
+pub struct BlockedPoll {
+    consumer: Consumer,
+}
+
+impl BlockedPoll {
+    pub(super) fn begin(consumer: &Consumer) -> Self {
+        consumer.inner.subscription.group().begin_blocking();
+        Self { consumer: consumer.clone() }
+    }
+}
+
+impl Drop for BlockedPoll {
+    fn drop(&mut self) {
+        if self.consumer.inner.subscription.group().end_blocking(clock::now()) {
+            self.consumer.inner.client.command(Command::Group(GroupCommand::Polled));
+        }
+    }
+}
+
+impl Consumer {
+    /// Notes for `max.poll.interval.ms` that the application polls.
+    pub(super) fn note_poll(&self) {
+        if self.inner.subscription.group().note_poll(clock::now()) {
+            self.inner.client.command(Command::Group(GroupCommand::Polled));
+        }
+    }
+
+    /// Consumes these topics as a member of the group of `group.id`. The group assigns each of its members a part of the
+    /// topics' partitions, and again when members or partitions come and go.
+    ///
+    /// It returns at once; records come from [`Consumer::poll`] and its siblings as soon as the group has assigned
+    /// partitions, which [`Consumer::assignment`] lists. A partition starts at its committed offset; without one,
+    /// `auto.offset.reset` decides. With `enable.auto.commit` the offset after the last record that was handed out is
+    /// committed every `auto.commit.interval.ms`, when a partition goes to another member, and by [`Consumer::close`].
+    ///
+    /// An entry that begins with `^` is a regular expression. Topics that match it later are consumed, too. With
+    /// `group.protocol=classic` the consumer searches it in the names of all topics (`^a` matches `ab`), at each metadata
+    /// refresh (`topic.metadata.refresh.interval.ms`); with `consumer` the broker matches whole names (`^a.*` matches
+    /// `ab`), in RE2's syntax.
+    ///
+    /// Another call replaces the subscription. Errors of the group come as events.
+    ///
+    /// Errors: [`ErrorKind::InvalidArgument`] for an empty list, an invalid name or pattern, or a configuration that a group member
+    /// can't have; [`ErrorKind::State`] if partitions are assigned by [`Consumer::assign`].
+    pub fn subscribe(&self, topics: &[impl AsRef<str>]) -> Result<()> {
+        if let Some(refusal) = &self.inner.subscription.refusal {
+            return Err(refusal.clone());
+        }
+        if topics.is_empty() {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "no topic to subscribe to; call unsubscribe to leave the group",
+            ));
+        }
+        let mut names = BTreeSet::new();
+        for topic in topics {
+            let topic = topic.as_ref();
+            if !topic.starts_with('^') {
+                check_topic_name(topic)?;
+            }
+            if !names.insert(Arc::from(topic)) {
+                return Err(
+                    Error::new(ErrorKind::InvalidArgument, "the topic is listed twice").with_topic(topic)
+                );
+            }
+        }
+        let entries = SubscribedTopics::parse(names.iter().map(|name: &Arc<str>| &**name))?;
+        let mut subscribed = self.inner.subscription.topics.lock();
+        if subscribed.is_empty() && !self.inner.shared.assignment().is_empty() {
+            let detail = "the consumer reads partitions that the application assigned; unassign them first";
+            return Err(Error::new(ErrorKind::State, detail));
+        }
+        *subscribed = names;
+        // Under the lock, so that subscriptions reach the group in the order of the calls.
+        self.inner.client.command(Command::Group(GroupCommand::Subscribe(entries)));
+        Ok(())
+    }
+
+    /// Gives all partitions up and leaves the group, static members included. Waits until the group knows.
+    pub fn unsubscribe(&self, timeout: Duration) -> Result<()> {
+        let (done, waiting) = completion();
+        {
+            let mut subscribed = self.inner.subscription.topics.lock();
+            if subscribed.is_empty() {
+                return Ok(());
+            }
+            subscribed.clear();
+            self.inner.client.command(Command::Group(GroupCommand::Unsubscribe(done)));
+        }
+        match self.wait_until_left(waiting, timeout) {
+            Some(Some(())) => Ok(()),
+            Some(None) => Err(Error::new(ErrorKind::Closed, "")),
+            None => Err(Error::new(ErrorKind::TimedOut, "the consumer is still leaving its group")),
+        }
+    }
+
+    /// Returns the topics and patterns that the consumer subscribes to.
+    pub fn subscription(&self) -> Vec<String> {
+        self.inner.subscription.topics.lock().iter().map(ToString::to_string).collect()
+    }
+
+    /// Leaves the group before the consumer closes. Returns what is left of the time.
+    pub(super) fn leave_group(&self, timeout: Duration) -> Duration {
+        let began = Instant::now();
+        // A listener is called until the end; a receiver of messages may be gone already.
+        let has_listener = self.inner.subscription.questions().has_listener.load(Ordering::Acquire);
+        if !has_listener {
+            self.stop_asking();
+        }
+        let (done, waiting) = completion();
+        {
+            let mut subscribed = self.inner.subscription.topics.lock();
+            if subscribed.is_empty() {
+                return timeout;
+            }
+            subscribed.clear();
+            self.inner.client.command(Command::Group(GroupCommand::Close(done)));
+        }
+        self.wait_until_left(waiting, timeout);
+        self.stop_asking();
+        // The client itself ends within a moment, and must not be given up because the coordinator is silent.
+        timeout.saturating_sub(began.elapsed()).max(CLOSING_MOMENT)
+    }
+}
+
+const CLOSING_MOMENT: Duration = Duration::from_secs(1);

@@ -1,0 +1,151 @@
+//! The builder of a producer: its configuration and its callbacks.
+
+use std::{fmt, sync::Arc};
+
+use ottla_core::{
+    config::EffectiveConfig,
+    error::Result,
+    event::EventQueue,
+    observer::Observer,
+    produce::{
+        partitioner::Partitioner,
+        report::{DeliveryBatch, DeliverySink, NoReports},
+        settings::ProducerSettings,
+        shared::ProducerShared,
+    },
+    stats::Statistics,
+};
+use ottla_net::{PassedCredentials, Transport};
+
+use super::{Inner, Producer, config_error};
+use crate::{config::Config, logging::Logger, start, wait::in_callback};
+
+/// Creates a [`Producer`] with callbacks.
+pub struct ProducerBuilder<'a> {
+    config: &'a Config,
+    sink: Option<Arc<dyn DeliverySink>>,
+    partitioner: Option<Partitioner>,
+    hooks: start::Hooks,
+    needs_servers: bool,
+}
+
+impl<'a> ProducerBuilder<'a> {
+    pub(super) fn new(config: &'a Config) -> Self {
+        let hooks = start::Hooks::default();
+        Self { config, sink: None, partitioner: None, hooks, needs_servers: true }
+    }
+
+    /// Calls `on_delivery` with the reports of each batch, on an I/O thread. The function must not block; it may send
+    /// records.
+    #[must_use]
+    pub fn on_delivery(mut self, on_delivery: impl Fn(&DeliveryBatch) + Send + Sync + 'static) -> Self {
+        self.sink = Some(Arc::new(Callback(on_delivery)));
+        self
+    }
+
+    /// Passes the reports of each batch to `sink`, on an I/O thread.
+    #[must_use]
+    pub fn sink(mut self, sink: Arc<dyn DeliverySink>) -> Self {
+        self.sink = Some(sink);
+        self
+    }
+
+    /// Calls `on_statistics` every `statistics.interval.ms`, on an I/O thread. The function must not block.
+    #[must_use]
+    pub fn on_statistics(mut self, on_statistics: impl Fn(Statistics) + Send + Sync + 'static) -> Self {
+        self.hooks.statistics = Some(Box::new(on_statistics));
+        self
+    }
+
+    /// Accepts a configuration without `bootstrap.servers`. The producer queues records, and connects once
+    /// [`Producer::add_bootstrap_servers`] names a server.
+    #[must_use]
+    pub const fn servers_later(mut self) -> Self {
+        self.needs_servers = false;
+        self
+    }
+
+    /// Replaces the partitioner of the configuration's property `partitioner`.
+    #[must_use]
+    pub fn partitioner(mut self, partitioner: Partitioner) -> Self {
+        self.partitioner = Some(partitioner);
+        self
+    }
+
+    /// Opens and closes sockets and resolves host names with `transport` instead of the operating system.
+    #[must_use]
+    pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
+        self.hooks.transport = Some(transport);
+        self
+    }
+
+    /// Uses these certificates, this key and this check of brokers' certificates with `security.protocol=ssl`, beside
+    /// those of the configuration.
+    #[must_use]
+    pub fn credentials(mut self, credentials: PassedCredentials) -> Self {
+        self.hooks.credentials = credentials;
+        self
+    }
+
+    /// Shows `observer` the requests, responses and states of the connections.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.hooks.observer = Some(observer);
+        self
+    }
+
+    /// Starts the producer. It connects in the background.
+    ///
+    /// Error: the configuration contradicts itself, or has no `bootstrap.servers`.
+    pub fn build(self) -> Result<Producer> {
+        let config = EffectiveConfig::producer(&self.config.raw).map_err(config_error)?;
+        if self.needs_servers {
+            config.require_servers().map_err(config_error)?;
+        }
+        let mut settings = ProducerSettings::new(&config);
+        settings.keep_opaques = self.sink.is_some();
+        if let Some(partitioner) = self.partitioner {
+            settings = settings.with_partitioner(partitioner);
+        }
+        let is_unobserved = self.sink.is_none();
+        let logger = Logger::new(start::new_name(&config, "producer"), &self.config.raw);
+        let sink = Logger::before(&logger, self.sink.unwrap_or_else(|| Arc::new(NoReports)));
+        let mut rng = start::seeded_rng();
+        let shared = Arc::new(ProducerShared::new(settings, sink, rng.fork()));
+        let events = Arc::new(EventQueue::default());
+        let client = Arc::new(start::client(
+            &config,
+            logger,
+            Some(Arc::clone(&shared)),
+            None,
+            Arc::clone(&events),
+            self.hooks,
+            rng.next_u64(),
+        )?);
+        let warnings = config.warnings().to_vec();
+        let drop_timeout = config.millis("drop.timeout.ms");
+        let config = self.config.raw.clone();
+        let inner = Inner { shared, client, events, warnings, config, drop_timeout, is_unobserved };
+        Ok(Producer { inner: Arc::new(inner) })
+    }
+}
+
+impl fmt::Debug for ProducerBuilder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProducerBuilder")
+            .field("config", &self.config)
+            .field("on_delivery", &self.sink.is_some())
+            .field("partitioner", &self.partitioner)
+            .field("hooks", &self.hooks)
+            .field("servers_later", &!self.needs_servers)
+            .finish()
+    }
+}
+
+struct Callback<F>(F);
+
+impl<F: Fn(&DeliveryBatch) + Send + Sync> DeliverySink for Callback<F> {
+    fn deliver(&self, batch: DeliveryBatch) {
+        in_callback(|| (self.0)(&batch));
+    }
+}

@@ -1,0 +1,255 @@
+//! One connection to one broker, from resolving the host name to receiving responses.
+//!
+//! It handles frames, not records: it resolves and connects, negotiates the API versions, pipelines requests, matches
+//! responses to them, detects timeouts, and backs off before it reconnects.
+//!
+//! # Pitfalls
+//!
+//! - A broker that closes an idle connection may be healthy or down. The client reconnects once and reports an error
+//!   only if that fails (`used_connection_closed_while_idle_reconnects_once_without_error`).
+//! - A request that times out closes its connection, and fails the requests behind it, which did not time out.
+//!   Observers see the difference
+//!   (`observer_sees_a_lost_response_once_with_the_reason`).
+
+mod handshake;
+mod read;
+mod settings;
+mod state;
+mod statistics;
+mod timeouts;
+mod write;
+
+use core::net::SocketAddr;
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+pub use self::settings::ConnectionSettings;
+use ottla_protocol::vocabulary::NodeId;
+
+use self::{state::State, statistics::ConnectionCounters, write::exchange};
+use crate::{
+    backoff::Backoff,
+    broker::{
+        buffer::BufferPool,
+        frame::{Frame, FrameReader},
+        inflight::{InFlight, InFlights},
+        versions::Versions,
+    },
+    error::Error,
+    machine::Instant,
+    observer::Peer,
+    rng::Rng,
+};
+
+/// A connection.
+///
+/// ```text
+///            want()                 resolved            connected           versions known
+///   Idle ───────────► Resolving ──────────► Connecting ─────────► Asking ───────────────► Ready
+///    ▲                    │ failed              │ failed,          │ closed, garbage         │ closed, silent,
+///    │ nothing to send    ▼                     ▼ next address     ▼                         ▼ garbage
+///    └───────────────  BackingOff  ◄────────────┴──────────────────┴─────────────────────────┘
+/// ```
+///
+/// With TLS, `Securing` is between `Connecting` and `Asking`: the driver performs the handshake, and the connection
+/// waits for its end until the deadline of the connection setup.
+#[derive(Debug)]
+pub struct Connection {
+    settings: Arc<ConnectionSettings>,
+    host: String,
+    port: u16,
+    node_id: Option<NodeId>,
+    /// The socket's file descriptor, for observers.
+    socket: Option<i32>,
+    state: State,
+    is_needed: bool,
+    addresses: VecDeque<SocketAddr>,
+    untried_addresses: usize,
+    resolved_at: Option<Instant>,
+    incoming: FrameReader,
+    in_flight: InFlights,
+    next_correlation_id: i32,
+    versions: Versions,
+    /// The number of times in a row that the peer closed the connection instead of reporting its versions.
+    closed_while_asking: u32,
+    /// The broker's versions are guessed until then.
+    guess_until: Instant,
+    /// True if the broker has reported its versions before.
+    has_versions: bool,
+    has_response: bool,
+    /// The broker throttles the client until then (KIP-219).
+    throttled_until: Option<Instant>,
+    backoff: Backoff,
+    last_activity: Instant,
+    /// True if this connection sent a request other than ApiVersions.
+    was_used: bool,
+    outputs: VecDeque<ConnectionOutput>,
+    counters: Box<ConnectionCounters>,
+    rng: Rng,
+}
+
+/// An action that a connection needs from its driver, or a report to its broker actor.
+#[derive(Debug)]
+pub enum ConnectionOutput {
+    /// Resolve a host name; respond with [`Connection::handle_resolved`].
+    Resolve {
+        /// The host's name or address.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// Open a socket; respond with [`Connection::handle_connected`] or [`Connection::handle_closed`].
+    Connect(SocketAddr),
+    /// Close the socket, or stop opening it.
+    Close,
+    /// Requests can be sent.
+    Up,
+    /// The connection was closed, by either side, while nothing was in flight.
+    Idle {
+        /// True if the peer closed it and the connection reconnects, in case the broker is down.
+        looks_again: bool,
+    },
+    /// The connection failed.
+    Down {
+        /// The reason.
+        error: Error,
+        /// The requests that were in flight, each with whether any of its bytes may have been sent.
+        lost: Vec<(InFlight, bool)>,
+    },
+}
+
+/// The response to a request.
+#[derive(Debug)]
+pub struct Response {
+    /// The request, with its bytes.
+    pub request: InFlight,
+    /// The frame that holds the response.
+    pub frame: Frame,
+    /// The position in the frame at which the response's body starts.
+    pub body: usize,
+}
+
+impl Response {
+    /// Returns the response's body, without its header.
+    pub fn body(&self) -> &[u8] {
+        &self.frame.bytes[self.body..self.frame.len]
+    }
+}
+
+impl Connection {
+    /// Creates an idle connection to a host.
+    pub fn new(
+        settings: Arc<ConnectionSettings>,
+        host: String,
+        port: u16,
+        node_id: Option<NodeId>,
+        buffers: BufferPool,
+        rng: Rng,
+    ) -> Self {
+        Self {
+            incoming: FrameReader::new(settings.max_response_bytes, buffers),
+            backoff: Backoff::new(settings.reconnect_backoff, settings.reconnect_backoff_max),
+            settings,
+            host,
+            port,
+            node_id,
+            socket: None,
+            state: State::Idle,
+            is_needed: false,
+            addresses: VecDeque::new(),
+            untried_addresses: 0,
+            resolved_at: None,
+            in_flight: InFlights::default(),
+            next_correlation_id: 1,
+            versions: Versions::default(),
+            closed_while_asking: 0,
+            guess_until: Instant::ZERO,
+            has_versions: false,
+            has_response: false,
+            throttled_until: None,
+            last_activity: Instant::ZERO,
+            was_used: false,
+            outputs: VecDeque::new(),
+            counters: Box::default(),
+            rng,
+        }
+    }
+
+    /// Returns `host:port`, with the node ID if it is known.
+    pub fn name(&self) -> String {
+        self.peer().to_string()
+    }
+
+    /// Returns the host's name or address.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    fn peer(&self) -> Peer<'_> {
+        Peer {
+            host: &self.host,
+            port: self.port,
+            node_id: self.node_id.map(NodeId::get),
+            socket: self.socket,
+        }
+    }
+
+    /// Sets the file descriptor of the socket that is being opened.
+    pub const fn set_socket(&mut self, socket: Option<i32>) {
+        self.socket = socket;
+    }
+
+    /// Returns true if the handshake is complete.
+    pub const fn is_ready(&self) -> bool {
+        matches!(self.state, State::Ready)
+    }
+
+    /// Returns true if requests can be sent, and the broker does not throttle the client.
+    pub const fn may_send(&self) -> bool {
+        self.is_ready() && self.throttled_until.is_none()
+    }
+
+    /// Stops sending on this connection for `time`, because the broker throttles the client.
+    pub fn throttle(&mut self, now: Instant, time: Duration) {
+        self.counters.throttle.record(time.as_millis() as u64);
+        if self.is_ready() {
+            let until = now + time;
+            self.throttled_until = Some(self.throttled_until.map_or(until, |known| known.max(until)));
+            self.in_flight.throttle(until);
+        }
+    }
+
+    /// Returns true if the connection waits before its next attempt.
+    pub const fn is_backing_off(&self) -> bool {
+        matches!(self.state, State::BackingOff { .. })
+    }
+
+    /// Returns the broker's API versions, once ready.
+    pub const fn versions(&self) -> &Versions {
+        &self.versions
+    }
+
+    /// Returns the number of bytes that wait for the socket.
+    pub const fn unsent_bytes(&self) -> usize {
+        self.in_flight.unsent_bytes()
+    }
+
+    /// Returns the requests in flight.
+    pub fn in_flight_mut(&mut self) -> &mut InFlights {
+        &mut self.in_flight
+    }
+
+    /// Returns the next action for the driver or the broker actor.
+    pub fn poll_output(&mut self) -> Option<ConnectionOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// Sets the broker's node ID.
+    pub const fn set_node_id(&mut self, id: NodeId) {
+        self.node_id = Some(id);
+    }
+
+    /// Returns the broker's node ID, if known.
+    pub const fn node_id(&self) -> Option<NodeId> {
+        self.node_id
+    }
+}

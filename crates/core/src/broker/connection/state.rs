@@ -1,0 +1,265 @@
+//! The state machine of a [`Connection`]: resolving, connecting, negotiating API versions, ready, and backing off.
+
+use core::net::SocketAddr;
+use std::{fmt, time::Duration};
+
+use ottla_protocol::api::ApiKey;
+
+use super::{Connection, ConnectionOutput, exchange};
+use crate::{
+    broker::{inflight::InFlight, versions::Versions},
+    error::{Error, ErrorKind},
+    machine::Instant,
+};
+
+/// The number of connections in a row that a broker closes on ApiVersions before `broker.version.fallback` is assumed.
+const GUESS_AFTER: u32 = 3;
+
+/// A connection that is closed after this time without traffic was idle and did not fail. Brokers and load balancers wait
+/// at least this long before they close idle connections.
+const QUIET: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Idle,
+    BackingOff { until: Instant },
+    Resolving { deadline: Instant },
+    Connecting { deadline: Instant },
+    Securing { deadline: Instant },
+    Asking,
+    Ready,
+}
+
+impl Connection {
+    /// Connects because there is something to send, unless connected, connecting or backing off.
+    pub fn want(&mut self, now: Instant) {
+        self.is_needed = true;
+        if self.state == State::Idle {
+            self.start(now);
+        }
+    }
+
+    /// Changes the broker's address.
+    pub fn set_address(&mut self, now: Instant, host: &str, port: u16) {
+        if self.host == host && self.port == port {
+            return;
+        }
+        host.clone_into(&mut self.host);
+        self.port = port;
+        self.addresses.clear();
+        self.resolved_at = None;
+        match self.state {
+            State::Idle => {}
+            State::BackingOff { .. } => self.state = State::BackingOff { until: now },
+            _ => self.fail(now, Error::new(ErrorKind::Disconnected, "the broker's address changed")),
+        }
+    }
+
+    /// Discards the resolved addresses, and reconnects if there is a connection.
+    pub fn reconnect(&mut self, now: Instant) {
+        self.addresses.clear();
+        self.resolved_at = None;
+        if matches!(self.state, State::Asking | State::Ready) {
+            let detail = "starting again from the bootstrap servers";
+            self.fail(now, Error::new(ErrorKind::Disconnected, detail));
+        }
+        self.want(now);
+        if let State::BackingOff { .. } = self.state {
+            self.state = State::BackingOff { until: now };
+        }
+    }
+
+    /// Handles the addresses of the host, or the error if it could not be resolved.
+    pub fn handle_resolved(&mut self, now: Instant, result: Result<Vec<SocketAddr>, String>) {
+        let State::Resolving { .. } = self.state else { return };
+        match result {
+            Ok(addresses) if !addresses.is_empty() => {
+                // Keep the position in the list if it did not change, so that a dead first address is not retried
+                // first.
+                if !(self.addresses.len() == addresses.len()
+                    && addresses.iter().all(|address| self.addresses.contains(address)))
+                {
+                    self.addresses = addresses.into();
+                }
+                self.resolved_at = Some(now);
+                self.untried_addresses = self.addresses.len();
+                self.connect_next(now);
+            }
+            Ok(_) => self.fail(now, Error::new(ErrorKind::Resolve, format!("{} has no address", self.host))),
+            Err(reason) => self.fail(now, Error::new(ErrorKind::Resolve, reason)),
+        }
+    }
+
+    /// Handles the established TCP connection on which the driver begins a TLS handshake.
+    pub fn handle_securing(&mut self, now: Instant) {
+        let State::Connecting { deadline } = self.state else { return };
+        self.last_activity = now;
+        self.state = State::Securing { deadline };
+    }
+
+    /// Handles the established connection: TCP, and TLS if the driver uses it.
+    pub fn handle_connected(&mut self, now: Instant) {
+        let (State::Connecting { .. } | State::Securing { .. }) = self.state else { return };
+        self.last_activity = now;
+        self.untried_addresses = 0;
+        self.has_response = false;
+        self.incoming.reset();
+        let has_given_up = self.closed_while_asking >= GUESS_AFTER;
+        if has_given_up {
+            self.closed_while_asking = 0;
+            self.guess_until = now + self.settings.fallback_for;
+        }
+        let fallback = Versions::of_release(self.settings.fallback_release);
+        // A release that has ApiVersions is asked in any case: a newer broker may have dropped that release's versions
+        // of other APIs.
+        let is_asked = self.settings.ask_versions || fallback.pick_any(ApiKey::ApiVersions).is_some();
+        if !is_asked || has_given_up || now < self.guess_until {
+            self.versions = fallback;
+            self.become_ready();
+            return;
+        }
+        self.state = State::Asking;
+        self.ask_versions(now, *ApiKey::ApiVersions.versions().end());
+    }
+
+    /// Handles a socket that was closed or could not be opened.
+    pub fn handle_closed(&mut self, now: Instant, reason: &str) {
+        match self.state {
+            State::Connecting { .. } if self.untried_addresses > 0 => {
+                self.outputs.push_back(ConnectionOutput::Close);
+                self.connect_next(now);
+            }
+            State::Connecting { .. } => self.fail(now, Error::new(ErrorKind::Connect, reason)),
+            State::Securing { .. } => {
+                let detail = format!(
+                    "{reason}, during the TLS handshake; a plaintext listener does that: check the port and \
+                     security.protocol, and the broker's log"
+                );
+                self.fail(now, Error::new(ErrorKind::Tls, detail));
+            }
+            State::Asking => {
+                // A broker before 0.10 closes the connection on an unknown request; a network failure looks the same.
+                if !self.has_versions {
+                    self.closed_while_asking += 1;
+                }
+                let detail = format!(
+                    "{reason}, while asking for the broker's API versions; a broker before 0.10 does that, \
+                     and so does a listener that wants TLS"
+                );
+                self.fail(now, Error::new(ErrorKind::Disconnected, detail));
+            }
+            // A connection that is closed within `QUIET` has failed.
+            State::Ready if self.in_flight.is_empty() && now - self.last_activity >= QUIET => {
+                // The broker may also be down, which would stay unnoticed until the next request. One attempt is
+                // enough: a broker that closes an unused connection again is alive.
+                let looks_again = self.was_used;
+                self.become_idle(looks_again, &format_args!("{reason}, while the connection was idle"));
+                if looks_again {
+                    self.want(now);
+                }
+            }
+            State::Ready => self.fail(now, Error::new(ErrorKind::Disconnected, reason)),
+            State::Idle | State::BackingOff { .. } | State::Resolving { .. } => {}
+        }
+    }
+
+    /// Handles a connection that the driver gives up for this reason, and closes it.
+    pub fn handle_failed(&mut self, now: Instant, error: Error) {
+        if !matches!(self.state, State::Idle | State::BackingOff { .. } | State::Resolving { .. }) {
+            self.fail(now, error);
+        }
+    }
+
+    /// Closes the connection because the broker actor found a protocol violation.
+    pub fn handle_misbehaviour(&mut self, now: Instant, error: Error) {
+        if matches!(self.state, State::Asking | State::Ready) {
+            self.fail(now, error);
+        }
+    }
+
+    /// Closes permanently and returns the requests in flight.
+    pub fn shut_down(&mut self, now: Instant) -> Vec<(InFlight, bool)> {
+        if !matches!(self.state, State::Idle | State::BackingOff { .. }) {
+            self.outputs.push_back(ConnectionOutput::Close);
+        }
+        self.state = State::Idle;
+        self.is_needed = false;
+        self.lose(now, ErrorKind::Closed)
+    }
+
+    pub(super) fn start(&mut self, now: Instant) {
+        self.was_used = false;
+        let fresh = self.resolved_at.is_some_and(|at| now - at < self.settings.address_ttl);
+        if fresh && !self.addresses.is_empty() {
+            self.untried_addresses = self.addresses.len();
+            self.connect_next(now);
+        } else {
+            self.state = State::Resolving { deadline: now + self.settings.setup_timeout };
+            self.outputs.push_back(ConnectionOutput::Resolve { host: self.host.clone(), port: self.port });
+        }
+    }
+
+    pub(super) fn connect_next(&mut self, now: Instant) {
+        let address = self.addresses[0];
+        self.addresses.rotate_left(1);
+        self.untried_addresses -= 1;
+        self.state = State::Connecting { deadline: now + self.settings.setup_timeout };
+        self.counters.connects += 1;
+        self.outputs.push_back(ConnectionOutput::Connect(address));
+    }
+
+    pub(super) fn fail(&mut self, now: Instant, error: Error) {
+        let was_connected = matches!(self.state, State::Asking | State::Ready);
+        if !matches!(self.state, State::Idle | State::BackingOff { .. } | State::Resolving { .. }) {
+            self.outputs.push_back(ConnectionOutput::Close);
+        }
+        let wait = self.backoff.next(&mut self.rng);
+        self.state = State::BackingOff { until: now + wait };
+        self.is_needed = false;
+        self.incoming.reset();
+        let lost = self.lose(now, error.kind());
+        self.counters.disconnects += i64::from(was_connected);
+        self.counters.lost += lost.len() as i64;
+        match error.kind() {
+            ErrorKind::RequestTimedOut => self.counters.timeouts += 1,
+            ErrorKind::BadResponse | ErrorKind::NotKafka => self.counters.bad_responses += 1,
+            _ => {}
+        }
+        let error = error.with_peer(self.name());
+        self.note_end(&error);
+        let error = error.with_next_attempt(wait);
+        self.outputs.push_back(ConnectionOutput::Down { error, lost });
+    }
+
+    fn note_end(&self, cause: &dyn fmt::Display) {
+        if let Some(observer) = &self.settings.observer {
+            observer.connection_ended(&self.peer(), cause);
+        }
+    }
+
+    /// Takes all requests in flight, and reports to the observer which responses will not arrive.
+    pub(super) fn lose(&mut self, now: Instant, why: ErrorKind) -> Vec<(InFlight, bool)> {
+        if let Some(observer) = &self.settings.observer {
+            let written = self.in_flight.iter().take(self.in_flight.written());
+            for request in written.filter(|request| request.expects_response) {
+                let why = match why {
+                    // This request did not time out; it shares the connection with the one that did.
+                    ErrorKind::RequestTimedOut if !request.is_overdue(now) => ErrorKind::Disconnected,
+                    why => why,
+                };
+                observer.response_lost(&self.peer(), &exchange(request, request.payload.len()), why);
+            }
+        }
+        self.in_flight.drain()
+    }
+
+    /// Closes the connection because it was idle; `cause` is for observers.
+    pub(super) fn become_idle(&mut self, looks_again: bool, cause: &dyn fmt::Display) {
+        self.note_end(cause);
+        self.state = State::Idle;
+        self.is_needed = false;
+        self.incoming.reset();
+        self.outputs.push_back(ConnectionOutput::Close);
+        self.outputs.push_back(ConnectionOutput::Idle { looks_again });
+    }
+}

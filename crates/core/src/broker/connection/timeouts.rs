@@ -1,0 +1,87 @@
+//! Timeouts of connection setup, of requests, and of idle connections.
+
+use super::{Connection, ConnectionOutput, State};
+use crate::{
+    broker::inflight::Overdue,
+    error::{Error, ErrorKind},
+    machine::{Instant, earliest},
+};
+
+impl Connection {
+    /// Handles the timeouts that are due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.throttled_until.is_some_and(|until| until <= now) {
+            self.throttled_until = None;
+        }
+        match self.state {
+            State::BackingOff { until } if until <= now => {
+                if self.is_needed {
+                    self.start(now);
+                } else {
+                    self.state = State::Idle;
+                }
+            }
+            State::Resolving { deadline } if deadline <= now => {
+                self.fail(now, Error::new(ErrorKind::Resolve, "the resolver did not respond in time"));
+            }
+            State::Connecting { deadline } if deadline <= now => {
+                self.outputs.push_back(ConnectionOutput::Close);
+                if self.untried_addresses > 0 {
+                    self.connect_next(now);
+                } else {
+                    let detail =
+                        format!("no connection after {} ms", self.settings.setup_timeout.as_millis());
+                    self.fail(now, Error::new(ErrorKind::Connect, detail));
+                }
+            }
+            State::Securing { deadline } if deadline <= now => {
+                let limit = self.settings.setup_timeout.as_millis();
+                let detail = format!(
+                    "no TLS handshake after {limit} ms (socket.connection.setup.timeout.ms); a plaintext listener may \
+                     wait for more bytes: check the port and security.protocol"
+                );
+                self.fail(now, Error::new(ErrorKind::Tls, detail));
+            }
+            State::Asking | State::Ready => {
+                if let Some(Overdue { api, since, unsent }) = self.in_flight.overdue(now) {
+                    let waited = (now - since).as_millis();
+                    let detail = if unsent {
+                        format!("the request could not be written: the peer took no byte for {waited} ms")
+                    } else {
+                        format!("no response for {waited} ms")
+                    };
+                    self.fail(now, Error::new(ErrorKind::RequestTimedOut, detail).with_api(api.name()));
+                } else if let Some(idle_at) = self.idle_at()
+                    && idle_at <= now
+                {
+                    self.counters.disconnects += 1;
+                    let idle = (now - self.last_activity).as_millis();
+                    let cause =
+                        format_args!("Connection max idle time exceeded ({idle}ms since last activity)");
+                    self.become_idle(false, &cause);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns when to call [`Connection::handle_timeout`].
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match self.state {
+            State::Idle => None,
+            State::BackingOff { until } => Some(until),
+            State::Resolving { deadline } | State::Connecting { deadline } | State::Securing { deadline } => {
+                Some(deadline)
+            }
+            State::Asking | State::Ready => {
+                let idle_or_sending = earliest(self.idle_at(), self.throttled_until);
+                earliest(self.in_flight.earliest_deadline(), idle_or_sending)
+            }
+        }
+    }
+
+    pub(super) fn idle_at(&self) -> Option<Instant> {
+        let max_idle = self.settings.max_idle?;
+        self.in_flight.is_empty().then(|| self.last_activity + max_idle)
+    }
+}

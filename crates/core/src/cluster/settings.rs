@@ -1,0 +1,96 @@
+//! The settings of the cluster actor.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    config::{EffectiveConfig, TopicPatterns},
+    group::GroupSettings,
+    stats::StatisticsSink,
+};
+
+/// The settings of the cluster actor.
+#[derive(Clone, Debug)]
+pub struct ClusterSettings {
+    /// `bootstrap.servers`.
+    pub bootstrap: Vec<(String, u16)>,
+    /// `topic.metadata.refresh.interval.ms`; `None` refreshes only on demand.
+    pub refresh_interval: Option<Duration>,
+    /// `topic.metadata.refresh.sparse=false`: the timer asks for all topics of the cluster.
+    pub refresh_all_topics: bool,
+    /// `topic.blacklist`: these topics are left out of every metadata response.
+    pub hidden_topics: TopicPatterns,
+    /// `topic.metadata.refresh.fast.interval.ms`: the first wait while something is unknown.
+    pub fast_refresh: Duration,
+    /// `retry.backoff.max.ms`: the longest wait while something is unknown.
+    pub fast_refresh_max: Duration,
+    /// `socket.timeout.ms`.
+    pub request_timeout: Duration,
+    /// `allow.auto.create.topics`.
+    pub auto_create_topics: bool,
+    /// `metadata.recovery.rebootstrap.trigger.ms`; `None` if `metadata.recovery.strategy` is `none`.
+    pub rebootstrap_after: Option<Duration>,
+    /// `metadata.leader.discovery`: go to a new leader as soon as the old one names it (KIP-951).
+    pub leader_discovery: bool,
+    /// The membership in the group of `group.id`, for a consumer that may subscribe to topics.
+    pub group: Option<GroupSettings>,
+    /// `statistics.interval.ms`, and the sink of the snapshots.
+    pub statistics: Option<StatisticsSettings>,
+}
+
+/// Periodic statistics.
+#[derive(Clone)]
+pub struct StatisticsSettings {
+    /// `statistics.interval.ms`.
+    pub interval: Duration,
+    /// Takes the snapshots.
+    pub sink: Arc<dyn StatisticsSink>,
+}
+
+impl std::fmt::Debug for StatisticsSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "StatisticsSettings(every {:?})", self.interval)
+    }
+}
+
+impl Default for ClusterSettings {
+    fn default() -> Self {
+        Self {
+            bootstrap: Vec::new(),
+            refresh_interval: Some(Duration::from_secs(300)),
+            refresh_all_topics: false,
+            hidden_topics: TopicPatterns::default(),
+            fast_refresh: Duration::from_millis(100),
+            fast_refresh_max: Duration::from_secs(1),
+            request_timeout: Duration::from_secs(60),
+            auto_create_topics: true,
+            rebootstrap_after: Some(Duration::from_secs(300)),
+            leader_discovery: true,
+            group: None,
+            statistics: None,
+        }
+    }
+}
+
+impl ClusterSettings {
+    /// Reads the settings from the configuration. There are no statistics, because the sink is missing,
+    /// and no group, which only consumers have.
+    pub fn new(config: &EffectiveConfig<'_>) -> Self {
+        let fast_refresh = config.millis("topic.metadata.refresh.fast.interval.ms");
+        let rebootstraps = config.text("metadata.recovery.strategy") != "none";
+        Self {
+            bootstrap: config.servers().into_iter().map(|server| (server.host, server.port)).collect(),
+            refresh_interval: config.positive_millis("topic.metadata.refresh.interval.ms"),
+            refresh_all_topics: !config.boolean("topic.metadata.refresh.sparse"),
+            hidden_topics: TopicPatterns::parse(config.text("topic.blacklist")).unwrap_or_default(),
+            fast_refresh,
+            fast_refresh_max: config.millis("retry.backoff.max.ms").max(fast_refresh),
+            request_timeout: config.millis("socket.timeout.ms"),
+            auto_create_topics: config.boolean("allow.auto.create.topics"),
+            rebootstrap_after: rebootstraps
+                .then(|| config.millis("metadata.recovery.rebootstrap.trigger.ms")),
+            leader_discovery: config.boolean("metadata.leader.discovery"),
+            group: None,
+            statistics: None,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The values of properties that permit a few words, as enums. Several machines share them.
+
+use super::EffectiveConfig;
+
+/// `broker.address.family`: the address families that are used for brokers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressFamily {
+    /// IPv4 and IPv6.
+    Any,
+    /// IPv4 only.
+    V4,
+    /// IPv6 only.
+    V6,
+}
+
+/// `topic.recreate.policy`: the reaction to a topic that was deleted and recreated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TopicRecreatePolicy {
+    /// Stop with an error.
+    Error,
+    /// Continue according to `auto.offset.reset`.
+    Reset,
+}
+
+/// `auto.offset.reset`: the position from which to continue when the current one does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OffsetReset {
+    /// At the first offset.
+    Beginning,
+    /// At the end of the log.
+    End,
+    /// No position: report an error.
+    Error,
+}
+
+/// `isolation.level`: which records a consumer reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IsolationLevel {
+    /// All records.
+    ReadUncommitted,
+    /// Records of committed transactions only.
+    ReadCommitted,
+}
+
+impl AddressFamily {
+    /// Reads `broker.address.family`.
+    pub fn new(config: &EffectiveConfig<'_>) -> Self {
+        match config.text("broker.address.family") {
+            "v4" => Self::V4,
+            "v6" => Self::V6,
+            _ => Self::Any,
+        }
+    }
+}
+
+impl TopicRecreatePolicy {
+    /// Reads `topic.recreate.policy`.
+    pub fn new(config: &EffectiveConfig<'_>) -> Self {
+        match config.text("topic.recreate.policy") {
+            "reset" => Self::Reset,
+            _ => Self::Error,
+        }
+    }
+}
+
+impl OffsetReset {
+    /// Parses a value of `auto.offset.reset`.
+    pub fn of(value: &str) -> Self {
+        match value {
+            "smallest" | "earliest" | "beginning" => Self::Beginning,
+            "error" | "none" => Self::Error,
+            _ => Self::End,
+        }
+    }
+}
+
+impl IsolationLevel {
+    /// Reads `isolation.level`.
+    pub fn new(config: &EffectiveConfig<'_>) -> Self {
+        match config.text("isolation.level") {
+            "read_uncommitted" => Self::ReadUncommitted,
+            _ => Self::ReadCommitted,
+        }
+    }
+}

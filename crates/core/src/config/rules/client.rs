@@ -1,0 +1,170 @@
+//! The rules of every kind of client.
+
+use super::{Outcome, conflict};
+use crate::config::{
+    KafkaVersion,
+    effective::EffectiveConfig,
+    error::{ConfigError, ConfigErrorKind},
+    servers::ServerAddress,
+    table::{self, Kind, Origin, Side, Status},
+};
+
+/// Applies the rules of every kind of client.
+pub(in crate::config) fn apply(config: &mut EffectiveConfig<'_>, side: Side) -> Outcome {
+    without_effect(config, side);
+    no_mock_brokers(config)?;
+    security(config)?;
+    bootstrap_servers(config)?;
+    fallback_version(config)?;
+    metadata_times(config);
+    backoff(config, "reconnect.backoff.ms", "reconnect.backoff.max.ms")?;
+    backoff(config, "retry.backoff.ms", "retry.backoff.max.ms")
+}
+
+/// Warns about properties that are deprecated, belong to the other kind of client, or have no effect.
+fn without_effect(config: &mut EffectiveConfig<'_>, side: Side) {
+    let raw = config.client_raw();
+    for (property, name) in raw.modified() {
+        let other = match side {
+            Side::Producer if !property.is_for_producers() => Some(("consumer", "producer")),
+            Side::Consumer if !property.is_for_consumers() => Some(("producer", "consumer")),
+            _ => None,
+        };
+        if let Some((theirs, ours)) = other {
+            config.warn(format!("`{name}` belongs to a {theirs} and has no effect on a {ours}"));
+            continue;
+        }
+        match property.status {
+            Status::Accepted(reason)
+                if property.origin != Origin::Java
+                    && property.kind != Kind::Call
+                    && raw.text(property.name) != property.default =>
+            {
+                config.warn(format!("`{name}` has no effect: {reason}"));
+            }
+            _ if property.deprecated => config.warn(format!("`{name}` is deprecated")),
+            _ => {}
+        }
+    }
+}
+
+/// Refuses `test.mock.num.brokers`: the C library starts mock brokers itself and does not pass the property on.
+fn no_mock_brokers(config: &EffectiveConfig<'_>) -> Outcome {
+    let name = "test.mock.num.brokers";
+    if config.integer(name) == 0 {
+        return Ok(());
+    }
+    let reason = "start an embedded cluster and give its address as `bootstrap.servers`";
+    let value = config.text(name).to_string();
+    Err(ConfigError::new(config.name(name), ConfigErrorKind::Refused { value, reason }))
+}
+
+/// Refuses an unimplemented protocol, and warns about properties that have no effect with the protocol.
+fn security(config: &mut EffectiveConfig<'_>) -> Outcome {
+    let name = "security.protocol";
+    let value = config.text(name);
+    match value {
+        "plaintext" => {}
+        "ssl" => return refuse_unbuilt(config),
+        _ => {
+            let reason = "SASL is unimplemented, only plaintext and ssl";
+            return Err(ConfigError::new(
+                name,
+                ConfigErrorKind::Refused { value: value.to_string(), reason },
+            ));
+        }
+    }
+    let of_tls = |property: &table::Property| property.name.contains("ssl") && property.kind != Kind::Call;
+    let unused: Vec<_> = config
+        .client_raw()
+        .modified()
+        .filter(|(property, _)| matches!(property.status, Status::Unbuilt(_)) || of_tls(property))
+        .map(|(_, name)| format!("`{name}`"))
+        .collect();
+    if !unused.is_empty() {
+        config.warn(format!("no effect with `{name}=plaintext`: {}", unused.join(", ")));
+    }
+    Ok(())
+}
+
+/// Refuses properties of TLS that this library can't honour.
+fn refuse_unbuilt(config: &EffectiveConfig<'_>) -> Outcome {
+    for (property, name) in config.client_raw().modified() {
+        if let Status::Unbuilt(reason) = property.status
+            && property.name.starts_with("ssl")
+            && config.text(property.name) != property.default
+        {
+            let value = config.text(property.name).chars().take(100).collect();
+            return Err(ConfigError::new(name, ConfigErrorKind::Refused { value, reason }));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the bootstrap servers. The C library skips invalid entries.
+fn bootstrap_servers(config: &mut EffectiveConfig<'_>) -> Outcome {
+    let (name, list) = (config.name("bootstrap.servers"), config.text("bootstrap.servers"));
+    if config.is_librdkafka() {
+        for sentence in ServerAddress::parse_usable(list).1 {
+            config.warn(format!("`{name}`: entry skipped: {sentence}"));
+        }
+        return Ok(());
+    }
+    ServerAddress::parse_list(list)
+        .map(drop)
+        .map_err(|sentence| ConfigError::new(name, ConfigErrorKind::BadServer { sentence }))
+}
+
+/// Checks that `broker.version.fallback` is a version of Kafka, and not too old a one.
+fn fallback_version(config: &EffectiveConfig<'_>) -> Outcome {
+    let name = "broker.version.fallback";
+    let text = config.text(name);
+    if KafkaVersion::parse(text).is_some_and(|version| version >= KafkaVersion::OLDEST) {
+        return Ok(());
+    }
+    let value = text.chars().take(100).collect();
+    let expected = "the version of a broker from 0.8.0 on, as in 0.9.0".to_string();
+    Err(ConfigError::new(name, ConfigErrorKind::Malformed { value, expected }))
+}
+
+/// Adapts the refresh interval of topic metadata and the age at which topics are forgotten to each other.
+fn metadata_times(config: &mut EffectiveConfig<'_>) {
+    let (interval_name, age_name) = ("topic.metadata.refresh.interval.ms", "metadata.max.age.ms");
+    let (interval, age) = (config.integer(interval_name), config.integer(age_name));
+    if interval <= 0 {
+        return;
+    }
+    if !config.is_modified(age_name) {
+        config.adapt(age_name, interval * 3);
+    } else if !config.is_modified(interval_name) {
+        // In the Java client the age is the refresh interval: metadata in use must not get older than that here either.
+        config.adapt(interval_name, interval.min(age));
+    }
+}
+
+/// Checks the minimum and the maximum delay between attempts; a maximum below the minimum is a contradiction.
+fn backoff(config: &mut EffectiveConfig<'_>, first: &'static str, longest: &'static str) -> Outcome {
+    let (short, long) = (config.integer(first), config.integer(longest));
+    if short <= long {
+        return Ok(());
+    }
+    if config.is_librdkafka() && first == "retry.backoff.ms" {
+        config.warn(format!(
+            "`{}` ({short}) is greater than `{}` ({long}): every delay is {long} ms",
+            config.name(first),
+            config.name(longest)
+        ));
+        config.adapt(first, long);
+        return Ok(());
+    }
+    match (config.is_modified(first), config.is_modified(longest)) {
+        (true, true) => {
+            return Err(conflict(config, longest, first, |long_name, short_name| {
+                format!("`{long_name}` ({long}) must not be less than `{short_name}` ({short})")
+            }));
+        }
+        (true, false) => config.adapt(longest, short),
+        _ => config.adapt(first, long),
+    }
+    Ok(())
+}

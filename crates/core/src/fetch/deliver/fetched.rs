@@ -1,0 +1,83 @@
+//! The records that one fetch returned for one partition.
+
+use std::{fmt, sync::Arc};
+
+use ottla_protocol::vocabulary::NodeId;
+
+use super::{
+    super::{assignment::AssignmentVersion, decode::Decoded, partition::PartitionHandle},
+    buffer::RecordBatch,
+};
+
+/// The records that one fetch returned for one partition.
+pub struct FetchedRecords {
+    pub(crate) handle: Arc<PartitionHandle>,
+    pub(crate) version: AssignmentVersion,
+    pub(crate) batches: Vec<RecordBatch>,
+    pub(crate) messages: usize,
+    pub(crate) bytes: usize,
+    pub(crate) next_offset: i64,
+    /// The broker that the records were fetched from, if its ID is known.
+    pub(crate) broker_id: Option<NodeId>,
+}
+
+impl FetchedRecords {
+    /// Creates the records of one partition from decoded batches.
+    pub(crate) fn new(
+        handle: Arc<PartitionHandle>,
+        version: AssignmentVersion,
+        broker_id: Option<NodeId>,
+        decoded: Decoded,
+    ) -> Self {
+        let Decoded { batches, next_offset, messages, bytes, .. } = decoded;
+        Self { handle, version, batches, messages, bytes, next_offset, broker_id }
+    }
+
+    /// The topic.
+    pub fn topic(&self) -> &str {
+        self.handle.topic()
+    }
+
+    /// The partition.
+    pub fn partition(&self) -> i32 {
+        self.handle.partition()
+    }
+
+    /// Returns false if the partition was meanwhile unassigned or started from another position.
+    pub fn is_current(&self) -> bool {
+        self.handle.version() == self.version
+    }
+
+    /// Returns true while the partition is paused.
+    pub fn is_paused(&self) -> bool {
+        self.handle.is_paused()
+    }
+
+    /// Sets the partition's position: `offset` is the next record to deliver, `leader_epoch` the epoch of the last one
+    /// (-1 if unknown).
+    pub fn set_position(&self, offset: i64, leader_epoch: i32) {
+        if self.is_current() {
+            self.handle.set_position(offset, leader_epoch);
+        }
+    }
+
+    /// Returns the offset after the last record.
+    pub const fn next_offset(&self) -> i64 {
+        self.next_offset
+    }
+
+    /// Returns the leader epoch of the last batch; -1 without a batch or epoch.
+    pub fn last_epoch(&self) -> i32 {
+        self.batches.last().map_or(-1, |batch| batch.header.partition_leader_epoch)
+    }
+}
+
+impl fmt::Debug for FetchedRecords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FetchedRecords")
+            .field("partition", &self.handle)
+            .field("messages", &self.messages)
+            .field("next_offset", &self.next_offset)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,72 @@
+//! Iteration over records in runs.
+
+use std::sync::Arc;
+
+use ottla_protocol::batch::{BatchHeader, Records as RecordWalk};
+
+use super::{super::queue::FetchQueue, cursor::RecordCursor, fetched::FetchedRecords, message::MessageRef};
+
+/// A cursor over the records of one partition in one fetch. Reading in runs does not move the partition's position.
+#[derive(Clone, Debug)]
+pub struct PieceWalk {
+    pub(super) fetched: Arc<FetchedRecords>,
+    pub(super) queue: Option<Arc<FetchQueue>>,
+    pub(super) batch: usize,
+    pub(super) place: Option<(usize, i32)>,
+}
+
+impl PieceWalk {
+    /// Returns the fetched batches to walk through, which hold the memory of the records.
+    pub const fn fetched(&self) -> &Arc<FetchedRecords> {
+        &self.fetched
+    }
+
+    /// Calls `each` with up to `limit` records. Returns the number of records, 0 at the end.
+    pub fn run(&mut self, limit: usize, mut each: impl FnMut(&MessageRef<'_>)) -> usize {
+        let mut count = 0;
+        while count < limit
+            && let Some(batch) = self.fetched.batches.get(self.batch)
+        {
+            let (at, left) = self.place.unwrap_or((batch.bytes.start, batch.header.record_count));
+            let header = BatchHeader { record_count: left, ..batch.header };
+            let mut walk = RecordWalk::new(&header, &batch.buffer.bytes[at..batch.bytes.end]);
+            let mut walked = 0;
+            let over = loop {
+                if count == limit {
+                    break false;
+                }
+                match walk.next() {
+                    Some(Ok(record)) => {
+                        walked += 1;
+                        if record.offset >= batch.first_offset {
+                            count += 1;
+                            each(&MessageRef { fetched: &self.fetched, batch, record });
+                        }
+                    }
+                    Some(Err(_)) => {
+                        if let Some(queue) = &self.queue {
+                            let (handle, version) = (&self.fetched.handle, self.fetched.version);
+                            queue.report_bad_record(handle, version, batch.header.base_offset);
+                        }
+                        break true;
+                    }
+                    None => break true,
+                }
+            };
+            if over {
+                self.batch += 1;
+                self.place = None;
+            } else {
+                self.place = Some((at + walk.position(), left - walked));
+            }
+        }
+        count
+    }
+
+    /// Returns the records that were not read yet.
+    pub fn rest(self) -> Option<FetchedRecords> {
+        let mut cursor = RecordCursor { batch: self.batch, place: self.place, ..RecordCursor::default() };
+        cursor.rest.push_back(self.fetched);
+        cursor.take_rest().filter(|rest| rest.messages > 0)
+    }
+}

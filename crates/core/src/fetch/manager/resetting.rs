@@ -1,0 +1,217 @@
+//! Offsets that do not exist: out of range, or of a topic that was recreated.
+
+use std::sync::Arc;
+
+use ottla_protocol::vocabulary::TopicPartition;
+
+use super::{
+    super::{deliver::ConsumerEvent, partition::PartitionConsumer, position::Offset, queue::Item},
+    FetchManager,
+    entry::{Return, WaitFor},
+};
+use crate::{
+    cluster::{metadata::RecreatedTopic, part::Urgency},
+    config::{OffsetReset, TopicRecreatePolicy},
+    error::{Error, ErrorKind},
+    machine::Instant,
+};
+
+impl FetchManager {
+    /// Handles a topic that was deleted and recreated: no offset of the old one may be used, and none of its records is
+    /// delivered any more.
+    pub(super) fn handle_recreated(&mut self, now: Instant, topic: &RecreatedTopic) {
+        let keys: Vec<_> = self.entries.keys().filter(|key| key.topic == topic.name).cloned().collect();
+        for key in keys {
+            let Some(entry) = self.entries.get_mut(&key).filter(|entry| !entry.is_stopped()) else {
+                continue;
+            };
+            // If the application meanwhile chose another position, its command is in flight and counts.
+            let Some((version, _)) = self.shared.queue.outdate_version(&entry.handle, entry.version) else {
+                continue;
+            };
+            // Neither what the application stored nor what the coordinator reported is about the new topic.
+            entry.handle.begin_topic(version);
+            self.shared.forget_stored(&entry.handle);
+            entry.handle.set_committed(-1, None);
+            entry.version = version;
+            entry.replica = None;
+            entry.reported = None;
+            let detached = entry.detach();
+            self.unplaced.remove(&key);
+            self.undo(&key, &detached);
+            let settings = &self.shared.settings;
+            match (settings.topic_recreate, self.shared.auto_offset_reset(&key.topic)) {
+                (TopicRecreatePolicy::Reset, OffsetReset::Beginning) => {
+                    self.resolve(now, &key, Offset::Beginning)
+                }
+                (TopicRecreatePolicy::Reset, OffsetReset::End) => self.resolve(now, &key, Offset::End),
+                _ => {
+                    let detail = "its offsets mean nothing any more; assign or seek to go on, or set \
+                                  topic.recreate.policy=reset and auto.offset.reset";
+                    self.give_up(&key, Error::new(ErrorKind::TopicRecreated, detail));
+                }
+            }
+        }
+    }
+
+    /// Handles a broker's response that a partition has no such offset.
+    pub(super) fn handle_out_of_range(&mut self, now: Instant, partition: Box<PartitionConsumer>) {
+        let key = partition.handle.key().clone();
+        // A follower may not have the offset yet, or not any more: the leader decides.
+        let at_follower = self.entries.get(&key).is_some_and(|entry| entry.replica.is_some());
+        let may_be_another_topic = !partition.by_id && !partition.topic_id.is_zero();
+        let (was_fetched, offset) = (partition.was_fetched, partition.offset);
+        if self.take_back(partition, WaitFor::Leader, None) != Return::Current {
+            return;
+        }
+        let Some(entry) = self.entries.get_mut(&key) else { return };
+        if at_follower {
+            // The leader and the follower may send the partition back and forth.
+            if entry.missing_at_replica.replace(offset) == Some(offset) {
+                self.back_off(key, now + self.shared.settings.fetch_error_backoff);
+            }
+            return;
+        }
+        self.unplaced.remove(&key);
+        // The broker contradicts itself: it returned this offset when the position was reset.
+        let wait = entry.was_reset && !was_fetched;
+        if may_be_another_topic {
+            entry.wait_for(WaitFor::MetadataThenReset);
+            self.need_metadata(if wait { Urgency::Soon } else { Urgency::Now });
+        } else {
+            self.reset(now, &key);
+        }
+        if wait {
+            self.back_off(key, now + self.shared.settings.fetch_error_backoff);
+        }
+    }
+
+    /// Goes on from the position of `auto.offset.reset`.
+    pub(super) fn reset(&mut self, now: Instant, key: &TopicPartition) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        let Some((partition, _)) = entry.waiting() else { return };
+        let offset = partition.offset;
+        entry.was_reset = true;
+        let to = self.shared.auto_offset_reset(&key.topic);
+        if to != OffsetReset::Error {
+            let TopicPartition { topic, partition } = key.clone();
+            let event = ConsumerEvent::OffsetReset { topic, partition, offset, to };
+            let (handle, version) = (Arc::clone(&entry.handle), entry.version);
+            self.shared.queue.push([Item::Note { handle, version, event }]);
+        }
+        match to {
+            OffsetReset::Beginning => self.resolve(now, key, Offset::Beginning),
+            OffsetReset::End => self.resolve(now, key, Offset::End),
+            OffsetReset::Error => {
+                let error = Error::new(ErrorKind::OffsetReset, format!("offset {offset} is out of range"));
+                self.give_up(key, error);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ottla_protocol::uuid::Uuid;
+
+    use super::{
+        super::{
+            super::{
+                message::FetchReport, partition::StoredOffset, settings::ConsumerSettings,
+                shared::ConsumerShared,
+            },
+            scripted::{NOW, Script},
+        },
+        *,
+    };
+    use crate::cluster::part::Part;
+
+    #[test]
+    fn a_broker_that_contradicts_itself_about_offsets_is_not_asked_in_a_loop() {
+        let mut script = Script::new(OffsetReset::Error);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let entry = script.manager.entries.values_mut().next().unwrap();
+        entry.was_reset = true;
+        let mut partition = script.back(5);
+        partition.topic_id = Uuid([1; 16]);
+        script.manager.handle_report(NOW, FetchReport::OutOfRange(partition));
+        assert_eq!(script.wants(), ["refresh soon"], "it may be another topic by now");
+        assert!(script.manager.poll_timeout().is_some_and(|at| at > NOW));
+    }
+
+    #[test]
+    fn offset_out_of_range_is_reset_or_reported() {
+        let mut script = Script::new(OffsetReset::Beginning);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let partition = script.back(5);
+        script.manager.handle_report(NOW, FetchReport::OutOfRange(partition));
+        assert_eq!(script.wants(), ["ListOffsets Node(1)"]);
+
+        let mut script = Script::new(OffsetReset::Error);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let partition = script.back(5);
+        script.manager.handle_report(NOW, FetchReport::OutOfRange(partition));
+        assert!(script.wants().is_empty());
+        assert_eq!(script.errors(), [ErrorKind::OffsetReset]);
+    }
+
+    #[test]
+    fn a_topic_that_was_made_anew_is_not_read_from_the_old_offset() {
+        let recreated = RecreatedTopic { name: Arc::from("t"), old_id: Uuid([1; 16]), new_id: Uuid([2; 16]) };
+        for (policy, wants, reported) in [
+            (TopicRecreatePolicy::Error, vec!["release 1"], vec![ErrorKind::TopicRecreated]),
+            (TopicRecreatePolicy::Reset, vec!["release 1", "ListOffsets Node(1)"], vec![]),
+        ] {
+            let mut script = Script::new(OffsetReset::Beginning);
+            let settings = ConsumerSettings { topic_recreate: policy, ..script.shared.settings.clone() };
+            script.shared = Arc::new(ConsumerShared::new(settings));
+            script.manager = FetchManager::new(Arc::clone(&script.shared));
+            script.assign(0, Offset::At(5));
+            script.wants();
+            let stale = script.back(9);
+            script.manager.handle_recreated(NOW, &recreated);
+            assert_eq!(script.wants(), wants);
+            script.manager.handle_report(NOW, FetchReport::Released(stale));
+            assert_eq!(script.wants(), Vec::<String>::new(), "the old offset is forgotten");
+            assert_eq!(script.errors(), reported);
+            let seek = script.shared.seek("t", 0, Offset::At(0), None).unwrap();
+            script.manager.handle_command(NOW, seek);
+            assert_eq!(script.wants(), ["adopt 1 from 0 version 3"]);
+        }
+    }
+
+    #[test]
+    fn offsets_of_the_old_topic_are_not_committed_for_the_new_one() {
+        let mut script = Script::new(OffsetReset::Beginning);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let handle = script.shared.partition("t", 0).unwrap();
+        let stored = StoredOffset { offset: 90, leader_epoch: None, metadata: String::new() };
+        script.shared.store_offset("t", 0, stored).unwrap();
+        handle.set_committed(80, None);
+        assert_eq!(script.shared.all_offsets_to_commit().len(), 1);
+        let recreated = RecreatedTopic { name: Arc::from("t"), old_id: Uuid([1; 16]), new_id: Uuid([2; 16]) };
+        script.manager.handle_recreated(NOW, &recreated);
+        assert_eq!(script.shared.all_offsets_to_commit(), []);
+        assert_eq!(handle.committed(), None);
+    }
+
+    #[test]
+    fn seek_during_recreation_of_the_topic_is_kept() {
+        let mut script = Script::new(OffsetReset::Beginning);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let seek = script.shared.seek("t", 0, Offset::At(0), None).unwrap();
+        let new_id = Uuid([2; 16]);
+        let recreated = RecreatedTopic { name: Arc::from("t"), old_id: Uuid([1; 16]), new_id };
+        script.manager.handle_recreated(NOW, &recreated);
+        script.manager.handle_command(NOW, seek);
+        assert_eq!(script.wants(), ["release 1"]);
+        let stale = script.back(9);
+        script.manager.handle_report(NOW, FetchReport::Released(stale));
+        assert_eq!(script.wants(), ["adopt 1 from 0 version 2"]);
+    }
+}

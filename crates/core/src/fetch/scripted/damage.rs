@@ -1,0 +1,196 @@
+//! Damaged batches and invalid responses.
+
+use super::*;
+
+/// Responds to each Fetch with the same bytes until the damage is reported twice: at once, and with its final handling.
+/// Returns the text of the second report.
+fn fetch_damaged(script: &mut Script, high_watermark: i64, bytes: &[u8]) -> String {
+    let mut reported = Vec::new();
+    for _ in 0..3 {
+        script.later(Duration::from_secs(1));
+        script.fetch().unwrap();
+        script.respond(&response(5, vec![data(0, high_watermark, bytes.to_vec())]));
+        for event in script.take().events() {
+            let ConsumerEvent::Error(error) = event else { panic!("{event:?}") };
+            assert_eq!(error.kind(), ErrorKind::BadBatch);
+            reported.push(error.to_string());
+        }
+    }
+    assert_eq!(reported.len(), 2, "{reported:?}");
+    reported.remove(1)
+}
+
+fn damaged(mut bytes: Vec<u8>, at: usize) -> Vec<u8> {
+    bytes[at] ^= 0x15;
+    bytes
+}
+
+#[test]
+fn a_damaged_batch_names_its_place_and_is_left_out_after_three_attempts() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    let whole = batch(0, 2, 10);
+    let mut bytes = damaged(batch(2, 2, 10), 75);
+    bytes.extend(batch(4, 1, 10));
+    script.fetch().unwrap();
+    script.respond(&response(5, vec![data(0, 9, [whole, bytes.clone()].concat())]));
+    let records = script.take();
+    assert_eq!(records.iter().map(|m| m.offset()).collect::<Vec<_>>(), [0, 1], "what is whole is handed out");
+    let [ConsumerEvent::Error(error)] = records.events() else { panic!("{records:?}") };
+    assert_eq!(error.kind(), ErrorKind::BadBatch);
+    assert!(error.to_string().contains("t [0]") && error.to_string().contains("at offset 2"), "{error}");
+    for _ in 0..2 {
+        assert!(script.fetch().is_none());
+        script.later(Duration::from_secs(1));
+        script.fetch().unwrap();
+        script.respond(&response(5, vec![data(0, 9, bytes.clone())]));
+    }
+    let events = script.take();
+    let [ConsumerEvent::Error(error)] = events.events() else { panic!("{events:?}") };
+    assert!(error.to_string().contains("offsets 2 to 3 are left out, going on at offset 4"), "{error}");
+    assert_eq!(named(&script.fetch().unwrap()), [(0, 4)]);
+}
+
+#[test]
+fn where_a_damaged_batch_ends_is_not_believed_but_found_out() {
+    for (place, what) in [(75, "a record"), (23, "the last offset"), (57, "the count"), (16, "the format")] {
+        let mut script = Script::new(18, ConsumerSettings::default());
+        script.adopt(0, 0);
+        let alone = damaged(batch(0, 4, 10), place);
+        let reported = fetch_damaged(&mut script, 9, &alone);
+        assert!(reported.contains("standing still at offset 0"), "{what}: {reported}");
+        script.later(Duration::from_secs(1));
+        let request = script.fetch().unwrap();
+        assert_eq!(named(&request), [(0, 0)], "{what}");
+        let asked = request.topics[0].partitions[0].partition_max_bytes;
+        assert!(asked > ConsumerSettings::default().partition_fetch_max_bytes, "room for the next one");
+        script.respond(&response(5, vec![data(0, 9, [alone, batch(4, 2, 10)].concat())]));
+        let records = script.take();
+        let [ConsumerEvent::Error(error)] = records.events() else { panic!("{what}: {records:?}") };
+        assert!(error.to_string().contains("going on at offset 4"), "{what}: {error}");
+        assert_eq!(named(&script.fetch().unwrap()), [(0, 4)], "{what}");
+    }
+}
+
+#[test]
+fn the_high_watermark_may_confirm_where_a_damaged_batch_ends() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    let reported = fetch_damaged(&mut script, 4, &damaged(batch(0, 4, 10), 75));
+    assert!(reported.contains("going on at offset 4"), "{reported}");
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    let reported = fetch_damaged(&mut script, 4, &damaged(batch(0, 4, 10), 26));
+    assert!(reported.contains("standing still at offset 0"), "{reported}");
+}
+
+#[test]
+fn without_checksums_a_wrong_last_offset_does_not_skip_records() {
+    let settings = ConsumerSettings { check_crcs: false, ..ConsumerSettings::default() };
+    for place in 23..27 {
+        let mut script = Script::new(18, settings.clone());
+        script.adopt(0, 0);
+        let bytes = [damaged(batch(0, 4, 10), place), batch(4, 2, 10)].concat();
+        let reported = fetch_damaged(&mut script, 6, &bytes);
+        assert!(reported.contains("going on at offset 4"), "{place}: {reported}");
+    }
+    // A gap that compaction left is not damage.
+    let mut script = Script::new(18, settings);
+    script.adopt(0, 0);
+    let mut compacted = batch(0, 2, 10);
+    compacted[23..27].copy_from_slice(&5i32.to_be_bytes());
+    script.fetch().unwrap();
+    script.respond(&response(5, vec![data(0, 6, mark(compacted, 0, -1))]));
+    assert_eq!(script.offsets(), [0, 1]);
+    assert_eq!(named(&script.fetch().unwrap()), [(0, 6)]);
+}
+
+#[test]
+fn offsets_that_go_backwards_or_jump_too_far_are_reported() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    let bytes = [batch(0, 4, 10), batch(2, 4, 10), batch(8, 1, 10)].concat();
+    script.fetch().unwrap();
+    script.respond(&response(5, vec![data(0, 9, bytes)]));
+    let records = script.take();
+    assert_eq!(records.iter().map(|m| m.offset()).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    let [ConsumerEvent::Error(error)] = records.events() else { panic!("{records:?}") };
+    assert!(error.to_string().contains("offsets go backwards, from 4 to 2"), "{error}");
+
+    for bytes in [batch(90, 4, 10), [batch(5, 4, 10), batch(4, 1, 10)].concat()] {
+        let mut script = Script::new(18, ConsumerSettings::default());
+        script.adopt(0, 0);
+        script.fetch().unwrap();
+        script.respond(&response(5, vec![data(0, 9, bytes)]));
+        let records = script.take();
+        assert_eq!(records.iter().count(), 0);
+        let [ConsumerEvent::Error(error)] = records.events() else { panic!("{records:?}") };
+        assert!(error.to_string().contains("it claims offset"), "{error}");
+    }
+}
+
+#[test]
+fn without_checksums_a_damaged_record_ends_its_batch_with_an_event() {
+    let settings = ConsumerSettings { check_crcs: false, ..ConsumerSettings::default() };
+    let mut script = Script::new(18, settings);
+    script.adopt(0, 0);
+    let mut bytes = batch(0, 3, 10);
+    let second = 61 + (bytes.len() - 61) / 3;
+    bytes[second] = 0x7f;
+    bytes.extend(batch(3, 1, 10));
+    script.fetch().unwrap();
+    script.respond(&response(5, vec![data(0, 9, bytes)]));
+    assert_eq!(script.offsets(), [0, 3]);
+    let records = script.take();
+    assert!(matches!(records.events(), [ConsumerEvent::Error(error)] if error.kind() == ErrorKind::BadBatch));
+}
+
+#[test]
+fn a_bomb_is_refused_by_the_limit() {
+    let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
+    builder.append(0, None, Some(&vec![0; 5 << 20]), &[]);
+    let options = SealOptions { compression: Compression::Zstd, ..SealOptions::default() };
+    let mut script =
+        Script::new(18, ConsumerSettings { max_batch_bytes: 1 << 20, ..ConsumerSettings::default() });
+    script.adopt(0, 0);
+    script.fetch().unwrap();
+    script.respond(&response(5, vec![data(0, 1, builder.seal(&options).unwrap().to_vec())]));
+    let records = script.take();
+    assert!(matches!(records.events(), [ConsumerEvent::Error(error)] if error.kind() == ErrorKind::BadBatch));
+}
+
+#[test]
+fn garbage_response_closes_the_connection_and_loses_nothing() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 3);
+    script.fetch().unwrap();
+    script.receive(ApiKey::Fetch, 18, &[0xff; 40]);
+    assert!(matches!(script.fetcher.poll_output(), Some(HalfOutput::Misbehaved(_))));
+    assert_eq!(named(&script.fetch().unwrap()), [(0, 3)]);
+}
+
+#[test]
+fn any_damage_to_a_response_gives_records_or_errors_and_no_panic() {
+    let mut rng = Rng::from_seed(11);
+    let settings =
+        ConsumerSettings { check_crcs: false, max_batch_bytes: 1 << 20, ..ConsumerSettings::default() };
+    for _ in 0..300 {
+        let mut script = Script::new(18, settings.clone());
+        script.adopt(0, 0);
+        script.fetch().unwrap();
+        let mut bytes = batch(0, 5, 20);
+        bytes.extend(batch(5, 5, 20));
+        for _ in 0..=rng.below(4) {
+            let at = rng.below(bytes.len() as u64) as usize;
+            bytes[at] = rng.next_u64() as u8;
+        }
+        script.respond(&response(5, vec![data(0, 9, bytes)]));
+        let records = script.take();
+        assert!(records.iter().count() <= 200);
+        for message in &records {
+            assert!(message.headers().count() <= 200 && message.to_message().value() == message.value());
+        }
+        script.later(Duration::from_secs(1));
+        script.fetch();
+    }
+}

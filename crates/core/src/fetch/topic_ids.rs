@@ -1,0 +1,60 @@
+//! The IDs of topics, by which committed offsets are requested (KIP-848).
+//!
+//! Committed offsets belong to a name in versions up to 9 of OffsetCommit and OffsetFetch, and to a topic ID from version 10
+//! on. A commit keeps the IDs of the moment in which it was made: after a topic is recreated, the offsets of the old one are
+//! refused, by the coordinator or, where it knows names only, by the client.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use ottla_protocol::uuid::Uuid;
+
+use crate::cluster::metadata::Metadata;
+
+/// The IDs of the topics that exist, by name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TopicIds {
+    ids: BTreeMap<Arc<str>, Uuid>,
+}
+
+impl TopicIds {
+    /// Adopts the IDs of newer metadata.
+    pub(super) fn update(&mut self, metadata: &Metadata) {
+        let known = metadata.topics.iter().filter(|(_, topic)| !topic.gone && !topic.id.is_zero());
+        self.ids = known.map(|(name, topic)| (Arc::clone(name), topic.id)).collect();
+    }
+
+    /// Returns the ID of a topic, if it is known.
+    pub(super) fn get(&self, topic: &str) -> Option<Uuid> {
+        self.ids.get(topic).copied()
+    }
+
+    /// Returns the IDs of these topics, if all are known.
+    pub(super) fn all<'a>(&self, topics: impl IntoIterator<Item = &'a Arc<str>>) -> Option<RequestIds> {
+        let ids = topics.into_iter().map(|topic| Some((Arc::clone(topic), self.get(topic)?)));
+        ids.collect::<Option<_>>().map(|ids| RequestIds { ids })
+    }
+}
+
+/// The IDs of the topics of a request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RequestIds {
+    ids: BTreeMap<Arc<str>, Uuid>,
+}
+
+impl RequestIds {
+    /// Returns these IDs.
+    pub(super) const fn new(ids: BTreeMap<Arc<str>, Uuid>) -> Self {
+        Self { ids }
+    }
+
+    /// Returns the ID of a topic; zero if it is unknown.
+    pub(super) fn get(&self, topic: &str) -> Uuid {
+        self.ids.get(topic).copied().unwrap_or_default()
+    }
+
+    /// Returns the name of a topic in a response: by its ID, or the name itself where the response has no IDs.
+    pub(super) fn name<'a>(&'a self, id: Uuid, name: &'a str) -> &'a str {
+        let by_id = || self.ids.iter().find(|(_, known)| **known == id).map(|(name, _)| &**name);
+        if id.is_zero() { name } else { by_id().unwrap_or(name) }
+    }
+}

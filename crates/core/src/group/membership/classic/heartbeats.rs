@@ -1,0 +1,82 @@
+//! Heartbeat: the session of a member, and what the responses say about its membership.
+
+use ottla_protocol::{error_code::ErrorCode, generated::heartbeat::HeartbeatResponse};
+
+use super::{ClassicMember, Heartbeat, State, Term, has_moved};
+use crate::{error::Error, machine::Instant};
+
+impl ClassicMember {
+    /// Handles the response to a heartbeat that was sent at `sent`, or the error instead of one. Returns true if the
+    /// coordinator moved.
+    pub(in crate::group) fn handle_heartbeat(
+        &mut self,
+        now: Instant,
+        term: Term,
+        result: Result<(Instant, HeartbeatResponse), Error>,
+    ) -> bool {
+        if term != self.term || self.generation.is_none() {
+            return false;
+        }
+        let (sent, response) = match result {
+            Ok(response) => response,
+            Err(error) => {
+                self.retry_heartbeat(now, error);
+                return false;
+            }
+        };
+        self.heartbeat.next = Some(sent + self.settings.heartbeat_interval);
+        let is_rebalancing = !matches!(self.state, State::Stable);
+        let code = response.error_code;
+        match code {
+            ErrorCode::NONE => {
+                self.extend_session(sent);
+                self.backoff.reset();
+            }
+            ErrorCode::REBALANCE_IN_PROGRESS => {
+                self.extend_session(sent);
+                if !is_rebalancing {
+                    self.begin_rebalance(now, "the group is rebalancing");
+                }
+            }
+            // The join in progress begins the generation that the member belongs to next.
+            ErrorCode::ILLEGAL_GENERATION if matches!(self.state, State::Joining) => {
+                self.extend_session(sent);
+            }
+            ErrorCode::UNKNOWN_MEMBER_ID => {
+                self.member_id.clear();
+                self.lose(now, "the coordinator does not know the member");
+            }
+            ErrorCode::ILLEGAL_GENERATION => self.lose(now, "the member missed a rebalance"),
+            ErrorCode::FENCED_INSTANCE_ID => self.fence("Heartbeat"),
+            code => self.retry_heartbeat(now, Error::broker(code, None).with_api("Heartbeat")),
+        }
+        has_moved(code)
+    }
+
+    /// Sends a heartbeat at once: the response to another request casts doubt on the membership.
+    pub(in crate::group) fn check_membership(&mut self, now: Instant) {
+        if let Some(next) = &mut self.heartbeat.next {
+            *next = (*next).min(now);
+        }
+    }
+
+    fn retry_heartbeat(&mut self, now: Instant, error: Error) {
+        let wait = self.backoff.next(&mut self.rng);
+        if !error.is_retriable() {
+            self.report(error.with_next_attempt(wait));
+        }
+        self.heartbeat.next = Some(now + wait);
+    }
+
+    pub(super) fn begin_session(&mut self, now: Instant) {
+        self.heartbeat = Heartbeat {
+            next: Some(now + self.settings.heartbeat_interval),
+            session_ends: Some(now + self.settings.session_timeout),
+        };
+    }
+
+    fn extend_session(&mut self, sent: Instant) {
+        let ends = sent + self.settings.session_timeout;
+        self.heartbeat.session_ends = self.heartbeat.session_ends.max(Some(ends));
+    }
+}

@@ -1,0 +1,544 @@
+//! The membership machine of the consumer protocol (KIP-848): ConsumerGroupHeartbeat.
+//!
+//! ```text
+//!                subscribe             response            target differs            carried out
+//!  Unsubscribed ───────────► Joining ──────────► Stable ────────────────► Reconciling ───────────► Acknowledging
+//!       ▲                     ▲   ▲                 ▲                          ▲  newer target          │ │
+//!       │ response, or bound  │   └─ given up ─┐    │                          └────────────────────────┘ │
+//!    Leaving ◄── leave        │             Fenced  └──────────── heartbeat with the owned partitions ────┘
+//!       (from any state)  Releasing            ▲
+//!                                              └── UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH (from any member state)
+//! ```
+//!
+//! The coordinator computes the assignment, and each heartbeat response may carry a new target. The machine turns it
+//! into [`Step::Assign`]; the rebalance first gives up what is not in the target, and then takes the rest over. The next
+//! heartbeat reports the owned partitions, which acknowledges the target. A target that arrives meanwhile replaces an
+//! earlier one that is not begun.
+//!
+//! At most one heartbeat is in flight. It has only the fields that changed since the last acknowledged one, unless the
+//! coordinator may have missed something: after a join, an error or a lost response it has all fields.
+//!
+//! # Pitfalls
+//!
+//! - A partition that was given up counts as held until its commit is done: the coordinator would give it to another
+//!   member, whose offset the commit would overwrite (`partition_is_held_until_its_commit_is_done`).
+//! - The coordinator may have handled a heartbeat whose response was lost. The next one is not a copy but reports the
+//!   present state (`heartbeat_after_a_lost_response_has_all_fields`).
+//! - The coordinator refuses an instance ID that is in use even to the member that has it, for example after the
+//!   response to a join was lost. The member releases it first (`static_member_releases_its_own_instance_id`).
+//! - There is no local session: a member without a coordinator keeps its partitions, as in the Java client and librdkafka
+//!   (`member_keeps_its_partitions_without_a_coordinator`).
+
+mod responses;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use ottla_protocol::{
+    generated::consumer_group_heartbeat::ConsumerGroupHeartbeatRequest,
+    uuid::Uuid,
+    vocabulary::{Generation, TopicPartition},
+};
+
+use super::{
+    classic::{Step, Term},
+    heartbeat::{Contents, Heartbeat, JOINS, Subscription},
+    requests::MemberRequest,
+    target::Target,
+};
+use crate::{
+    backoff::Backoff,
+    cluster::metadata::Metadata,
+    error::{Error, ErrorKind},
+    group::settings::GroupSettings,
+    machine::{Instant, earliest},
+    rng::Rng,
+};
+
+/// The maximum wait for the response to the heartbeat that leaves.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The minimum timeout of a heartbeat: a broker that is slow for a moment must not look like one that is down.
+const MIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// The epoch of a member that leaves.
+const LEAVES: i32 = -1;
+/// The epoch of a static member that may return.
+const LEAVES_FOR_A_WHILE: i32 = -2;
+
+const API: &str = "ConsumerGroupHeartbeat";
+
+/// A member of a group of the consumer protocol.
+#[derive(Debug)]
+pub(in crate::group) struct ConsumerMember {
+    settings: Arc<GroupSettings>,
+    state: State,
+    term: Term,
+    member_id: String,
+    /// True if the coordinator confirmed the member ID. Version 0 coordinators choose it.
+    id_is_confirmed: bool,
+    /// True if the coordinator may know the member.
+    may_be_known: bool,
+    /// The member epoch, while the coordinator counts this member.
+    epoch: Option<Generation>,
+    subscription: Subscription,
+    /// True if a pattern was ever subscribed to: the coordinator may have to remove it.
+    had_pattern: bool,
+    target: Target,
+    /// The partitions of the last [`Step::Assign`].
+    goal: Option<BTreeSet<TopicPartition>>,
+    /// The partitions that belong to the member as far as the coordinator knows, each with the epoch since when.
+    held: Arc<BTreeMap<TopicPartition, Generation>>,
+    /// True if target, names or subscription changed since the last reconciliation.
+    is_changed: bool,
+    heartbeat: Heartbeat,
+    names: NameQuery,
+    backoff: Backoff,
+    rng: Rng,
+    /// The last reported error: each is reported once until a heartbeat succeeds.
+    reported: Option<ErrorKind>,
+    /// The reason of the last rebalance.
+    reason: &'static str,
+    steps: VecDeque<Step>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The member has no subscription.
+    Unsubscribed,
+    /// A heartbeat with epoch 0 is sent at this time, or is in flight.
+    Joining(Instant),
+    /// The rebalance carries out the target.
+    Reconciling,
+    /// The target is carried out, and the coordinator does not know yet.
+    Acknowledging,
+    /// The coordinator knows everything.
+    Stable,
+    /// The rebalance gives all partitions up; the member joins again at this time, or later.
+    Fenced(Instant),
+    /// The member gives its instance ID back, in order to join with it.
+    Releasing,
+    /// The heartbeat that leaves is in flight; the member waits for its response until this time.
+    Leaving(Instant),
+    /// The member left because the application does not poll.
+    Expired,
+    /// The member can't continue.
+    Failed,
+}
+
+/// The query for the names of assigned topics that metadata lack.
+#[derive(Debug)]
+struct NameQuery {
+    is_in_flight: bool,
+    not_before: Instant,
+    backoff: Backoff,
+}
+
+impl ConsumerMember {
+    /// Creates a member without a subscription.
+    pub(in crate::group) fn new(settings: Arc<GroupSettings>, mut rng: Rng) -> Self {
+        let (first, longest) = settings.backoff;
+        let backoff = Backoff::new(first, longest);
+        Self {
+            settings,
+            state: State::Unsubscribed,
+            term: 0,
+            member_id: new_member_id(&mut rng),
+            id_is_confirmed: false,
+            may_be_known: false,
+            epoch: None,
+            subscription: Subscription::default(),
+            had_pattern: false,
+            target: Target::default(),
+            goal: None,
+            held: Arc::default(),
+            is_changed: false,
+            heartbeat: Heartbeat::default(),
+            names: NameQuery { is_in_flight: false, not_before: Instant::ZERO, backoff: backoff.clone() },
+            backoff,
+            rng,
+            reported: None,
+            reason: "",
+            steps: VecDeque::new(),
+        }
+    }
+
+    /// Returns the member ID and the member epoch, if the coordinator counts this member.
+    pub(in crate::group) fn identity(&self) -> Option<(&str, Generation)> {
+        self.epoch.map(|epoch| (&*self.member_id, epoch))
+    }
+
+    /// Returns the member ID.
+    pub(in crate::group) fn member_id(&self) -> &str {
+        &self.member_id
+    }
+
+    /// Returns the state as statistics name it.
+    pub(in crate::group) const fn state_name(&self) -> &'static str {
+        match self.state {
+            State::Reconciling | State::Acknowledging | State::Stable => "steady",
+            State::Fenced(_) => "wait-unassign-to-complete",
+            State::Unsubscribed
+            | State::Joining(_)
+            | State::Releasing
+            | State::Leaving(_)
+            | State::Expired
+            | State::Failed => "init",
+        }
+    }
+
+    /// Returns the reason of the last rebalance.
+    pub(in crate::group) const fn reason(&self) -> &'static str {
+        self.reason
+    }
+
+    /// Returns true if the member can't continue.
+    pub(in crate::group) fn has_failed(&self) -> bool {
+        self.state == State::Failed
+    }
+
+    /// Returns the partitions that belong to the member as far as the coordinator knows, each with the member epoch in
+    /// which it got the partition.
+    pub(in crate::group) const fn held(&self) -> &Arc<BTreeMap<TopicPartition, Generation>> {
+        &self.held
+    }
+
+    /// Returns the subscribed topics and the assigned ones.
+    pub(in crate::group) fn topics(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.subscription.names.iter().chain(self.target.topics())
+    }
+
+    // ---- what the application wants
+
+    /// Changes the subscription, which is not empty, and joins the group. It must not be called while the member leaves.
+    pub(in crate::group) fn subscribe(
+        &mut self,
+        now: Instant,
+        names: BTreeSet<Arc<str>>,
+        pattern: Option<String>,
+    ) {
+        self.had_pattern |= pattern.is_some();
+        self.subscription = Subscription { names, pattern };
+        self.is_changed = true;
+        match self.state {
+            State::Unsubscribed => {
+                self.reason = "the consumer subscribed to topics";
+                self.state = State::Joining(now);
+            }
+            State::Expired => self.handle_polled(now),
+            _ => self.reason = "the subscription changed",
+        }
+    }
+
+    /// Leaves the group after the partitions were given up. A static member leaves only `for_good`; otherwise the
+    /// coordinator keeps its partitions for it until its session ends.
+    pub(in crate::group) fn leave(&mut self, now: Instant, for_good: bool) {
+        self.subscription = Subscription::default();
+        let may_be_known = self.may_be_known && self.state != State::Failed;
+        self.end_membership();
+        if !may_be_known {
+            if self.state != State::Failed {
+                self.state = State::Unsubscribed;
+            }
+            return self.steps.push_back(Step::Left);
+        }
+        self.state = State::Leaving(now + LEAVE_TIMEOUT);
+        let returns = !for_good && self.settings.instance_id.is_some();
+        self.send_leave(if returns { LEAVES_FOR_A_WHILE } else { LEAVES });
+        self.may_be_known = false;
+    }
+
+    /// Leaves the group because the application does not poll; the assignment is lost. The coordinator keeps the place of
+    /// a static member until its session ends.
+    pub(in crate::group) fn handle_poll_exceeded(&mut self) {
+        if matches!(self.state, State::Unsubscribed | State::Leaving(_) | State::Expired | State::Failed) {
+            return;
+        }
+        let was_assigned = self.goal.is_some() || matches!(self.state, State::Fenced(_));
+        self.reason = "the application did not poll within max.poll.interval.ms";
+        self.end_membership();
+        self.state = State::Expired;
+        if was_assigned {
+            self.steps.push_back(Step::Lost);
+        } else {
+            self.handle_revoked();
+        }
+    }
+
+    /// Joins again after the application polled.
+    pub(in crate::group) fn handle_polled(&mut self, now: Instant) {
+        if self.state == State::Expired {
+            self.reason = "the application polls again";
+            // The response to the heartbeat that left is of no interest any more.
+            self.term += 1;
+            self.state = State::Joining(now);
+        }
+    }
+
+    /// The rebalance gave up all partitions. A member that does not poll leaves only now, so that no other member gets
+    /// them before.
+    pub(in crate::group) fn handle_revoked(&mut self) {
+        match self.state {
+            State::Fenced(at) => self.state = State::Joining(at),
+            State::Expired if self.may_be_known => {
+                self.may_be_known = false;
+                let returns = self.settings.instance_id.is_some();
+                self.send_leave(if returns { LEAVES_FOR_A_WHILE } else { LEAVES });
+            }
+            _ => {}
+        }
+    }
+
+    // ---- metadata
+
+    /// Adopts the names of assigned topics from metadata.
+    pub(in crate::group) fn handle_metadata(&mut self, metadata: &Metadata) {
+        if self.target.unresolved().next().is_some() {
+            self.target.resolve(metadata);
+            self.is_changed = true;
+        }
+    }
+
+    /// Handles the names of assigned topics, or the error instead of them.
+    pub(in crate::group) fn handle_names(
+        &mut self,
+        now: Instant,
+        term: Term,
+        names: Result<Vec<(Uuid, Arc<str>)>, Error>,
+    ) {
+        self.names.is_in_flight = false;
+        if term != self.term {
+            return;
+        }
+        // A topic that no broker knows by its ID was deleted, or the broker is behind.
+        self.names.not_before = now + self.names.backoff.next(&mut self.rng);
+        for (id, name) in names.unwrap_or_default() {
+            self.target.name(id, name);
+            self.is_changed = true;
+        }
+        if self.target.unresolved().next().is_none() {
+            self.names.backoff.reset();
+        }
+    }
+
+    fn query_names(&mut self, now: Instant) {
+        if self.names.is_in_flight || self.names.not_before > now {
+            return;
+        }
+        let unresolved: Vec<Uuid> = self.target.unresolved().collect();
+        if !unresolved.is_empty() {
+            self.names.is_in_flight = true;
+            self.send(MemberRequest::TopicNames(unresolved), self.settings.request_timeout);
+        }
+    }
+
+    // ---- time
+
+    /// Sends the requests that are due. `owned` are the member's partitions; `may_join` is false while the rebalance
+    /// gives partitions up or takes them over.
+    pub(in crate::group) fn advance(
+        &mut self,
+        now: Instant,
+        owned: &BTreeSet<TopicPartition>,
+        may_join: bool,
+    ) {
+        match self.state {
+            State::Joining(at) if at <= now && may_join && self.heartbeat.in_flight.is_none() => self.join(),
+            State::Reconciling | State::Acknowledging | State::Stable => {
+                if may_join && self.steps.is_empty() {
+                    self.reconcile(owned);
+                }
+                self.query_names(now);
+                self.send_if_due(now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Handles the timers that are due.
+    pub(in crate::group) fn handle_timeout(&mut self, now: Instant) {
+        if matches!(self.state, State::Leaving(until) if until <= now) {
+            self.state = State::Unsubscribed;
+            self.steps.push_back(Step::Left);
+        }
+    }
+
+    /// Returns when to call [`ConsumerMember::handle_timeout`] and [`ConsumerMember::advance`]. `may_join` as in
+    /// `advance`.
+    pub(in crate::group) fn poll_timeout(&self, may_join: bool) -> Option<Instant> {
+        let is_free = self.heartbeat.in_flight.is_none();
+        match self.state {
+            State::Joining(at) => Some(at).filter(|_| may_join && is_free),
+            State::Leaving(at) => Some(at),
+            State::Reconciling | State::Acknowledging | State::Stable => {
+                let next = self.heartbeat.next.filter(|_| is_free);
+                let is_querying = self.names.is_in_flight || self.target.unresolved().next().is_none();
+                earliest(next, (!is_querying).then_some(self.names.not_before))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns what has to be done next.
+    pub(in crate::group) fn poll_step(&mut self) -> Option<Step> {
+        self.steps.pop_front()
+    }
+
+    /// Sends a heartbeat at once: the response to another request casts doubt on the membership or the epoch.
+    pub(in crate::group) fn check_membership(&mut self, now: Instant) {
+        if self.epoch.is_some() {
+            self.heartbeat.next =
+                self.heartbeat.next.map(|next| next.min(now.max(self.heartbeat.not_before)));
+        }
+    }
+
+    // ---- reconciliation
+
+    /// Compares the target with the owned partitions while no rebalance is in progress.
+    fn reconcile(&mut self, owned: &BTreeSet<TopicPartition>) {
+        let is_done = self.state == State::Reconciling;
+        if !is_done && !self.is_changed && owned.len() == self.held.len() {
+            return;
+        }
+        self.is_changed = false;
+        self.hold(owned);
+        let mut next = self.target.next(owned);
+        if self.subscription.pattern.is_none() {
+            next.retain(|key| self.subscription.names.contains(&key.topic));
+        }
+        if self.goal.is_none() && next.is_empty() && self.target.unresolved().next().is_some() {
+            return;
+        }
+        if self.goal.as_ref() == Some(&next) {
+            let contents = self.contents();
+            let is_acknowledged = self.heartbeat.acknowledged.as_ref() == Some(&contents);
+            self.state = if is_acknowledged { State::Stable } else { State::Acknowledging };
+            let is_sent = self.heartbeat.in_flight.as_ref() == Some(&contents);
+            self.heartbeat.must_report |= !is_acknowledged && !is_sent;
+            return;
+        }
+        self.reason = "the coordinator assigned other partitions";
+        self.target.take_over(owned);
+        self.goal = Some(next.clone());
+        self.state = State::Reconciling;
+        self.steps.push_back(Step::Assign(next));
+    }
+
+    /// Records the partitions that the member has after a rebalance.
+    fn hold(&mut self, owned: &BTreeSet<TopicPartition>) {
+        let Some(epoch) = self.epoch else { return };
+        if owned.len() == self.held.len() && owned.iter().eq(self.held.keys()) {
+            return;
+        }
+        let since = |key: &TopicPartition| self.held.get(key).copied().unwrap_or(epoch);
+        self.held = Arc::new(owned.iter().map(|key| (key.clone(), since(key))).collect());
+    }
+
+    // ---- heartbeats
+
+    fn contents(&self) -> Contents {
+        Contents { subscription: self.subscription.clone(), held: self.target.to_ids(self.held.keys()) }
+    }
+
+    fn join(&mut self) {
+        self.may_be_known = true;
+        self.heartbeat.acknowledged = None;
+        self.send_heartbeat(JOINS);
+    }
+
+    fn send_if_due(&mut self, now: Instant) {
+        let Some(epoch) = self.epoch.filter(|_| self.heartbeat.in_flight.is_none()) else { return };
+        let is_due = self.heartbeat.next.is_some_and(|next| next <= now);
+        if is_due || self.heartbeat.must_report && self.heartbeat.not_before <= now {
+            self.send_heartbeat(epoch.get());
+        }
+    }
+
+    /// Sends a heartbeat with the fields that the coordinator does not know yet.
+    fn send_heartbeat(&mut self, epoch: i32) {
+        let contents = self.contents();
+        let mut request = self.request(epoch);
+        contents.fill(&mut request, self.heartbeat.acknowledged.as_ref(), &self.settings);
+        if contents.subscription.pattern.is_none() && self.had_pattern && request.rebalance_timeout_ms >= 0 {
+            // The coordinator may have missed that the pattern was removed.
+            request.subscribed_topic_regex = Some(String::new());
+        }
+        self.heartbeat.in_flight = Some(contents);
+        self.heartbeat.must_report = false;
+        let timeout = (self.heartbeat.interval * 3).max(MIN_TIMEOUT);
+        self.send(MemberRequest::ConsumerHeartbeat { request, is_new: !self.id_is_confirmed }, timeout);
+    }
+
+    fn send_leave(&mut self, epoch: i32) {
+        let request = self.request(epoch);
+        self.send(MemberRequest::ConsumerHeartbeat { request, is_new: false }, LEAVE_TIMEOUT);
+    }
+
+    fn request(&self, member_epoch: i32) -> Box<ConsumerGroupHeartbeatRequest> {
+        Box::new(ConsumerGroupHeartbeatRequest {
+            group_id: self.settings.group_id.to_string(),
+            member_id: self.member_id.clone(),
+            member_epoch,
+            instance_id: self.settings.instance_id.clone(),
+            ..Default::default()
+        })
+    }
+
+    // ---- the end of a membership
+
+    /// Loses the membership and with it the assignment; the member joins again at this time.
+    fn lose(&mut self, at: Instant) {
+        let was_assigned = self.goal.is_some();
+        self.reason = "the coordinator does not count the member any more";
+        self.end_membership();
+        if was_assigned {
+            self.state = State::Fenced(at);
+            self.steps.push_back(Step::Lost);
+        } else {
+            self.state = State::Joining(at);
+        }
+    }
+
+    fn fail(&mut self, error: Error) {
+        let was_assigned = self.goal.is_some();
+        self.end_membership();
+        self.state = State::Failed;
+        if was_assigned {
+            self.steps.push_back(Step::Lost);
+        }
+        self.steps.push_back(Step::Fatal(error));
+    }
+
+    fn end_membership(&mut self) {
+        self.term += 1;
+        self.epoch = None;
+        self.target.clear();
+        self.goal = None;
+        self.held = Arc::default();
+        self.heartbeat = Heartbeat::default();
+        self.names.is_in_flight = false;
+        self.names.backoff.reset();
+    }
+
+    fn send(&mut self, request: MemberRequest, timeout: Duration) {
+        self.steps.push_back(Step::Send { term: self.term, request, timeout });
+    }
+
+    fn report(&mut self, error: Error) {
+        if self.reported != Some(error.kind()) {
+            self.reported = Some(error.kind());
+            self.steps.push_back(Step::Error(error));
+        }
+    }
+}
+
+/// Returns a new member ID: a random UUID, as the protocol asks for.
+fn new_member_id(rng: &mut Rng) -> String {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&rng.next_u64().to_be_bytes());
+    bytes[8..].copy_from_slice(&rng.next_u64().to_be_bytes());
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    Uuid(bytes).to_string()
+}

@@ -1,0 +1,88 @@
+//! The contents of a consumer protocol heartbeat, and its schedule.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use ottla_protocol::generated::consumer_group_heartbeat::ConsumerGroupHeartbeatRequest;
+
+use super::target::{PartitionsById, encode};
+use crate::{group::settings::GroupSettings, machine::Instant};
+
+/// The interval of heartbeats until the coordinator sets it, and if it sets none.
+pub(super) const DEFAULT_INTERVAL: Duration = Duration::from_secs(5);
+/// The epoch of a member that joins.
+pub(super) const JOINS: i32 = 0;
+
+/// The topics that the member subscribes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Subscription {
+    pub(super) names: BTreeSet<Arc<str>>,
+    pub(super) pattern: Option<String>,
+}
+
+/// The fields of a heartbeat that are sent when they change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Contents {
+    pub(super) subscription: Subscription,
+    pub(super) held: PartitionsById,
+}
+
+#[derive(Debug)]
+pub(super) struct Heartbeat {
+    pub(super) interval: Duration,
+    /// The time of the next heartbeat; `None` while none is needed.
+    pub(super) next: Option<Instant>,
+    /// No heartbeat is sent before this time, not even to report a change.
+    pub(super) not_before: Instant,
+    pub(super) in_flight: Option<Contents>,
+    /// The fields that the coordinator acknowledged; `None` if it may have missed some.
+    pub(super) acknowledged: Option<Contents>,
+    /// True if the contents may have changed since the last heartbeat was sent.
+    pub(super) must_report: bool,
+}
+
+impl Default for Heartbeat {
+    fn default() -> Self {
+        Self {
+            interval: DEFAULT_INTERVAL,
+            next: None,
+            not_before: Instant::ZERO,
+            in_flight: None,
+            acknowledged: None,
+            must_report: false,
+        }
+    }
+}
+
+impl Contents {
+    /// Sets the fields of a heartbeat that differ from the acknowledged ones, or all of them. A full heartbeat also has
+    /// the member's settings.
+    pub(super) fn fill(
+        &self,
+        request: &mut ConsumerGroupHeartbeatRequest,
+        acknowledged: Option<&Self>,
+        settings: &GroupSettings,
+    ) {
+        let Subscription { names, pattern } = &self.subscription;
+        if acknowledged.is_none() {
+            let timeout = settings.max_poll_interval.as_millis();
+            request.rebalance_timeout_ms = i32::try_from(timeout).unwrap_or(i32::MAX);
+            request.server_assignor.clone_from(&settings.remote_assignor);
+        }
+        if request.member_epoch == JOINS {
+            request.rack_id = settings.rack.as_ref().map(ToString::to_string);
+        }
+        if acknowledged.is_none_or(|known| known.subscription.names != *names) {
+            request.subscribed_topic_names = Some(names.iter().map(ToString::to_string).collect());
+        }
+        match acknowledged {
+            None => request.subscribed_topic_regex.clone_from(pattern),
+            Some(known) if known.subscription.pattern != *pattern => {
+                request.subscribed_topic_regex = Some(pattern.clone().unwrap_or_default());
+            }
+            Some(_) => {}
+        }
+        if acknowledged.is_none_or(|known| known.held != self.held) {
+            request.topic_partitions = Some(encode(&self.held));
+        }
+    }
+}

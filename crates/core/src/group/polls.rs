@@ -1,0 +1,161 @@
+//! `max.poll.interval.ms`: whether the application still polls.
+//!
+//! ```text
+//!   Off ── subscribe ──► Watching ── no poll for 80 % ──► a warning ── no poll for 100 % ──► Expired
+//!    ▲                      ▲                                                                  │
+//!    └── unsubscribe        └───────────────────────── poll, subscribe ────────────────────────┘
+//! ```
+//!
+//! The watch wakes up when the interval of the last known poll ends, and only then looks for later polls, so that an idle
+//! member does not wake up for it.
+//!
+//! # Pitfalls
+//!
+//! - An application that takes records of a batch one by one polls the queue once per batch. The positions of its
+//!   partitions show that it still polls (`application_that_takes_single_records_counts_as_polling`).
+
+use std::time::Duration;
+
+use crate::machine::Instant;
+
+/// The watch over the application's polls.
+#[derive(Debug, Default)]
+pub(super) struct PollWatch {
+    state: State,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    /// The consumer has no subscription.
+    #[default]
+    Off,
+    Watching(Watching),
+    /// The interval is over; the member has left its group.
+    Expired,
+}
+
+#[derive(Debug)]
+struct Watching {
+    /// The time of the last known poll.
+    since: Instant,
+    /// [`ConsumerShared::progress`](crate::fetch::shared::ConsumerShared::progress) at that time.
+    progress: i64,
+    is_warned: bool,
+}
+
+/// The result of a check.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Overdue {
+    /// Most of the interval is over since the last poll, which was this long ago.
+    Soon(Duration),
+    /// The interval is over since the last poll.
+    Exceeded,
+}
+
+impl PollWatch {
+    /// Starts the watch, or restarts it: the application subscribed or polled.
+    pub(super) const fn start(&mut self, now: Instant, progress: i64) {
+        self.state = State::Watching(Watching { since: now, progress, is_warned: false });
+    }
+
+    /// Stops watching.
+    pub(super) const fn stop(&mut self) {
+        self.state = State::Off;
+    }
+
+    /// Returns true if the interval is over and the application has not polled since.
+    pub(super) const fn is_expired(&self) -> bool {
+        matches!(self.state, State::Expired)
+    }
+
+    /// Returns when to call [`PollWatch::check`].
+    pub(super) fn poll_timeout(&self, limit: Duration) -> Option<Instant> {
+        match &self.state {
+            State::Watching(watching) => Some(watching.due(limit)),
+            _ => None,
+        }
+    }
+
+    /// Returns true if [`PollWatch::check`] is due.
+    pub(super) fn is_due(&self, now: Instant, limit: Duration) -> bool {
+        self.poll_timeout(limit).is_some_and(|due| due <= now)
+    }
+
+    /// Notes what is known about polls. `last_poll` is the time of the last one, and `progress` a number that differs if
+    /// records were handed out.
+    pub(super) fn observe(&mut self, now: Instant, last_poll: Instant, progress: i64) {
+        let State::Watching(watching) = &mut self.state else { return };
+        let since = if progress == watching.progress { last_poll.min(now) } else { now };
+        watching.progress = progress;
+        if since > watching.since {
+            watching.since = since;
+            watching.is_warned = false;
+        }
+    }
+
+    /// Checks whether the application is late, after [`PollWatch::observe`].
+    pub(super) fn check(&mut self, now: Instant, limit: Duration) -> Option<Overdue> {
+        let State::Watching(watching) = &mut self.state else { return None };
+        if watching.due(limit) > now {
+            return None;
+        }
+        if watching.is_warned || now.saturating_since(watching.since) >= limit {
+            self.state = State::Expired;
+            return Some(Overdue::Exceeded);
+        }
+        watching.is_warned = true;
+        Some(Overdue::Soon(now.saturating_since(watching.since)))
+    }
+}
+
+impl Watching {
+    fn due(&self, limit: Duration) -> Instant {
+        self.since + if self.is_warned { limit } else { limit * 4 / 5 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_nanos(0) + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn missing_polls_are_reported_before_and_at_the_end_of_the_interval() {
+        let mut watch = PollWatch::default();
+        watch.start(at(100), 0);
+        assert_eq!(watch.poll_timeout(LIMIT), Some(at(108)));
+        watch.observe(at(108), at(0), 0);
+        assert_eq!(watch.check(at(108), LIMIT), Some(Overdue::Soon(Duration::from_secs(8))));
+        assert_eq!(watch.check(at(109), LIMIT), None, "it warns once");
+        assert_eq!(watch.poll_timeout(LIMIT), Some(at(110)));
+        assert_eq!(watch.check(at(110), LIMIT), Some(Overdue::Exceeded));
+        assert!(watch.is_expired());
+        assert_eq!(watch.check(at(200), LIMIT), None, "it is reported once");
+        watch.start(at(300), 0);
+        assert!(!watch.is_expired());
+    }
+
+    #[test]
+    fn poll_begins_the_interval_anew() {
+        let mut watch = PollWatch::default();
+        watch.start(at(100), 0);
+        watch.observe(at(108), at(107), 0);
+        assert_eq!(watch.check(at(108), LIMIT), None);
+        assert_eq!(watch.poll_timeout(LIMIT), Some(at(115)));
+    }
+
+    #[test]
+    fn application_that_takes_single_records_counts_as_polling() {
+        let mut watch = PollWatch::default();
+        watch.start(at(100), 7);
+        watch.observe(at(108), at(100), 8);
+        assert_eq!(watch.check(at(108), LIMIT), None);
+        watch.observe(at(116), at(100), 8);
+        assert_eq!(watch.check(at(116), LIMIT), Some(Overdue::Soon(Duration::from_secs(8))));
+    }
+}

@@ -1,0 +1,125 @@
+//! Commits of members of the consumer protocol.
+
+use super::*;
+
+/// A member of the consumer protocol that holds t 0 since an epoch, if at all.
+fn consumer_member(epoch: i32, since: Option<i32>) -> Committer {
+    let number = |epoch| Generation::from_wire(epoch).expect("it is valid");
+    let held = since.map(|since| (TopicPartition::new("t", 0), number(since)));
+    Committer::Member(MemberIdentity {
+        member_id: "m".into(),
+        generation: number(epoch),
+        instance_id: None,
+        held: Some(Arc::new(held.into_iter().collect())),
+    })
+}
+
+/// Sends the commit that is due, and returns its epoch, its lowest version and its number.
+fn sent_commit(offsets: &mut CommittedOffsets, now: Instant) -> Option<(i32, i16, u64)> {
+    let (number, request) = offsets.poll_request(now)?;
+    let mut bytes = Vec::new();
+    (request.encode)(9, &mut bytes).expect("it can be encoded");
+    let decoded = OffsetCommitRequest::decode(&mut Reader::new(&bytes), 9).expect("it can be decoded");
+    Some((decoded.generation_id_or_member_epoch, *request.versions.start(), number))
+}
+
+fn refuse_commit(offsets: &mut CommittedOffsets, number: u64, code: ErrorCode) {
+    use ottla_protocol::generated::offset_commit::{
+        OffsetCommitResponse,
+        response::{Partition, Topic},
+    };
+
+    let partitions = vec![Partition { partition_index: 0, error_code: code }];
+    let topics = vec![Topic { name: "t".into(), partitions, ..Topic::default() }];
+    let response = OffsetCommitResponse { topics, ..Default::default() };
+    let response = as_response(START, ApiKey::OffsetCommit, 9, &response);
+    offsets.handle_response(START, number, Ok(response));
+}
+
+#[test]
+fn commit_in_a_stale_epoch_is_repeated_in_the_newer_one() {
+    let mut offsets = committed_offsets(consumer_member(3, Some(2)));
+    let waiting = commit(&mut offsets);
+    let (epoch, first_version, number) = sent_commit(&mut offsets, START).expect("a commit");
+    assert_eq!((epoch, first_version), (3, 9));
+    refuse_commit(&mut offsets, number, ErrorCode::STALE_MEMBER_EPOCH);
+    assert!(offsets.take_must_check_membership() && !offsets.take_must_check_membership());
+    assert!(sent_commit(&mut offsets, START).is_none(), "it waits for the newer epoch");
+    offsets.commit_as(consumer_member(4, Some(2)));
+    let (epoch, _, number) = sent_commit(&mut offsets, START).expect("a commit");
+    assert_eq!(epoch, 4);
+    refuse_commit(&mut offsets, number, ErrorCode::NONE);
+    assert_eq!(waiting.try_take(), Some(Ok(vec![Ok(())])));
+}
+
+#[test]
+fn stale_commit_is_not_repeated_for_a_partition_that_was_given_up() {
+    for since in [None, Some(4)] {
+        let mut offsets = committed_offsets(consumer_member(3, Some(2)));
+        let waiting = commit(&mut offsets);
+        let (_, _, number) = sent_commit(&mut offsets, START).expect("a commit");
+        refuse_commit(&mut offsets, number, ErrorCode::STALE_MEMBER_EPOCH);
+        offsets.commit_as(consumer_member(4, since));
+        assert!(sent_commit(&mut offsets, START).is_none());
+        let error = waiting.try_take().expect("it ended").expect_err("it failed");
+        assert_eq!(error.kind(), ErrorKind::State, "held since {since:?}");
+    }
+}
+
+#[test]
+fn commit_in_a_stale_epoch_fails_with_the_refusal_at_its_deadline() {
+    let mut offsets = committed_offsets(consumer_member(3, Some(2)));
+    let waiting = commit(&mut offsets);
+    let (_, _, number) = sent_commit(&mut offsets, START).expect("a commit");
+    refuse_commit(&mut offsets, number, ErrorCode::STALE_MEMBER_EPOCH);
+    offsets.handle_timeout(START + Duration::from_secs(30));
+    let error = waiting.try_take().expect("it ended").expect_err("it failed");
+    assert_eq!(error.kind(), ErrorKind::Broker(ErrorCode::STALE_MEMBER_EPOCH));
+}
+
+#[test]
+fn repeated_commit_is_not_stuck_when_the_coordinator_moves_afterwards() {
+    let mut offsets = committed_offsets(consumer_member(3, Some(2)));
+    let _waiting = commit(&mut offsets);
+    let (_, _, number) = sent_commit(&mut offsets, START).expect("a commit");
+    refuse_commit(&mut offsets, number, ErrorCode::STALE_MEMBER_EPOCH);
+    offsets.commit_as(consumer_member(4, Some(2)));
+    let (_, _, number) = sent_commit(&mut offsets, START).expect("a commit");
+    refuse_commit(&mut offsets, number, ErrorCode::NOT_COORDINATOR);
+    let later = START + Duration::from_secs(1);
+    offsets.handle_timeout(later);
+    assert_eq!(sent_commit(&mut offsets, later).map(|(epoch, ..)| epoch), Some(4));
+}
+
+#[test]
+fn commit_of_a_partition_that_was_given_up_does_not_fail_the_others() {
+    let holding = |epoch, held: &[(i32, i32)]| {
+        let number = |epoch| Generation::from_wire(epoch).expect("it is valid");
+        let held =
+            held.iter().map(|(partition, since)| (TopicPartition::new("t", *partition), number(*since)));
+        Committer::Member(MemberIdentity {
+            member_id: "m".into(),
+            generation: number(epoch),
+            instance_id: None,
+            held: Some(Arc::new(held.collect())),
+        })
+    };
+    let mut offsets = committed_offsets(holding(3, &[(0, 2), (1, 3)]));
+    let (done, waiting) = completion();
+    let list = vec![GroupOffset::new("t", 0, 5), GroupOffset::new("t", 1, 6)];
+    let kind = GroupCallKind::Commit(list, done);
+    offsets.call(START, GroupCall { timeout: Duration::from_secs(30), kind });
+    offsets.commit_as(holding(4, &[(0, 2)]));
+    let (number, request) = offsets.poll_request(START).expect("t 0 is committed");
+    let mut bytes = Vec::new();
+    (request.encode)(9, &mut bytes).expect("it can be encoded");
+    let sent = OffsetCommitRequest::decode(&mut Reader::new(&bytes), 9).expect("it can be decoded");
+    assert_eq!((sent.topics.len(), sent.topics[0].partitions.len()), (1, 1));
+    assert_eq!(sent.generation_id_or_member_epoch, 4);
+    refuse_commit(&mut offsets, number, ErrorCode::NONE);
+    let results = waiting.try_take().expect("it ended").expect("one of the two was committed");
+    assert_eq!(results[0], Ok(()));
+    let error = results[1].as_ref().expect_err("it was given up");
+    assert_eq!((error.kind(), error.context().partition), (ErrorKind::State, Some(1)));
+    assert!(error.to_string().contains("rebalanced"), "{error}");
+}

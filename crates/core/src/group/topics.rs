@@ -1,0 +1,222 @@
+//! The topics that the group's members subscribe to, as metadata describes them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use ottla_protocol::{error_code::ErrorCode, vocabulary::NodeId};
+
+use super::assignor::TopicTable;
+use crate::{
+    cluster::{
+        metadata::{Metadata, TopicError, TopicMetadata},
+        part::MetadataChanges,
+    },
+    error::Error,
+};
+
+/// The topics without metadata, and the state of the leader's metadata requests for them.
+#[derive(Debug, Default)]
+pub(super) struct GroupTopics {
+    /// The topics that brokers reported as unusable, with the last reason.
+    unusable: BTreeMap<Arc<str>, ErrorCode>,
+    /// The number of metadata responses since the leader asked for unknown topics; `None` if it did not ask.
+    responses: Option<u32>,
+    /// The number of consecutive metadata responses that contradict the assigned topics without adding partitions.
+    doubts: u32,
+}
+
+/// The number of metadata responses after which a topic that is neither described nor reported as unusable counts as
+/// missing. The first response may have been sent before the leader requested the topic.
+const ENOUGH_RESPONSES: u32 = 2;
+/// The number of consecutive metadata responses after which a smaller or missing topic is believed: a broker may be
+/// behind.
+const ENOUGH_DOUBTS: u32 = 2;
+
+/// A change of the assigned topics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TopicChange {
+    /// The topics did not change.
+    None,
+    /// The topics may have changed; newer metadata has to confirm it.
+    Doubtful,
+    /// There are unassigned partitions, or assigned partitions no longer exist.
+    Certain,
+}
+
+impl GroupTopics {
+    /// Handles a metadata response. Returns the errors of the topics in `subscribed` that were not reported before.
+    pub(super) fn handle_metadata(
+        &mut self,
+        metadata: &Metadata,
+        changes: &MetadataChanges,
+        subscribed: &BTreeSet<Arc<str>>,
+    ) -> Vec<Error> {
+        if let Some(responses) = &mut self.responses {
+            *responses += 1;
+        }
+        self.unusable.retain(|name, _| usable(metadata, name).is_none());
+        let mut errors = Vec::new();
+        for TopicError { name, code } in &changes.errors {
+            let is_new = self.unusable.insert(Arc::clone(name), *code) != Some(*code);
+            // A topic that was just created has no leader for a moment.
+            if is_new && subscribed.contains(name) && *code != ErrorCode::LEADER_NOT_AVAILABLE {
+                let detail = "the consumer subscribes to a topic that it can't use; it gets the topic's partitions as \
+                              soon as it can";
+                errors.push(Error::broker(*code, Some(detail)).with_topic(&**name));
+            }
+        }
+        errors
+    }
+
+    /// Returns the topics as the leader assigns them, or `None` while some of them are unknown. A topic that does not
+    /// exist has no partitions. Sets `ask` if another metadata request is needed.
+    pub(super) fn tables(
+        &mut self,
+        metadata: &Metadata,
+        names: &BTreeSet<Arc<str>>,
+        ask: &mut bool,
+    ) -> Option<BTreeMap<Arc<str>, TopicTable>> {
+        let is_known = |name: &Arc<str>| usable(metadata, name).is_some() || self.unusable.contains_key(name);
+        let waited = self.responses.is_some_and(|responses| responses >= ENOUGH_RESPONSES);
+        if !waited && !names.iter().all(is_known) {
+            // Another request follows the first response, which may belong to an earlier request.
+            *ask = self.responses.is_none_or(|responses| responses == 1);
+            self.responses.get_or_insert(0);
+            return None;
+        }
+        self.responses = None;
+        self.doubts = 0;
+        Some(names.iter().map(|name| (Arc::clone(name), table(metadata, name))).collect())
+    }
+
+    /// Compares the assigned topics with newer metadata.
+    pub(super) fn compare(
+        &mut self,
+        metadata: &Metadata,
+        assigned: &BTreeMap<Arc<str>, TopicTable>,
+    ) -> TopicChange {
+        let mut change = TopicChange::None;
+        for (name, known) in assigned {
+            let current = table(metadata, name);
+            if current.partitions() > known.partitions() {
+                return TopicChange::Certain;
+            }
+            if current != *known {
+                change = TopicChange::Doubtful;
+            }
+        }
+        self.doubts = if change == TopicChange::None { 0 } else { self.doubts + 1 };
+        if self.doubts >= ENOUGH_DOUBTS { TopicChange::Certain } else { change }
+    }
+}
+
+/// Returns a topic that exists.
+fn usable<'a>(metadata: &'a Metadata, name: &Arc<str>) -> Option<&'a TopicMetadata> {
+    metadata.topics.get(name).filter(|topic| !topic.gone && !topic.partitions.is_empty())
+}
+
+/// Returns a topic's partitions with the racks of their replicas; none if the topic does not exist.
+fn table(metadata: &Metadata, name: &Arc<str>) -> TopicTable {
+    let Some(topic) = usable(metadata, name) else { return TopicTable::default() };
+    let rack = |node: &NodeId| metadata.nodes.get(node)?.rack.as_deref().map(Arc::from);
+    let racks = topic.partitions.iter().map(|partition| partition.replicas.iter().filter_map(rack).collect());
+    TopicTable { racks: racks.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::metadata::{Node, PartitionMetadata};
+
+    fn metadata(topics: &[(&str, usize)]) -> Metadata {
+        let partition = PartitionMetadata {
+            replicas: [1, 2].into_iter().filter_map(NodeId::from_wire).collect(),
+            ..PartitionMetadata::default()
+        };
+        let topic =
+            |count| TopicMetadata { partitions: vec![partition.clone(); count], ..Default::default() };
+        let node = |rack: Option<&str>| Node { host: "h".into(), port: 1, rack: rack.map(Into::into) };
+        Metadata {
+            nodes: [(1, node(Some("r"))), (2, node(None))]
+                .into_iter()
+                .filter_map(|(id, node)| Some((NodeId::from_wire(id)?, node)))
+                .collect(),
+            topics: topics.iter().map(|(name, count)| (Arc::from(*name), topic(*count))).collect(),
+            ..Metadata::default()
+        }
+    }
+
+    fn names(names: &[&str]) -> BTreeSet<Arc<str>> {
+        names.iter().map(|name| Arc::from(*name)).collect()
+    }
+
+    fn errors(name: &str, code: ErrorCode) -> MetadataChanges {
+        MetadataChanges { errors: vec![TopicError { name: name.into(), code }], ..Default::default() }
+    }
+
+    #[test]
+    fn leader_waits_until_each_topic_is_known_or_refused() {
+        let mut topics = GroupTopics::default();
+        let (known, requested) = (metadata(&[("a", 2)]), names(&["a", "b"]));
+        let mut ask = false;
+        assert_eq!(topics.tables(&known, &requested, &mut ask), None);
+        assert!(ask);
+        let gone = errors("b", ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        assert_eq!(topics.handle_metadata(&known, &gone, &requested).len(), 1);
+        let tables = topics.tables(&known, &requested, &mut false).expect("both are known");
+        let counts: Vec<usize> = tables.values().map(TopicTable::partitions).collect();
+        assert_eq!(counts, [2, 0]);
+        assert_eq!(tables["a"].racks[0], [Arc::from("r")].into(), "one of the replicas has a rack");
+        assert_eq!(topics.handle_metadata(&known, &gone, &requested), [], "each change is reported once");
+    }
+
+    #[test]
+    fn topic_that_is_missing_or_not_authorised_is_reported_once_per_change() {
+        let (mut topics, none) = (GroupTopics::default(), metadata(&[]));
+        let requested = names(&["a"]);
+        for code in [ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ErrorCode::TOPIC_AUTHORIZATION_FAILED] {
+            let reported = topics.handle_metadata(&none, &errors("a", code), &requested);
+            assert_eq!(reported.len(), 1, "{code}");
+            assert_eq!(reported[0].kind(), crate::error::ErrorKind::Broker(code));
+            assert!(reported[0].to_string().starts_with("a: "), "{}", reported[0]);
+            assert_eq!(topics.handle_metadata(&none, &errors("a", code), &requested), []);
+        }
+        // It exists for a while, and is reported again.
+        assert_eq!(
+            topics.handle_metadata(&metadata(&[("a", 1)]), &MetadataChanges::default(), &requested),
+            []
+        );
+        let gone = errors("a", ErrorCode::TOPIC_AUTHORIZATION_FAILED);
+        assert_eq!(topics.handle_metadata(&none, &gone, &requested).len(), 1);
+        let of_others = errors("b", ErrorCode::TOPIC_AUTHORIZATION_FAILED);
+        assert_eq!(topics.handle_metadata(&none, &of_others, &requested), [], "only another member wants it");
+    }
+
+    #[test]
+    fn topic_that_no_response_mentions_does_not_stop_the_leader() {
+        let mut topics = GroupTopics::default();
+        let (known, requested) = (metadata(&[]), names(&["hidden"]));
+        for expected in [true, true] {
+            let mut ask = false;
+            assert_eq!(topics.tables(&known, &requested, &mut ask), None);
+            assert_eq!(ask, expected);
+            topics.handle_metadata(&known, &MetadataChanges::default(), &requested);
+        }
+        assert!(topics.tables(&known, &requested, &mut false).is_some());
+    }
+
+    #[test]
+    fn new_partitions_count_at_once_and_missing_ones_when_confirmed() {
+        let mut topics = GroupTopics::default();
+        let assigned =
+            topics.tables(&metadata(&[("a", 2)]), &names(&["a"]), &mut false).expect("it is known");
+        assert_eq!(topics.compare(&metadata(&[("a", 2)]), &assigned), TopicChange::None);
+        assert_eq!(topics.compare(&metadata(&[("a", 3)]), &assigned), TopicChange::Certain);
+        assert_eq!(topics.compare(&metadata(&[("a", 1)]), &assigned), TopicChange::Doubtful);
+        assert_eq!(topics.compare(&metadata(&[("a", 2)]), &assigned), TopicChange::None);
+        assert_eq!(topics.compare(&metadata(&[]), &assigned), TopicChange::Doubtful);
+        assert_eq!(topics.compare(&metadata(&[]), &assigned), TopicChange::Certain);
+    }
+}

@@ -1,0 +1,155 @@
+//! The messages between the actors of a client, moved by value: one cluster actor, and one broker actor per connection.
+//!
+//! ```text
+//!   ToBroker                          ToCluster
+//!    ├ Produce(ProduceMessage)         ├ Produce(ProduceReport)       the producing half
+//!    ├ Fetch(FetchMessage)             ├ Fetch(FetchReport)           the consuming half
+//!    ├ Request(ClusterRequest)         ├ Response { token, result }   requests that belong to no partition
+//!    ├ Connection(ConnectionMessage)   ├ Connection(ConnectionReport) the connection itself
+//!    └ Statistics, Close               └ News(BrokerNews)             what a broker said along with a response
+//! ```
+
+use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
+
+use ottla_protocol::{api::ApiKey, uuid::Uuid, vocabulary::NodeId};
+
+use crate::{
+    broker::connection::Response,
+    cluster::{metadata::LeaderHint, route::EncodeBody},
+    error::Error,
+    fetch::message::{FetchMessage, FetchReport},
+    produce::{
+        message::{ProduceMessage, ProduceReport},
+        purge::Purge,
+    },
+    stats::{BrokerEntryKind, Gather},
+};
+
+/// Identifies a broker actor within its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BrokerKey(pub u32);
+
+/// A message from the cluster actor to a broker actor.
+#[derive(Debug)]
+pub enum ToBroker {
+    /// A message for the producing half.
+    Produce(ProduceMessage),
+    /// A message for the consuming half.
+    Fetch(FetchMessage),
+    /// Send this request and return the response.
+    Request(ClusterRequest),
+    /// A message for the connection.
+    Connection(ConnectionMessage),
+    /// Add the statistics of this broker.
+    Statistics(Arc<Gather>, BrokerEntryKind),
+    /// Fail everything that is pending and close the connection permanently.
+    Close,
+}
+
+/// A message from a broker actor to the cluster actor.
+#[derive(Debug)]
+pub enum ToCluster {
+    /// A report of the producing half.
+    Produce(ProduceReport),
+    /// A report of the consuming half.
+    Fetch(FetchReport),
+    /// The response to a request.
+    Response {
+        /// The request's token.
+        token: u64,
+        /// The response, or the error that replaced it.
+        result: Result<Response, Error>,
+    },
+    /// A report of the connection.
+    Connection(ConnectionReport),
+    /// Information that came along with a response.
+    News(BrokerNews),
+}
+
+/// A message to all broker actors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broadcast {
+    /// Records may be due immediately: an application flushes, or the producer ID became known.
+    Flush,
+    /// Purge messages.
+    Purge(Purge),
+}
+
+impl From<Broadcast> for ToBroker {
+    fn from(broadcast: Broadcast) -> Self {
+        Self::Produce(match broadcast {
+            Broadcast::Flush => ProduceMessage::Flush,
+            Broadcast::Purge(purge) => ProduceMessage::Purge(purge),
+        })
+    }
+}
+
+/// A message from the cluster actor to a connection.
+#[derive(Debug)]
+pub enum ConnectionMessage {
+    /// The bootstrap server of this connection is this node.
+    SetNode(NodeId),
+    /// The broker has a new address.
+    SetAddress {
+        /// The host's name or address.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// Connect even if there is nothing to send.
+    Connect,
+    /// Resolve the host's name again and reconnect, even if there is a connection.
+    Reconnect,
+}
+
+/// A report from a connection to the cluster actor.
+#[derive(Debug)]
+pub enum ConnectionReport {
+    /// The connection is ready.
+    Up,
+    /// The connection failed.
+    Down(Error),
+    /// The connection was closed while it was idle.
+    Idle {
+        /// True if the broker closed it and the connection reconnects, in case the broker is down.
+        reconnects: bool,
+    },
+}
+
+/// Information that a broker sends along with a response.
+#[derive(Debug)]
+pub enum BrokerNews {
+    /// Another broker leads a partition (KIP-951).
+    LeaderHint(LeaderHint),
+    /// The broker does not lead a partition of this topic, although the metadata names it as the leader.
+    StaleMetadata(Arc<str>),
+    /// The broker does not know the topic by this ID.
+    UnknownTopicId(Arc<str>, Uuid),
+    /// The broker throttles the client for this many milliseconds; 0 when it no longer does.
+    Throttled(u32),
+    /// A response is unexpected, but requires no action.
+    Warning(Error),
+}
+
+/// A request of the cluster actor.
+pub struct ClusterRequest {
+    /// Identifies the response that belongs to this request.
+    pub token: u64,
+    /// The API.
+    pub api: ApiKey,
+    /// The versions that support everything the request contains.
+    pub versions: RangeInclusive<i16>,
+    /// The time that the broker has to respond.
+    pub timeout: Duration,
+    /// Appends the encoded body in a given version.
+    pub encode: EncodeBody,
+}
+
+impl fmt::Debug for ClusterRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterRequest")
+            .field("token", &self.token)
+            .field("api", &self.api)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,95 @@
+//! `retention.ms` and `retention.bytes`: deletes old record batches and advances the log start offset.
+//!
+//! As in Kafka, batches are deleted from the oldest on, up to the first one that has to stay. The age of a batch is
+//! that of its newest record, at least `retention.bytes` stay, and nothing above the high watermark is deleted. A batch
+//! corresponds to a segment in Kafka. There is no check interval: sizes are checked at each append, ages when they are
+//! reached. Only a topic's explicitly set values are enforced: the cluster's default of seven days would delete records
+//! with invented timestamps.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crate::{
+    cluster::{Cluster, Timer},
+    log::PartitionLog,
+    topics::TopicIndex,
+};
+
+/// The retention time and size of a topic's records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Retention {
+    millis: Option<i64>,
+    bytes: Option<u64>,
+}
+
+/// The minimum delay between age checks.
+const SHORTEST_WAIT: Duration = Duration::from_millis(100);
+
+impl Retention {
+    pub fn new(configs: &BTreeMap<String, String>) -> Self {
+        if configs.get("cleanup.policy").is_some_and(|policy| !policy.contains("delete")) {
+            return Self::default();
+        }
+        let number = |name| configs.get(name).and_then(|value: &String| value.parse::<i64>().ok());
+        Self {
+            millis: number("retention.ms").filter(|millis| *millis >= 0),
+            bytes: number("retention.bytes").and_then(|bytes| u64::try_from(bytes).ok()),
+        }
+    }
+
+    /// Returns the offset of the first record that stays.
+    fn start(&self, log: &PartitionLog, unix_ms: i64) -> i64 {
+        let mut left = log.bytes();
+        let mut start = log.start_offset();
+        for batch in log.batches_from(start) {
+            let size = batch.bytes.len() as u64;
+            let is_too_old = self.millis.is_some_and(|millis| {
+                batch.max_timestamp >= 0 && unix_ms.saturating_sub(batch.max_timestamp) > millis
+            });
+            let is_too_much = self.bytes.is_some_and(|bytes| left - size >= bytes);
+            if !(is_too_old || is_too_much) || batch.last_offset >= log.high_watermark() {
+                break;
+            }
+            left -= size;
+            start = batch.last_offset + 1;
+        }
+        start
+    }
+
+    /// Returns the time until the oldest batch expires.
+    fn next_check(&self, log: &PartitionLog, unix_ms: i64) -> Option<Duration> {
+        let oldest = log.batches_from(log.start_offset()).next()?.max_timestamp;
+        let wait = oldest.saturating_add(self.millis?).saturating_sub(unix_ms).saturating_add(1);
+        Some(Duration::from_millis(u64::try_from(wait).unwrap_or(0)).max(SHORTEST_WAIT))
+    }
+}
+
+impl Cluster {
+    /// Deletes the expired and surplus records of a partition.
+    pub(crate) fn enforce_retention(&mut self, topic: TopicIndex, partition: i32) {
+        let Some(retention) = self.topics.get(topic).map(|topic| topic.limits.retention) else { return };
+        if retention == Retention::default() {
+            return;
+        }
+        let (now, unix_ms) = (self.now, self.unix_ms());
+        let Some(state) = self.topics.partition(topic, partition) else { return };
+        let start = retention.start(&state.log, unix_ms);
+        if start > state.log.start_offset() {
+            self.advance_log_start(topic, partition, start);
+        }
+        let Some(state) = self.topics.partition_mut(topic, partition) else { return };
+        if !state.retention_timer
+            && let Some(wait) = retention.next_check(&state.log, unix_ms)
+        {
+            state.retention_timer = true;
+            self.timers.set(now + wait, Timer::Retention(topic, partition));
+        }
+    }
+
+    /// Handles the timer for the age of a partition's oldest records.
+    pub(crate) fn retention_timeout(&mut self, topic: TopicIndex, partition: i32) {
+        if let Some(state) = self.topics.partition_mut(topic, partition) {
+            state.retention_timer = false;
+        }
+        self.enforce_retention(topic, partition);
+    }
+}

@@ -1,0 +1,129 @@
+//! The state that all TLS connections of a client share.
+
+use std::{fmt, sync::Arc};
+
+use ottla_core::{
+    error::{Error, ErrorKind},
+    lock::Mutex,
+};
+use rustls::{
+    ClientConfig,
+    client::{Resumption, UnbufferedClientConnection},
+    pki_types::ServerName,
+};
+
+use super::{
+    TlsSettings,
+    identity::{Identity, Resolver},
+    load,
+    verify::{Policy, Verifier},
+};
+
+/// The trusted certificates, the client's identity and the algorithms of a client's TLS connections.
+pub struct TlsContext {
+    settings: TlsSettings,
+    current: Mutex<Loaded>,
+}
+
+/// What was read from files and properties.
+#[derive(Clone)]
+struct Loaded {
+    config: Arc<ClientConfig>,
+    identity: Option<Arc<Identity>>,
+    notes: Vec<String>,
+}
+
+/// The sessions that can be resumed; one per broker.
+const RESUMABLE: usize = 64;
+
+impl TlsContext {
+    /// Reads the files that the settings name. Error: what is wrong with which property.
+    pub fn new(settings: TlsSettings) -> Result<Self, Error> {
+        let loaded = load_all(&settings)?;
+        Ok(Self { settings, current: Mutex::new(loaded) })
+    }
+
+    /// Returns warnings for the application's log, one sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        self.current.lock().notes.clone()
+    }
+
+    /// Reads the files again. New connections use what they contain now; existing connections stay. Error: what is wrong
+    /// with which property; then nothing changes.
+    pub fn reload(&self) -> Result<(), Error> {
+        let loaded = load_all(&self.settings)?;
+        *self.current.lock() = loaded;
+        Ok(())
+    }
+
+    /// Returns the files and folders that were read.
+    pub(crate) fn files(&self) -> Vec<std::path::PathBuf> {
+        load::files(&self.settings)
+    }
+
+    /// Returns the client's certificate in words, and the end of its validity in seconds since 1970.
+    pub(crate) fn certificate(&self) -> Option<(String, i64)> {
+        let identity = self.current.lock().identity.clone()?;
+        Some((identity.certificate.describe(), identity.certificate.not_after))
+    }
+
+    #[cfg(test)]
+    pub(super) fn client_config(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.current.lock().config)
+    }
+
+    /// Starts a session with a host.
+    pub(crate) fn session(&self, host: &str) -> Result<UnbufferedClientConnection, Error> {
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| {
+            let shown: String = host.chars().take(300).collect();
+            Error::new(
+                ErrorKind::Tls,
+                format!("\"{shown}\" is neither a host name nor an address that TLS can check"),
+            )
+        })?;
+        let config = Arc::clone(&self.current.lock().config);
+        UnbufferedClientConnection::new(config, name)
+            .map_err(|error| Error::new(ErrorKind::Tls, format!("can't start a session: {error}")))
+    }
+}
+
+fn load_all(settings: &TlsSettings) -> Result<Loaded, Error> {
+    let wrong = |why: String| Error::new(ErrorKind::InvalidArgument, why);
+    let mut notes = Vec::new();
+    let provider = Arc::new(settings.lists.provider().map_err(wrong)?);
+    let versions = settings.lists.versions().map_err(wrong)?;
+    let identity = load::identity(settings, &provider)?.map(Arc::new);
+    let policy =
+        Policy { certificate: settings.verifies, host: settings.checks_host, legacy: settings.legacy };
+    if !policy.certificate {
+        notes.push(
+            "enable.ssl.certificate.verification=false: brokers' certificates are NOT verified, so that anyone on the \
+             network can read and change all data, passwords included; set ssl.ca.location instead"
+                .to_owned(),
+        );
+    }
+    let verifier = Verifier {
+        trusted: load::trusted(settings, &mut notes)?,
+        revoked: load::revoked(settings)?,
+        algorithms: provider.signature_verification_algorithms,
+        policy,
+        callback: settings.passed.callback.clone(),
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&versions)
+        .map_err(|_| wrong("ssl.cipher.suites and ssl.enabled.protocols leave no cipher suite".to_owned()))?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier));
+    let mut config = match &identity {
+        Some(identity) => builder.with_client_cert_resolver(Arc::new(Resolver(Arc::clone(identity)))),
+        None => builder.with_no_client_auth(),
+    };
+    config.resumption = Resumption::in_memory_sessions(RESUMABLE);
+    Ok(Loaded { config: Arc::new(config), identity, notes })
+}
+
+impl fmt::Debug for TlsContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsContext").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,70 @@
+//! The errors of TLS sessions in words: what failed, why, and what to change.
+
+use ottla_core::error::{Error, ErrorKind};
+use rustls::AlertDescription;
+
+/// Returns the error of a session that failed. `first` are the first bytes that were not processed, and `is_open` is true
+/// after the handshake.
+pub fn explain(error: &rustls::Error, first: Option<[u8; 5]>, is_open: bool) -> Error {
+    Error::new(ErrorKind::Tls, text(error, first, is_open))
+}
+
+fn text(error: &rustls::Error, first: Option<[u8; 5]>, is_open: bool) -> String {
+    use rustls::Error as E;
+    match error {
+        E::InvalidCertificate(rustls::CertificateError::Other(refused)) => refused.to_string(),
+        E::AlertReceived(alert) => of_alert(*alert, is_open),
+        E::InvalidMessage(_) if !is_open => not_tls(first),
+        E::PeerIncompatible(why) => format!(
+            "the broker offers no protocol version, cipher suite or curve that this client accepts ({why:?}); this client \
+             accepts TLS 1.2 and 1.3 with ECDHE and AES-GCM or ChaCha20-Poly1305: check ssl.cipher.suites, \
+             ssl.curves.list and ssl.sigalgs.list here, and ssl.enabled.protocols and ssl.cipher.suites of the broker"
+        ),
+        E::InvalidCertificate(why) => format!("the broker's certificate is refused: {why}"),
+        other => format!("{other}"),
+    }
+}
+
+/// The peer sent something else than TLS.
+fn not_tls(first: Option<[u8; 5]>) -> String {
+    let shown = match first {
+        Some([b'H', b'T', b'T', b'P', _]) => "it responds in HTTP",
+        Some([0, 0, ..]) => "it responds in Kafka's plaintext protocol",
+        _ => "it does not respond in TLS",
+    };
+    format!("{shown}: the listener has no TLS; check the port, or set security.protocol=plaintext")
+}
+
+/// The peer refused the session.
+fn of_alert(alert: AlertDescription, is_open: bool) -> String {
+    use AlertDescription as A;
+    let advice = match alert {
+        A::CertificateRequired => WANTS_CERTIFICATE,
+        // Java reports a missing certificate in this way.
+        A::BadCertificate => {
+            "the broker requires a client certificate and got none, or one that it can't use \
+             (ssl.certificate.location and ssl.key.location, or ssl.keystore.location)"
+        }
+        A::UnknownCA | A::CertificateUnknown | A::UnsupportedCertificate => {
+            "the broker does not trust the client's certificate: check that its CA is in the broker's ssl.truststore.location"
+        }
+        A::CertificateExpired => "the client's certificate has expired (ssl.certificate.location): renew it",
+        A::CertificateRevoked => "the client's certificate is revoked (ssl.certificate.location)",
+        A::HandshakeFailure if !is_open => {
+            "the broker accepts no cipher suite or signature algorithm of this client: it may offer only RSA key exchange, \
+             CBC or DHE suites, which this client does not have; or it requires a client certificate"
+        }
+        A::ProtocolVersion => {
+            "the broker accepts neither TLS 1.2 nor TLS 1.3, or not the one that ssl.enabled.protocols names"
+        }
+        A::UnrecognisedName => "the broker has no certificate for this host name (SNI)",
+        A::DecryptError => {
+            "the broker could not verify a signature: the client's key may not match its certificate"
+        }
+        _ => "the broker's log may say more",
+    };
+    format!("the broker ended the session with the alert {alert:?}: {advice}")
+}
+
+const WANTS_CERTIFICATE: &str = "the broker requires a client certificate: set ssl.certificate.location and \
+                                 ssl.key.location, or ssl.keystore.location";

@@ -1,0 +1,193 @@
+//! Bad input of groups: each is a typed error, and the group of others is unharmed.
+
+use std::time::Duration;
+
+use ottla::{Consumer, ConsumerEvent, Error, ErrorCode, ErrorKind, Record};
+use ottla_embedded_broker::{Fault, FaultAction};
+use ottla_protocol::api::ApiKey;
+use ottla_scenarios::{Backend, TIMEOUT, eventually, unused_topic_name};
+
+ottla_scenarios::run_on_all!(
+    empty_duplicate_and_invalid_entries_are_refused,
+    refused_subscription_leaves_the_last_one_in_place,
+    missing_topic_is_reported_and_the_others_are_consumed,
+    session_timeout_outside_the_brokers_limits_is_reported,
+);
+
+ottla_scenarios::run_on_embedded!(
+    garbage_from_the_coordinator_does_not_end_the_membership,
+    truncated_responses_of_the_coordinator_are_survived,
+    topic_that_is_not_authorised_is_reported_and_the_others_are_consumed,
+);
+
+fn consumer(backend: &Backend, group: &str, properties: &[(&str, &str)]) -> Consumer {
+    let mut all = vec![
+        ("group.id", group),
+        ("auto.offset.reset", "earliest"),
+        ("session.timeout.ms", "6000"),
+        ("heartbeat.interval.ms", "200"),
+        ("retry.backoff.ms", "20"),
+        ("reconnect.backoff.ms", "20"),
+    ];
+    all.extend(properties);
+    Consumer::new(&backend.config(&all)).expect("the configuration is right")
+}
+
+fn write(backend: &Backend, topic: &str, count: usize) {
+    let producer = backend.producer(&[]);
+    for number in 0..count {
+        producer.send(topic, Record::new().value(&number.to_string())).unwrap();
+    }
+    producer.close(TIMEOUT).unwrap();
+}
+
+/// Polls until this many records have come. Returns the errors that came meanwhile.
+fn read(consumer: &Consumer, count: usize) -> Vec<Error> {
+    let (mut errors, mut seen) = (Vec::new(), 0);
+    let is_read = eventually(|| {
+        let records = consumer.poll(Duration::from_millis(20)).expect("the consumer is open");
+        seen += records.iter().count();
+        errors.extend(records.events().iter().filter_map(|event| match event {
+            ConsumerEvent::Error(error) => Some(error.clone()),
+            _ => None,
+        }));
+        seen >= count
+    });
+    assert!(is_read, "{seen} of {count} records came; {errors:?}");
+    errors
+}
+
+/// Polls until an error of this kind comes.
+fn wait_for_error(consumer: &Consumer, kind: ErrorKind) -> Error {
+    let mut found = None;
+    assert!(eventually(|| {
+        let records = consumer.poll(Duration::from_millis(20)).expect("the consumer is open");
+        found = found.take().or_else(|| {
+            records.events().iter().find_map(|event| match event {
+                ConsumerEvent::Error(error) if error.kind() == kind => Some(error.clone()),
+                _ => None,
+            })
+        });
+        found.is_some()
+    }));
+    found.expect("it came")
+}
+
+fn empty_duplicate_and_invalid_entries_are_refused(backend: &Backend) {
+    let consumer = consumer(backend, &unused_topic_name(), &[]);
+    let long = "n".repeat(300);
+    let cases: [(&[&str], &str); 8] = [
+        (&[], "call unsubscribe"),
+        (&[""], "can't be empty"),
+        (&["a", "b", "a"], "listed twice"),
+        (&["a", &long], "300 characters"),
+        (&["a b"], "only letters"),
+        (&[".."], "can't be named"),
+        (&["^["], "^["),
+        (&["^(?=a)"], "^(?=a)"),
+    ];
+    for (topics, expected) in cases {
+        let error = consumer.subscribe(topics).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{topics:?}");
+        assert!(error.to_string().contains(expected), "{topics:?}: {error}");
+    }
+    assert_eq!(consumer.subscription(), [""; 0]);
+    let without_group = Consumer::new(&backend.config(&[])).unwrap();
+    assert!(without_group.subscribe(&["a"]).unwrap_err().to_string().contains("group.id"));
+}
+
+fn refused_subscription_leaves_the_last_one_in_place(backend: &Backend) {
+    let topic = backend.topic(1);
+    let consumer = consumer(backend, &topic, &[]);
+    consumer.subscribe(&[&topic]).unwrap();
+    consumer.subscribe(&["^["]).unwrap_err();
+    assert_eq!(consumer.subscription(), [&*topic]);
+    write(backend, &topic, 10);
+    assert_eq!(read(&consumer, 10), []);
+}
+
+fn missing_topic_is_reported_and_the_others_are_consumed(backend: &Backend) {
+    let (topic, missing) = (backend.topic(1), unused_topic_name());
+    write(backend, &topic, 10);
+    let consumer = consumer(backend, &topic, &[]);
+    consumer.subscribe(&[&topic, &missing]).unwrap();
+    let mut errors = read(&consumer, 10);
+    if errors.is_empty() {
+        errors.push(wait_for_error(&consumer, ErrorKind::Broker(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)));
+    }
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_eq!(errors[0].kind(), ErrorKind::Broker(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
+    assert_eq!(errors[0].context().topic.as_deref(), Some(&*missing));
+}
+
+fn topic_that_is_not_authorised_is_reported_and_the_others_are_consumed(backend: &Backend) {
+    let (topic, secret) = (backend.topic(1), backend.topic(1));
+    write(backend, &topic, 10);
+    backend.control(|control| {
+        let refused = FaultAction::Error(ErrorCode::TOPIC_AUTHORIZATION_FAILED);
+        control.inject(Fault::new(refused).api(ApiKey::Metadata).topic(&secret));
+    });
+    let consumer = consumer(backend, &topic, &[]);
+    consumer.subscribe(&[&topic, &secret]).unwrap();
+    let mut errors = read(&consumer, 10);
+    if errors.is_empty() {
+        errors.push(wait_for_error(&consumer, ErrorKind::Broker(ErrorCode::TOPIC_AUTHORIZATION_FAILED)));
+    }
+    assert_eq!(errors[0].kind(), ErrorKind::Broker(ErrorCode::TOPIC_AUTHORIZATION_FAILED), "{errors:?}");
+    assert_eq!(errors[0].context().topic.as_deref(), Some(&*secret));
+}
+
+fn session_timeout_outside_the_brokers_limits_is_reported(backend: &Backend) {
+    let topic = backend.topic(2);
+    let member = consumer(backend, &topic, &[]);
+    member.subscribe(&[&topic]).unwrap();
+    assert!(eventually(|| {
+        drop(member.poll(Duration::from_millis(5)));
+        member.assignment().len() == 2
+    }));
+    // `group.max.session.timeout.ms` is 30 minutes.
+    let properties = [("session.timeout.ms", "1900000"), ("max.poll.interval.ms", "2000000")];
+    let patient = consumer(backend, &topic, &properties);
+    patient.subscribe(&[&topic]).unwrap();
+    let error = wait_for_error(&patient, ErrorKind::Broker(ErrorCode::INVALID_SESSION_TIMEOUT));
+    assert!(error.to_string().contains("JoinGroup"), "{error}");
+    assert_eq!(patient.assignment(), []);
+    assert_eq!(member.assignment().len(), 2, "the group of others is unharmed");
+}
+
+/// Disturbs the coordinator's responses while two members share a topic, and checks that they go on.
+fn disturb(backend: &Backend, api: ApiKey, action: FaultAction) {
+    let topic = backend.topic(2);
+    let first = consumer(backend, &topic, &[]);
+    first.subscribe(&[&topic]).unwrap();
+    assert!(eventually(|| {
+        drop(first.poll(Duration::from_millis(5)));
+        first.assignment().len() == 2
+    }));
+    backend.control(|control| control.inject(Fault::new(action.clone()).api(api).times(2)));
+    let second = consumer(backend, &topic, &[]);
+    second.subscribe(&[&topic]).unwrap();
+    let shared = eventually(|| {
+        drop(first.poll(Duration::from_millis(5)));
+        drop(second.poll(Duration::from_millis(5)));
+        (first.assignment().len(), second.assignment().len()) == (1, 1)
+    });
+    assert!(shared, "{api:?} {action:?}: {:?} {:?}", first.assignment(), second.assignment());
+    backend.control(|control| control.clear_faults());
+}
+
+const OF_MEMBERS: [ApiKey; 4] =
+    [ApiKey::FindCoordinator, ApiKey::JoinGroup, ApiKey::SyncGroup, ApiKey::Heartbeat];
+
+fn garbage_from_the_coordinator_does_not_end_the_membership(backend: &Backend) {
+    for api in OF_MEMBERS {
+        disturb(backend, api, FaultAction::ReplaceResponse(vec![0, 0, 0, 3, 1, 2, 3]));
+        disturb(backend, api, FaultAction::ReplaceResponse(vec![0x7f; 64]));
+    }
+}
+
+fn truncated_responses_of_the_coordinator_are_survived(backend: &Backend) {
+    for api in OF_MEMBERS {
+        disturb(backend, api, FaultAction::TruncateResponse(9));
+    }
+}

@@ -1,0 +1,235 @@
+//! Connections with TLS to embedded brokers, and to servers that misbehave.
+
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+    thread,
+    time::{Duration, Instant},
+};
+
+use ottla::{Admin, Config, Consumer, Error, ErrorKind, Event, Offset, Producer, Record, Topic};
+use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster, TestAuthority};
+use ottla_scenarios::TIMEOUT;
+
+const HOSTS: &[&str] = &["127.0.0.1", "localhost"];
+
+fn cluster(authority: &TestAuthority, authenticates_clients: bool) -> EmbeddedCluster {
+    let tls = authority.listener(HOSTS, authenticates_clients).unwrap();
+    let options = ClusterOptions { tls: Some(tls), ..ClusterOptions::default() };
+    EmbeddedCluster::start(options).unwrap()
+}
+
+fn config(servers: &str, authority: &TestAuthority) -> Config {
+    Config::from_properties([
+        ("bootstrap.servers", servers),
+        ("security.protocol", "ssl"),
+        ("ssl.ca.pem", authority.pem()),
+        ("linger.ms", "1"),
+    ])
+    .unwrap()
+}
+
+fn authority() -> TestAuthority {
+    TestAuthority::new("Test CA").unwrap()
+}
+
+/// Returns the first error of a client with this configuration.
+fn first_error(config: &Config) -> Error {
+    let mut config = config.clone();
+    config.set("drop.timeout.ms", "0").unwrap();
+    let producer = Producer::new(&config).unwrap();
+    let _ = producer.send("t", Record::new().value("x"));
+    let until = Instant::now() + TIMEOUT;
+    while Instant::now() < until {
+        match producer.poll_event() {
+            Some(Event::Error(error)) => return error,
+            _ => thread::sleep(Duration::from_millis(2)),
+        }
+    }
+    panic!("no error within {TIMEOUT:?}");
+}
+
+fn assert_names(error: &Error, words: &[&str]) {
+    let text = error.to_string();
+    for word in words {
+        assert!(text.contains(word), "{text:?} does not contain {word:?}");
+    }
+}
+
+#[test]
+fn records_of_all_sizes_pass_through_tls() {
+    let authority = authority();
+    let cluster = cluster(&authority, false);
+    let config = config(&cluster.bootstrap_servers(), &authority);
+    let producer = Producer::new(&config).unwrap();
+    let topic: Topic = producer.topic("sizes");
+    let sizes: Vec<usize> = (0..3000)
+        .map(|number| (number * 37) % 5000)
+        .chain([16_383, 16_384, 16_385, 200_000, 900_000])
+        .collect();
+    for size in &sizes {
+        let value = vec![*size as u8; *size];
+        topic.send_blocking(Record::new().value(&value).partition(0), TIMEOUT).unwrap();
+    }
+    producer.flush(TIMEOUT).unwrap();
+    let consumer = Consumer::new(&config).unwrap();
+    consumer.assign(&[("sizes", 0, Offset::Beginning)]).unwrap();
+    let mut received = Vec::new();
+    while received.len() < sizes.len() {
+        for message in &consumer.poll(TIMEOUT).unwrap() {
+            let value = message.value().unwrap_or_default();
+            assert!(value.iter().all(|byte| *byte == value.len() as u8));
+            received.push(value.len());
+        }
+    }
+    assert_eq!(received, sizes);
+    consumer.close(TIMEOUT).unwrap();
+    producer.close(TIMEOUT).unwrap();
+}
+
+#[test]
+fn client_certificate_becomes_the_principal() {
+    let authority = authority();
+    let cluster = cluster(&authority, true);
+    let mut config = config(&cluster.bootstrap_servers(), &authority);
+    let error = first_error(&config);
+    assert_eq!(error.kind(), ErrorKind::Tls, "{error}");
+    assert_names(&error, &["requires a client certificate", "ssl.certificate.location"]);
+    let client = authority.issue("alice", &[]).unwrap();
+    config.set("ssl.certificate.pem", &client.pem).unwrap();
+    config.set("ssl.key.pem", &client.key_pem).unwrap();
+    assert!(!format!("{config:?}").contains("PRIVATE KEY"));
+    let producer = Producer::new(&config).unwrap();
+    producer.deliver("t", Record::new().value("x"), TIMEOUT).unwrap();
+    let principals = cluster.control(|control| {
+        let connections = control.connections(None);
+        connections.iter().filter_map(|one| control.principal(*one).map(str::to_owned)).collect::<Vec<_>>()
+    });
+    assert!(!principals.is_empty() && principals.iter().all(|name| name == "CN=alice"), "{principals:?}");
+    producer.close(TIMEOUT).unwrap();
+}
+
+#[test]
+fn unknown_authority_is_named() {
+    let (authority, other) = (authority(), TestAuthority::new("Other CA").unwrap());
+    let cluster = cluster(&authority, false);
+    let error = first_error(&config(&cluster.bootstrap_servers(), &other));
+    assert_eq!(error.kind(), ErrorKind::Tls, "{error}");
+    assert_names(&error, &["CN=Test CA", "not trusted", "ssl.ca.pem", "127.0.0.1:"]);
+}
+
+#[test]
+fn verification_can_be_disabled() {
+    let (authority, other) = (authority(), TestAuthority::new("Other CA").unwrap());
+    let cluster = cluster(&authority, false);
+    let mut config = config(&cluster.bootstrap_servers(), &other);
+    config.set("enable.ssl.certificate.verification", "false").unwrap();
+    let admin = Admin::new(&config).unwrap();
+    assert_eq!(admin.describe_cluster(TIMEOUT).unwrap().brokers.len(), 3);
+}
+
+#[test]
+fn plaintext_client_of_a_tls_listener_is_told() {
+    let authority = authority();
+    let cluster = cluster(&authority, false);
+    let config = Config::from_properties([("bootstrap.servers", cluster.bootstrap_servers())]).unwrap();
+    assert_names(&first_error(&config), &["security.protocol=ssl"]);
+}
+
+#[test]
+fn tls_client_of_a_plaintext_listener_is_told() {
+    let cluster = EmbeddedCluster::start(ClusterOptions::default()).unwrap();
+    let error = first_error(&config(&cluster.bootstrap_servers(), &authority()));
+    assert_eq!(error.kind(), ErrorKind::Tls, "{error}");
+    assert_names(&error, &["plaintext listener", "security.protocol"]);
+}
+
+/// Starts a server that sends these bytes to each client and then waits, and returns the first error of a TLS client.
+fn error_of_server(bytes: Vec<u8>) -> Error {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let _ = stream.write_all(&bytes);
+            // Until the client closes the connection.
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+    });
+    let mut config = config(&address, &authority());
+    config.set("socket.connection.setup.timeout.ms", "1000").unwrap();
+    first_error(&config)
+}
+
+#[test]
+fn servers_that_do_not_speak_tls_are_errors() {
+    let endless_handshake = {
+        let mut bytes = Vec::new();
+        for _ in 0..100 {
+            // A handshake message of 16 MB in records of 16 KiB.
+            bytes.extend_from_slice(&[0x16, 3, 3, 0x40, 0, 2, 0xff, 0xff, 0xff]);
+            bytes.resize(bytes.len() + 0x4000 - 4, 0);
+        }
+        bytes
+    };
+    for (case, bytes, words) in [
+        ("silence", Vec::new(), &["no TLS handshake after 1000 ms"][..]),
+        ("HTTP", b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), &["HTTP", "no TLS"]),
+        ("Kafka", vec![0, 0, 0, 4, 0, 0, 0, 1], &["plaintext protocol"]),
+        (
+            "junk",
+            (0..100_000u32).map(|number| (number * 7 % 251) as u8 | 0x80).collect(),
+            &["does not respond in TLS"],
+        ),
+        ("half a record", vec![0x16, 3, 3, 0x10, 0, 2], &["no TLS handshake"]),
+        ("alert", vec![0x15, 3, 3, 0, 2, 2, 40], &["HandshakeFailure", "cipher suite"]),
+        ("endless handshake", endless_handshake, &["TLS failed"]),
+    ] {
+        let error = error_of_server(bytes);
+        assert_eq!(error.kind(), ErrorKind::Tls, "{case}: {error}");
+        for word in words {
+            assert!(error.to_string().contains(word), "{case}: {error} does not contain {word:?}");
+        }
+    }
+}
+
+#[test]
+fn damaged_records_close_the_connection_and_the_client_recovers() {
+    let authority = authority();
+    let cluster = cluster(&authority, false);
+    let target = cluster.addresses()[0].1;
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = proxy.local_addr().unwrap().port();
+    cluster.control(|control| control.set_endpoint(cluster.addresses()[0].0, "127.0.0.1", port));
+    thread::spawn(move || {
+        // Changes one byte of what the broker sends: of the first connections in the handshake, later behind it.
+        for (number, client) in proxy.incoming().flatten().enumerate() {
+            let Ok(mut broker) = std::net::TcpStream::connect(target) else { return };
+            let (mut back, mut forth) = (client.try_clone().unwrap(), broker.try_clone().unwrap());
+            let mut source = client;
+            thread::spawn(move || std::io::copy(&mut source, &mut forth));
+            thread::spawn(move || {
+                let (mut bytes, mut total) = ([0; 4096], 0);
+                while let Ok(n @ 1..) = broker.read(&mut bytes) {
+                    let damaged = number * 150;
+                    if number < 12 && (total..total + n).contains(&damaged) {
+                        bytes[damaged - total] ^= 0x55;
+                    }
+                    total += n;
+                    if back.write_all(&bytes[..n]).is_err() {
+                        break;
+                    }
+                }
+                let _ = back.shutdown(std::net::Shutdown::Both);
+            });
+        }
+    });
+    let mut config = config(&format!("127.0.0.1:{port}"), &authority);
+    config.set("reconnect.backoff.max.ms", "100").unwrap();
+    config.set("socket.connection.setup.timeout.ms", "2000").unwrap();
+    config.set("socket.timeout.ms", "2000").unwrap();
+    let producer = Producer::new(&config).unwrap();
+    for number in 0..50 {
+        producer.deliver("t", Record::new().value(&number.to_string()).partition(0), TIMEOUT).unwrap();
+    }
+    producer.close(TIMEOUT).unwrap();
+}

@@ -1,0 +1,640 @@
+//! Checks the requests of group members on the wire: each uses the member ID and the generation or epoch that the
+//! coordinator last reported, until the coordinator ends that membership.
+//!
+//! | checker | what must hold |
+//! |---|---|
+//! | membership | no generation or epoch that the coordinator did not report, or that a newer one replaced (I12); no request of a member ID that the coordinator does not know; no commit without a member; static members keep their place when they close; few OffsetFetch at a time (I9) |
+//! | assignment | a leader assigns each partition once, to a subscriber; without faults it assigns all of them, and evenly (I14) |
+//! | heartbeats | without faults, a member sends something at least every third of its session (I13) |
+//! | after fatal | a member that failed for good sends nothing but commits in flight (I16) |
+//!
+//! A request may be written long after it was made, while its connection is established. Therefore an ID or a generation
+//! counts as outdated only after `OUTDATED`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use ottla_core::machine::Instant;
+use ottla_protocol::{
+    api::ApiKey,
+    consumer_protocol::{ConsumerProtocolAssignment, ConsumerProtocolSubscription},
+    error_code::ErrorCode,
+    generated::{
+        consumer_group_heartbeat::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse},
+        heartbeat::{HeartbeatRequest, HeartbeatResponse},
+        join_group::{JoinGroupRequest, JoinGroupResponse},
+        leave_group::LeaveGroupRequest,
+        offset_commit::OffsetCommitRequest,
+        offset_fetch::OffsetFetchRequest,
+        sync_group::{SyncGroupRequest, SyncGroupResponse},
+    },
+    primitive::{DecodeError, Reader},
+    uuid::Uuid,
+};
+
+use super::Broken;
+
+/// A request of a member.
+#[derive(Debug)]
+pub enum GroupRequest {
+    /// JoinGroup.
+    Join(JoinGroupRequest),
+    /// SyncGroup.
+    Sync(SyncGroupRequest),
+    /// Heartbeat.
+    Heartbeat(HeartbeatRequest),
+    /// ConsumerGroupHeartbeat.
+    ConsumerHeartbeat(ConsumerGroupHeartbeatRequest),
+    /// LeaveGroup.
+    Leave(LeaveGroupRequest),
+    /// OffsetCommit.
+    Commit(OffsetCommitRequest),
+    /// OffsetFetch.
+    Fetch(OffsetFetchRequest),
+}
+
+/// A response to a member.
+#[derive(Debug)]
+pub enum GroupResponse {
+    /// JoinGroup.
+    Join(JoinGroupResponse),
+    /// SyncGroup.
+    Sync(SyncGroupResponse),
+    /// Heartbeat.
+    Heartbeat(HeartbeatResponse),
+    /// ConsumerGroupHeartbeat.
+    ConsumerHeartbeat(ConsumerGroupHeartbeatResponse),
+}
+
+impl GroupRequest {
+    /// Decodes the request of one of these APIs.
+    pub fn decode(
+        api: ApiKey,
+        version: i16,
+        reader: &mut Reader<'_>,
+    ) -> Option<Result<Box<Self>, DecodeError>> {
+        let request = match api {
+            ApiKey::JoinGroup => JoinGroupRequest::decode(reader, version).map(Self::Join),
+            ApiKey::SyncGroup => SyncGroupRequest::decode(reader, version).map(Self::Sync),
+            ApiKey::Heartbeat => HeartbeatRequest::decode(reader, version).map(Self::Heartbeat),
+            ApiKey::ConsumerGroupHeartbeat => {
+                ConsumerGroupHeartbeatRequest::decode(reader, version).map(Self::ConsumerHeartbeat)
+            }
+            ApiKey::LeaveGroup => LeaveGroupRequest::decode(reader, version).map(Self::Leave),
+            ApiKey::OffsetCommit => OffsetCommitRequest::decode(reader, version).map(Self::Commit),
+            ApiKey::OffsetFetch => OffsetFetchRequest::decode(reader, version).map(Self::Fetch),
+            _ => return None,
+        };
+        Some(request.map(Box::new))
+    }
+
+    /// Returns the line for the trace.
+    pub fn details(&self) -> String {
+        match self {
+            Self::Join(request) => format!(" as {:?}: {:?}", request.member_id, request.reason),
+            Self::Sync(request) => {
+                let (id, generation) = (&request.member_id, request.generation_id);
+                format!(" of {id} in {generation}, {} assignments", request.assignments.len())
+            }
+            Self::Heartbeat(request) => format!(" of {} in {}", request.member_id, request.generation_id),
+            Self::ConsumerHeartbeat(request) => {
+                let (id, epoch) = (&request.member_id, request.member_epoch);
+                format!(" of {id} in {epoch}, owns {:?}", request.topic_partitions)
+            }
+            Self::Leave(request) => format!(" of {:?}", request.members),
+            Self::Commit(request) => {
+                let (id, generation) = (&request.member_id, request.generation_id_or_member_epoch);
+                let topics = request.topics.iter().flat_map(|topic| {
+                    let offsets = topic.partitions.iter();
+                    offsets.map(|it| (&*topic.name, it.partition_index, it.committed_offset))
+                });
+                format!(" of {id} in {generation}: {:?}", topics.collect::<Vec<_>>())
+            }
+            Self::Fetch(_) => String::new(),
+        }
+    }
+}
+
+impl GroupResponse {
+    /// Decodes the response of one of these APIs.
+    pub fn decode(
+        api: ApiKey,
+        version: i16,
+        reader: &mut Reader<'_>,
+    ) -> Option<Result<Box<Self>, DecodeError>> {
+        let response = match api {
+            ApiKey::JoinGroup => JoinGroupResponse::decode(reader, version).map(Self::Join),
+            ApiKey::SyncGroup => SyncGroupResponse::decode(reader, version).map(Self::Sync),
+            ApiKey::Heartbeat => HeartbeatResponse::decode(reader, version).map(Self::Heartbeat),
+            ApiKey::ConsumerGroupHeartbeat => {
+                ConsumerGroupHeartbeatResponse::decode(reader, version).map(Self::ConsumerHeartbeat)
+            }
+            _ => return None,
+        };
+        Some(response.map(Box::new))
+    }
+
+    /// Returns the line for the trace.
+    pub fn details(&self) -> String {
+        match self {
+            Self::Join(response) => format!(
+                "{}: {} in {}, led by {}",
+                response.error_code.name(),
+                response.member_id,
+                response.generation_id,
+                response.leader
+            ),
+            Self::Sync(response) => response.error_code.name().to_string(),
+            Self::Heartbeat(response) => response.error_code.name().to_string(),
+            Self::ConsumerHeartbeat(response) => {
+                let (code, epoch) = (response.error_code.name(), response.member_epoch);
+                format!("{code}: epoch {epoch}, {:?}", response.assignment)
+            }
+        }
+    }
+}
+
+/// What is expected of a member.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// `session.timeout.ms`.
+    pub session: Duration,
+    /// It has an instance ID, and never unsubscribes.
+    pub is_static: bool,
+    /// Requests and connections may fail.
+    pub has_faults: bool,
+}
+
+/// The memberships of the clients that [`Membership::expect`] named.
+#[derive(Debug, Default)]
+pub struct Membership {
+    members: BTreeMap<usize, Member>,
+    /// The numbers of partitions that each topic had, and since when.
+    topics: BTreeMap<String, Vec<(Instant, i32)>>,
+    /// The names of topics by their IDs.
+    names: BTreeMap<Uuid, String>,
+}
+
+#[derive(Debug)]
+struct Member {
+    terms: Terms,
+    open: BTreeMap<(u64, i32), (Asked, u64, Instant)>,
+    /// The number of memberships that began or ended: responses of earlier ones are ignored.
+    round: u64,
+    /// IDs that the coordinator does not know any more, or that left.
+    dead: BTreeMap<String, Instant>,
+    /// The member ID and the generation of the last JoinGroup response, and when it came.
+    joined: Option<(String, i32, Instant)>,
+    /// The highest generation that was sent on each link.
+    sent: BTreeMap<u64, i32>,
+    /// The member epoch.
+    epoch: Option<i32>,
+    /// When the last member epoch ended.
+    ended: Option<Instant>,
+    /// The coordinator counts the member.
+    is_member: bool,
+    /// When the last acknowledged request was sent.
+    acknowledged: Option<Instant>,
+    /// When the last request was sent that keeps the session.
+    spoke: Option<Instant>,
+    failed: Option<Instant>,
+    /// The partitions of the last two assignments of a classic member; only the last one if it is eager.
+    assigned: (Partitions, Partitions),
+    /// True if the members of the group give all partitions up before they join.
+    is_eager: bool,
+    /// The members of the generation that this member leads: the topics and partitions of each.
+    led: BTreeMap<String, (BTreeSet<String>, Partitions)>,
+}
+
+type Partitions = BTreeSet<(String, i32)>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Join,
+    Sync,
+    Heartbeat,
+    ConsumerHeartbeat,
+    Fetch,
+    Other,
+}
+
+/// The time after which no request that was made before is written any more.
+const OUTDATED: Duration = Duration::from_secs(7);
+/// The time after which a leader knows of new partitions.
+const LEARNS: Duration = Duration::from_secs(15);
+/// The maximum number of OffsetFetch requests in flight on a connection: partitions that are assigned meanwhile do not
+/// wait for the response to an earlier request.
+const FETCHES: usize = 5;
+
+impl Membership {
+    /// Checks this client from now on.
+    pub fn expect(&mut self, client: usize, terms: Terms) {
+        let member = Member {
+            terms,
+            open: BTreeMap::new(),
+            round: 0,
+            dead: BTreeMap::new(),
+            joined: None,
+            sent: BTreeMap::new(),
+            epoch: None,
+            ended: None,
+            is_member: false,
+            acknowledged: None,
+            spoke: None,
+            failed: None,
+            assigned: Default::default(),
+            is_eager: false,
+            led: BTreeMap::new(),
+        };
+        self.members.insert(client, member);
+    }
+
+    /// Sets the number of partitions that a topic has from now on.
+    pub fn set_topic(&mut self, now: Instant, name: &str, id: Uuid, partitions: i32) {
+        self.topics.entry(name.to_owned()).or_default().push((now, partitions));
+        self.names.insert(id, name.to_owned());
+    }
+
+    /// The client failed for good.
+    pub fn fail(&mut self, now: Instant, client: usize) {
+        if let Some(member) = self.members.get_mut(&client) {
+            member.failed = Some(now);
+            member.is_member = false;
+        }
+    }
+
+    /// The member does not poll, so that it is not expected to keep its session.
+    pub fn rest(&mut self, client: usize) {
+        if let Some(member) = self.members.get_mut(&client) {
+            member.is_member = false;
+        }
+    }
+
+    /// Returns true if the coordinator counts the member.
+    pub fn is_member(&self, client: usize) -> bool {
+        self.members.get(&client).is_some_and(|member| member.is_member)
+    }
+
+    /// Returns when the last request was sent that the coordinator acknowledged.
+    pub fn acknowledged(&self, client: usize) -> Option<Instant> {
+        self.members.get(&client)?.acknowledged
+    }
+
+    /// Checks that the member keeps its session.
+    pub fn check_silence(&self, now: Instant, client: usize) -> Result<(), Broken> {
+        let Some(member) = self.members.get(&client) else { return Ok(()) };
+        let most = member.terms.session / 3;
+        match member.spoke {
+            Some(at) if member.is_member && !member.terms.has_faults && now - at > most => {
+                let what = format!("client {client} sent nothing to its coordinator for {:?}", now - at);
+                Err(Broken::new("heartbeats", what))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets a connection.
+    pub fn close(&mut self, link: u64) {
+        for member in self.members.values_mut() {
+            member.open.retain(|(of, _), _| *of != link);
+            member.sent.remove(&link);
+        }
+    }
+
+    /// Checks a request.
+    pub fn sent(
+        &mut self,
+        now: Instant,
+        client: usize,
+        key: (u64, i32),
+        request: &GroupRequest,
+    ) -> Result<(), Broken> {
+        let Some(member) = self.members.get_mut(&client) else { return Ok(()) };
+        let checked = match request {
+            GroupRequest::Sync(request) => {
+                check_assignment(now, member, &self.topics, request).map_err(|what| ("assignment", what))
+            }
+            _ => Ok(()),
+        };
+        let checked = checked.and_then(|()| {
+            if member.failed.is_some_and(|at| at + OUTDATED < now) {
+                return Err(("after fatal", "a member that failed sends a request".to_owned()));
+            }
+            member.check(now, key, request, &self.names).map_err(|what| ("membership", what))
+        });
+        checked.map_err(|(checker, what)| {
+            Broken::new(checker, format!("client {client}: {what}, in {request:?}"))
+        })
+    }
+
+    /// Adopts a response.
+    pub fn received(&mut self, now: Instant, client: usize, key: (u64, i32), response: &GroupResponse) {
+        let Some(member) = self.members.get_mut(&client) else { return };
+        if let Some((_, round, sent)) = member.open.remove(&key)
+            && round == member.round
+        {
+            member.adopt(now, sent, response);
+        }
+    }
+
+    /// A response came that [`GroupResponse`] does not describe.
+    pub fn finished(&mut self, client: usize, key: (u64, i32)) {
+        if let Some(member) = self.members.get_mut(&client) {
+            member.open.remove(&key);
+        }
+    }
+}
+
+impl Member {
+    fn check(
+        &mut self,
+        now: Instant,
+        key: (u64, i32),
+        request: &GroupRequest,
+        names: &BTreeMap<Uuid, String>,
+    ) -> Result<(), String> {
+        let link = key.0;
+        let asked = match request {
+            GroupRequest::Join(request) => {
+                self.check_id(now, &request.member_id)?;
+                Asked::Join
+            }
+            GroupRequest::Sync(request) => {
+                self.check_id(now, &request.member_id)?;
+                let joined = self.joined.as_ref().map(|(id, generation, _)| (&**id, *generation));
+                if joined != Some((&*request.member_id, request.generation_id)) {
+                    return Err(format!("it joined {joined:?}"));
+                }
+                Asked::Sync
+            }
+            GroupRequest::Heartbeat(request) => {
+                self.check_id(now, &request.member_id)?;
+                self.check_generation(now, link, &request.member_id, request.generation_id)?;
+                Asked::Heartbeat
+            }
+            GroupRequest::Commit(request) => {
+                let generation = request.generation_id_or_member_epoch;
+                if request.member_id.is_empty() || generation < 0 {
+                    return Err("a subscribed consumer commits without being a member".to_owned());
+                }
+                self.check_id(now, &request.member_id)?;
+                match (&self.joined, self.epoch) {
+                    (Some((_, joined, _)), _) => {
+                        let is_current = *joined == generation;
+                        self.check_generation(now, link, &request.member_id, generation)?;
+                        if is_current {
+                            self.check_committed(request, names)?;
+                        }
+                    }
+                    (None, Some(epoch)) if generation > epoch => {
+                        return Err(format!("the coordinator reported epoch {epoch}"));
+                    }
+                    (None, None) if self.ended.is_none_or(|at| at + OUTDATED < now) => {
+                        return Err("the coordinator does not count the member".to_owned());
+                    }
+                    _ => {}
+                }
+                Asked::Other
+            }
+            GroupRequest::Leave(request) => {
+                if self.terms.is_static {
+                    return Err("a static member leaves that only closes".to_owned());
+                }
+                let of_members = request.members.iter().map(|member| &member.member_id);
+                self.dead.extend(of_members.map(|id| (id.clone(), now)));
+                self.is_member = false;
+                Asked::Other
+            }
+            GroupRequest::ConsumerHeartbeat(request) => {
+                self.check_epoch(now, request.member_epoch)?;
+                Asked::ConsumerHeartbeat
+            }
+            GroupRequest::Fetch(_) => {
+                let open =
+                    self.open.iter().filter(|((of, _), (asked, ..))| *of == link && *asked == Asked::Fetch);
+                if open.count() >= FETCHES {
+                    return Err("too many requests of this kind at once".to_owned());
+                }
+                Asked::Fetch
+            }
+        };
+        if !matches!(asked, Asked::Other | Asked::Fetch) {
+            self.spoke = Some(now);
+        }
+        self.open.insert(key, (asked, self.round, now));
+        Ok(())
+    }
+
+    fn check_id(&self, now: Instant, id: &str) -> Result<(), String> {
+        match self.dead.get(id) {
+            Some(at) if *at + OUTDATED < now => {
+                Err(format!("the membership of {id} ended {:?} before", now - *at))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The generation is the one that the member joined, and it never falls on a connection.
+    fn check_generation(&mut self, now: Instant, link: u64, id: &str, generation: i32) -> Result<(), String> {
+        let Some((joined, current, since)) = &self.joined else {
+            return Err("the member never joined".to_owned());
+        };
+        let is_current = joined == id && *current == generation;
+        if !is_current && *since + OUTDATED < now || joined == id && generation > *current {
+            return Err(format!("it joined generation {current} as {joined} at {since:?}"));
+        }
+        if joined == id
+            && let Some(before) = self.sent.insert(link, generation)
+            && before > generation
+        {
+            return Err(format!("generation {generation} after {before}"));
+        }
+        Ok(())
+    }
+
+    /// A classic member commits only what its generation assigned or, in a cooperative group, the one before.
+    fn check_committed(
+        &self,
+        request: &OffsetCommitRequest,
+        names: &BTreeMap<Uuid, String>,
+    ) -> Result<(), String> {
+        for topic in &request.topics {
+            // From version 10 on, topics have IDs instead of names.
+            let name = if topic.name.is_empty() { names.get(&topic.topic_id) } else { Some(&topic.name) };
+            let name = name.ok_or_else(|| format!("no topic has the ID {}", topic.topic_id))?;
+            for partition in &topic.partitions {
+                let key = (name.clone(), partition.partition_index);
+                if !self.assigned.0.contains(&key) && !self.assigned.1.contains(&key) {
+                    return Err(format!("{key:?} is not assigned to the member"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_epoch(&mut self, now: Instant, epoch: i32) -> Result<(), String> {
+        if epoch > 0 {
+            if self.epoch != Some(epoch) {
+                return Err(format!("the coordinator reported epoch {:?}", self.epoch));
+            }
+            return Ok(());
+        }
+        if epoch == -1 && self.terms.is_static {
+            return Err("a static member leaves for good that only closes".to_owned());
+        }
+        if epoch == -2 && !self.terms.is_static {
+            return Err("a dynamic member leaves as a static one".to_owned());
+        }
+        self.round += 1;
+        self.end_epoch(now);
+        Ok(())
+    }
+
+    fn end_epoch(&mut self, now: Instant) {
+        if self.epoch.take().is_some() {
+            self.ended = Some(now);
+        }
+        self.is_member = false;
+    }
+
+    fn adopt(&mut self, now: Instant, sent: Instant, response: &GroupResponse) {
+        let is_joining = self.open.values().any(|(asked, ..)| matches!(asked, Asked::Join | Asked::Sync));
+        match response {
+            GroupResponse::Join(response) => match response.error_code {
+                ErrorCode::NONE => {
+                    self.joined = Some((response.member_id.clone(), response.generation_id, now));
+                    // Requests of the generation before may still be waiting for a connection.
+                    self.sent.clear();
+                    self.acknowledge(now);
+                    self.is_eager = response.protocol_name.as_deref() != Some("cooperative-sticky");
+                    if self.is_eager {
+                        self.assigned = Default::default();
+                    }
+                    let members = response.members.iter().filter_map(|member| {
+                        let (_, subscription) =
+                            ConsumerProtocolSubscription::from_bytes(&member.metadata).ok()?;
+                        let owned = subscription.owned_partitions.into_iter().flat_map(|owned| {
+                            owned.partitions.into_iter().map(move |number| (owned.topic.clone(), number))
+                        });
+                        let topics = subscription.topics.into_iter().collect();
+                        Some((member.member_id.clone(), (topics, owned.collect())))
+                    });
+                    self.led = members.collect();
+                }
+                code => self.refuse(now, code, false),
+            },
+            GroupResponse::Sync(response) => match response.error_code {
+                ErrorCode::NONE => {
+                    self.acknowledge(now);
+                    let decoded = ConsumerProtocolAssignment::from_bytes(&response.assignment);
+                    let topics = decoded.into_iter().flat_map(|(_, decoded)| decoded.assigned_partitions);
+                    let partitions = topics.flat_map(|topic| {
+                        let numbers = topic.partitions.into_iter();
+                        numbers.map(move |number| (topic.topic.clone(), number)).collect::<Vec<_>>()
+                    });
+                    self.assigned.1 = std::mem::replace(&mut self.assigned.0, partitions.collect());
+                }
+                code => self.refuse(now, code, false),
+            },
+            GroupResponse::Heartbeat(response) => match response.error_code {
+                ErrorCode::NONE | ErrorCode::REBALANCE_IN_PROGRESS => self.acknowledge(sent),
+                code => self.refuse(now, code, is_joining),
+            },
+            GroupResponse::ConsumerHeartbeat(response) => match response.error_code {
+                ErrorCode::NONE => {
+                    self.epoch = Some(response.member_epoch).filter(|epoch| *epoch > 0);
+                    self.acknowledge(sent);
+                }
+                ErrorCode::UNKNOWN_MEMBER_ID
+                | ErrorCode::FENCED_MEMBER_EPOCH
+                | ErrorCode::GROUP_ID_NOT_FOUND => self.end_epoch(now),
+                _ => {}
+            },
+        }
+    }
+
+    fn acknowledge(&mut self, sent: Instant) {
+        self.is_member = true;
+        self.acknowledged = self.acknowledged.max(Some(sent));
+    }
+
+    fn refuse(&mut self, now: Instant, code: ErrorCode, is_joining: bool) {
+        if is_joining {
+            return;
+        }
+        if code == ErrorCode::UNKNOWN_MEMBER_ID
+            && let Some((id, ..)) = &self.joined
+        {
+            self.dead.insert(id.clone(), now);
+        }
+        if matches!(code, ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::ILLEGAL_GENERATION) {
+            self.is_member = false;
+        }
+    }
+}
+
+/// Checks the assignment of a leader.
+fn check_assignment(
+    now: Instant,
+    member: &Member,
+    topics: &BTreeMap<String, Vec<(Instant, i32)>>,
+    request: &SyncGroupRequest,
+) -> Result<(), String> {
+    if request.assignments.is_empty() {
+        return Ok(());
+    }
+    let count = |topic: &str, until: Instant| {
+        let counts = topics.get(topic).into_iter().flatten();
+        counts.filter(|(since, _)| *since <= until).map(|(_, count)| *count).max().unwrap_or(0)
+    };
+    let (mut assigned, mut sizes) = (BTreeMap::new(), Vec::new());
+    for entry in &request.assignments {
+        let id = &entry.member_id;
+        let Some((subscribed, _)) = member.led.get(id) else {
+            return Err(format!("{id} is not in the group"));
+        };
+        let Ok((_, decoded)) = ConsumerProtocolAssignment::from_bytes(&entry.assignment) else {
+            return Err(format!("the assignment of {id} can't be read"));
+        };
+        sizes.push(0);
+        for topic in decoded.assigned_partitions {
+            if !subscribed.contains(&topic.topic) {
+                return Err(format!("{id} does not subscribe to {}", topic.topic));
+            }
+            for number in topic.partitions {
+                sizes.last_mut().into_iter().for_each(|size| *size += 1);
+                let key = (topic.topic.clone(), number);
+                if !(0..count(&key.0, now)).contains(&number) {
+                    return Err(format!("{key:?} does not exist"));
+                }
+                if let Some(other) = assigned.insert(key.clone(), id) {
+                    return Err(format!("{key:?} is assigned to {other} and {id}"));
+                }
+            }
+        }
+    }
+    if member.terms.has_faults {
+        return Ok(());
+    }
+    let is_cooperative = request.protocol_name.as_deref() == Some("cooperative-sticky");
+    let owned: BTreeSet<_> = member.led.values().flat_map(|(_, owned)| owned).collect();
+    let subscribed: BTreeSet<_> = member.led.values().flat_map(|(topics, _)| topics).collect();
+    // The leader learns of new partitions with newer metadata.
+    let known = Instant::from_nanos(now.as_nanos().saturating_sub(LEARNS.as_nanos() as u64));
+    for topic in subscribed {
+        for key in (0..count(topic, known)).map(|number| (topic.clone(), number)) {
+            let may_wait = is_cooperative && owned.contains(&key);
+            if !may_wait && !assigned.contains_key(&key) {
+                return Err(format!("{key:?} is assigned to nobody"));
+            }
+        }
+    }
+    let is_even = sizes.iter().max().copied().unwrap_or(0) - sizes.iter().min().copied().unwrap_or(0) <= 1;
+    let must_be_even = matches!(request.protocol_name.as_deref(), Some("roundrobin" | "sticky"));
+    if must_be_even && !is_even {
+        return Err(format!("members get {sizes:?} partitions"));
+    }
+    Ok(())
+}

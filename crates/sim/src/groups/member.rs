@@ -1,0 +1,396 @@
+//! A member of the group, and the application behind it: how it answers rebalances, polls and commits.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use ottla_core::{
+    cluster::command::{Command, CommandQueue},
+    completion::{Waiting, completion},
+    error::Error,
+    fetch::{
+        FetchCommand,
+        committed::{CommitResult, GroupCall, GroupCallKind, GroupOffset},
+        partition::PartitionHandle,
+        position::Offset,
+        shared::ConsumerShared,
+    },
+    group::{
+        GroupCommand,
+        rebalance::RebalanceAnswer,
+        shared::{Answers, GroupShared, GroupSink, RebalanceEvent, RebalanceKind},
+    },
+    machine::Instant,
+    rng::Rng,
+};
+use ottla_protocol::vocabulary::TopicPartition;
+
+use super::{Place, Protocol};
+
+/// A member of the group.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) client: usize,
+    pub(super) shared: Arc<ConsumerShared>,
+    pub(super) group: Arc<GroupShared>,
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) state: State,
+    /// [`Protocol::Classic`] or [`Protocol::Consumer`].
+    pub(super) protocol: Protocol,
+    pub(super) instance: Option<String>,
+    pub(super) manners: Manners,
+    pub(super) held: BTreeMap<Place, Holding>,
+    /// Since when its host and its connections work.
+    pub(super) well_since: Instant,
+    /// The last poll.
+    pub(super) polled: Instant,
+    /// It does not poll before this time.
+    pub(super) busy_until: Instant,
+    pub(super) question: Option<Question>,
+    /// The time of its last answer.
+    answered: Instant,
+    pub(super) commits: Vec<Commit>,
+    /// The number of assignments that it was asked about.
+    pub(super) assigned: i64,
+    /// The last report of each error.
+    pub(super) errors: BTreeMap<String, Instant>,
+}
+
+/// The life of a member.
+#[derive(Debug)]
+pub(super) enum State {
+    Subscribed,
+    /// It commits before it closes.
+    Committing(Instant),
+    Closing(Instant, Waiting<()>),
+    Suspended(Instant),
+    /// It closed or its process died.
+    Gone,
+    /// Another member has its instance ID.
+    Failed,
+}
+
+/// A partition that a member has.
+#[derive(Debug)]
+pub(super) struct Holding {
+    pub(super) handle: Arc<PartitionHandle>,
+    /// The committed offset when the member got the partition.
+    pub(super) committed: i64,
+    /// The offset after the last record that the member received.
+    pub(super) next: Option<i64>,
+}
+
+/// A change of the assignment that the application has to answer.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) event: RebalanceEvent,
+    pub(super) since: Instant,
+    /// When the application answers.
+    due: Instant,
+    step: Step,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// It does nothing yet.
+    Thinking,
+    /// It waits for the outcome of its commit.
+    Committing(Waiting<CommitResult>, Instant),
+    /// It changed a part of the assignment, and gave up partitions with these offsets.
+    Half(Vec<GroupOffset>),
+}
+
+/// A commit of the application.
+#[derive(Debug)]
+pub(super) struct Commit {
+    pub(super) offsets: Vec<GroupOffset>,
+    pub(super) outcome: Waiting<CommitResult>,
+}
+
+/// How an application behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Manners {
+    pub(super) answers: Answers,
+    /// The longest time that it takes for an answer.
+    pub(super) thinks: Duration,
+    /// It always takes that time.
+    pub(super) is_exact: bool,
+    /// It changes the assignment itself, in parts, instead of accepting the change.
+    pub(super) in_parts: bool,
+    /// The interval of automatic commits; zero if they are made only when partitions are given up.
+    pub(super) commit_interval: Duration,
+    /// The library commits nothing.
+    pub(super) is_manual: bool,
+    /// It commits once in this number of steps; 0 is never.
+    pub(super) commits: u64,
+    /// It stops polling for some time once in this number of steps; 0 is never.
+    pub(super) stops_polling: u64,
+}
+
+impl Manners {
+    /// Polls always, lets the library answer, and commits every second.
+    pub(super) const PLAIN: Self = Self {
+        answers: Answers::Library,
+        thinks: Duration::ZERO,
+        is_exact: false,
+        in_parts: false,
+        commit_interval: Duration::from_secs(1),
+        is_manual: false,
+        commits: 0,
+        stops_polling: 0,
+    };
+
+    /// Draws the manners of the applications of a world.
+    pub(super) fn draw(rng: &mut Rng) -> Self {
+        let mut pick = |choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
+        let kind = pick(&[0, 0, 1, 1, 2, 2, 3, 4, 5]);
+        let thinks = Duration::from_millis(pick(&[0, 100, 1_000, 3_000]));
+        let commit_interval = Duration::from_millis(pick(&[0, 0, 1_000]));
+        let (commits, in_parts) = (pick(&[0, 5, 50]), pick(&[0, 1]) == 1);
+        let asked = Self { answers: Answers::Application, thinks, in_parts, commit_interval, ..Self::PLAIN };
+        match kind {
+            0 => Self::PLAIN,
+            1 => Self { commit_interval, commits, ..Self::PLAIN },
+            2 => Self { commits, ..asked },
+            3 => Self { is_manual: true, commits: 50, ..asked },
+            // Its late answers have no effect, because it only accepts changes.
+            4 => {
+                let answers = Answers::ApplicationWithDeadline;
+                Self { answers, thinks: Duration::from_secs(5), in_parts: false, ..asked }
+            }
+            _ => Self { thinks: Duration::from_secs(12), stops_polling: 400, ..asked },
+        }
+    }
+
+    /// Returns true if it always answers and polls in time.
+    pub(super) fn is_punctual(self) -> bool {
+        self.stops_polling == 0 && self.thinks <= Duration::from_secs(3)
+    }
+
+    /// Never late.
+    pub(super) fn prompt(self) -> Self {
+        let thinks = self.thinks.min(Duration::from_millis(200));
+        Self { thinks, is_exact: false, stops_polling: 0, ..self }
+    }
+}
+
+/// What the group tells the application.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    answers: Answers,
+    contents: Mutex<(VecDeque<RebalanceEvent>, Vec<Error>)>,
+}
+
+impl Inbox {
+    pub(super) fn new(answers: Answers) -> Self {
+        Self { answers, contents: Mutex::default() }
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut (VecDeque<RebalanceEvent>, Vec<Error>)) -> T) -> T {
+        f(&mut self.contents.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes the errors.
+    pub(super) fn errors(&self) -> Vec<Error> {
+        self.with(|(_, errors)| std::mem::take(errors))
+    }
+}
+
+impl GroupSink for Inbox {
+    fn answers(&self) -> Answers {
+        self.answers
+    }
+
+    fn rebalance(&self, event: RebalanceEvent) {
+        self.with(|(events, _)| events.push_back(event));
+    }
+
+    fn committed(&self, _: &[GroupOffset], _: &CommitResult) {}
+
+    fn error(&self, error: Error) {
+        self.with(|(_, errors)| errors.push(error));
+    }
+
+    fn poll_overdue(&self, _: Duration, _: Duration) {}
+}
+
+/// The parts of a new member.
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub(super) client: usize,
+    pub(super) shared: Arc<ConsumerShared>,
+    pub(super) group: Arc<GroupShared>,
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) protocol: Protocol,
+    pub(super) instance: Option<String>,
+    pub(super) manners: Manners,
+}
+
+impl Member {
+    /// Creates a member that has just subscribed.
+    pub(super) fn new(now: Instant, parts: Parts) -> Self {
+        let Parts { client, shared, group, inbox, protocol, instance, manners } = parts;
+        Self {
+            client,
+            shared,
+            group,
+            inbox,
+            state: State::Subscribed,
+            protocol,
+            instance,
+            manners,
+            held: BTreeMap::new(),
+            well_since: now,
+            polled: now,
+            busy_until: now,
+            question: None,
+            answered: Instant::ZERO,
+            commits: Vec::new(),
+            assigned: 0,
+            errors: BTreeMap::new(),
+        }
+    }
+
+    /// Returns true if it consumes.
+    pub(super) const fn is_subscribed(&self) -> bool {
+        matches!(self.state, State::Subscribed)
+    }
+
+    /// Returns true if the library may not have handled the last answer yet.
+    pub(super) fn has_just_answered(&self, now: Instant) -> bool {
+        now <= self.answered + Duration::from_millis(200)
+    }
+
+    /// Returns true while no records may be delivered, because a rebalance waits for the application.
+    pub(super) const fn is_asked(&self) -> bool {
+        matches!(&self.question, Some(Question { step: Step::Thinking | Step::Committing(..), .. }))
+    }
+
+    /// Polls, unless the application is busy. Returns true if it polled.
+    pub(super) fn poll(&mut self, now: Instant, commands: &CommandQueue, rng: &mut Rng) -> bool {
+        let Manners { stops_polling, .. } = self.manners;
+        if self.busy_until <= now && stops_polling > 0 && rng.chance(1, stops_polling) {
+            self.busy_until = now + Duration::from_millis(rng.below(2 * super::REBALANCE.as_millis() as u64));
+        }
+        // Its answers come from a callback, which runs in a poll.
+        if self.busy_until > now || self.question.is_some() {
+            return false;
+        }
+        self.polled = now;
+        if self.group.note_poll(now) {
+            commands.push(Command::Group(GroupCommand::Polled));
+        }
+        true
+    }
+
+    /// Takes the next event, and answers it when it is due.
+    pub(super) fn answer(&mut self, now: Instant, commands: &CommandQueue, rng: &mut Rng) {
+        if self.question.is_none()
+            && let Some(event) = self.inbox.with(|(events, _)| events.pop_front())
+        {
+            self.assigned += i64::from(event.kind == RebalanceKind::Assign);
+            let thinks = Duration::from_millis(rng.below(self.manners.thinks.as_millis() as u64 + 1));
+            let thinks = if self.manners.is_exact { self.manners.thinks } else { thinks };
+            let due = now + thinks;
+            self.question = Some(Question { event, since: now, due, step: Step::Thinking });
+        }
+        let may_wait = self.is_subscribed();
+        let Some(question) = &mut self.question else { return };
+        // The answer is given in a callback, which runs in a poll.
+        if may_wait && question.due.max(self.busy_until) > now {
+            return;
+        }
+        match &question.step {
+            Step::Thinking if self.manners.is_manual && question.event.kind == RebalanceKind::Revoke => {
+                let outcome = commit(commands, self.shared.all_offsets_to_commit());
+                question.step = Step::Committing(outcome, now + COMMIT_TIMEOUT);
+            }
+            Step::Committing(outcome, until) if outcome.try_take().is_none() && *until > now => {}
+            Step::Thinking if self.manners.in_parts => {
+                let event = &question.event;
+                let (first, _) = event.partitions.split_at(event.partitions.len() / 2);
+                let offsets = given_up(&self.shared, &self.group, self.manners, event.kind, first);
+                change(&self.shared, commands, event.kind, first);
+                question.step = Step::Half(offsets);
+                question.due = now + Duration::from_millis(rng.below(100));
+            }
+            Step::Thinking | Step::Committing(..) => {
+                if let Some(Question { event, .. }) = self.question.take() {
+                    self.answered = now;
+                    let answer = RebalanceAnswer::Accepted(event.number, Vec::new());
+                    commands.push(Command::Group(GroupCommand::Answer(answer)));
+                }
+            }
+            Step::Half(_) => {
+                if let Some(Question { event, step: Step::Half(offsets), .. }) = self.question.take() {
+                    self.answered = now;
+                    self.finish(commands, &event, offsets);
+                }
+            }
+        }
+    }
+
+    /// Changes the second half of the assignment, and answers.
+    fn finish(&self, commands: &CommandQueue, event: &RebalanceEvent, mut offsets: Vec<GroupOffset>) {
+        let (_, second) = event.partitions.split_at(event.partitions.len() / 2);
+        offsets.extend(given_up(&self.shared, &self.group, self.manners, event.kind, second));
+        if self.group.is_assignment_lost() {
+            offsets.clear();
+        }
+        change(&self.shared, commands, event.kind, second);
+        self.group.set_lost(false);
+        commands.push(Command::Group(GroupCommand::Answer(RebalanceAnswer::Changed(offsets))));
+    }
+
+    /// Commits the positions of all partitions without waiting for the outcome.
+    pub(super) fn commit(&mut self, commands: &CommandQueue) {
+        let offsets = self.shared.all_offsets_to_commit();
+        if !offsets.is_empty() {
+            let outcome = commit(commands, offsets.clone());
+            self.commits.push(Commit { offsets, outcome });
+        }
+    }
+}
+
+/// Assigns partitions, or gives them up.
+fn change(shared: &ConsumerShared, commands: &CommandQueue, kind: RebalanceKind, list: &[TopicPartition]) {
+    let command = match kind {
+        RebalanceKind::Assign => {
+            let starts = list.iter().map(|key| (key.clone(), Offset::Committed));
+            Some(shared.incremental_assign(&starts.collect::<Vec<_>>()))
+        }
+        // After a fatal error the library has given them up.
+        RebalanceKind::Revoke | RebalanceKind::Lost => shared.incremental_unassign(list).ok(),
+    };
+    command.into_iter().for_each(|command| commands.push(Command::Fetch(command)));
+}
+
+/// Returns the offsets of partitions that the application gives up, if it has to commit them.
+fn given_up(
+    shared: &ConsumerShared,
+    group: &GroupShared,
+    manners: Manners,
+    kind: RebalanceKind,
+    list: &[TopicPartition],
+) -> Vec<GroupOffset> {
+    if kind != RebalanceKind::Revoke || manners.is_manual || group.is_assignment_lost() {
+        return Vec::new();
+    }
+    shared.offsets_to_commit(&list.iter().cloned().collect())
+}
+
+/// How long an application waits for a commit.
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(3);
+
+fn commit(commands: &CommandQueue, offsets: Vec<GroupOffset>) -> Waiting<CommitResult> {
+    let (done, outcome) = completion();
+    if offsets.is_empty() {
+        done.complete(Ok(Vec::new()));
+        return outcome;
+    }
+    let call = GroupCall { timeout: COMMIT_TIMEOUT, kind: GroupCallKind::Commit(offsets, done) };
+    commands.push(Command::Fetch(FetchCommand::Group(call)));
+    outcome
+}

@@ -1,0 +1,404 @@
+//! Schedules with names: each brings a group into one situation, at many instants, and then checks everything that a run
+//! with a seed checks.
+//!
+//! | name | situation |
+//! |---|---|
+//! | join-late | a member joins at any time of another one's rebalance |
+//! | leader-dies | the leader dies between the JoinGroup response and its SyncGroup |
+//! | half-sync | the response to SyncGroup is lost |
+//! | lost-leave | the response to a member that leaves is lost, and it restarts at once |
+//! | zombie | a host sleeps for one and a half sessions; its application commits first |
+//! | upgrade, downgrade | classic members are replaced by those of the consumer protocol one by one, or the reverse |
+//! | id-missing | the target has a topic that no metadata describe for 1, 10 and 40 s |
+//! | target-churn | the target changes with every heartbeat |
+//! | callback-slow | applications answer 1 ms before and after the rebalance timeout |
+//! | epoch-gap | the response with a raised epoch is lost, and the application commits |
+//! | static-swap | two members with one instance ID start up to two seconds apart |
+//! | coord-move | the coordinator moves every 50 ms while members join |
+//! | throttle | every response of the coordinator throttles the client for a second (KIP-219) |
+
+use std::time::Duration;
+
+use ottla_core::{
+    group::{assignor::Assignor, shared::Answers},
+    machine::Instant,
+};
+use ottla_embedded_broker::{ApiKey, Fault, FaultAction};
+
+use super::{
+    HEARTBEAT, Manners, Protocol, REBALANCE, Run, SESSION, SETTLE, Setup, Summary,
+    member::{Member, State},
+    note_topic,
+};
+use crate::{Broken, network::NetworkKnobs};
+
+/// The names of the schedules.
+pub const NAMES: [&str; 14] = [
+    "join-late",
+    "leader-dies",
+    "half-sync",
+    "lost-leave",
+    "zombie",
+    "upgrade",
+    "downgrade",
+    "id-missing",
+    "target-churn",
+    "callback-slow",
+    "epoch-gap",
+    "static-swap",
+    "coord-move",
+    "throttle",
+];
+
+/// Runs the schedule of this name with each protocol that it concerns; `None` if there is none. The trace is kept if
+/// `keeps_trace`.
+pub fn run(name: &str, keeps_trace: bool) -> Option<(Result<Summary, Broken>, Vec<String>)> {
+    let schedule = schedule(name)?;
+    let (mut sum, mut trace) = (Summary::default(), Vec::new());
+    for (number, protocol) in schedule.protocols.iter().enumerate() {
+        let mut run = Run::new(number as u64, schedule.setup(*protocol), keeps_trace);
+        let result = (schedule.carry_out)(&mut run).and_then(|()| run.finish());
+        sum.delivered += run.summary.delivered;
+        sum.members += run.summary.members;
+        sum.changes += run.summary.changes;
+        sum.fenced += run.summary.fenced;
+        sum.virtual_time += run.world.now - Instant::ZERO;
+        trace.extend(run.world.trace.lines().iter().cloned());
+        if let Err(Broken { checker, what }) = result {
+            return Some((Err(Broken { checker, what: format!("{protocol:?}: {what}") }), trace));
+        }
+    }
+    Some((Ok(sum), trace))
+}
+
+struct Schedule {
+    protocols: &'static [Protocol],
+    is_static: bool,
+    has_faults: bool,
+    carry_out: fn(&mut Run) -> Result<(), Broken>,
+}
+
+const RANGE: Protocol = Protocol::Classic(Assignor::Range);
+const COOPERATIVE: Protocol = Protocol::Classic(Assignor::CooperativeSticky);
+const CLASSIC: &[Protocol] = &[RANGE, COOPERATIVE];
+const ALL: &[Protocol] = &[RANGE, COOPERATIVE, Protocol::Consumer];
+
+fn schedule(name: &str) -> Option<Schedule> {
+    let new = |protocols, has_faults, carry_out| {
+        Some(Schedule { protocols, is_static: false, has_faults, carry_out })
+    };
+    match name {
+        "join-late" => new(ALL, false, join_late),
+        "leader-dies" => new(CLASSIC, true, leader_dies),
+        "half-sync" => new(CLASSIC, true, half_sync),
+        "lost-leave" => new(ALL, true, lost_leave),
+        "zombie" => new(ALL, true, zombie),
+        "upgrade" => new(CLASSIC, false, upgrade),
+        "downgrade" => new(CLASSIC, false, downgrade),
+        "id-missing" => new(&[Protocol::Consumer], true, id_missing),
+        "target-churn" => new(&[Protocol::Consumer], false, target_churn),
+        "callback-slow" => new(ALL, true, callback_slow),
+        "epoch-gap" => new(&[Protocol::Consumer], true, epoch_gap),
+        "static-swap" => static_swap_schedule(),
+        "coord-move" => new(ALL, true, coord_move),
+        "throttle" => new(ALL, true, throttle),
+        _ => None,
+    }
+}
+
+fn static_swap_schedule() -> Option<Schedule> {
+    Some(Schedule { protocols: ALL, is_static: true, has_faults: true, carry_out: static_swap })
+}
+
+impl Schedule {
+    fn setup(&self, protocol: Protocol) -> Setup {
+        Setup {
+            brokers: 2,
+            topics: vec![("t0".to_owned(), 4), ("t1".to_owned(), 3)],
+            protocol,
+            has_faults: self.has_faults,
+            is_static: self.is_static,
+            manners: Manners { commits: 20, ..Manners::PLAIN },
+            is_punctual: false,
+            network: NetworkKnobs {
+                latency: Duration::from_millis(3),
+                jitter: Duration::from_millis(3),
+                window: 1 << 20,
+                cut_percent: 5,
+            },
+            relaxed_commits: true,
+            initial_delay: Duration::ZERO,
+        }
+    }
+}
+
+const fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+impl Run {
+    /// Heals everything, and checks what a run with a seed checks in its calm phase.
+    fn finish(&mut self) -> Result<(), Broken> {
+        self.settle()?;
+        self.run_for(SESSION + REBALANCE)?;
+        self.wait_until_settled(SETTLE)?;
+        self.stay_calm()?;
+        self.check_statistics()?;
+        self.close_all()?;
+        self.check_successor()
+    }
+
+    /// Starts members, and waits until they have settled.
+    fn start(&mut self, count: usize) -> Result<(), Broken> {
+        for _ in 0..count {
+            self.start_member(None);
+        }
+        self.send();
+        self.wait_until_settled(SETTLE)
+    }
+
+    /// Closes the oldest member.
+    fn close_first(&mut self) {
+        if let Some(first) = self.members.iter().position(Member::is_subscribed) {
+            self.close(first);
+        }
+    }
+
+    /// Runs in small steps until a request of this API arrives at a broker.
+    fn run_until_asked(&mut self, api: ApiKey) -> Result<(), Broken> {
+        self.world.cluster.control().record_requests();
+        let until = self.world.now + SETTLE;
+        while self.world.now < until {
+            let next = self.world.now + millis(1);
+            self.world.run_until(next)?;
+            let requests = self.world.cluster.control().take_requests();
+            if requests.iter().any(|request| request.api == api) {
+                break;
+            }
+        }
+        self.world.cluster.control().stop_recording();
+        Ok(())
+    }
+}
+
+fn join_late(run: &mut Run) -> Result<(), Broken> {
+    run.start(1)?;
+    for delay in 0..30 {
+        run.start_member(None);
+        run.run_for(millis(delay * 20))?;
+        run.start(1)?;
+        run.close_first();
+        run.run_for(millis(delay * 10))?;
+        run.close_first();
+        run.wait_until_settled(SETTLE)?;
+    }
+    Ok(())
+}
+
+fn leader_dies(run: &mut Run) -> Result<(), Broken> {
+    run.start(2)?;
+    for _ in 0..5 {
+        run.world.cluster.control().inject(Fault::new(FaultAction::CloseConnection).api(ApiKey::SyncGroup));
+        run.start_member(None);
+        run.run_until_asked(ApiKey::SyncGroup)?;
+        // The oldest member leads.
+        if let Some(first) = run.members.iter().position(Member::is_subscribed) {
+            run.kill(first);
+        }
+        run.world.cluster.control().clear_faults();
+        run.send();
+        run.wait_until_settled(SETTLE)?;
+    }
+    Ok(())
+}
+
+fn half_sync(run: &mut Run) -> Result<(), Broken> {
+    run.start(2)?;
+    for times in 1..6 {
+        run.lose_responses(ApiKey::SyncGroup, times);
+        run.start(1)?;
+        run.close_first();
+        run.wait_until_settled(SETTLE)?;
+    }
+    Ok(())
+}
+
+fn lost_leave(run: &mut Run) -> Result<(), Broken> {
+    run.start(2)?;
+    for delay in 0..5 {
+        run.close_first();
+        run.run_for(millis(delay * 5))?;
+        run.lose_responses(ApiKey::LeaveGroup, 1);
+        run.lose_responses(ApiKey::ConsumerGroupHeartbeat, 1);
+        run.start(1)?;
+    }
+    Ok(())
+}
+
+fn zombie(run: &mut Run) -> Result<(), Broken> {
+    run.start(3)?;
+    for _ in 0..4 {
+        let Some(index) = run.members.iter().position(Member::is_subscribed) else { break };
+        run.send();
+        run.run_for(millis(300))?;
+        run.suspend(index, SESSION * 3 / 2);
+        run.run_for(SESSION)?;
+        run.send();
+        run.run_for(SESSION / 2)?;
+        let member = &mut run.members[index];
+        let commands = run.world.clients[member.client].commands.clone();
+        member.commit(&commands);
+        run.wait_until_settled(SETTLE)?;
+    }
+    Ok(())
+}
+
+/// Replaces the members by those of another protocol one by one, while records are sent.
+fn replace(run: &mut Run, protocol: Protocol) -> Result<(), Broken> {
+    for _ in 0..3 {
+        run.start_member_of(protocol, None);
+        run.send();
+        run.wait_until_settled(SETTLE)?;
+        run.close_first();
+        run.send();
+        run.wait_until_settled(SETTLE)?;
+    }
+    Ok(())
+}
+
+fn upgrade(run: &mut Run) -> Result<(), Broken> {
+    run.start(3)?;
+    replace(run, Protocol::Consumer)
+}
+
+fn downgrade(run: &mut Run) -> Result<(), Broken> {
+    let classic = run.setup.protocol;
+    run.setup.protocol = Protocol::Consumer;
+    run.start(3)?;
+    run.setup.protocol = classic;
+    replace(run, classic)
+}
+
+fn id_missing(run: &mut Run) -> Result<(), Broken> {
+    for number in 0..3 {
+        run.setup.topics.push((format!("late{number}"), 0));
+    }
+    run.start(2)?;
+    for (number, seconds) in [1, 10, 40].into_iter().enumerate() {
+        run.world.cluster.control().freeze_metadata();
+        let (name, count) = (format!("late{number}"), 3);
+        // The name is new.
+        let _ = run.world.cluster.control().create_topic(&name, count, 2);
+        let now = run.world.now;
+        note_topic(&mut run.world, now, &name, count);
+        run.setup.topics[2 + number].1 = count;
+        run.run_for(Duration::from_secs(seconds))?;
+        run.world.cluster.control().thaw_metadata();
+        run.send();
+        run.wait_until_settled(SETTLE)?;
+    }
+    Ok(())
+}
+
+fn target_churn(run: &mut Run) -> Result<(), Broken> {
+    run.start(3)?;
+    for number in 0..40 {
+        match number % 4 {
+            0 => run.start_member(None),
+            2 => run.close_first(),
+            _ => run.send(),
+        }
+        run.run_for(HEARTBEAT)?;
+    }
+    Ok(())
+}
+
+fn callback_slow(run: &mut Run) -> Result<(), Broken> {
+    for thinks in [REBALANCE - millis(1), REBALANCE + millis(1)] {
+        run.setup.manners =
+            Manners { answers: Answers::Application, thinks, is_exact: true, ..run.setup.manners };
+        run.start_member(None);
+        run.send();
+        run.run_for(REBALANCE * 3)?;
+    }
+    Ok(())
+}
+
+fn epoch_gap(run: &mut Run) -> Result<(), Broken> {
+    run.start(2)?;
+    for delay in 0..20 {
+        run.start_member(None);
+        run.send();
+        run.run_for(millis(delay * 10))?;
+        run.lose_responses(ApiKey::ConsumerGroupHeartbeat, 1);
+        for index in 0..run.members.len() {
+            let member = &mut run.members[index];
+            if member.is_subscribed() {
+                let commands = run.world.clients[member.client].commands.clone();
+                member.commit(&commands);
+            }
+        }
+        run.run_for(HEARTBEAT)?;
+        run.close_first();
+        run.wait_until_settled(SETTLE)?;
+    }
+    Ok(())
+}
+
+fn static_swap(run: &mut Run) -> Result<(), Broken> {
+    for delay in [0, 20, 500, 2_000] {
+        run.start_member(None);
+        let instance = run.members.last().and_then(|member| member.instance.clone());
+        run.run_for(millis(delay))?;
+        run.start_member(instance.clone());
+        run.run_for(SESSION)?;
+        let twins = run.members.iter().filter(|member| member.instance == instance);
+        let living = twins.filter(|member| !matches!(member.state, State::Failed)).count();
+        if living != 1 {
+            let what = format!("{living} members of one instance ID live, {delay} ms apart");
+            return Err(Broken::new("fatal", what));
+        }
+        run.send();
+        run.wait_until_settled(SETTLE)?;
+    }
+    Ok(())
+}
+
+fn coord_move(run: &mut Run) -> Result<(), Broken> {
+    run.start(2)?;
+    for _ in 0..4 {
+        run.start_member(None);
+        for _ in 0..20 {
+            run.move_coordinator();
+            run.run_for(millis(50))?;
+        }
+        run.send();
+        run.wait_until_settled(SETTLE)?;
+    }
+    Ok(())
+}
+
+fn throttle(run: &mut Run) -> Result<(), Broken> {
+    let apis = [
+        ApiKey::JoinGroup,
+        ApiKey::SyncGroup,
+        ApiKey::Heartbeat,
+        ApiKey::ConsumerGroupHeartbeat,
+        ApiKey::OffsetCommit,
+        ApiKey::OffsetFetch,
+    ];
+    let action = || FaultAction::Throttle(Duration::from_secs(1));
+    for api in apis {
+        run.world.cluster.control().inject(Fault::new(action()).api(api));
+    }
+    run.start(3)?;
+    run.run_for(SESSION)?;
+    run.wait_until_settled(SETTLE)?;
+    let before = run.holders();
+    run.run_for(SESSION * 4)?;
+    let after = run.holders();
+    if before.keys().ne(after.keys()) || before.values().zip(after.values()).any(|(a, b)| a.0 != b.0) {
+        return Err(Broken::new("convergence", "throttled members lost their partitions"));
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! The search for a seed that notices a deliberate mistake in the code.
+
+use std::collections::BTreeMap;
+
+use crate::{Broken, Knobs, groups, run};
+
+/// The name of the check that the same seed gives the same trace. It needs a second run of the seed.
+pub const DETERMINISM: &str = "determinism";
+
+/// The result of [`hunt`].
+#[derive(Clone, Debug, Default)]
+pub struct Hunt {
+    /// The first seed in which the checker noticed something.
+    pub noticed: Option<(u64, Broken)>,
+    /// The number of earlier seeds in which another checker noticed something.
+    pub others: BTreeMap<&'static str, u64>,
+}
+
+/// Runs `count` seeds from `first` on until the checker of this name notices a broken guarantee.
+pub fn hunt(first: u64, count: u64, checker: &str) -> Hunt {
+    search(first, count, checker, |seed| broken_by(seed, checker == DETERMINISM))
+}
+
+/// Like [`hunt`], in the worlds of consumer groups.
+pub fn hunt_groups(first: u64, count: u64, checker: &str) -> Hunt {
+    search(first, count, checker, |seed| groups::run(seed).err())
+}
+
+fn search(first: u64, count: u64, checker: &str, broken_by: impl Fn(u64) -> Option<Broken>) -> Hunt {
+    let mut result = Hunt::default();
+    for seed in first..first.saturating_add(count) {
+        let Some(broken) = broken_by(seed) else { continue };
+        if broken.checker == checker {
+            result.noticed = Some((seed, broken));
+            break;
+        }
+        *result.others.entry(broken.checker).or_default() += 1;
+    }
+    result
+}
+
+/// Returns the guarantee that the world of a seed breaks; if `twice`, this includes determinism.
+fn broken_by(seed: u64, twice: bool) -> Option<Broken> {
+    let knobs = Knobs::from_seed(seed);
+    let outcome = run(&knobs, false);
+    if twice && run(&knobs, false).hash != outcome.hash {
+        return Some(Broken::new(DETERMINISM, "two runs of the seed have different traces"));
+    }
+    outcome.broken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn correct_code_is_not_reported() {
+        for checker in ["delivery", DETERMINISM] {
+            let hunt = hunt(1, 2, checker);
+            assert_eq!(hunt.noticed, None);
+            assert!(hunt.others.is_empty(), "{:?}", hunt.others);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The actors of the clients: messages, timers, wake-ups, and what they ask the world for.
+
+use std::time::Duration;
+
+use ottla_core::{
+    broker::BrokerOutput,
+    cluster::{ClusterOutput, command::Command},
+    machine::Instant,
+    message::{BrokerKey, ToBroker},
+    produce::{message::ProduceMessage, purge::Purge},
+};
+
+use super::{Actor, Event, World};
+use crate::client::Message;
+
+impl World {
+    pub(super) fn collect_wakes(&mut self, client: usize) {
+        if self.clients[client].is_woken() {
+            for actor in self.clients[client].take_woken() {
+                let at = self.now + self.thread_delay();
+                self.schedule(at, Event::Wake(client, actor));
+            }
+        }
+    }
+
+    pub(super) fn deliver_message(&mut self, client: usize, from: Actor, to: Actor) {
+        let now = self.now;
+        let state = &mut self.clients[client];
+        let Some(message) = state.messages.get_mut(&(from, to)).and_then(|queue| queue.pop_front()) else {
+            return;
+        };
+        match (message, from, to) {
+            (Message::ToBroker(message), _, Actor::Broker(key)) => {
+                self.trace.note(now, format_args!("{client} to {key:?}: {}", name_of(&message)));
+                if matches!(message, ToBroker::Produce(ProduceMessage::Release { .. }))
+                    && self.purges_moves > 0
+                    && self.rng.chance(1, self.purges_moves)
+                {
+                    self.trace.note(now, format_args!("{client} is purged during the move"));
+                    state.commands.push(Command::Purge(Purge::ALL));
+                    self.purged.push((client, now));
+                }
+                if let Some(core) = state.brokers.get_mut(&key) {
+                    core.handle_message(now, message);
+                }
+            }
+            (Message::ToCluster(message), Actor::Broker(key), Actor::Cluster) => {
+                self.trace.note(now, format_args!("{client} from {key:?}: {}", name_of(&message)));
+                state.cluster.handle_message(now, key, message);
+            }
+            (Message::BrokerDone, Actor::Broker(key), Actor::Cluster) => {
+                state.cluster.handle_broker_done(key)
+            }
+            _ => {}
+        }
+        self.settle(client, to);
+    }
+
+    pub(super) fn fire_timer(&mut self, client: usize, actor: Actor) {
+        let state = &mut self.clients[client];
+        let due = state.timers.get(&actor).is_some_and(|at| *at <= self.now);
+        if !due {
+            return;
+        }
+        state.timers.remove(&actor);
+        match actor {
+            Actor::Cluster => state.cluster.handle_timeout(self.now),
+            Actor::Broker(key) => {
+                if let Some(core) = state.brokers.get_mut(&key) {
+                    core.handle_timeout(self.now);
+                }
+            }
+        }
+        self.settle(client, actor);
+    }
+
+    /// Carries out the outputs of an actor.
+    pub(super) fn settle(&mut self, client: usize, actor: Actor) {
+        match actor {
+            Actor::Cluster => {
+                while let Some(output) = self.clients[client].cluster.poll_output() {
+                    match output {
+                        ClusterOutput::StartBroker { key, host, port, node_id, rng } => {
+                            self.clients[client].start_broker(key, host, port, node_id, rng);
+                            self.settle(client, Actor::Broker(key));
+                        }
+                        ClusterOutput::ToBroker(key, message) => {
+                            self.post(client, Actor::Cluster, Actor::Broker(key), Message::ToBroker(message));
+                        }
+                        ClusterOutput::Done => {
+                            self.clients[client].closed = true;
+                            self.trace.note(self.now, format_args!("{client} is closed"));
+                        }
+                    }
+                }
+            }
+            Actor::Broker(key) => {
+                self.settle_broker(client, key);
+            }
+        }
+        self.set_timer(client, actor);
+    }
+
+    fn settle_broker(&mut self, client: usize, key: BrokerKey) {
+        loop {
+            let Some(core) = self.clients[client].brokers.get_mut(&key) else { return };
+            let Some(output) = core.poll_output() else {
+                if self.write(client, key) {
+                    continue;
+                }
+                return;
+            };
+            match output {
+                BrokerOutput::Resolve { host, port } => self.resolve(client, key, &host, port),
+                BrokerOutput::Connect(address) => self.connect(client, key, address),
+                BrokerOutput::CloseSocket => {
+                    if let Some(id) = self.by_actor.remove(&(client, key))
+                        && let Some(link) = self.links.get_mut(&id)
+                    {
+                        link.client_closed = true;
+                        let at = self.now + self.some_latency();
+                        self.schedule(at, Event::ClosedAtBroker(id));
+                    }
+                }
+                BrokerOutput::ToCluster(message) => {
+                    self.post(client, Actor::Broker(key), Actor::Cluster, Message::ToCluster(message));
+                }
+                BrokerOutput::Done => {
+                    self.post(client, Actor::Broker(key), Actor::Cluster, Message::BrokerDone);
+                }
+            }
+        }
+    }
+
+    fn set_timer(&mut self, client: usize, actor: Actor) {
+        let state = &self.clients[client];
+        let deadline = match actor {
+            Actor::Cluster => state.cluster.poll_timeout(),
+            Actor::Broker(key) => state.brokers.get(&key).and_then(|core| core.poll_timeout()),
+        };
+        let Some(at) = deadline.filter(|at| *at < Instant::FAR_FUTURE) else {
+            self.clients[client].timers.remove(&actor);
+            return;
+        };
+        let at = at.max(self.now);
+        if self.clients[client].timers.get(&actor) != Some(&at) {
+            self.clients[client].timers.insert(actor, at);
+            self.schedule(at, Event::Timer(client, actor));
+        }
+    }
+
+    fn post(&mut self, client: usize, from: Actor, to: Actor, message: Message) {
+        self.clients[client].messages.entry((from, to)).or_default().push_back(message);
+        let at = self.now + self.thread_delay();
+        self.schedule(at, Event::Message(client, from, to));
+    }
+
+    /// Returns how long a thread takes to handle a notification.
+    fn thread_delay(&mut self) -> Duration {
+        Duration::from_nanos(if self.rng.chance(self.slow_threads, 50) {
+            self.rng.below(3_000_000)
+        } else {
+            self.rng.below(20_000)
+        })
+    }
+}
+
+/// Returns the variant's name for the trace.
+fn name_of(message: &impl std::fmt::Debug) -> String {
+    let text = format!("{message:?}");
+    let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let outer = words.next().unwrap_or_default();
+    // The variant inside says what happened.
+    let is_group = ["Produce", "Fetch", "News", "Connection"].contains(&outer);
+    words.next().filter(|_| is_group).unwrap_or(outer).to_owned()
+}

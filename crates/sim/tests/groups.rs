@@ -1,0 +1,122 @@
+//! Runs fixed seeds of the group simulator, the schedules with names, and a large group.
+
+use ottla_sim::groups::{Summary, crowd, run, schedules};
+
+#[test]
+fn groups_keep_all_guarantees() {
+    let mut sum = Summary::default();
+    for seed in 1..=40 {
+        let summary = run(seed).unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
+        sum.records += summary.records;
+        sum.delivered += summary.delivered;
+        sum.members += summary.members;
+        sum.changes += summary.changes;
+        sum.frozen += summary.frozen;
+        sum.killed += summary.killed;
+        sum.fenced += summary.fenced;
+        sum.commits.0 += summary.commits.0;
+        sum.commits.1 += summary.commits.1;
+    }
+    println!("{sum:?}");
+    assert!(sum.killed > 10 && sum.fenced > 0, "hardly any process died: {sum:?}");
+    assert!(sum.commits.0 > 100 && sum.commits.1 > 0, "hardly any commit had an outcome: {sum:?}");
+    assert!(sum.members > 200 && sum.changes > 500 && sum.frozen > 5, "hardly anything happened: {sum:?}");
+    assert!(sum.delivered > 10_000, "hardly anything was delivered: {sum:?}");
+}
+
+#[test]
+fn same_seed_gives_the_same_run() {
+    for seed in [2, 5] {
+        assert_eq!(run(seed), run(seed), "seed {seed}");
+    }
+}
+
+/// Runs the schedule of a name.
+fn schedule(name: &str) {
+    let (result, _) = schedules::run(name, false).expect("it exists");
+    let summary = result.unwrap_or_else(|broken| panic!("cargo xtask sim --schedule {name}: {broken}"));
+    assert!(summary.delivered > 0, "{name} delivered nothing");
+}
+
+#[test]
+fn member_that_joins_late_disturbs_no_rebalance() {
+    schedule("join-late");
+}
+
+#[test]
+fn group_survives_a_leader_that_dies_before_it_assigns() {
+    schedule("leader-dies");
+}
+
+#[test]
+fn lost_response_to_sync_is_recovered() {
+    schedule("half-sync");
+}
+
+#[test]
+fn member_restarts_after_its_leave_was_not_acknowledged() {
+    schedule("lost-leave");
+}
+
+#[test]
+fn frozen_member_rewinds_nothing_when_it_continues() {
+    schedule("zombie");
+}
+
+#[test]
+fn group_is_upgraded_and_downgraded_under_load() {
+    schedule("upgrade");
+    schedule("downgrade");
+}
+
+#[test]
+fn target_with_an_unknown_topic_waits_for_metadata() {
+    schedule("id-missing");
+}
+
+#[test]
+fn target_may_change_with_every_heartbeat() {
+    schedule("target-churn");
+}
+
+#[test]
+fn application_may_answer_before_and_after_the_rebalance_timeout() {
+    schedule("callback-slow");
+}
+
+#[test]
+fn commit_after_a_lost_epoch_rewinds_nothing() {
+    schedule("epoch-gap");
+}
+
+#[test]
+fn one_of_two_members_with_an_instance_id_survives() {
+    schedule("static-swap");
+}
+
+#[test]
+fn coordinator_may_move_during_each_step_of_a_join() {
+    schedule("coord-move");
+}
+
+#[test]
+fn throttled_members_keep_their_partitions() {
+    schedule("throttle");
+}
+
+#[test]
+fn every_schedule_has_a_test() {
+    let source = include_str!("groups.rs");
+    for name in schedules::NAMES {
+        assert!(source.contains(&format!("schedule(\"{name}\")")), "{name}");
+    }
+    assert!(schedules::run("no-such-schedule", false).is_none());
+}
+
+/// `cargo xtask sim --crowd SEED` runs 500 members.
+#[test]
+fn crowd_settles_without_storms() {
+    for seed in 0..3 {
+        crowd::run(seed, 60).unwrap_or_else(|broken| panic!("crowd {seed}: {broken}"));
+    }
+}

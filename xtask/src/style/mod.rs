@@ -1,0 +1,285 @@
+//! `cargo xtask style`: measures the language and the structure of the sources.
+//!
+//! Each measure is a row of [`MEASURES`]: a description, the limit, and a function that finds the places. `cargo xtask
+//! lint` fails when a measure exceeds its limit; `cargo xtask style NAME` lists the places of one measure.
+//!
+//! | file | measures |
+//! |---|---|
+//! | [`language`] | comments, string literals and documents that need decoding, long test names |
+//! | [`size`] | long files, long functions |
+//! | [`cycles`] | import cycles between modules |
+
+mod cycles;
+mod language;
+mod size;
+
+use std::{fs, path::Path, process::ExitCode};
+
+use crate::{Result, shell::root};
+
+/// The result of a measure.
+pub struct Found {
+    /// The number that is compared with the limit.
+    pub value: f64,
+    /// One line per place.
+    pub places: Vec<String>,
+}
+
+impl Found {
+    /// Creates a result whose value is the number of places.
+    fn count(places: Vec<String>) -> Self {
+        Self { value: places.len() as f64, places }
+    }
+}
+
+/// A row of [`MEASURES`].
+pub struct Measure {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// The description.
+    pub what: &'static str,
+    /// The largest value that passes.
+    pub limit: f64,
+    /// The files that it reads.
+    pub reads: Reads,
+    /// Computes the value and finds the places.
+    pub run: fn(&[Source]) -> Found,
+}
+
+/// The files that a measure reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// Rust sources that are not generated.
+    Sources,
+    /// Pages, and the documentation of the C interface.
+    Documents,
+}
+
+/// All measures.
+pub const MEASURES: [Measure; 10] = [
+    Measure {
+        name: "riddles",
+        what: "comments of eight words and more that match a pattern of the word list, in percent",
+        limit: 0.5,
+        reads: Reads::Sources,
+        run: language::riddles,
+    },
+    Measure {
+        name: "texts",
+        what: "string literals of five words and more that match a pattern of the word list, in percent",
+        limit: 0.1,
+        reads: Reads::Sources,
+        run: language::texts,
+    },
+    Measure {
+        name: "documents",
+        what: "paragraphs of pages and of the C interface that match a pattern of the word list, in percent",
+        limit: 0.1,
+        reads: Reads::Documents,
+        run: language::documents,
+    },
+    Measure {
+        name: "test-names",
+        what: "test names above 70 characters",
+        limit: 0.0,
+        reads: Reads::Sources,
+        run: language::long_test_names,
+    },
+    Measure {
+        name: "files",
+        what: "files above 700 lines that are no table",
+        limit: 0.0,
+        reads: Reads::Sources,
+        run: size::files,
+    },
+    Measure {
+        name: "functions",
+        what: "functions above 90 lines",
+        limit: 0.0,
+        reads: Reads::Sources,
+        run: size::functions,
+    },
+    Measure {
+        name: "core-cycle",
+        what: "modules in the largest import cycle of ottla-core",
+        limit: 8.0,
+        reads: Reads::Sources,
+        run: |sources| cycles::largest(sources, "crates/core/src/"),
+    },
+    Measure {
+        name: "capi-cycle",
+        what: "modules in the largest import cycle of ottla-capi",
+        limit: 5.0,
+        reads: Reads::Sources,
+        run: |sources| cycles::largest(sources, "crates/capi/src/"),
+    },
+    Measure {
+        name: "mutations",
+        what: "deliberate mistakes in production code",
+        limit: 0.0,
+        reads: Reads::Sources,
+        run: |sources| language::occurrences(sources, "mutation.is("),
+    },
+    Measure {
+        name: "bare-exports",
+        what: "functions of the C library that bypass the `export!` macro",
+        limit: 0.0,
+        reads: Reads::Sources,
+        run: bare_exports,
+    },
+];
+
+/// A Rust source that is not generated.
+pub struct Source {
+    /// The path from the root.
+    pub path: String,
+    /// The content.
+    pub text: String,
+}
+
+impl Source {
+    /// True for integration tests, scripted peers, models and examples.
+    fn is_test(&self) -> bool {
+        let in_folder = ["/tests/", "/scripted/", "/models/", "/examples/"]
+            .iter()
+            .any(|folder| self.path.contains(folder));
+        in_folder || ["/scripted.rs", "/tests.rs"].iter().any(|name| self.path.ends_with(name))
+    }
+
+    /// Returns the lines before the unit tests.
+    fn production(&self) -> impl Iterator<Item = &str> {
+        // Tests whose helpers other modules use are `pub(in path) mod tests`.
+        let starts = self.text.match_indices("\n#[cfg(test)]\n").find(|(at, attribute)| {
+            let item = self.text[at + attribute.len()..].lines().next().unwrap_or_default();
+            item.ends_with("mod tests {")
+        });
+        let tests = starts.map_or(self.text.len(), |(at, _)| at);
+        self.text[..tests].lines()
+    }
+}
+
+/// Reads all sources that git knows, except generated ones.
+pub fn sources(root: &Path) -> Result<Vec<Source>> {
+    read(root, &["*.rs"])
+}
+
+/// Reads the pages and the documentation of the C interface.
+fn documents(root: &Path) -> Result<Vec<Source>> {
+    let interface = ["crates/capi/abi/functions.txt", "crates/capi/abi/*.h", "crates/capi/cpp/*.h"];
+    read(root, &[&["*.md"], &interface[..]].concat())
+}
+
+fn read(root: &Path, patterns: &[&str]) -> Result<Vec<Source>> {
+    let mut git = std::process::Command::new("git");
+    git.args(["ls-files", "--cached", "--others", "--exclude-standard"]).args(patterns).current_dir(root);
+    let mut found = Vec::new();
+    for path in crate::shell::read(&mut git)?.lines().filter(|path| !path.contains("/generated/")) {
+        if let Ok(text) = fs::read_to_string(root.join(path)) {
+            found.push(Source { path: path.to_owned(), text });
+        }
+    }
+    // Git lists untracked files first, but generated pages must not depend on what is committed.
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+/// All files that measures read.
+struct Tree {
+    sources: Vec<Source>,
+    documents: Vec<Source>,
+}
+
+impl Tree {
+    fn read(root: &Path) -> Result<Self> {
+        Ok(Self { sources: sources(root)?, documents: documents(root)? })
+    }
+
+    fn run(&self, measure: &Measure) -> Found {
+        (measure.run)(match measure.reads {
+            Reads::Sources => &self.sources,
+            Reads::Documents => &self.documents,
+        })
+    }
+}
+
+/// The check of `cargo xtask lint`: one finding per measure that exceeds its limit.
+pub fn check(root: &Path) -> Result<Vec<String>> {
+    let tree = Tree::read(root)?;
+    let exceeded = MEASURES.iter().filter_map(|measure| {
+        let found = tree.run(measure);
+        (found.value > measure.limit).then(|| {
+            let Measure { name, what, limit, .. } = measure;
+            format!("{what}: {:.2}, limit {limit}; `cargo xtask style {name}` lists them", found.value)
+        })
+    });
+    Ok(exceeded.collect())
+}
+
+/// `cargo xtask style [MEASURE [PATH]]`.
+pub fn main(args: &[String]) -> Result<ExitCode> {
+    let mut tree = Tree::read(&root())?;
+    match args {
+        [] => {
+            for measure in &MEASURES {
+                let found = tree.run(measure);
+                println!(
+                    "{:14} {:>8.2}  limit {:>6}  {}",
+                    measure.name, found.value, measure.limit, measure.what
+                );
+            }
+        }
+        [name, rest @ ..] if rest.len() <= 1 => {
+            let measure = MEASURES.iter().find(|measure| measure.name == name);
+            let measure =
+                measure.ok_or(format!("there is no measure `{name}`; `cargo xtask style` lists them"))?;
+            let prefix = rest.first().map_or("", String::as_str);
+            for sources in [&mut tree.sources, &mut tree.documents] {
+                sources.retain(|source| source.path.starts_with(prefix));
+            }
+            let found = tree.run(measure);
+            found.places.iter().for_each(|place| println!("{place}"));
+            println!("{:.2} {}", found.value, measure.what);
+        }
+        _ => return Err("usage: cargo xtask style [MEASURE [PATH]]".into()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the functions of the C library that are exported without `export!`. The public names of the variadic functions
+/// are jumps without a body; the functions behind them have guards.
+fn bare_exports(sources: &[Source]) -> Found {
+    let may_export = ["crates/capi/src/ffi/export.rs", "crates/capi/src/variadic.rs"];
+    let mut places = Vec::new();
+    for source in sources.iter().filter(|source| source.path.starts_with("crates/capi/src/")) {
+        for (at, line) in source.text.lines().enumerate() {
+            let is_bare = line.contains("no_mangle") || line.contains("pub extern \"C\" fn rd_kafka");
+            let is_named = line.contains("pub unsafe extern \"C\" fn rd_kafka");
+            if (is_bare || is_named) && !may_export.contains(&source.path.as_str()) {
+                places.push(format!("{}:{}: {}", source.path, at + 1, line.trim()));
+            }
+        }
+    }
+    Found::count(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exports_without_the_macro_are_found() {
+        let source = |path: &str, text: &str| Source { path: path.to_owned(), text: text.to_owned() };
+        let bare = "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn rd_kafka_name() {}\n";
+        let sources = [
+            source("crates/capi/src/topic.rs", bare),
+            source("crates/capi/src/ffi/export.rs", bare),
+            source(
+                "crates/capi/src/queue.rs",
+                "export!(\n    #[local(())]\n    fn rd_kafka_yield() {}\n);\n",
+            ),
+        ];
+        let found = bare_exports(&sources);
+        assert_eq!(found.places.len(), 2, "{:?}", found.places);
+        assert!(found.places.iter().all(|place| place.starts_with("crates/capi/src/topic.rs")));
+    }
+}
