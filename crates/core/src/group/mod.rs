@@ -350,6 +350,7 @@ impl Group {
             match step {
                 Step::Send { term, request, timeout } => self.send(term, request, timeout),
                 Step::Revoke => self.rebalance.revoke_all(),
+                Step::Settle => self.rebalance.settle(),
                 // After a fatal error the application is not asked.
                 Step::Lost if self.member.has_failed() => self.abandon_rebalance(),
                 Step::Lost => {

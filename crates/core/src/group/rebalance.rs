@@ -16,14 +16,16 @@
 //!
 //! Partitions are given up before their offsets are committed. Otherwise the application could get a record that
 //! another consumer also reads. `Committing` also waits for the commits that the application made before: after the
-//! member joins again, the coordinator refuses those of the earlier generation.
+//! member joins again, the coordinator refuses those of the earlier generation. A cooperative member that keeps all its
+//! partitions waits for them, too.
 //!
 //! # Pitfalls
 //!
 //! - An application may answer a revocation without giving the partitions up. The library then does so, because another
 //!   member consumes them next (`partitions_that_the_application_keeps_are_taken_from_it`).
 //! - Commits and JoinGroup use different connections, so a commit that the application made just before it gave its
-//!   partitions up could arrive after JoinGroup (`member_joins_after_commits_that_the_application_made`).
+//!   partitions up could arrive after JoinGroup (`member_joins_after_commits_that_the_application_made`,
+//!   `cooperative_member_joins_after_commits_that_the_application_made`).
 //! - A membership that is lost while the application is giving partitions up makes them lost, too: the offsets of its
 //!   answer are not committed (`revocation_becomes_a_loss_when_the_membership_is_lost`).
 
@@ -99,6 +101,8 @@ enum Task {
     RevokeAll,
     /// All partitions belong to others already.
     LoseAll,
+    /// Wait for the commits that the application made, and join again.
+    Settle,
     /// These are the member's partitions.
     Assign(BTreeSet<TopicPartition>),
     /// Give up the partitions of all but these topics, and join again.
@@ -121,6 +125,8 @@ enum Then {
     Nothing,
     /// The member joins again.
     Revoked,
+    /// The member, which keeps its partitions, joins again.
+    Settled,
     /// The member takes these partitions over, and joins again: other members wait for the partitions that it gave up.
     TakeOver(BTreeSet<TopicPartition>),
     /// The member joins again without the topics that it gave up.
@@ -146,6 +152,7 @@ impl Rebalance {
             State::Idle => None,
             State::Asking(Question { kind: RebalanceKind::Assign, .. }) => Some("wait-assign-call"),
             State::Asking(_) => Some("wait-unassign-call"),
+            State::Committing(_, Then::Settled) => None,
             State::Committing(_, Then::TakeOver(_) | Then::Rejoin) => Some("wait-incr-unassign-to-complete"),
             State::Committing(..) => Some("wait-unassign-to-complete"),
         }
@@ -161,6 +168,11 @@ impl Rebalance {
 
     pub(super) fn revoke_all(&mut self) {
         self.tasks.push_back(Task::RevokeAll);
+    }
+
+    /// Waits for the commits that the application made.
+    pub(super) fn settle(&mut self) {
+        self.tasks.push_back(Task::Settle);
     }
 
     pub(super) fn assign(&mut self, partitions: BTreeSet<TopicPartition>) {
@@ -263,6 +275,7 @@ impl Group {
                 let all = mem::take(&mut self.rebalance.owned);
                 self.give_up_all(now, all, RebalanceKind::Lost, Then::Revoked);
             }
+            Task::Settle => self.commit(now, Vec::new(), Then::Settled),
             Task::Assign(target) => {
                 let revoked: BTreeSet<_> = self.rebalance.owned.difference(&target).cloned().collect();
                 let added: BTreeSet<_> = target.difference(&self.rebalance.owned).cloned().collect();
@@ -288,6 +301,7 @@ impl Group {
         match then {
             Then::Nothing => {}
             Then::Revoked => self.member.handle_revoked(now),
+            Then::Settled => self.member.handle_settled(now),
             Then::TakeOver(added) => {
                 self.take_over(now, added);
                 self.member.rejoin(now, "partitions were given up for other members");

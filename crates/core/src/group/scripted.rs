@@ -605,6 +605,19 @@ fn cooperative_member_keeps_its_partitions_while_it_joins() {
 }
 
 #[test]
+fn cooperative_member_joins_after_commits_that_the_application_made() {
+    let mut script = Script::cooperative();
+    script.application_commits = true;
+    script.beat(ErrorCode::REBALANCE_IN_PROGRESS);
+    assert!(!script.sent().contains(&"JoinGroup"), "{:?}", script.sent());
+    let (offsets, done) = script.commits.pop().expect("a commit without offsets, which waits for the others");
+    assert!(offsets.is_empty());
+    done.complete(Ok(Vec::new()));
+    script.settle();
+    assert!(script.sent().contains(&"JoinGroup"), "{:?}", script.sent());
+}
+
+#[test]
 fn cooperative_member_gives_up_only_what_moves_and_joins_again() {
     let mut script = Script::cooperative();
     script.consume(1, 5);

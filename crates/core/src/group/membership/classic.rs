@@ -7,11 +7,13 @@
 //!       │ response, or bound   │  │              └─────────────────────────────────┘  │          │
 //!    Leaving ◄── leave         │  └─ errors: at once, or after a back-off ◄───────────┘          │
 //!       (from any state)       └─ revoked ── Revoking ◄── rebalance (eager), or membership lost ─┤
-//!                              └───────────────────────── rebalance (cooperative) ◄──────────────┘
+//!                              ├─ settled ── Settling ◄── rebalance (cooperative) ──────────────┤
+//!                              └───────────────────────── rebalance (nothing is assigned) ◄─────┘
 //! ```
 //!
 //! The machine decides when to ask the coordinator for what. It does not know what the member owns: it returns [`Step`]s
-//! (`Revoke`, `Lost`, `Assign`), and the rebalance carries them out and calls [`ClassicMember::handle_revoked`].
+//! (`Revoke`, `Lost`, `Settle`, `Assign`), and the rebalance carries them out and calls [`ClassicMember::handle_revoked`]
+//! or [`ClassicMember::handle_settled`].
 //!
 //! Each request carries the machine's *term*, which changes with every JoinGroup request, every new generation and every
 //! lost membership. A response of an earlier term is ignored.
@@ -120,6 +122,8 @@ enum State {
     Stable,
     /// The rebalance gives all partitions up.
     Revoking,
+    /// A cooperative member keeps its partitions, and waits for the commits that it made in this generation.
+    Settling,
     /// LeaveGroup is in flight; the member waits for its response until this time.
     Leaving(Instant),
     /// The member left because the application does not poll; it joins when the application polls again.
@@ -162,6 +166,8 @@ pub(in crate::group) enum Step {
     /// All partitions belong to others already: give them up without a commit, and call
     /// [`ClassicMember::handle_revoked`].
     Lost,
+    /// Wait for the outcomes of earlier commits, and call [`ClassicMember::handle_settled`].
+    Settle,
     /// The member's partitions from now on.
     Assign(BTreeSet<TopicPartition>),
     /// Report this error to the application. The member retries.
@@ -215,7 +221,8 @@ impl ClassicMember {
             State::Syncing(_) => "wait-sync",
             State::Stable => "steady",
             State::Revoking => "wait-unassign-to-complete",
-            State::Unsubscribed
+            State::Settling
+            | State::Unsubscribed
             | State::WaitToJoin(_)
             | State::Leaving(_)
             | State::Expired
@@ -271,7 +278,7 @@ impl ClassicMember {
         match self.state {
             State::Unsubscribed => self.wait_to_join(now, "the consumer subscribed to topics"),
             State::Expired => self.handle_polled(now),
-            State::Failed | State::WaitToJoin(_) | State::Revoking | State::Leaving(_) => {}
+            State::Failed | State::WaitToJoin(_) | State::Revoking | State::Settling | State::Leaving(_) => {}
             _ if is_changed => self.rejoin(now, "the subscription changed"),
             _ => {}
         }
@@ -347,6 +354,13 @@ impl ClassicMember {
     pub(in crate::group) fn handle_revoked(&mut self, now: Instant) {
         self.is_assigned = false;
         if matches!(self.state, State::Revoking) {
+            self.state = State::WaitToJoin(now);
+        }
+    }
+
+    /// Earlier commits have an outcome.
+    pub(in crate::group) fn handle_settled(&mut self, now: Instant) {
+        if matches!(self.state, State::Settling) {
             self.state = State::WaitToJoin(now);
         }
     }
@@ -431,15 +445,19 @@ impl ClassicMember {
 
     // ---- transitions
 
-    /// Begins a rebalance: an eager member first gives all partitions up.
+    /// Begins a rebalance: an eager member first gives all partitions up. A cooperative one keeps them, but the
+    /// coordinator must get its commits before JoinGroup.
     fn begin_rebalance(&mut self, now: Instant, reason: &str) {
-        if self.settings.protocol() == RebalanceProtocol::Eager && self.is_assigned {
-            self.reason = reason.to_owned();
-            self.state = State::Revoking;
-            self.steps.push_back(Step::Revoke);
-        } else {
-            self.wait_to_join(now, reason);
+        if !self.is_assigned {
+            return self.wait_to_join(now, reason);
         }
+        self.reason = reason.to_owned();
+        let (state, step) = match self.settings.protocol() {
+            RebalanceProtocol::Eager => (State::Revoking, Step::Revoke),
+            RebalanceProtocol::Cooperative => (State::Settling, Step::Settle),
+        };
+        self.state = state;
+        self.steps.push_back(step);
     }
 
     fn wait_to_join(&mut self, at: Instant, reason: &str) {

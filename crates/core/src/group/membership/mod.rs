@@ -181,6 +181,14 @@ impl Member {
         }
     }
 
+    /// Earlier commits have an outcome. Only a classic member waits for them.
+    pub(super) fn handle_settled(&mut self, now: Instant) {
+        match self {
+            Self::Classic(member) => member.handle_settled(now),
+            Self::Consumer(_) => {}
+        }
+    }
+
     pub(super) fn check_membership(&mut self, now: Instant) {
         match self {
             Self::Classic(member) => member.check_membership(now),

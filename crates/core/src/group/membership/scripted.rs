@@ -89,6 +89,7 @@ impl Script {
                 Step::Assign(partitions) => {
                     self.steps.push(format!("assign {:?}", Vec::from_iter(partitions)))
                 }
+                Step::Settle => self.member.handle_settled(self.now),
                 Step::Error(error) => self.steps.push(format!("error {error}")),
                 Step::Fatal(error) => self.steps.push(format!("fatal {error}")),
                 other => self.steps.push(format!("{other:?}").to_lowercase()),
