@@ -349,7 +349,7 @@ impl PartitionHandle {
         statistics.rxbytes = self.received_bytes.load(Ordering::Relaxed) as i64;
         statistics.msgs = statistics.rxmsgs;
         statistics.rx_ver_drops = self.dropped_messages.load(Ordering::Relaxed) as i64;
-        if let Some(position) = self.position() {
+        if let Some((position, _)) = self.consumed() {
             statistics.app_offset = position;
         }
         let committed = self.committed.load(Ordering::Relaxed);

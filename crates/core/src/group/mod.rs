@@ -141,9 +141,12 @@ pub struct Group {
 /// The figures for statistics.
 #[derive(Debug, Default)]
 struct Figures {
+    /// The number of times that partitions were taken over, given up or lost.
     rebalances: i64,
-    /// The time of the last change of the assignment.
+    /// The time of the last of these.
     rebalanced_at: Option<Instant>,
+    /// The reason why the member left, or is leaving.
+    leave_reason: Option<&'static str>,
     /// The state of the coordinator, and the time of its last change.
     coordinator: Option<(&'static str, Instant)>,
 }
@@ -236,6 +239,7 @@ impl Group {
             return;
         }
         self.subscription = topics;
+        self.figures.leave_reason = None;
         self.settings.shared.set_expired(false);
         self.polls.start(now, self.shared.progress());
         self.matched = None;
@@ -308,6 +312,7 @@ impl Group {
         self.polls.stop();
         self.settings.shared.set_expired(false);
         self.leaving = Some(Leaving { waiting: vec![done], then_subscribe: None });
+        self.figures.leave_reason = Some(reason);
         self.begin_leave(now, for_good, reason);
     }
 
@@ -357,10 +362,7 @@ impl Group {
                     let is_asked = self.rebalance.lose_all();
                     self.settings.shared.set_lost(is_asked);
                 }
-                Step::Assign(partitions) => {
-                    self.figures.note_rebalance(now);
-                    self.rebalance.assign(partitions);
-                }
+                Step::Assign(partitions) => self.rebalance.assign(partitions),
                 Step::Error(error) => self.report(error),
                 Step::Fatal(error) => self.needs.push_back(Need::Event(Event::Fatal(error))),
                 Step::Left => self.handle_left(now),
@@ -502,7 +504,7 @@ impl Part for Group {
             join_state: self.rebalance.state_name().unwrap_or_else(|| self.member.state_name()),
             rebalance_age: self.figures.rebalanced_at.map_or(0, millis),
             rebalance_cnt: self.figures.rebalances,
-            rebalance_reason: self.member.reason().to_owned(),
+            rebalance_reason: self.figures.leave_reason.unwrap_or_else(|| self.member.reason()).to_owned(),
             assignment_size: self.rebalance.owned().len() as i64,
         });
     }

@@ -330,6 +330,7 @@ impl Group {
         kind: RebalanceKind,
         then: Then,
     ) {
+        self.figures.note_rebalance(now);
         self.settings.shared.set_lost(kind == RebalanceKind::Lost);
         let Some(deadline) = self.answer_deadline(now) else {
             return self.finish_giving_up(now, partitions, kind, Vec::new(), then);
@@ -339,6 +340,7 @@ impl Group {
 
     /// Takes partitions over from their committed offsets, after the application's answer if it wants to be asked.
     fn take_over(&mut self, now: Instant, partitions: BTreeSet<TopicPartition>) {
+        self.figures.note_rebalance(now);
         self.rebalance.owned.extend(partitions.iter().cloned());
         match self.answer_deadline(now) {
             None => self.start(&partitions, &[]),

@@ -208,7 +208,8 @@ fields! { PARTITION: PartitionStatistics {
     "query_offset" Gauge "The logical offset that is being looked up: always -1001, because a partition is fetched \
         only when its offset is known." |p| Value::Number(p.query_offset);
     "next_offset" Gauge "The offset to fetch next; 0 if it is not fetched." |p| Value::Number(p.next_offset);
-    "app_offset" Gauge "The offset after the last message that the application received." |p| Value::Number(p.app_offset);
+    "app_offset" Gauge "The offset after the last message that the application received since the partition was \
+        assigned or the last seek; -1001 before the first one." |p| Value::Number(p.app_offset);
     "stored_offset" Gauge "The stored offset, which will be committed next; -1001 if none is stored, and always in \
         Rust, because only the C library stores offsets." |p| Value::Number(p.stored_offset);
     "stored_leader_epoch" Gauge "Its leader epoch; -1 if unknown." |p| Value::Number(p.stored_leader_epoch);
@@ -242,9 +243,9 @@ fields! { GROUP: GroupStatistics {
     "stateage" Gauge "Milliseconds since it changed." |g| Value::Number(g.stateage);
     "join_state" Text "The state of joining the group: `init`, `wait-join`, `wait-metadata`, `wait-sync`, `wait-assign-call`, \
         `wait-unassign-call`, `wait-unassign-to-complete`, `wait-incr-unassign-to-complete` or `steady`." |g| Value::Text(g.join_state);
-    "rebalance_age" Gauge "Milliseconds since the last assignment; 0 before the first one." |g| Value::Number(g.rebalance_age);
-    "rebalance_cnt" Counter "Assignments that the group gave this member." |g| Value::Number(g.rebalance_cnt);
-    "rebalance_reason" Text "The reason of the last rebalance." |g| Value::Text(&g.rebalance_reason);
+    "rebalance_age" Gauge "Milliseconds since the last rebalance that `rebalance_cnt` counts; 0 before the first one." |g| Value::Number(g.rebalance_age);
+    "rebalance_cnt" Counter "How often the member took over, gave up or lost partitions." |g| Value::Number(g.rebalance_cnt);
+    "rebalance_reason" Text "The reason why the member last joined, rebalanced or left." |g| Value::Text(&g.rebalance_reason);
     "assignment_size" Gauge "The number of partitions that are assigned to this member." |g| Value::Number(g.assignment_size);
 } }
 

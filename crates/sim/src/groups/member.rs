@@ -52,8 +52,8 @@ pub(super) struct Member {
     /// The time of its last answer.
     answered: Instant,
     pub(super) commits: Vec<Commit>,
-    /// The number of assignments that it was asked about.
-    pub(super) assigned: i64,
+    /// The number of rebalances that it was asked about.
+    pub(super) rebalances: i64,
     /// The last report of each error.
     pub(super) errors: BTreeMap<String, Instant>,
 }
@@ -164,11 +164,6 @@ impl Manners {
         }
     }
 
-    /// Returns true if it always answers and polls in time.
-    pub(super) fn is_punctual(self) -> bool {
-        self.stops_polling == 0 && self.thinks <= Duration::from_secs(3)
-    }
-
     /// Never late.
     pub(super) fn prompt(self) -> Self {
         let thinks = self.thinks.min(Duration::from_millis(200));
@@ -248,7 +243,7 @@ impl Member {
             question: None,
             answered: Instant::ZERO,
             commits: Vec::new(),
-            assigned: 0,
+            rebalances: 0,
             errors: BTreeMap::new(),
         }
     }
@@ -290,7 +285,7 @@ impl Member {
         if self.question.is_none()
             && let Some(event) = self.inbox.with(|(events, _)| events.pop_front())
         {
-            self.assigned += i64::from(event.kind == RebalanceKind::Assign);
+            self.rebalances += 1;
             let thinks = Duration::from_millis(rng.below(self.manners.thinks.as_millis() as u64 + 1));
             let thinks = if self.manners.is_exact { self.manners.thinks } else { thinks };
             let due = now + thinks;

@@ -122,8 +122,6 @@ struct Setup {
     /// True if members have an instance ID.
     is_static: bool,
     manners: Manners,
-    /// True if every assignment reaches the applications.
-    is_punctual: bool,
     network: NetworkKnobs,
     relaxed_commits: bool,
     initial_delay: Duration,
@@ -178,7 +176,6 @@ impl Setup {
             has_faults,
             is_static,
             manners,
-            is_punctual: manners.is_punctual() && !has_faults,
             network: NetworkKnobs {
                 latency: Duration::from_millis(1 + rng.below(10)),
                 jitter: Duration::from_millis(rng.below(20)),

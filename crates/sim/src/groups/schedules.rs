@@ -119,7 +119,6 @@ impl Schedule {
             has_faults: self.has_faults,
             is_static: self.is_static,
             manners: Manners { commits: 20, ..Manners::PLAIN },
-            is_punctual: false,
             network: NetworkKnobs {
                 latency: Duration::from_millis(3),
                 jitter: Duration::from_millis(3),

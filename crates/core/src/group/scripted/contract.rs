@@ -7,6 +7,7 @@ use crate::{
         rebalance::RebalanceAnswer,
         shared::{Answers, GroupSink, RebalanceEvent, RebalanceKind},
     },
+    stats::Statistics,
     sync::Mutex,
 };
 
@@ -266,6 +267,29 @@ fn closing_asks_before_the_member_leaves() {
     script.unassign_all();
     assert_eq!(script.sent(), ["LeaveGroup"]);
     assert_eq!(waiting.try_take(), None);
+}
+
+#[test]
+fn statistics_count_assignments_and_revocations() {
+    let (mut script, application) = Script::asked(Assignor::Range);
+    let figures = |script: &Script| {
+        let mut statistics = Statistics::default();
+        script.group.add_statistics(script.now, START, &mut statistics);
+        let group = statistics.group.expect("there is a group");
+        (group.join_state, group.rebalance_cnt, group.assignment_size)
+    };
+    assert_eq!(figures(&script), ("wait-assign-call", 1, 2));
+    script.answer_last(&application);
+    assert_eq!(figures(&script), ("steady", 1, 2));
+    script.beat(ErrorCode::REBALANCE_IN_PROGRESS);
+    assert_eq!(figures(&script), ("wait-unassign-call", 2, 0));
+    script.unassign_all();
+    assert_eq!(figures(&script), ("wait-join", 2, 0));
+    let (done, _waiting) = completion();
+    script.command(GroupCommand::Unsubscribe(done));
+    let mut statistics = Statistics::default();
+    script.group.add_statistics(script.now, START, &mut statistics);
+    assert_eq!(statistics.group.expect("there is a group").rebalance_reason, "the consumer unsubscribed");
 }
 
 #[test]
