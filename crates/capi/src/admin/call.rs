@@ -26,7 +26,7 @@ use crate::{
         boundary::{Handle, Opaque, c_text, text_of},
         codes::{RespErr, code},
         error::code_of,
-        graves, task,
+        task,
         types::event_type,
     },
 };
@@ -189,31 +189,6 @@ pub(super) fn objects<'a, T: Handle>(
         return Err(Failure::misuse(format!("{count} {what}, but not where they are")));
     }
     array.get(count).ok_or_else(|| Failure::misuse(format!("one of the {what} is NULL or none")))
-}
-
-/// Frees an object.
-///
-/// # Safety
-///
-/// NULL or an object from `Box::into_raw` that is no longer used.
-pub(super) unsafe fn destroy<T: Handle>(object: *mut T) {
-    // SAFETY: by the contract of this function.
-    unsafe { graves::bury(object) };
-}
-
-/// Frees the objects of an array, which stays the caller's.
-///
-/// # Safety
-///
-/// NULL or an array of that size.
-pub(super) unsafe fn each<T>(array: *const *mut T, count: usize, mut destroy: impl FnMut(*mut T)) {
-    if array.is_null() {
-        return;
-    }
-    for at in 0..count {
-        // SAFETY: by the contract of this function.
-        destroy(unsafe { *array.add(at) });
-    }
 }
 
 /// Completes an unimplemented call with an event of its kind.

@@ -12,7 +12,7 @@ use ottla_core::{
 };
 
 use super::{
-    call::{Listed, Outcome, call, code_in_result, destroy, found, show},
+    call::{Listed, Outcome, call, code_in_result, found, show},
     options::AdminOptions,
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
         queue::Queue,
     },
     ffi::{
-        argument::{Part, Place, Ref},
+        argument::{Given, Part, Place, Ref},
         boundary::{Handle, Tag, c_text, text},
         error::ErrorObject,
         export, getters, or_null, text_or_null,
@@ -265,9 +265,8 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_TopicCollection_destroy(topics: *mut TopicCollection) {
-        // SAFETY: the header demands NULL or a collection; the caller gives it up.
-        unsafe { destroy(topics) };
+    fn rd_kafka_TopicCollection_destroy(topics: Given<TopicCollection>) {
+        topics.bury();
     }
 );
 

@@ -12,9 +12,7 @@ use ottla_core::{
 };
 
 use super::{
-    call::{
-        Listed, Outcome, call, code_in_result, common_failure, destroy, each, error_text, found, objects,
-    },
+    call::{Listed, Outcome, call, code_in_result, common_failure, error_text, found, objects},
     options::AdminOptions,
 };
 use crate::{
@@ -24,11 +22,13 @@ use crate::{
         queue::Queue,
     },
     ffi::{
-        argument::{Handles, Part, Place, Ref, Text},
-        boundary::{Handle, Tag, c_text, handle},
+        argument::{Given, GivenHandles, Handles, Part, Place, Ref, RefMut, Text},
+        boundary::{Handle, Tag, c_text},
         codes::{RespErr, code},
         error::ErrorObject,
         export,
+        export::text_or_null,
+        getters,
     },
 };
 
@@ -218,32 +218,31 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_ConfigResource_destroy(config: *mut ConfigResource) {
-        // SAFETY: the header demands NULL or a resource; the caller gives it up.
-        unsafe { destroy(config) };
+    fn rd_kafka_ConfigResource_destroy(config: Given<ConfigResource>) {
+        config.bury();
     }
 );
 
 export!(
     #[local(())]
-    fn rd_kafka_ConfigResource_destroy_array(config: *const *mut ConfigResource, count: usize) {
-        // SAFETY: the header demands NULL or an array of that size.
-        unsafe { each(config, count, |config| rd_kafka_ConfigResource_destroy(config)) };
+    fn rd_kafka_ConfigResource_destroy_array(config: GivenHandles<ConfigResource>, count: usize) {
+        config.bury(count);
     }
 );
 
 export!(
     #[local(code::_FATAL)]
-    fn rd_kafka_ConfigResource_set_config(config: *mut ConfigResource, name: Text, value: Text) -> RespErr {
-        // SAFETY: the header demands NULL or a resource that one thread uses, and texts or NULL.
-        unsafe {
-            match (handle(config.cast_const()), name.get(), value.get()) {
-                (Some(_), Some(name), Some(value)) if !name.is_empty() => {
-                    (*config).add(&name, ConfigOperation::Set, Some(&value));
-                    code::NO_ERROR
-                }
-                _ => code::_INVALID_ARG,
+    fn rd_kafka_ConfigResource_set_config(
+        config: RefMut<ConfigResource>,
+        name: Text,
+        value: Text,
+    ) -> RespErr {
+        match (config.get(), name.get(), value.get()) {
+            (Some(config), Some(name), Some(value)) if !name.is_empty() => {
+                config.add(&name, ConfigOperation::Set, Some(&value));
+                code::NO_ERROR
             }
+            _ => code::_INVALID_ARG,
         }
     }
 );
@@ -251,69 +250,53 @@ export!(
 export!(
     #[local(ptr::null_mut())]
     fn rd_kafka_ConfigResource_add_incremental_config(
-        config: *mut ConfigResource,
+        config: RefMut<ConfigResource>,
         name: Text,
         op_type: c_int,
         value: Text,
     ) -> *mut ErrorObject {
         let refuse = |reason: &str| ErrorObject::new(code::_INVALID_ARG, reason).into_raw();
-        // SAFETY: the header demands NULL or a resource that one thread uses, and texts or NULL.
-        unsafe {
-            if handle(config.cast_const()).is_none() {
-                return refuse("this is no resource");
-            }
-            let Some(name) = name.get().filter(|name| !name.is_empty()) else {
-                return refuse("a property has a name");
-            };
-            let operation = match op_type {
-                0 => ConfigOperation::Set,
-                1 => ConfigOperation::Delete,
-                2 => ConfigOperation::Append,
-                3 => ConfigOperation::Subtract,
-                _ => return refuse("there is no such operation"),
-            };
-            let value = value.get();
-            if value.is_none() && operation != ConfigOperation::Delete {
-                return refuse("a value is needed for everything but to delete");
-            }
-            (*config).add(&name, operation, value.as_deref());
-            ptr::null_mut()
+        let Some(config) = config.get() else { return refuse("this is no resource") };
+        let Some(name) = name.get().filter(|name| !name.is_empty()) else {
+            return refuse("a property has a name");
+        };
+        let operation = match op_type {
+            0 => ConfigOperation::Set,
+            1 => ConfigOperation::Delete,
+            2 => ConfigOperation::Append,
+            3 => ConfigOperation::Subtract,
+            _ => return refuse("there is no such operation"),
+        };
+        let value = value.get();
+        if value.is_none() && operation != ConfigOperation::Delete {
+            return refuse("a value is needed for everything but to delete");
         }
+        config.add(&name, operation, value.as_deref());
+        ptr::null_mut()
     }
 );
 
-macro_rules! fields {
-    ($kind:ty, $live:expr; $($name:ident -> $result:ty, $none:expr, |$object:ident| $field:expr;)*) => {$(
-        export!(
-            #[local($none)]
-            fn $name(object: *const $kind) -> $result {
-                // SAFETY: the header demands NULL or such an object.
-                unsafe { $live(object) }.map_or($none, |$object: &$kind| $field)
-            }
-        );
-    )*};
+getters! {
+    fn rd_kafka_ConfigResource_type(config: Ref<ConfigResource>) -> c_int { 0; config.kind }
+    fn rd_kafka_ConfigResource_name(config: Ref<ConfigResource>) -> *const c_char {
+        ptr::null(); config.name.as_ptr()
+    }
+    fn rd_kafka_ConfigResource_error(config: Ref<ConfigResource>) -> RespErr { code::_INVALID_ARG; config.code }
+    fn rd_kafka_ConfigResource_error_string(config: Ref<ConfigResource>) -> *const c_char {
+        ptr::null(); if config.code.is_error() { config.error.as_ptr() } else { ptr::null() }
+    }
 }
 
-fields! { ConfigResource, handle;
-    rd_kafka_ConfigResource_type -> c_int, 0, |config| config.kind;
-    rd_kafka_ConfigResource_name -> *const c_char, ptr::null(), |config| config.name.as_ptr();
-    rd_kafka_ConfigResource_error -> RespErr, code::_INVALID_ARG, |config| config.code;
-    rd_kafka_ConfigResource_error_string -> *const c_char, ptr::null(), |config| match config.code {
-        code::NO_ERROR => ptr::null(),
-        _ => config.error.as_ptr(),
-    };
-}
-
-fields! { ConfigEntry, <*const ConfigEntry>::as_ref;
-    rd_kafka_ConfigEntry_name -> *const c_char, ptr::null(), |entry| entry.name.as_ptr();
-    rd_kafka_ConfigEntry_value -> *const c_char, ptr::null(), |entry| {
-        entry.value.as_ref().map_or(ptr::null(), |value| value.as_ptr())
-    };
-    rd_kafka_ConfigEntry_source -> c_int, 0, |entry| entry.source;
-    rd_kafka_ConfigEntry_is_read_only -> c_int, 0, |entry| entry.is_read_only.into();
-    rd_kafka_ConfigEntry_is_default -> c_int, 0, |entry| entry.is_default.into();
-    rd_kafka_ConfigEntry_is_sensitive -> c_int, 0, |entry| entry.is_sensitive.into();
-    rd_kafka_ConfigEntry_is_synonym -> c_int, 0, |entry| entry.is_synonym.into();
+getters! {
+    fn rd_kafka_ConfigEntry_name(entry: Part<ConfigEntry>) -> *const c_char { ptr::null(); entry.name.as_ptr() }
+    fn rd_kafka_ConfigEntry_value(entry: Part<ConfigEntry>) -> *const c_char {
+        ptr::null(); text_or_null(entry.value.as_ref())
+    }
+    fn rd_kafka_ConfigEntry_source(entry: Part<ConfigEntry>) -> c_int { 0; entry.source }
+    fn rd_kafka_ConfigEntry_is_read_only(entry: Part<ConfigEntry>) -> c_int { 0; entry.is_read_only.into() }
+    fn rd_kafka_ConfigEntry_is_default(entry: Part<ConfigEntry>) -> c_int { 0; entry.is_default.into() }
+    fn rd_kafka_ConfigEntry_is_sensitive(entry: Part<ConfigEntry>) -> c_int { 0; entry.is_sensitive.into() }
+    fn rd_kafka_ConfigEntry_is_synonym(entry: Part<ConfigEntry>) -> c_int { 0; entry.is_synonym.into() }
 }
 
 export!(

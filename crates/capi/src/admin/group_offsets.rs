@@ -11,7 +11,7 @@ use ottla_core::error::Error;
 use ottla_protocol::vocabulary::LeaderEpoch;
 
 use super::{
-    call::{Listed, Outcome, call, code_in_result, destroy, each, found, objects},
+    call::{Listed, Outcome, call, code_in_result, found, objects},
     groups::check_groups,
     options::AdminOptions,
     records::ShownList,
@@ -23,7 +23,7 @@ use crate::{
         queue::Queue,
     },
     ffi::{
-        argument::{Handles, Part, Place, Ref, Text},
+        argument::{Given, GivenHandles, Handles, Part, Place, Ref, Text},
         boundary::{Handle, Tag, c_text},
         codes::{RespErr, code},
         error::ErrorObject,
@@ -163,17 +163,15 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_DeleteGroup_destroy(del_group: *mut DeleteGroup) {
-        // SAFETY: the header demands NULL or a group to delete; the caller gives it up.
-        unsafe { destroy(del_group) };
+    fn rd_kafka_DeleteGroup_destroy(del_group: Given<DeleteGroup>) {
+        del_group.bury();
     }
 );
 
 export!(
     #[local(())]
-    fn rd_kafka_DeleteGroup_destroy_array(del_groups: *const *mut DeleteGroup, count: usize) {
-        // SAFETY: the header demands NULL or an array of that size.
-        unsafe { each(del_groups, count, |group| rd_kafka_DeleteGroup_destroy(group)) };
+    fn rd_kafka_DeleteGroup_destroy_array(del_groups: GivenHandles<DeleteGroup>, count: usize) {
+        del_groups.bury(count);
     }
 );
 
@@ -236,17 +234,15 @@ macro_rules! offset_objects {
 
         export!(
             #[local(())]
-            fn $destroy(offsets: *mut GroupOffsets) {
-                // SAFETY: the header demands NULL or the object; the caller gives it up.
-                unsafe { destroy(offsets) };
+            fn $destroy(offsets: Given<GroupOffsets>) {
+                offsets.bury();
             }
         );
 
         export!(
             #[local(())]
-            fn $destroy_array(offsets: *const *mut GroupOffsets, count: usize) {
-                // SAFETY: the header demands NULL or an array of that size.
-                unsafe { each(offsets, count, |one| $destroy(one)) };
+            fn $destroy_array(offsets: GivenHandles<GroupOffsets>, count: usize) {
+                offsets.bury(count);
             }
         );
     )*};

@@ -12,11 +12,11 @@ use super::groups::{STATES, TYPES};
 use crate::{
     client::handle::Client,
     ffi::{
-        argument::{ErrorText, Numbers, Ref, RefMut},
+        argument::{Buffer, Given, Numbers, Ref, RefMut},
         boundary::{Handle, Opaque, Tag},
         codes::{RespErr, code},
         error::ErrorObject,
-        export, graves,
+        export,
     },
 };
 
@@ -136,9 +136,8 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_AdminOptions_destroy(options: *mut AdminOptions) {
-        // SAFETY: the header demands NULL or options; the caller gives them up.
-        unsafe { graves::bury(options) };
+    fn rd_kafka_AdminOptions_destroy(options: Given<AdminOptions>) {
+        options.bury();
     }
 );
 
@@ -163,7 +162,7 @@ macro_rules! setters {
             fn $name(
                 $options: RefMut<AdminOptions>,
                 $value: c_int,
-                errstr: ErrorText,
+                errstr: Buffer,
                 errstr_size: usize,
             ) -> RespErr {
                 $change.map_or_else(

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, ffi::c_int, ptr};
 use ottla_core::error::{Error, ErrorKind};
 
 use super::{
-    call::{Outcome, call, code_in_result, common_failure, destroy, each, found, objects},
+    call::{Outcome, call, code_in_result, common_failure, found, objects},
     options::AdminOptions,
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
         queue::Queue,
     },
     ffi::{
-        argument::{Handles, Part, Ref},
+        argument::{Given, GivenHandles, Handles, Part, Ref},
         boundary::{Handle, Tag},
         codes::code,
         export,
@@ -96,17 +96,15 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_DeleteRecords_destroy(del_records: *mut DeleteRecords) {
-        // SAFETY: the header demands NULL or records to delete; the caller gives them up.
-        unsafe { destroy(del_records) };
+    fn rd_kafka_DeleteRecords_destroy(del_records: Given<DeleteRecords>) {
+        del_records.bury();
     }
 );
 
 export!(
     #[local(())]
-    fn rd_kafka_DeleteRecords_destroy_array(del_records: *const *mut DeleteRecords, count: usize) {
-        // SAFETY: the header demands NULL or an array of that size.
-        unsafe { each(del_records, count, |records| rd_kafka_DeleteRecords_destroy(records)) };
+    fn rd_kafka_DeleteRecords_destroy_array(del_records: GivenHandles<DeleteRecords>, count: usize) {
+        del_records.bury(count);
     }
 );
 

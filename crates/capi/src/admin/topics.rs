@@ -13,9 +13,7 @@ use std::{
 use ottla_core::{admin::topics::TopicResults, error::Error};
 
 use super::{
-    call::{
-        Listed, Outcome, call, code_in_result, common_failure, destroy, each, error_text, found, objects,
-    },
+    call::{Listed, Outcome, call, code_in_result, common_failure, error_text, found, objects},
     options::AdminOptions,
 };
 use crate::{
@@ -25,8 +23,8 @@ use crate::{
         queue::Queue,
     },
     ffi::{
-        argument::{Handles, Part, Place, Ref, Text},
-        boundary::{Handle, Tag, c_text, handle, put_text, text},
+        argument::{Buffer, Given, GivenHandles, Handles, Numbers, Part, Place, Ref, RefMut, Text},
+        boundary::{Handle, Tag, c_text},
         codes::{RespErr, code},
         export, getters,
     },
@@ -112,101 +110,83 @@ fn outcome(results: Result<TopicResults, Error>) -> Outcome {
 export!(
     #[local(ptr::null_mut())]
     fn rd_kafka_NewTopic_new(
-        topic: *const c_char,
+        topic: Text,
         num_partitions: c_int,
         replication_factor: c_int,
-        errstr: *mut c_char,
+        errstr: Buffer,
         errstr_size: usize,
     ) -> *mut NewTopic {
-        // SAFETY: the header demands a text or NULL, and a buffer of that size or NULL.
-        unsafe {
-            let refuse = |reason: &str| {
-                put_text(errstr, errstr_size, reason);
-                ptr::null_mut()
-            };
-            let Some(name) = text(topic) else {
-                return refuse("a topic has a name");
-            };
-            if !(-1..=MOST_PARTITIONS).contains(&num_partitions) {
-                return refuse("num_partitions must be in 1 .. 100000, or -1 for the broker's default");
-            }
-            let factor = i16::try_from(replication_factor).unwrap_or(i16::MIN);
-            if !(-1..=MOST_BROKERS as i16).contains(&factor) {
-                return refuse("replication_factor must be in 1 .. 10000, or -1 for the broker's default");
-            }
-            let topic = ottla_core::admin::topics::NewTopic::new(name, num_partitions, factor);
-            Box::into_raw(Box::new(NewTopic { tag: Tag::of::<NewTopic>(), topic }))
+        let refuse = |reason: &str| {
+            errstr.put(errstr_size, reason);
+            ptr::null_mut()
+        };
+        let Some(name) = topic.get() else { return refuse("a topic has a name") };
+        if !(-1..=MOST_PARTITIONS).contains(&num_partitions) {
+            return refuse("num_partitions must be in 1 .. 100000, or -1 for the broker's default");
         }
+        let factor = i16::try_from(replication_factor).unwrap_or(i16::MIN);
+        if !(-1..=MOST_BROKERS as i16).contains(&factor) {
+            return refuse("replication_factor must be in 1 .. 10000, or -1 for the broker's default");
+        }
+        let topic = ottla_core::admin::topics::NewTopic::new(name, num_partitions, factor);
+        Box::into_raw(Box::new(NewTopic { tag: Tag::of::<NewTopic>(), topic }))
     }
 );
 
 export!(
     #[local(())]
-    fn rd_kafka_NewTopic_destroy(new_topic: *mut NewTopic) {
-        // SAFETY: the header demands NULL or a new topic; the caller gives it up.
-        unsafe { destroy(new_topic) };
+    fn rd_kafka_NewTopic_destroy(new_topic: Given<NewTopic>) {
+        new_topic.bury();
     }
 );
 
 export!(
     #[local(())]
-    fn rd_kafka_NewTopic_destroy_array(new_topics: *const *mut NewTopic, count: usize) {
-        // SAFETY: the header demands NULL or an array of that size.
-        unsafe { each(new_topics, count, |topic| rd_kafka_NewTopic_destroy(topic)) };
+    fn rd_kafka_NewTopic_destroy_array(new_topics: GivenHandles<NewTopic>, count: usize) {
+        new_topics.bury(count);
     }
 );
 
-/// Brokers of a partition, of which the first is the preferred leader.
-///
-/// # Safety
-///
-/// An array of that size or NULL.
-unsafe fn brokers(ids: *const i32, count: usize) -> Result<Vec<i32>, String> {
-    if ids.is_null() || count == 0 {
-        return Err("a partition has at least one replica".to_owned());
-    }
+/// Returns the brokers of a partition, of which the first is the preferred leader.
+fn brokers(ids: Numbers<'_>, count: usize) -> Result<Vec<i32>, String> {
     if count > MOST_BROKERS {
         return Err(format!("{count} replicas; at most {MOST_BROKERS} can be named"));
     }
-    // SAFETY: by the contract of this function.
-    Ok(unsafe { std::slice::from_raw_parts(ids, count) }.to_vec())
+    match ids.get(count) {
+        Some(ids) if !ids.is_empty() => Ok(ids.to_vec()),
+        _ => Err("a partition has at least one replica".to_owned()),
+    }
 }
 
 export!(
     #[local(code::_FATAL)]
     fn rd_kafka_NewTopic_set_replica_assignment(
-        new_topic: *mut NewTopic,
+        new_topic: RefMut<NewTopic>,
         partition: i32,
-        broker_ids: *const i32,
+        broker_ids: Numbers,
         broker_id_cnt: usize,
-        errstr: *mut c_char,
+        errstr: Buffer,
         errstr_size: usize,
     ) -> RespErr {
-        // SAFETY: the header demands NULL or a new topic that one thread uses, an array and a buffer of those sizes.
-        unsafe {
-            let refuse = |reason: &str| {
-                put_text(errstr, errstr_size, reason);
-                code::_INVALID_ARG
-            };
-            if handle(new_topic.cast_const()).is_none() {
-                return refuse("this is no new topic");
-            }
-            let topic = &mut (*new_topic).topic;
-            if topic.replication_factor != -1 {
-                return refuse("where replicas are assigned, the replication factor is -1");
-            }
-            let next = i32::try_from(topic.assignments.len()).unwrap_or(i32::MAX);
-            if partition != next || topic.partitions >= 0 && partition >= topic.partitions {
-                return refuse(&format!(
-                    "replicas are assigned to partition after partition: {next} comes next, not {partition}"
-                ));
-            }
-            match brokers(broker_ids, broker_id_cnt) {
-                Err(reason) => refuse(&reason),
-                Ok(brokers) => {
-                    topic.assignments.insert(partition, brokers);
-                    code::NO_ERROR
-                }
+        let refuse = |reason: &str| {
+            errstr.put(errstr_size, reason);
+            code::_INVALID_ARG
+        };
+        let Some(NewTopic { topic, .. }) = new_topic.get() else { return refuse("this is no new topic") };
+        if topic.replication_factor != -1 {
+            return refuse("where replicas are assigned, the replication factor is -1");
+        }
+        let next = i32::try_from(topic.assignments.len()).unwrap_or(i32::MAX);
+        if partition != next || topic.partitions >= 0 && partition >= topic.partitions {
+            return refuse(&format!(
+                "replicas are assigned to partition after partition: {next} comes next, not {partition}"
+            ));
+        }
+        match brokers(broker_ids, broker_id_cnt) {
+            Err(reason) => refuse(&reason),
+            Ok(brokers) => {
+                topic.assignments.insert(partition, brokers);
+                code::NO_ERROR
             }
         }
     }
@@ -214,16 +194,13 @@ export!(
 
 export!(
     #[local(code::_FATAL)]
-    fn rd_kafka_NewTopic_set_config(new_topic: *mut NewTopic, name: Text, value: Text) -> RespErr {
-        // SAFETY: the header demands NULL or a new topic that one thread uses, and texts or NULL.
-        unsafe {
-            match (handle(new_topic.cast_const()), name.get(), value.get()) {
-                (Some(_), Some(name), Some(value)) if !name.is_empty() => {
-                    (*new_topic).topic.configs.push((name.into_owned(), value.into_owned()));
-                    code::NO_ERROR
-                }
-                _ => code::_INVALID_ARG,
+    fn rd_kafka_NewTopic_set_config(new_topic: RefMut<NewTopic>, name: Text, value: Text) -> RespErr {
+        match (new_topic.get(), name.get(), value.get()) {
+            (Some(new_topic), Some(name), Some(value)) if !name.is_empty() => {
+                new_topic.topic.configs.push((name.into_owned(), value.into_owned()));
+                code::NO_ERROR
             }
+            _ => code::_INVALID_ARG,
         }
     }
 );
@@ -268,17 +245,15 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_DeleteTopic_destroy(del_topic: *mut DeleteTopic) {
-        // SAFETY: the header demands NULL or a topic to delete; the caller gives it up.
-        unsafe { destroy(del_topic) };
+    fn rd_kafka_DeleteTopic_destroy(del_topic: Given<DeleteTopic>) {
+        del_topic.bury();
     }
 );
 
 export!(
     #[local(())]
-    fn rd_kafka_DeleteTopic_destroy_array(del_topics: *const *mut DeleteTopic, count: usize) {
-        // SAFETY: the header demands NULL or an array of that size.
-        unsafe { each(del_topics, count, |topic| rd_kafka_DeleteTopic_destroy(topic)) };
+    fn rd_kafka_DeleteTopic_destroy_array(del_topics: GivenHandles<DeleteTopic>, count: usize) {
+        del_topics.bury(count);
     }
 );
 
@@ -306,21 +281,18 @@ export!(
     fn rd_kafka_NewPartitions_new(
         topic: Text,
         new_total_cnt: usize,
-        errstr: *mut c_char,
+        errstr: Buffer,
         errstr_size: usize,
     ) -> *mut NewPartitions {
-        // SAFETY: the header demands a text or NULL, and a buffer of that size or NULL.
-        unsafe {
-            let count = c_int::try_from(new_total_cnt).unwrap_or(c_int::MAX);
-            match topic.get() {
-                Some(name) if !name.is_empty() && (1..=MOST_PARTITIONS).contains(&count) => {
-                    let partitions = ottla_core::admin::topics::NewPartitions::new(name, count);
-                    Box::into_raw(Box::new(NewPartitions { tag: Tag::of::<NewPartitions>(), partitions }))
-                }
-                _ => {
-                    put_text(errstr, errstr_size, "a topic with a name and 1 .. 100000 partitions is needed");
-                    ptr::null_mut()
-                }
+        let count = c_int::try_from(new_total_cnt).unwrap_or(c_int::MAX);
+        match topic.get() {
+            Some(name) if !name.is_empty() && (1..=MOST_PARTITIONS).contains(&count) => {
+                let partitions = ottla_core::admin::topics::NewPartitions::new(name, count);
+                Box::into_raw(Box::new(NewPartitions { tag: Tag::of::<NewPartitions>(), partitions }))
+            }
+            _ => {
+                errstr.put(errstr_size, "a topic with a name and 1 .. 100000 partitions is needed");
+                ptr::null_mut()
             }
         }
     }
@@ -328,53 +300,47 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_NewPartitions_destroy(new_parts: *mut NewPartitions) {
-        // SAFETY: the header demands NULL or new partitions; the caller gives them up.
-        unsafe { destroy(new_parts) };
+    fn rd_kafka_NewPartitions_destroy(new_parts: Given<NewPartitions>) {
+        new_parts.bury();
     }
 );
 
 export!(
     #[local(())]
-    fn rd_kafka_NewPartitions_destroy_array(new_parts: *const *mut NewPartitions, count: usize) {
-        // SAFETY: the header demands NULL or an array of that size.
-        unsafe { each(new_parts, count, |partitions| rd_kafka_NewPartitions_destroy(partitions)) };
+    fn rd_kafka_NewPartitions_destroy_array(new_parts: GivenHandles<NewPartitions>, count: usize) {
+        new_parts.bury(count);
     }
 );
 
 export!(
     #[local(code::_FATAL)]
     fn rd_kafka_NewPartitions_set_replica_assignment(
-        new_parts: *mut NewPartitions,
+        new_parts: RefMut<NewPartitions>,
         new_partition_idx: i32,
-        broker_ids: *const i32,
+        broker_ids: Numbers,
         broker_id_cnt: usize,
-        errstr: *mut c_char,
+        errstr: Buffer,
         errstr_size: usize,
     ) -> RespErr {
-        // SAFETY: the header demands NULL or new partitions that one thread uses, an array and a buffer of those sizes.
-        unsafe {
-            let refuse = |reason: &str| {
-                put_text(errstr, errstr_size, reason);
-                code::_INVALID_ARG
-            };
-            if handle(new_parts.cast_const()).is_none() {
-                return refuse("these are no new partitions");
-            }
-            let partitions = &mut (*new_parts).partitions;
-            let next = i32::try_from(partitions.assignments.len()).unwrap_or(i32::MAX);
-            if new_partition_idx != next || next >= partitions.count {
-                return refuse(&format!(
-                    "replicas are assigned to one new partition after the other: {next} comes next, not \
-                     {new_partition_idx}"
-                ));
-            }
-            match brokers(broker_ids, broker_id_cnt) {
-                Err(reason) => refuse(&reason),
-                Ok(brokers) => {
-                    partitions.assignments.push(brokers);
-                    code::NO_ERROR
-                }
+        let refuse = |reason: &str| {
+            errstr.put(errstr_size, reason);
+            code::_INVALID_ARG
+        };
+        let Some(NewPartitions { partitions, .. }) = new_parts.get() else {
+            return refuse("these are no new partitions");
+        };
+        let next = i32::try_from(partitions.assignments.len()).unwrap_or(i32::MAX);
+        if new_partition_idx != next || next >= partitions.count {
+            return refuse(&format!(
+                "replicas are assigned to one new partition after the other: {next} comes next, not \
+                 {new_partition_idx}"
+            ));
+        }
+        match brokers(broker_ids, broker_id_cnt) {
+            Err(reason) => refuse(&reason),
+            Ok(brokers) => {
+                partitions.assignments.push(brokers);
+                code::NO_ERROR
             }
         }
     }

@@ -6,9 +6,9 @@ use std::{
 };
 
 use crate::ffi::{
-    argument::Ref,
+    argument::{Given, Ref},
     boundary::{Handle, Tag},
-    export, graves,
+    export,
 };
 
 /// A UUID, and its text: base64 for URLs, without padding.
@@ -83,9 +83,8 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_Uuid_destroy(uuid: *mut Uuid) {
-        // SAFETY: NULL or a UUID from `Box::into_raw`, or a lent one, which is of another kind; the caller gives it up.
-        unsafe { graves::bury(uuid) };
+    fn rd_kafka_Uuid_destroy(uuid: Given<Uuid>) {
+        uuid.bury();
     }
 );
 

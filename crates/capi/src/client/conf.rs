@@ -25,7 +25,8 @@ use crate::{
         topic_conf::{OLD_CONSUMER, TopicConf},
     },
     ffi::{
-        boundary::{Handle, Opaque, Tag, c_text, handle, put_text, text},
+        argument::{Buffer, Given, Ref, RefMut, Text},
+        boundary::{Handle, Opaque, Tag, c_text, handle, text},
         export,
         graves::{self, HandleBox},
     },
@@ -116,7 +117,12 @@ impl Conf {
         DEPRECATED.into_iter().filter(move |name| raws.into_iter().flatten().any(|raw| raw.is_modified(name)))
     }
 
-    /// For a call that changes it.
+    /// Returns the configuration that C passed to be changed, unless it is NULL, destroyed, or a client's already.
+    pub(crate) fn passed_mut(conf: RefMut<'_, Self>) -> Option<&mut Self> {
+        conf.get().filter(|conf| !conf.is_taken)
+    }
+
+    /// As [`Conf::passed_mut`], for a call that needs the address, too: interceptors get it.
     ///
     /// # Safety
     ///
@@ -163,22 +169,19 @@ export!(
 
 export!(
     #[local(ptr::null_mut())]
-    fn rd_kafka_conf_dup(conf: *const Conf) -> *mut Conf {
-        // SAFETY: the header demands NULL or a configuration.
-        unsafe { handle(conf) }
-            .map_or(ptr::null_mut(), |conf: &Conf| intercepted_copy(conf, conf.duplicate(), &mut []))
+    fn rd_kafka_conf_dup(conf: Ref<Conf>) -> *mut Conf {
+        conf.get().map_or(ptr::null_mut(), |conf| intercepted_copy(conf, conf.duplicate(), &mut []))
     }
 );
 
 export!(
     #[local(ptr::null_mut())]
     fn rd_kafka_conf_dup_filter(
-        conf: *const Conf,
+        conf: Ref<Conf>,
         filter_cnt: usize,
         filter: *const *const c_char,
     ) -> *mut Conf {
-        // SAFETY: the header demands NULL or a configuration.
-        let Some(conf) = (unsafe { handle(conf) }) else { return ptr::null_mut() };
+        let Some(conf) = conf.get() else { return ptr::null_mut() };
         let mut copy = Conf::duplicate(conf);
         let count = if filter.is_null() { 0 } else { filter_cnt };
         // SAFETY: the header demands the array has this number of texts.
@@ -304,33 +307,30 @@ export!(
     #[local(CONF_INVALID)]
     fn rd_kafka_conf_set(
         conf: *mut Conf,
-        name: *const c_char,
-        value: *const c_char,
-        errstr: *mut c_char,
+        name: Text,
+        value: Text,
+        errstr: Buffer,
         errstr_size: usize,
     ) -> c_int {
-        // SAFETY: the header demands a configuration, texts, and a buffer of that size, or NULL.
+        // Interceptors get the configuration's address and may change it.
+        // SAFETY: the header demands a configuration or NULL.
         unsafe {
-            let (Some(_), Some(known)) = (Conf::changeable(conf), text(name)) else {
-                put_text(
-                    errstr,
-                    errstr_size,
-                    "no configuration, or one that a client has already, or no name",
-                );
+            let (Some(_), Some(known), Some(name)) = (Conf::changeable(conf), name.get(), name.c_str())
+            else {
+                errstr.put(errstr_size, "no configuration, or one that a client has already, or no name");
                 return CONF_INVALID;
             };
-            let asked = Asked { conf, value, errstr, size: errstr_size };
-            if let Some(code) = asked.all(CStr::from_ptr(name), &known) {
+            let asked = Asked { conf, value: value.as_ptr(), errstr: errstr.as_ptr(), size: errstr_size };
+            if let Some(code) = asked.all(name, &known) {
                 if let (CONF_OK, Some(changeable)) = (code, Conf::changeable(conf)) {
-                    let value = (!value.is_null()).then(|| CStr::from_ptr(value).to_owned());
-                    changeable.taken.push((CStr::from_ptr(name).to_owned(), value));
+                    changeable.taken.push((name.to_owned(), value.c_str().map(CStr::to_owned)));
                 }
                 return code;
             }
             if &*known == "plugin.library.paths"
-                && let Err(why) = load_plugins(conf, &text(value).unwrap_or_default())
+                && let Err(why) = load_plugins(conf, &value.get().unwrap_or_default())
             {
-                put_text(errstr, errstr_size, &why);
+                errstr.put(errstr_size, &why);
                 return CONF_INVALID;
             }
             let (Some(conf), name) = (Conf::changeable(conf), known) else { return CONF_INVALID };
@@ -340,7 +340,7 @@ export!(
             } else {
                 &mut conf.raw
             };
-            let outcome = set(raw, &name, text(value).as_deref());
+            let outcome = set(raw, &name, value.get().as_deref());
             if outcome.is_ok() && &*name == "enabled_events" {
                 conf.events = conf.raw.get(&name).ok().and_then(|bits| bits.parse().ok()).unwrap_or(0);
             }
@@ -351,9 +351,8 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_conf_set_opaque(conf: *mut Conf, opaque: *mut c_void) {
-        // SAFETY: the header demands NULL or a configuration.
-        if let Some(conf) = unsafe { Conf::changeable(conf) } {
+    fn rd_kafka_conf_set_opaque(conf: RefMut<Conf>, opaque: *mut c_void) {
+        if let Some(conf) = Conf::passed_mut(conf) {
             conf.opaque = Opaque(opaque);
         }
     }
@@ -361,9 +360,8 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_conf_set_events(conf: *mut Conf, events: c_int) {
-        // SAFETY: the header demands NULL or a configuration.
-        if let Some(conf) = unsafe { Conf::changeable(conf) } {
+    fn rd_kafka_conf_set_events(conf: RefMut<Conf>, events: c_int) {
+        if let Some(conf) = Conf::passed_mut(conf) {
             conf.events = events;
             // The property shows the same; a set of bits that is no positive number can't be said there.
             let _ = conf.raw.set("enabled_events", &events.max(0).to_string());
@@ -375,12 +373,11 @@ macro_rules! callback {
     ($($name:ident, $field:ident: $kind:ty;)*) => {$(
         export!(
             #[local(())]
-            fn $name(conf: *mut Conf, callback: Option<$kind>) {
-            // SAFETY: the header demands NULL or a configuration.
-            if let Some(conf) = unsafe { Conf::changeable(conf) } {
-                conf.callbacks.$field = callback.into();
+            fn $name(conf: RefMut<Conf>, callback: Option<$kind>) {
+                if let Some(conf) = Conf::passed_mut(conf) {
+                    conf.callbacks.$field = callback.into();
+                }
             }
-                    }
         );
     )*};
 }
@@ -405,28 +402,23 @@ callback! {
 
 export!(
     #[local(())]
-    fn rd_kafka_conf_set_default_topic_conf(conf: *mut Conf, topic_conf: *mut TopicConf) {
-        // SAFETY: the header demands NULL or configurations; the caller gives the topic's up.
-        unsafe {
-            let Some(conf) = Conf::changeable(conf) else { return };
-            if conf.topic.as_ref().is_some_and(|own| own.as_ptr() == topic_conf) {
-                return;
-            }
-            if let Some(topic) = HandleBox::from_raw(topic_conf) {
-                let is_modified =
-                    |topic: &HandleBox<TopicConf>| topic.raw.iter().any(|entry| entry.is_modified);
-                conf.has_lost_topic_properties |= conf.topic.as_ref().is_some_and(is_modified);
-                conf.topic = Some(topic);
-            }
+    fn rd_kafka_conf_set_default_topic_conf(conf: RefMut<Conf>, topic_conf: Given<TopicConf>) {
+        let Some(conf) = Conf::passed_mut(conf) else { return };
+        if conf.topic.as_ref().is_some_and(|own| topic_conf.is(own.as_ptr())) {
+            return;
+        }
+        if let Some(topic) = topic_conf.take() {
+            let is_modified = |topic: &HandleBox<TopicConf>| topic.raw.iter().any(|entry| entry.is_modified);
+            conf.has_lost_topic_properties |= conf.topic.as_ref().is_some_and(is_modified);
+            conf.topic = Some(topic);
         }
     }
 );
 
 export!(
     #[local(ptr::null_mut())]
-    fn rd_kafka_conf_get_default_topic_conf(conf: *mut Conf) -> *mut TopicConf {
-        // SAFETY: the header demands NULL or a configuration.
-        let topic = unsafe { Conf::changeable(conf) }.and_then(|conf| conf.topic.as_mut());
+    fn rd_kafka_conf_get_default_topic_conf(conf: RefMut<Conf>) -> *mut TopicConf {
+        let topic = Conf::passed_mut(conf).and_then(|conf| conf.topic.as_mut());
         topic.map_or(ptr::null_mut(), |topic| topic.as_ptr())
     }
 );

@@ -6,7 +6,10 @@ use ottla_core::stats::Statistics;
 
 use crate::{
     client::handle::Client,
-    ffi::{argument::Ref, export},
+    ffi::{
+        argument::{PartMut, Ref},
+        export,
+    },
 };
 
 export!(
@@ -30,12 +33,9 @@ export!(
 
 export!(
     #[on(rk, ptr::null_mut())]
-    fn rd_kafka_brokers_learned_ids(rk: Ref<Client>, cntp: *mut usize) -> *mut i32 {
-        if cntp.is_null() {
-            return ptr::null_mut();
-        }
-        // SAFETY: the header demands a writable place.
-        unsafe { *cntp = 0 };
+    fn rd_kafka_brokers_learned_ids(rk: Ref<Client>, cntp: PartMut<usize>) -> *mut i32 {
+        let Some(cntp) = cntp.get() else { return ptr::null_mut() };
+        *cntp = 0;
         let Some(client) = rk.get() else { return ptr::null_mut() };
         let statistics = client.statistics();
         let brokers = statistics.iter().flat_map(|statistics| &statistics.brokers);

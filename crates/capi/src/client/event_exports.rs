@@ -9,8 +9,8 @@ use crate::{
     admin::names,
     client::{event::Event, op::Op, topic::Topic},
     ffi::{
-        argument::Ref,
-        boundary::{handle, is_inherited, put_text},
+        argument::{Buffer, Ref, RefMut},
+        boundary::is_inherited,
         codes::{RespErr, code},
         error::describe,
         export, graves,
@@ -18,19 +18,6 @@ use crate::{
         types::{event_type, rd_kafka_message_t, rd_kafka_topic_partition_t},
     },
 };
-
-/// The event behind a handle, for a call that changes it.
-///
-/// # Safety
-///
-/// NULL or an object of this library that no other thread uses.
-unsafe fn changeable<'a>(event: *mut Event) -> Option<&'a mut Event> {
-    // SAFETY: by the contract of this function.
-    unsafe {
-        handle(event.cast_const())?;
-        event.as_mut()
-    }
-}
 
 export!(
     #[local(0)]
@@ -41,9 +28,8 @@ export!(
 
 export!(
     #[local(ptr::null())]
-    fn rd_kafka_event_name(event: *const Event) -> *const c_char {
-        // SAFETY: the header demands NULL or an event.
-        let name = match unsafe { rd_kafka_event_type(event) } {
+    fn rd_kafka_event_name(event: Ref<Event>) -> *const c_char {
+        let name = match event.get().map_or(0, |event| event.kind) {
             0 => c"(NONE)",
             event_type::DR => c"DeliveryReport",
             event_type::FETCH => c"Fetch",
@@ -73,21 +59,19 @@ export!(
 
 export!(
     #[local(ptr::null())]
-    fn rd_kafka_event_message_next(event: *mut Event) -> *const rd_kafka_message_t {
-        // SAFETY: the header demands NULL or an event that no other thread uses.
-        unsafe { changeable(event) }.map_or(ptr::null(), Event::next)
+    fn rd_kafka_event_message_next(event: RefMut<Event>) -> *const rd_kafka_message_t {
+        event.get().map_or(ptr::null(), Event::next)
     }
 );
 
 export!(
     #[local(0)]
     fn rd_kafka_event_message_array(
-        event: *mut Event,
+        event: RefMut<Event>,
         messages: *mut *const rd_kafka_message_t,
         size: usize,
     ) -> usize {
-        // SAFETY: the header demands NULL or an event that no other thread uses, and an array of that size.
-        let Some(event) = (unsafe { changeable(event) }) else { return 0 };
+        let Some(event) = event.get() else { return 0 };
         if messages.is_null() {
             return 0;
         }
@@ -215,16 +199,13 @@ export!(
 
 export!(
     #[local(-1)]
-    fn rd_kafka_event_debug_contexts(event: Ref<Event>, dst: *mut c_char, dstsize: usize) -> c_int {
-        // SAFETY: the header demands NULL or an event, and a buffer of that size.
-        unsafe {
-            match event.get().and_then(|event| event.log) {
-                Some((_, contexts, _)) => {
-                    put_text(dst, dstsize, &contexts.names());
-                    0
-                }
-                None => -1,
+    fn rd_kafka_event_debug_contexts(event: Ref<Event>, dst: Buffer, dstsize: usize) -> c_int {
+        match event.get().and_then(|event| event.log) {
+            Some((_, contexts, _)) => {
+                dst.put(dstsize, &contexts.names());
+                0
             }
+            None => -1,
         }
     }
 );

@@ -1,12 +1,9 @@
 //! The error that ended a client.
 
-use std::ffi::c_char;
-
 use crate::{
     client::handle::Client,
     ffi::{
-        argument::{Ref, Text},
-        boundary::put_text,
+        argument::{Buffer, Ref, Text},
         codes::{RespErr, code},
         export,
     },
@@ -14,14 +11,13 @@ use crate::{
 
 export!(
     #[on(rk, code::_INVALID_ARG)]
-    fn rd_kafka_fatal_error(rk: Ref<Client>, errstr: *mut c_char, size: usize) -> RespErr {
+    fn rd_kafka_fatal_error(rk: Ref<Client>, errstr: Buffer, size: usize) -> RespErr {
         match rk.get() {
             None => code::_INVALID_ARG,
             Some(client) => match client.fatal() {
                 None => code::NO_ERROR,
                 Some((code, reason)) => {
-                    // SAFETY: the header demands the buffer has `size` bytes.
-                    unsafe { put_text(errstr, size, &reason) };
+                    errstr.put(size, &reason);
                     code
                 }
             },

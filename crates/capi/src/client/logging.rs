@@ -1,6 +1,7 @@
 //! The log lines of a client, and the functions of the interface for logs.
 
 use std::{
+    borrow::Cow,
     ffi::{CStr, c_char, c_int},
     sync::Arc,
 };
@@ -8,12 +9,9 @@ use std::{
 use ottla_core::error::{Error, ErrorKind};
 
 use crate::{
-    client::{
-        callbacks::LogCb, contexts::Contexts, handle::Client, log::print, properties::rd_kafka_name,
-        queue::Queue,
-    },
+    client::{callbacks::LogCb, contexts::Contexts, handle::Client, log::print, queue::Queue},
     ffi::{
-        argument::Ref,
+        argument::{Ref, Text},
         codes::{RespErr, code},
         error::code_of,
         export,
@@ -83,11 +81,8 @@ export!(
 
 export!(
     #[on(rk, code::_FATAL)]
-    fn rd_kafka_set_log_queue(rk: Ref<Client>, rkqu: *const Queue) -> RespErr {
-        // SAFETY: the header demands NULL or a client and a queue.
-        let (Some(client), to) = (unsafe { (rk.get(), Queue::of(rkqu)) }) else {
-            return code::_INVALID_ARG;
-        };
+    fn rd_kafka_set_log_queue(rk: Ref<Client>, rkqu: Ref<Queue>) -> RespErr {
+        let (Some(client), to) = (rk.get(), rkqu.counted()) else { return code::_INVALID_ARG };
         match client.logging().queue() {
             Some(_) if to.is_none() && !rkqu.is_null() => code::_INVALID_ARG,
             Some(queue) => {
@@ -101,20 +96,10 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_log_print(rk: *const Client, level: c_int, fac: *const c_char, buf: *const c_char) {
-        if fac.is_null() || buf.is_null() {
-            return;
-        }
-        // SAFETY: the header demands a client or NULL, and texts.
-        unsafe {
-            let name = rd_kafka_name(rk);
-            let name = if name.is_null() {
-                String::new()
-            } else {
-                CStr::from_ptr(name).to_string_lossy().into_owned()
-            };
-            print(&name, level, CStr::from_ptr(fac), CStr::from_ptr(buf));
-        }
+    fn rd_kafka_log_print(rk: Ref<Client>, level: c_int, fac: Text, buf: Text) {
+        let (Some(fac), Some(buf)) = (fac.c_str(), buf.c_str()) else { return };
+        let name = rk.get().map_or(Cow::Borrowed(""), |client| client.name.to_string_lossy());
+        print(&name, level, fac, buf);
     }
 );
 

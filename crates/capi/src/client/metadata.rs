@@ -239,18 +239,13 @@ export!(
 );
 
 /// Returns the cached metadata or asks the cluster. With a timeout of zero it does not ask.
-///
-/// # Safety
-///
-/// NULL or a client.
-unsafe fn of_cluster<T>(
-    rk: *const Client,
+fn of_cluster<T>(
+    rk: Ref<'_, Client>,
     timeout_ms: c_int,
     known: impl Fn(&Admin) -> Option<T>,
     value_of: impl Fn(ClusterDescription) -> Option<T>,
 ) -> Option<T> {
-    // SAFETY: by the contract of this function.
-    let admin = unsafe { Client::of(rk) }?.admin().ok()?;
+    let admin = rk.counted()?.admin().ok()?;
     match known(&admin) {
         None if timeout_ms != 0 => value_of(admin.describe_cluster(timeout(timeout_ms)).ok()?),
         known => known,
@@ -259,21 +254,16 @@ unsafe fn of_cluster<T>(
 
 export!(
     #[on(rk, ptr::null_mut())]
-    fn rd_kafka_clusterid(rk: *const Client, timeout_ms: c_int) -> *mut c_char {
-        // SAFETY: the header demands NULL or a client.
-        let id =
-            unsafe { of_cluster(rk, timeout_ms, Admin::cached_cluster_id, |cluster| cluster.cluster_id) };
+    fn rd_kafka_clusterid(rk: Ref<Client>, timeout_ms: c_int) -> *mut c_char {
+        let id = of_cluster(rk, timeout_ms, Admin::cached_cluster_id, |cluster| cluster.cluster_id);
         id.map_or(ptr::null_mut(), |id| malloc_text(id.as_bytes()))
     }
 );
 
 export!(
     #[on(rk, -1)]
-    fn rd_kafka_controllerid(rk: *const Client, timeout_ms: c_int) -> i32 {
-        // SAFETY: the header demands NULL or a client.
-        let id = unsafe {
-            of_cluster(rk, timeout_ms, Admin::cached_controller_id, |cluster| cluster.controller_id)
-        };
+    fn rd_kafka_controllerid(rk: Ref<Client>, timeout_ms: c_int) -> i32 {
+        let id = of_cluster(rk, timeout_ms, Admin::cached_controller_id, |cluster| cluster.controller_id);
         id.unwrap_or(-1)
     }
 );

@@ -1,13 +1,10 @@
 //! Setting a property, and what the interface returns of it.
 
-use std::{
-    ffi::{c_char, c_int},
-    fmt,
-};
+use std::{ffi::c_int, fmt};
 
 use ottla_core::config::{ConfigError, RawConfig, table as properties, table::Kind};
 
-use crate::ffi::boundary::put_text;
+use crate::ffi::argument::Buffer;
 
 pub(crate) const CONF_UNKNOWN: c_int = -2;
 pub(crate) const CONF_INVALID: c_int = -1;
@@ -43,16 +40,11 @@ impl fmt::Display for SetError {
 }
 
 /// Writes the outcome of setting a property to the application's buffer, and returns its code.
-///
-/// # Safety
-///
-/// `errstr` has `size` bytes or is NULL.
-pub(crate) unsafe fn report(outcome: Result<(), SetError>, errstr: *mut c_char, size: usize) -> c_int {
+pub(crate) fn report(outcome: Result<(), SetError>, errstr: Buffer<'_>, size: usize) -> c_int {
     match outcome {
         Ok(()) => CONF_OK,
         Err(error) => {
-            // SAFETY: by the contract of this function.
-            unsafe { put_text(errstr, size, &error.to_string()) };
+            errstr.put(size, &error.to_string());
             match error {
                 SetError::Config(error) if error.is_unknown_property() => CONF_UNKNOWN,
                 _ => CONF_INVALID,

@@ -19,8 +19,8 @@ use crate::{
         topic_conf::TopicConf,
     },
     ffi::{
-        argument::Text,
-        boundary::{handle, malloc_text, put_text},
+        argument::{Buffer, PartMut, Place, Ref, Text},
+        boundary::malloc_text,
         export,
     },
 };
@@ -45,12 +45,12 @@ fn of_topic_conf(conf: &TopicConf, name: &str) -> Option<String> {
 }
 
 /// Dumps a client's configuration as `rd_kafka_conf_dump` returns it.
-fn dump_of_conf(conf: &Conf, cntp: *mut usize) -> *mut *const c_char {
+fn dump_of_conf(conf: &Conf, cntp: Place<'_, usize>) -> *mut *const c_char {
     dump(&conf.raw, Scope::Global, pointers_of_conf(conf), cntp)
 }
 
 /// Dumps a topic's configuration as `rd_kafka_topic_conf_dump` returns it.
-fn dump_of_topic_conf(conf: &TopicConf, cntp: *mut usize) -> *mut *const c_char {
+fn dump_of_topic_conf(conf: &TopicConf, cntp: Place<'_, usize>) -> *mut *const c_char {
     dump(&conf.raw, Scope::Topic, pointers_of_topic_conf(conf), cntp)
 }
 
@@ -127,26 +127,17 @@ fn of_raw(raw: &RawConfig, name: &str) -> Option<String> {
     text_of(property, value, raw.is_modified(name))
 }
 
-/// Writes a value to the application's buffer, or only its size.
-///
-/// # Safety
-///
-/// `size` is writable; `dest` is NULL or has as many bytes as `size` says.
-unsafe fn give(value: Option<String>, dest: *mut c_char, size: *mut usize) -> c_int {
+/// Writes a value to the application's buffer, which has as many bytes as `size` says, and the value's size to `size`.
+fn give(value: Option<String>, dest: Buffer<'_>, size: PartMut<'_, usize>) -> c_int {
     let Some(value) = value else { return CONF_UNKNOWN };
-    if size.is_null() {
-        return CONF_INVALID;
-    }
-    // SAFETY: by the contract of this function.
-    unsafe {
-        put_text(dest, if dest.is_null() { 0 } else { *size }, &value);
-        *size = value.len() + 1;
-    }
+    let Some(size) = size.get() else { return CONF_INVALID };
+    dest.put(*size, &value);
+    *size = value.len() + 1;
     CONF_OK
 }
 
 /// Dumps the properties of one scope that have a value, those of the other scope that were set, and pointers.
-fn dump(raw: &RawConfig, scope: Scope, pointers: Vec<Pointer>, cntp: *mut usize) -> *mut *const c_char {
+fn dump(raw: &RawConfig, scope: Scope, pointers: Vec<Pointer>, cntp: Place<'_, usize>) -> *mut *const c_char {
     let value = |entry: &ConfigValue| {
         let property = properties::find(entry.scope, entry.property)?;
         text_of(property, &entry.value, entry.is_modified)
@@ -165,29 +156,23 @@ fn dump(raw: &RawConfig, scope: Scope, pointers: Vec<Pointer>, cntp: *mut usize)
             *array.add(index * 2) = malloc_text(name.as_bytes());
             *array.add(index * 2 + 1) = malloc_text(value.as_bytes());
         }
-        if !cntp.is_null() {
-            *cntp = entries.len() * 2;
-        }
+        cntp.put(entries.len() * 2);
         array
     }
 }
 
 export!(
     #[local(CONF_INVALID)]
-    fn rd_kafka_conf_get(conf: *const Conf, name: Text, dest: *mut c_char, dest_size: *mut usize) -> c_int {
-        // SAFETY: the header demands a configuration, a text, and a buffer of that size, or NULL.
-        unsafe {
-            let (Some(conf), Some(name)) = (handle(conf), name.get()) else { return CONF_INVALID };
-            give(of_conf(conf, &name), dest, dest_size)
-        }
+    fn rd_kafka_conf_get(conf: Ref<Conf>, name: Text, dest: Buffer, dest_size: PartMut<usize>) -> c_int {
+        let (Some(conf), Some(name)) = (conf.get(), name.get()) else { return CONF_INVALID };
+        give(of_conf(conf, &name), dest, dest_size)
     }
 );
 
 export!(
     #[local(ptr::null_mut())]
-    fn rd_kafka_conf_dump(conf: *const Conf, cntp: *mut usize) -> *mut *const c_char {
-        // SAFETY: the header demands NULL or a configuration.
-        unsafe { handle(conf) }.map_or(ptr::null_mut(), |conf: &Conf| dump_of_conf(conf, cntp))
+    fn rd_kafka_conf_dump(conf: Ref<Conf>, cntp: Place<usize>) -> *mut *const c_char {
+        conf.get().map_or(ptr::null_mut(), |conf| dump_of_conf(conf, cntp))
     }
 );
 
@@ -241,25 +226,19 @@ export!(
 export!(
     #[local(CONF_INVALID)]
     fn rd_kafka_topic_conf_get(
-        conf: *const TopicConf,
+        conf: Ref<TopicConf>,
         name: Text,
-        dest: *mut c_char,
-        dest_size: *mut usize,
+        dest: Buffer,
+        dest_size: PartMut<usize>,
     ) -> c_int {
-        // SAFETY: the header demands a configuration, a text, and a buffer of that size, or NULL.
-        unsafe {
-            let (Some(conf), Some(name)) = (handle::<TopicConf>(conf), name.get()) else {
-                return CONF_INVALID;
-            };
-            give(of_topic_conf(conf, &name), dest, dest_size)
-        }
+        let (Some(conf), Some(name)) = (conf.get(), name.get()) else { return CONF_INVALID };
+        give(of_topic_conf(conf, &name), dest, dest_size)
     }
 );
 
 export!(
     #[local(ptr::null_mut())]
-    fn rd_kafka_topic_conf_dump(conf: *const TopicConf, cntp: *mut usize) -> *mut *const c_char {
-        // SAFETY: the header demands NULL or a configuration.
-        unsafe { handle(conf) }.map_or(ptr::null_mut(), |conf: &TopicConf| dump_of_topic_conf(conf, cntp))
+    fn rd_kafka_topic_conf_dump(conf: Ref<TopicConf>, cntp: Place<usize>) -> *mut *const c_char {
+        conf.get().map_or(ptr::null_mut(), |conf| dump_of_topic_conf(conf, cntp))
     }
 );

@@ -7,7 +7,7 @@
 //!   client's (`details.c`).
 
 use std::{
-    ffi::{c_char, c_int, c_void},
+    ffi::{c_int, c_void},
     ptr,
 };
 
@@ -19,9 +19,9 @@ use crate::{
         property::{CONF_INVALID, CONF_UNKNOWN, report, set},
     },
     ffi::{
-        argument::{Ref, Text},
-        boundary::{Handle, Opaque, Tag, handle, put_text},
-        export, graves,
+        argument::{Buffer, Given, Ref, RefMut, Text},
+        boundary::{Handle, Opaque, Tag},
+        export,
     },
 };
 
@@ -110,71 +110,58 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_topic_conf_destroy(conf: *mut TopicConf) {
-        // SAFETY: the header demands NULL or a configuration; the caller gives it up.
-        unsafe { graves::bury(conf) };
+    fn rd_kafka_topic_conf_destroy(conf: Given<TopicConf>) {
+        conf.bury();
     }
 );
 
 export!(
     #[local(CONF_INVALID)]
     fn rd_kafka_topic_conf_set(
-        conf: *mut TopicConf,
+        conf: RefMut<TopicConf>,
         name: Text,
         value: Text,
-        errstr: *mut c_char,
+        errstr: Buffer,
         errstr_size: usize,
     ) -> c_int {
-        // SAFETY: the header demands a configuration, texts, and a buffer of that size, or NULL.
-        unsafe {
-            let (Some(_), Some(name)) = (handle(conf.cast_const()), name.get()) else {
-                put_text(errstr, errstr_size, "no topic configuration, or no name");
-                return CONF_INVALID;
-            };
-            // A property of clients does not apply to a topic.
-            let known =
-                properties::find(Scope::Topic, &name).is_none_or(|property| property.scope == Scope::Topic);
-            if !known {
-                put_text(errstr, errstr_size, &format!("`{name}` is no property of a topic"));
-                return CONF_UNKNOWN;
-            }
-            report(set(&mut (*conf).raw, &name, value.get().as_deref()), errstr, errstr_size)
+        let (Some(conf), Some(name)) = (conf.get(), name.get()) else {
+            errstr.put(errstr_size, "no topic configuration, or no name");
+            return CONF_INVALID;
+        };
+        // A property of clients does not apply to a topic.
+        let known =
+            properties::find(Scope::Topic, &name).is_none_or(|property| property.scope == Scope::Topic);
+        if !known {
+            errstr.put(errstr_size, &format!("`{name}` is no property of a topic"));
+            return CONF_UNKNOWN;
+        }
+        report(set(&mut conf.raw, &name, value.get().as_deref()), errstr, errstr_size)
+    }
+);
+
+export!(
+    #[local(())]
+    fn rd_kafka_topic_conf_set_opaque(conf: RefMut<TopicConf>, opaque: *mut c_void) {
+        if let Some(conf) = conf.get() {
+            conf.opaque = Opaque(opaque);
         }
     }
 );
 
 export!(
     #[local(())]
-    fn rd_kafka_topic_conf_set_opaque(conf: *mut TopicConf, opaque: *mut c_void) {
-        // SAFETY: the header demands NULL or a configuration.
-        unsafe {
-            if handle(conf.cast_const()).is_some() {
-                (*conf).opaque = Opaque(opaque);
-            }
+    fn rd_kafka_topic_conf_set_partitioner_cb(conf: RefMut<TopicConf>, partitioner: Option<PartitionerCb>) {
+        if let Some(conf) = conf.get() {
+            conf.partitioner = partitioner;
         }
     }
 );
 
 export!(
     #[local(())]
-    fn rd_kafka_topic_conf_set_partitioner_cb(conf: *mut TopicConf, partitioner: Option<PartitionerCb>) {
-        // SAFETY: the header demands NULL or a configuration.
-        unsafe {
-            if handle(conf.cast_const()).is_some() {
-                (*conf).partitioner = partitioner;
-            }
-        }
-    }
-);
-
-export!(
-    #[local(())]
-    fn rd_kafka_topic_conf_set_msg_order_cmp(conf: *mut TopicConf, msg_order_cmp: Option<MsgOrderCmp>) {
-        // SAFETY: the header demands NULL or a configuration.
-        unsafe {
-            if handle(conf.cast_const()).is_some() {
-                (*conf).msg_order_cmp = msg_order_cmp;
-            }
+    fn rd_kafka_topic_conf_set_msg_order_cmp(conf: RefMut<TopicConf>, msg_order_cmp: Option<MsgOrderCmp>) {
+        if let Some(conf) = conf.get() {
+            conf.msg_order_cmp = msg_order_cmp;
         }
     }
 );

@@ -20,7 +20,7 @@ use crate::{
         place::{places, repeats},
     },
     ffi::{
-        argument::{Part, Ref, Text},
+        argument::{Part, PartMut, Ref, Text},
         codes::{RespErr, code},
         error::{ErrorObject, code_of},
         export,
@@ -203,16 +203,14 @@ export!(
 
 export!(
     #[on(rk, code::_FATAL)]
-    fn rd_kafka_assignment(rk: Ref<Client>, partitions: *mut *mut List) -> RespErr {
-        // SAFETY: the header demands NULL or a client and a writable place.
+    fn rd_kafka_assignment(rk: Ref<Client>, partitions: PartMut<*mut List>) -> RespErr {
+        // SAFETY: the lists were just created, and there is no other pointer to them.
         unsafe {
             let (client, consumer) = match group_consumer_of(rk) {
                 Ok(both) => both,
                 Err(code) => return code,
             };
-            if partitions.is_null() {
-                return code::_INVALID_ARG;
-            }
+            let Some(partitions) = partitions.get() else { return code::_INVALID_ARG };
             if client.membership().phase() == Phase::Closed {
                 return code::_DESTROY;
             }

@@ -13,6 +13,7 @@ use ottla_core::fetch::deliver::{FetchedRecords, MessageRef, PieceWalk};
 
 use crate::{
     ffi::{
+        argument::{Part, PartMut, Place},
         codes::{RespErr, code},
         error::describe,
         export,
@@ -259,6 +260,19 @@ impl Held {
         unsafe { message.cast_mut().cast::<Self>().as_mut() }
     }
 
+    /// Returns the message that C passed; `None` for NULL.
+    #[inline]
+    pub(crate) fn passed(message: Part<'_, rd_kafka_message_t>) -> Option<&mut Self> {
+        // SAFETY: the argument is NULL or a message of this library, and one thread uses a message at a time.
+        unsafe { Self::of(message.as_ptr()) }
+    }
+
+    /// Returns the message that C passed to be changed; `None` for NULL.
+    pub(crate) fn passed_mut(message: PartMut<'_, rd_kafka_message_t>) -> Option<&mut Self> {
+        // SAFETY: as for `passed`.
+        unsafe { Self::of(message.as_ptr()) }
+    }
+
     /// Frees what the message owns, but not its own memory.
     #[inline]
     pub(crate) fn release_parts(&mut self) {
@@ -479,9 +493,8 @@ pub(crate) fn error_message(
 
 export!(
     #[local(())]
-    fn rd_kafka_message_destroy(message: *mut rd_kafka_message_t) {
-        // SAFETY: NULL or a message of this library, which the caller gives back.
-        let Some(held) = (unsafe { Held::of(message) }) else { return };
+    fn rd_kafka_message_destroy(message: PartMut<rd_kafka_message_t>) {
+        let Some(held) = Held::passed_mut(message) else { return };
         match held.owner() {
             // A report's message belongs to the report.
             Owner::Arena(_) | Owner::Gone => {}
@@ -499,9 +512,8 @@ export!(
 
 export!(
     #[local(ptr::null())]
-    fn rd_kafka_message_errstr(message: *const rd_kafka_message_t) -> *const c_char {
-        // SAFETY: the header demands NULL or a message.
-        let Some(message) = (unsafe { message.as_ref() }) else { return ptr::null() };
+    fn rd_kafka_message_errstr(message: Part<rd_kafka_message_t>) -> *const c_char {
+        let Some(message) = message.get() else { return ptr::null() };
         if !message.err.is_error() {
             return ptr::null();
         }
@@ -516,9 +528,8 @@ export!(
 
 export!(
     #[local(ptr::null())]
-    fn rd_kafka_message_produce_errstr(message: *const rd_kafka_message_t) -> *const c_char {
-        // SAFETY: the header demands NULL or a message of a report.
-        match unsafe { Held::of(message) } {
+    fn rd_kafka_message_produce_errstr(message: Part<rd_kafka_message_t>) -> *const c_char {
+        match Held::passed(message) {
             Some(held) if held.message.err.is_error() => texts::text(held.leader_epoch),
             _ => ptr::null(),
         }
@@ -527,79 +538,64 @@ export!(
 
 export!(
     #[local(-1)]
-    fn rd_kafka_message_timestamp(message: *const rd_kafka_message_t, kind: *mut c_int) -> i64 {
-        // SAFETY: the header demands NULL or a message of this library and a writable place.
-        unsafe {
-            let (timestamp, is) = match Held::of(message) {
-                Some(held) if held.message.err == code::NO_ERROR => {
-                    (held.timestamp, c_int::from(held.timestamp_kind))
-                }
-                _ => (-1, 0),
-            };
-            if !kind.is_null() {
-                *kind = if timestamp < 0 { 0 } else { is };
+    fn rd_kafka_message_timestamp(message: Part<rd_kafka_message_t>, kind: Place<c_int>) -> i64 {
+        let (timestamp, is) = match Held::passed(message) {
+            Some(held) if held.message.err == code::NO_ERROR => {
+                (held.timestamp, c_int::from(held.timestamp_kind))
             }
-            timestamp
-        }
+            _ => (-1, 0),
+        };
+        kind.put(if timestamp < 0 { 0 } else { is });
+        timestamp
     }
 );
 
 export!(
     #[local(-1)]
-    fn rd_kafka_message_latency(message: *const rd_kafka_message_t) -> i64 {
-        // SAFETY: the header demands NULL or a message of this library.
-        unsafe { Held::of(message) }.map_or(-1, |held| held.latency())
+    fn rd_kafka_message_latency(message: Part<rd_kafka_message_t>) -> i64 {
+        Held::passed(message).map_or(-1, |held| held.latency())
     }
 );
 
 export!(
     #[local(0)]
-    fn rd_kafka_message_status(message: *const rd_kafka_message_t) -> c_int {
-        // SAFETY: the header demands NULL or a message of this library.
-        unsafe { Held::of(message) }.map_or(0, |held| held.status.into())
+    fn rd_kafka_message_status(message: Part<rd_kafka_message_t>) -> c_int {
+        Held::passed(message).map_or(0, |held| held.status.into())
     }
 );
 
 export!(
     #[local(code::_FAIL)]
-    fn rd_kafka_message_headers(message: *const rd_kafka_message_t, headers: *mut *mut Headers) -> RespErr {
-        // SAFETY: NULL or a message of this library that one thread uses at a time, and a writable place.
-        unsafe {
-            if headers.is_null() {
-                return code::_INVALID_ARG;
-            }
-            *headers = Held::of(message).map_or(ptr::null_mut(), Held::make_header_list);
-            if (*headers).is_null() { code::_NOENT } else { code::NO_ERROR }
-        }
+    fn rd_kafka_message_headers(
+        message: Part<rd_kafka_message_t>,
+        headers: PartMut<*mut Headers>,
+    ) -> RespErr {
+        let Some(headers) = headers.get() else { return code::_INVALID_ARG };
+        *headers = Held::passed(message).map_or(ptr::null_mut(), Held::make_header_list);
+        if headers.is_null() { code::_NOENT } else { code::NO_ERROR }
     }
 );
 
 export!(
     #[local(code::_FAIL)]
     fn rd_kafka_message_detach_headers(
-        message: *mut rd_kafka_message_t,
-        headers: *mut *mut Headers,
+        message: PartMut<rd_kafka_message_t>,
+        headers: PartMut<*mut Headers>,
     ) -> RespErr {
-        // SAFETY: as for `rd_kafka_message_headers`.
-        unsafe {
-            if headers.is_null() {
-                return code::_INVALID_ARG;
-            }
-            *headers = Held::of(message).map_or(ptr::null_mut(), Held::detach_headers);
-            if (*headers).is_null() { code::_NOENT } else { code::NO_ERROR }
-        }
+        let Some(headers) = headers.get() else { return code::_INVALID_ARG };
+        *headers = Held::passed_mut(message).map_or(ptr::null_mut(), Held::detach_headers);
+        if headers.is_null() { code::_NOENT } else { code::NO_ERROR }
     }
 );
 
 export!(
     #[local(())]
-    fn rd_kafka_message_set_headers(message: *mut rd_kafka_message_t, headers: *mut Headers) {
-        // SAFETY: a message of this library that one thread uses at a time, and a list that now belongs to it.
-        if let Some(held) = unsafe { Held::of(message) } {
+    fn rd_kafka_message_set_headers(message: PartMut<rd_kafka_message_t>, headers: *mut Headers) {
+        if let Some(held) = Held::passed_mut(message) {
             if !headers.is_null() && std::ptr::eq(held.header_list(), headers) {
                 return;
             }
-            // SAFETY: as above. Another message's list, or one that is gone, is not taken.
+            // SAFETY: NULL or a list. Another message's list, or one that is gone, is not taken.
             if !headers.is_null() && unsafe { !Headers::give_to_message(headers) } {
                 return;
             }
@@ -612,16 +608,14 @@ export!(
 
 export!(
     #[local(-1)]
-    fn rd_kafka_message_leader_epoch(message: *const rd_kafka_message_t) -> i32 {
-        // SAFETY: the header demands NULL or a message of this library.
-        unsafe { Held::of(message) }.map_or(-1, |held| held.leader_epoch.max(-1))
+    fn rd_kafka_message_leader_epoch(message: Part<rd_kafka_message_t>) -> i32 {
+        Held::passed(message).map_or(-1, |held| held.leader_epoch.max(-1))
     }
 );
 
 export!(
     #[local(-1)]
-    fn rd_kafka_message_broker_id(message: *const rd_kafka_message_t) -> i32 {
-        // SAFETY: the header demands NULL or a message of this library.
-        unsafe { Held::of(message) }.map_or(-1, |held| held.broker_id)
+    fn rd_kafka_message_broker_id(message: Part<rd_kafka_message_t>) -> i32 {
+        Held::passed(message).map_or(-1, |held| held.broker_id)
     }
 );

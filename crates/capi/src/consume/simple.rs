@@ -21,7 +21,6 @@ use crate::{
     },
     ffi::{
         argument::Ref,
-        boundary::handle,
         codes::code,
         error::{code_of, fail, set_last},
         export,
@@ -33,14 +32,8 @@ use crate::{
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Begins to fetch a partition for the older calls.
-///
-/// # Safety
-///
-/// NULL or a topic and a queue.
-unsafe fn start(rkt: *const Topic, partition: i32, offset: i64, to: Option<Arc<Queue>>) -> c_int {
-    // SAFETY: by the contract of this function.
-    let topic = unsafe { handle::<Topic>(rkt) };
-    let (Some(topic), Some(from)) = (topic, place(offset)) else { return fail(code::_INVALID_ARG) };
+fn start(rkt: Ref<'_, Topic>, partition: i32, offset: i64, to: Option<Arc<Queue>>) -> c_int {
+    let (Some(topic), Some(from)) = (rkt.get(), place(offset)) else { return fail(code::_INVALID_ARG) };
     if partition < 0 {
         return fail(code::_UNKNOWN_PARTITION);
     }
@@ -85,24 +78,16 @@ unsafe fn start(rkt: *const Topic, partition: i32, offset: i64, to: Option<Arc<Q
 
 export!(
     #[on(rkt, -1)]
-    fn rd_kafka_consume_start(rkt: *const Topic, partition: i32, offset: i64) -> c_int {
-        // SAFETY: by the contract of this function.
-        unsafe { start(rkt, partition, offset, None) }
+    fn rd_kafka_consume_start(rkt: Ref<Topic>, partition: i32, offset: i64) -> c_int {
+        start(rkt, partition, offset, None)
     }
 );
 
 export!(
     #[on(rkt, -1)]
-    fn rd_kafka_consume_start_queue(
-        rkt: *const Topic,
-        partition: i32,
-        offset: i64,
-        rkqu: Ref<Queue>,
-    ) -> c_int {
-        // SAFETY: by the contract of this function.
+    fn rd_kafka_consume_start_queue(rkt: Ref<Topic>, partition: i32, offset: i64, rkqu: Ref<Queue>) -> c_int {
         match rkqu.counted() {
-            // SAFETY: by the contract of this function.
-            Some(queue) => unsafe { start(rkt, partition, offset, Some(queue)) },
+            Some(queue) => start(rkt, partition, offset, Some(queue)),
             None => fail(code::_INVALID_ARG),
         }
     }
@@ -131,14 +116,9 @@ export!(
     }
 );
 
-/// The queue from which a partition is consumed by the older calls.
-///
-/// # Safety
-///
-/// NULL or a topic.
-unsafe fn started<'a>(rkt: *const Topic, partition: i32) -> Option<(&'a Topic, Arc<Queue>)> {
-    // SAFETY: by the contract of this function.
-    let topic = unsafe { handle::<Topic>(rkt) }?;
+/// Returns the queue from which a partition is consumed by the older calls.
+fn started(rkt: Ref<'_, Topic>, partition: i32) -> Option<(&Topic, Arc<Queue>)> {
+    let topic = rkt.get()?;
     let queues = topic.client().partition_queues().lock();
     let queue = queues.get(&(topic.name().to_owned(), partition)).cloned();
     drop(queues);
@@ -150,9 +130,8 @@ unsafe fn started<'a>(rkt: *const Topic, partition: i32) -> Option<(&'a Topic, A
 
 export!(
     #[on(rkt, ptr::null_mut())]
-    fn rd_kafka_consume(rkt: *const Topic, partition: i32, timeout_ms: c_int) -> *mut rd_kafka_message_t {
-        // SAFETY: the header demands NULL or a topic.
-        match unsafe { started(rkt, partition) } {
+    fn rd_kafka_consume(rkt: Ref<Topic>, partition: i32, timeout_ms: c_int) -> *mut rd_kafka_message_t {
+        match started(rkt, partition) {
             Some((topic, queue)) => one(&queue, topic.client(), timeout_ms),
             None => ptr::null_mut(),
         }
@@ -162,35 +141,28 @@ export!(
 export!(
     #[on(rkt, -1)]
     fn rd_kafka_consume_batch(
-        rkt: *const Topic,
+        rkt: Ref<Topic>,
         partition: i32,
         timeout_ms: c_int,
         rkmessages: *mut *mut rd_kafka_message_t,
         rkmessages_size: usize,
     ) -> isize {
-        // SAFETY: the header demands NULL or a topic, and an array of that size.
-        unsafe {
-            match started(rkt, partition) {
-                Some((topic, queue)) => {
-                    batch(&queue, topic.client(), timeout_ms, rkmessages, rkmessages_size)
-                }
-                None => -1,
-            }
-        }
+        let Some((topic, queue)) = started(rkt, partition) else { return -1 };
+        // SAFETY: the header demands an array of that size.
+        unsafe { batch(&queue, topic.client(), timeout_ms, rkmessages, rkmessages_size) }
     }
 );
 
 export!(
     #[on(rkt, -1)]
     fn rd_kafka_consume_callback(
-        rkt: *const Topic,
+        rkt: Ref<Topic>,
         partition: i32,
         timeout_ms: c_int,
         consume_cb: Option<ConsumeCb>,
         opaque: *mut c_void,
     ) -> c_int {
-        // SAFETY: the header demands NULL or a topic.
-        match unsafe { started(rkt, partition) } {
+        match started(rkt, partition) {
             Some((topic, queue)) => {
                 callback(&queue, topic.client(), topic.conf(), timeout_ms, consume_cb, opaque)
             }

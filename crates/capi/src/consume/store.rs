@@ -10,7 +10,7 @@ use crate::{
     client::{handle::Client, topic::Topic},
     consume::{consumer::consumer_of, message::Held},
     ffi::{
-        argument::{PartMut, Ref},
+        argument::{Part, PartMut, Ref},
         boundary::is_inherited,
         codes::{RespErr, code},
         error::ErrorObject,
@@ -79,10 +79,9 @@ export!(
 
 export!(
     #[local(ptr::null_mut())]
-    fn rd_kafka_offset_store_message(message: *const rd_kafka_message_t) -> *mut ErrorObject {
-        // SAFETY: the header demands NULL or a message of this library.
-        let message = unsafe { message.as_ref() };
-        let Some(message) = message.filter(|message| message.err == code::NO_ERROR) else {
+    fn rd_kafka_offset_store_message(message: Part<rd_kafka_message_t>) -> *mut ErrorObject {
+        let epoch = Held::passed(message).map_or(-1, |held| held.leader_epoch);
+        let Some(message) = message.get().filter(|message| message.err == code::NO_ERROR) else {
             let text = "an error is no message whose offset could be stored";
             return ErrorObject::from_result(Err(ErrorObject::new(code::_INVALID_ARG, text)));
         };
@@ -105,8 +104,6 @@ export!(
                 "this is no consumer",
             )));
         };
-        // SAFETY: it was just looked at.
-        let epoch = unsafe { Held::of(message) }.map_or(-1, |held| held.leader_epoch);
         let place = (message.offset + 1, epoch, String::new());
         ErrorObject::from_result(match store(client, consumer, topic.name(), message.partition, place) {
             code::NO_ERROR => Ok(()),

@@ -9,7 +9,7 @@ use crate::{
     client::handle::Client,
     consume::consumer::consumer_of,
     ffi::{
-        argument::{PartMut, Ref, Text},
+        argument::{PartMut, Place, Ref, Text},
         codes::{RespErr, code},
         error::code_of,
         export,
@@ -43,34 +43,30 @@ export!(
         rk: Ref<Client>,
         topic: Text,
         partition: i32,
-        low: *mut i64,
-        high: *mut i64,
+        low: Place<i64>,
+        high: Place<i64>,
         timeout_ms: c_int,
     ) -> RespErr {
-        // SAFETY: the header demands NULL or a client, a text and writable places.
-        unsafe {
-            let (Some(client), Some(topic)) = (rk.get(), topic.get()) else {
-                return code::_INVALID_ARG;
-            };
-            let admin = match client.admin() {
-                Ok(admin) => admin,
-                Err(code) => return code,
-            };
-            let questions =
-                [(&*topic, partition, OffsetSpec::Earliest), (&*topic, partition, OffsetSpec::Latest)];
-            let results = match admin.list_offsets_up_to(&questions, timeout(timeout_ms), REFUSALS) {
-                Ok(results) => results,
-                Err(error) => return code_of_offset_query(&error),
-            };
-            for (result, to) in results.iter().zip([low, high]) {
-                match result {
-                    Ok(result) if !to.is_null() => *to = result.offset,
-                    Ok(_) => {}
-                    Err(error) => return code_of_offset_query(error),
-                }
+        let (Some(client), Some(topic)) = (rk.get(), topic.get()) else {
+            return code::_INVALID_ARG;
+        };
+        let admin = match client.admin() {
+            Ok(admin) => admin,
+            Err(code) => return code,
+        };
+        let questions =
+            [(&*topic, partition, OffsetSpec::Earliest), (&*topic, partition, OffsetSpec::Latest)];
+        let results = match admin.list_offsets_up_to(&questions, timeout(timeout_ms), REFUSALS) {
+            Ok(results) => results,
+            Err(error) => return code_of_offset_query(&error),
+        };
+        for (result, to) in results.iter().zip([low, high]) {
+            match result {
+                Ok(result) => to.put(result.offset),
+                Err(error) => return code_of_offset_query(error),
             }
-            code::NO_ERROR
         }
+        code::NO_ERROR
     }
 );
 
@@ -80,27 +76,20 @@ export!(
         rk: Ref<Client>,
         topic: Text,
         partition: i32,
-        low: *mut i64,
-        high: *mut i64,
+        low: Place<i64>,
+        high: Place<i64>,
     ) -> RespErr {
-        // SAFETY: the header demands NULL or a client, a text and writable places.
-        unsafe {
-            let (both, Some(topic)) = (consumer_of(rk), topic.get()) else { return code::_INVALID_ARG };
-            let (_, consumer) = match both {
-                Ok(both) => both,
-                Err(code) => return code,
-            };
-            // Of what was not fetched nothing is known, which is no error.
-            let known = consumer.cached_watermarks(&topic, partition);
-            let (is_low, is_high) = known.unwrap_or((OFFSET_INVALID, OFFSET_INVALID));
-            if !low.is_null() {
-                *low = is_low;
-            }
-            if !high.is_null() {
-                *high = is_high;
-            }
-            code::NO_ERROR
-        }
+        let (both, Some(topic)) = (consumer_of(rk), topic.get()) else { return code::_INVALID_ARG };
+        let (_, consumer) = match both {
+            Ok(both) => both,
+            Err(code) => return code,
+        };
+        // Of what was not fetched nothing is known, which is no error.
+        let known = consumer.cached_watermarks(&topic, partition);
+        let (is_low, is_high) = known.unwrap_or((OFFSET_INVALID, OFFSET_INVALID));
+        low.put(is_low);
+        high.put(is_high);
+        code::NO_ERROR
     }
 );
 

@@ -7,11 +7,12 @@
 //! | [`Part`], [`PartMut`] | an object without a tag or NULL | the object |
 //! | [`Handles`], [`Texts`], [`Numbers`] | an array, whose size is the next argument | its elements |
 //! | [`Text`] | a text or NULL | the text |
-//! | [`Place`], [`ErrorText`] | where a result or a text goes, or NULL | a function that writes it |
+//! | [`Place`], [`Buffer`] | where a result or a text goes, or NULL | a function that writes it |
+//! | [`Given`], [`GivenHandles`] | handles that the application gives up, or NULL | the object, or a function that frees it |
 
 use std::{
     borrow::Cow,
-    ffi::{c_char, c_int},
+    ffi::{CStr, c_char, c_int},
     marker::PhantomData,
     sync::Arc,
 };
@@ -19,7 +20,7 @@ use std::{
 use super::{
     boundary::{Blamed, Handle, handle, is_no_address, put_text, tag, text},
     codes::RespErr,
-    graves::{Counted, counted},
+    graves::{Counted, HandleBox, bury, counted},
 };
 
 /// An argument of an exported function: `export!` declares the C function with the type `C`, and converts before the body runs.
@@ -82,6 +83,10 @@ impl<T: Handle> Clone for Ref<'_, T> {
 impl<T: Handle> Copy for Ref<'_, T> {}
 
 impl<'a, T: Handle> Ref<'a, T> {
+    pub(crate) fn is_null(self) -> bool {
+        self.pointer.is_null()
+    }
+
     /// Returns the object, unless the handle is NULL, of another kind, or destroyed.
     #[inline]
     pub(crate) fn get(self) -> Option<&'a T> {
@@ -118,6 +123,12 @@ impl<T> Clone for Part<'_, T> {
 impl<T> Copy for Part<'_, T> {}
 
 impl<'a, T> Part<'a, T> {
+    /// Returns the address, to be compared or converted.
+    #[inline]
+    pub(crate) const fn as_ptr(self) -> *const T {
+        self.pointer
+    }
+
     pub(crate) fn is_null(self) -> bool {
         self.pointer.is_null()
     }
@@ -148,6 +159,12 @@ pub(crate) struct PartMut<'a, T> {
 }
 
 impl<'a, T> PartMut<'a, T> {
+    /// Returns the address, to be compared or converted.
+    #[inline]
+    pub(crate) const fn as_ptr(&self) -> *mut T {
+        self.pointer
+    }
+
     /// Returns the object; `None` for NULL.
     #[inline]
     pub(crate) fn get(self) -> Option<&'a mut T> {
@@ -191,16 +208,82 @@ impl<T: Handle> Argument for RefMut<'_, T> {
     }
 }
 
-/// The buffer for the text of an error that C passed, or NULL; its size is the next argument. As for [`Ref`], only `export!`
+/// A handle that the application gives up, or NULL. As for [`Ref`], only `export!` makes one.
+#[repr(transparent)]
+pub(crate) struct Given<'a, T: Handle> {
+    pointer: *mut T,
+    call: PhantomData<&'a mut T>,
+}
+
+impl<T: Handle> Given<'_, T> {
+    /// Frees the object, unless the handle is NULL, of another kind, or destroyed.
+    pub(crate) fn bury(self) {
+        // SAFETY: `from_c` got NULL or an object of this library that is no longer used.
+        unsafe { bury(self.pointer) };
+    }
+
+    /// Returns true for this object.
+    pub(crate) fn is(&self, object: *const T) -> bool {
+        std::ptr::eq(self.pointer, object)
+    }
+
+    /// Takes the object over, unless the handle is NULL, of another kind, or destroyed.
+    pub(crate) fn take(self) -> Option<HandleBox<T>> {
+        // SAFETY: `from_c` got NULL or an object of this library that the application gives up.
+        unsafe { HandleBox::from_raw(self.pointer) }
+    }
+}
+
+impl<T: Handle> Argument for Given<'_, T> {
+    type C = *mut T;
+
+    #[inline(always)]
+    unsafe fn from_c(pointer: *mut T) -> Self {
+        Self { pointer, call: PhantomData }
+    }
+}
+
+/// An array of handles that the application gives up, or NULL; its size is the next argument, and the array stays the
+/// application's. As for [`Ref`], only `export!` makes one.
+#[repr(transparent)]
+pub(crate) struct GivenHandles<'a, T: Handle> {
+    pointer: *const *mut T,
+    call: PhantomData<&'a mut T>,
+}
+
+impl<T: Handle> GivenHandles<'_, T> {
+    /// Frees the objects; those that are of another kind or destroyed stay.
+    pub(crate) fn bury(self, count: usize) {
+        let count = if is_no_address(self.pointer) { 0 } else { count };
+        // SAFETY: `from_c` got an array of as many handles as C says, which are no longer used.
+        (0..count).for_each(|at| unsafe { bury(*self.pointer.add(at)) });
+    }
+}
+
+impl<T: Handle> Argument for GivenHandles<'_, T> {
+    type C = *const *mut T;
+
+    #[inline(always)]
+    unsafe fn from_c(pointer: *const *mut T) -> Self {
+        Self { pointer, call: PhantomData }
+    }
+}
+
+/// A buffer for a text that C passed, or NULL; its size is the next argument. As for [`Ref`], only `export!`
 /// makes one.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct ErrorText<'a> {
+pub(crate) struct Buffer<'a> {
     buffer: *mut c_char,
     call: PhantomData<&'a mut c_char>,
 }
 
-impl ErrorText<'_> {
+impl Buffer<'_> {
+    /// Returns the address, for a callback of the application.
+    pub(crate) const fn as_ptr(self) -> *mut c_char {
+        self.buffer
+    }
+
     /// Writes as much of a text as the buffer has room for, and a zero byte.
     pub(crate) fn put(self, size: usize, text: &str) {
         // SAFETY: `from_c` got NULL or a buffer of this size.
@@ -208,7 +291,7 @@ impl ErrorText<'_> {
     }
 }
 
-impl Argument for ErrorText<'_> {
+impl Argument for Buffer<'_> {
     type C = *mut c_char;
 
     #[inline(always)]
@@ -350,6 +433,17 @@ pub(crate) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
+    /// Returns the address, for a callback of the application.
+    pub(crate) const fn as_ptr(self) -> *const c_char {
+        self.pointer
+    }
+
+    /// Returns the bytes of the text; `None` for NULL.
+    pub(crate) fn c_str(self) -> Option<&'a CStr> {
+        // SAFETY: `from_c` got NULL or a text that ends with a zero byte, which stays until the call returns.
+        (!is_no_address(self.pointer)).then(|| unsafe { CStr::from_ptr(self.pointer) })
+    }
+
     /// Returns the text, with replacement characters for what is not UTF-8; `None` for NULL.
     pub(crate) fn get(self) -> Option<Cow<'a, str>> {
         // SAFETY: `from_c` got NULL or a text that ends with a zero byte.

@@ -10,10 +10,10 @@ use ottla_core::{error::ErrorKind, produce::record::SendError};
 use ottla_protocol::error_code::ErrorCode;
 
 use crate::ffi::{
-    argument::Ref,
+    argument::{Given, Ref},
     boundary::{Handle, Tag, guarded_local},
     codes::{CODES, RespErr, code},
-    export, getters, graves,
+    export, getters,
     last_error::last,
 };
 
@@ -317,8 +317,7 @@ getters! {
 
 export!(
     #[local(())]
-    fn rd_kafka_error_destroy(error: *mut ErrorObject) {
-        // SAFETY: NULL or an error object, which the caller gives up.
-        unsafe { graves::bury(error) };
+    fn rd_kafka_error_destroy(error: Given<ErrorObject>) {
+        error.bury();
     }
 );

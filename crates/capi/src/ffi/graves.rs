@@ -42,7 +42,7 @@ impl Graves {
         Self { places: [const { AtomicPtr::new(ptr::null_mut()) }; PLACES], next: AtomicUsize::new(0) }
     }
 
-    /// Keeps one, and results the one that has to make room for it, or NULL.
+    /// Keeps one, and returns the one that has to make room for it, or NULL.
     fn keep(&self, dead: *mut u8) -> *mut u8 {
         let place = self.next.fetch_add(1, Ordering::Relaxed) % PLACES;
         self.places[place].swap(dead, Ordering::AcqRel)

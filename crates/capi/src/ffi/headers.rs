@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, c_char, c_void};
 
 use crate::ffi::{
-    argument::Ref,
+    argument::{Given, Place, Ref, RefMut, Text},
     boundary::{Handle, Tag, bytes, tag},
     codes::{RespErr, code},
     export, graves,
@@ -95,32 +95,6 @@ impl Headers {
         Box::into_raw(Box::new(self))
     }
 
-    /// Returns the list behind a pointer, which may belong to a message.
-    ///
-    /// # Safety
-    ///
-    /// NULL or an object of this library.
-    pub(crate) unsafe fn of<'a>(headers: *const Self) -> Option<&'a Self> {
-        // SAFETY: by the contract of this function.
-        unsafe {
-            let tag = tag(headers)?;
-            Self::is_live(tag.kind()).then(|| &*headers)
-        }
-    }
-
-    /// The same for a call that changes the list.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Headers::of`], and no other thread uses the list.
-    unsafe fn changeable<'a>(headers: *mut Self) -> Option<&'a mut Self> {
-        // SAFETY: by the contract of this function.
-        unsafe {
-            Self::of(headers)?;
-            headers.as_mut()
-        }
-    }
-
     /// Gives the list to a message. Returns false if this is not a list, or if it belongs to a message already.
     ///
     /// # Safety
@@ -166,9 +140,9 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_headers_destroy(headers: *mut Headers) {
-        // SAFETY: the header demands NULL or a list; the caller gives it up. A message's own goes with the message.
-        unsafe { graves::bury(headers) };
+    fn rd_kafka_headers_destroy(headers: Given<Headers>) {
+        // A message's own list stays: its tag is another one.
+        headers.bury();
     }
 );
 
@@ -189,14 +163,14 @@ export!(
 export!(
     #[local(code::_FAIL)]
     fn rd_kafka_header_add(
-        headers: *mut Headers,
+        headers: RefMut<Headers>,
         name: *const c_char,
         name_size: isize,
         value: *const c_void,
         value_size: isize,
     ) -> RespErr {
-        // SAFETY: the header demands NULL or a list that no other thread uses, and sizes that are true.
-        match unsafe { (Headers::changeable(headers), header_of(name, name_size, value, value_size)) } {
+        // SAFETY: the header demands sizes that are true.
+        match (headers.get(), unsafe { header_of(name, name_size, value, value_size) }) {
             (Some(headers), Some(header)) => {
                 headers.list.push(header);
                 code::NO_ERROR
@@ -208,36 +182,20 @@ export!(
 
 export!(
     #[local(code::_FAIL)]
-    fn rd_kafka_header_remove(headers: *mut Headers, name: *const c_char) -> RespErr {
-        if name.is_null() {
-            return code::_INVALID_ARG;
-        }
-        // SAFETY: the header demands a list that no other thread uses and a text.
-        let (headers, name) = unsafe { (Headers::changeable(headers), CStr::from_ptr(name)) };
-        let Some(headers) = headers else { return code::_INVALID_ARG };
+    fn rd_kafka_header_remove(headers: RefMut<Headers>, name: Text) -> RespErr {
+        let (Some(headers), Some(name)) = (headers.get(), name.c_str()) else { return code::_INVALID_ARG };
         let before = headers.list.len();
         headers.list.retain(|header| *header.name != *name);
         if headers.list.len() == before { code::_NOENT } else { code::NO_ERROR }
     }
 );
 
-/// Writes a header's value to where the caller wants it.
-///
-/// # Safety
-///
-/// The pointers are writable or NULL.
-unsafe fn write_header(header: Option<&Header>, valuep: *mut *const c_void, sizep: *mut usize) -> RespErr {
+/// Returns a header's value to C.
+fn put_value(header: Option<&Header>, valuep: Place<'_, *const c_void>, sizep: Place<'_, usize>) -> RespErr {
     let Some(header) = header else { return code::_NOENT };
     let value = header.value();
-    // SAFETY: by the contract of this function.
-    unsafe {
-        if !valuep.is_null() {
-            *valuep = value.map_or(std::ptr::null(), |value| value.as_ptr().cast());
-        }
-        if !sizep.is_null() {
-            *sizep = value.map_or(0, <[u8]>::len);
-        }
-    }
+    valuep.put(value.map_or(std::ptr::null(), |value| value.as_ptr().cast()));
+    sizep.put(value.map_or(0, <[u8]>::len));
     code::NO_ERROR
 }
 
@@ -245,18 +203,12 @@ export!(
     #[local(code::_FAIL)]
     fn rd_kafka_header_get_last(
         headers: Ref<Headers>,
-        name: *const c_char,
-        valuep: *mut *const c_void,
-        sizep: *mut usize,
+        name: Text,
+        valuep: Place<*const c_void>,
+        sizep: Place<usize>,
     ) -> RespErr {
-        // SAFETY: the header demands NULL or a list, a text, and writable places.
-        unsafe {
-            let (Some(headers), false) = (headers.get(), name.is_null()) else {
-                return code::_INVALID_ARG;
-            };
-            let name = CStr::from_ptr(name);
-            write_header(headers.list.iter().rev().find(|header| *header.name == *name), valuep, sizep)
-        }
+        let (Some(headers), Some(name)) = (headers.get(), name.c_str()) else { return code::_INVALID_ARG };
+        put_value(headers.list.iter().rev().find(|header| *header.name == *name), valuep, sizep)
     }
 );
 
@@ -265,18 +217,12 @@ export!(
     fn rd_kafka_header_get(
         headers: Ref<Headers>,
         idx: usize,
-        name: *const c_char,
-        valuep: *mut *const c_void,
-        sizep: *mut usize,
+        name: Text,
+        valuep: Place<*const c_void>,
+        sizep: Place<usize>,
     ) -> RespErr {
-        // SAFETY: the header demands NULL or a list, a text, and writable places.
-        unsafe {
-            let (Some(headers), false) = (headers.get(), name.is_null()) else {
-                return code::_INVALID_ARG;
-            };
-            let name = CStr::from_ptr(name);
-            write_header(headers.list.iter().filter(|header| *header.name == *name).nth(idx), valuep, sizep)
-        }
+        let (Some(headers), Some(name)) = (headers.get(), name.c_str()) else { return code::_INVALID_ARG };
+        put_value(headers.list.iter().filter(|header| *header.name == *name).nth(idx), valuep, sizep)
     }
 );
 
@@ -285,21 +231,15 @@ export!(
     fn rd_kafka_header_get_all(
         headers: Ref<Headers>,
         idx: usize,
-        namep: *mut *const c_char,
-        valuep: *mut *const c_void,
-        sizep: *mut usize,
+        namep: Place<*const c_char>,
+        valuep: Place<*const c_void>,
+        sizep: Place<usize>,
     ) -> RespErr {
-        // SAFETY: the header demands NULL or a list, and writable places.
-        unsafe {
-            let Some(headers) = headers.get() else { return code::_INVALID_ARG };
-            let list = &headers.list;
-            let header = list.get(idx);
-            if let Some(header) = header
-                && !namep.is_null()
-            {
-                *namep = header.name.as_ptr();
-            }
-            write_header(header, valuep, sizep)
+        let Some(headers) = headers.get() else { return code::_INVALID_ARG };
+        let header = headers.list.get(idx);
+        if let Some(header) = header {
+            namep.put(header.name.as_ptr());
         }
+        put_value(header, valuep, sizep)
     }
 );

@@ -2,12 +2,12 @@
 
 use std::{
     cmp::Ordering,
-    ffi::{CStr, c_char, c_int, c_void},
+    ffi::{CStr, c_int, c_void},
     ptr,
 };
 
 use crate::ffi::{
-    argument::{Part, PartMut},
+    argument::{Part, PartMut, Text},
     boundary::{is_no_address, malloc_text},
     codes::{RespErr, code},
     export, getters,
@@ -244,12 +244,9 @@ impl List {
         }
     }
 
-    fn place(&self, topic: *const c_char, partition: i32) -> Option<usize> {
-        if topic.is_null() {
-            return None;
-        }
-        // SAFETY: a text, says the caller of every function that comes here.
-        let topic = unsafe { CStr::from_ptr(topic) };
+    /// Returns the place of a partition; `None` without it.
+    fn place(&self, topic: Text<'_>, partition: i32) -> Option<usize> {
+        let topic = topic.c_str()?;
         self.elements().iter().position(|element| {
             // SAFETY: an element's topic is a text.
             element.partition == partition
@@ -384,9 +381,8 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_topic_partition_set_leader_epoch(element: *mut Element, leader_epoch: i32) {
-        // SAFETY: NULL or an element that no other thread uses.
-        if let Some(element) = unsafe { element.as_mut() }
+    fn rd_kafka_topic_partition_set_leader_epoch(element: PartMut<Element>, leader_epoch: i32) {
+        if let Some(element) = element.get()
             && element.err != RespErr(GONE)
         {
             element.set_leader_epoch(leader_epoch);
@@ -400,27 +396,20 @@ getters! {
 
 export!(
     #[local(ptr::null_mut())]
-    fn rd_kafka_topic_partition_list_add(
-        list: *mut List,
-        topic: *const c_char,
-        partition: i32,
-    ) -> *mut Element {
-        // SAFETY: NULL or a list that no other thread uses, and a text.
-        unsafe {
-            match (List::of_mut(list), topic.is_null()) {
-                (Some(list), false) => list.add(CStr::from_ptr(topic).to_bytes(), partition),
-                _ => ptr::null_mut(),
-            }
+    fn rd_kafka_topic_partition_list_add(list: PartMut<List>, topic: Text, partition: i32) -> *mut Element {
+        match (List::passed_mut(list), topic.c_str()) {
+            (Some(list), Some(topic)) => list.add(topic.to_bytes(), partition),
+            _ => ptr::null_mut(),
         }
     }
 );
 
 export!(
     #[local(())]
-    fn rd_kafka_topic_partition_list_add_range(list: *mut List, topic: *const c_char, start: i32, stop: i32) {
+    fn rd_kafka_topic_partition_list_add_range(list: PartMut<List>, topic: Text, start: i32, stop: i32) {
+        let (Some(list), Some(topic)) = (List::passed_mut(list), topic.c_str()) else { return };
         for partition in start..=stop {
-            // SAFETY: by the contract of this function.
-            if unsafe { rd_kafka_topic_partition_list_add(list, topic, partition) }.is_null() {
+            if list.add(topic.to_bytes(), partition).is_null() {
                 break;
             }
         }
@@ -429,9 +418,8 @@ export!(
 
 export!(
     #[local(0)]
-    fn rd_kafka_topic_partition_list_del(list: *mut List, topic: *const c_char, partition: i32) -> c_int {
-        // SAFETY: NULL or a list that no other thread uses.
-        let Some(list) = (unsafe { List::of_mut(list) }) else { return 0 };
+    fn rd_kafka_topic_partition_list_del(list: PartMut<List>, topic: Text, partition: i32) -> c_int {
+        let Some(list) = List::passed_mut(list) else { return 0 };
         match list.place(topic, partition) {
             Some(place) => {
                 list.remove(place);
@@ -444,9 +432,8 @@ export!(
 
 export!(
     #[local(0)]
-    fn rd_kafka_topic_partition_list_del_by_idx(list: *mut List, idx: c_int) -> c_int {
-        // SAFETY: NULL or a list that no other thread uses.
-        let Some(list) = (unsafe { List::of_mut(list) }) else { return 0 };
+    fn rd_kafka_topic_partition_list_del_by_idx(list: PartMut<List>, idx: c_int) -> c_int {
+        let Some(list) = List::passed_mut(list) else { return 0 };
         match usize::try_from(idx) {
             Ok(place) if place < list.elements().len() => {
                 list.remove(place);
@@ -459,52 +446,40 @@ export!(
 
 export!(
     #[local(ptr::null_mut())]
-    fn rd_kafka_topic_partition_list_copy(list: *const List) -> *mut List {
-        // SAFETY: NULL or a list; the copy has no other owner yet.
-        unsafe {
-            let Some(list) = List::of(list) else { return ptr::null_mut() };
-            let copy = List::with_capacity(list.elements().len());
-            if let Some(copy) = copy.as_mut() {
-                for element in list.elements() {
-                    copy.push(element.copy());
-                }
+    fn rd_kafka_topic_partition_list_copy(list: Part<List>) -> *mut List {
+        let Some(list) = List::passed(list) else { return ptr::null_mut() };
+        let copy = List::with_capacity(list.elements().len());
+        // SAFETY: NULL for want of memory, or a list that has no other owner yet.
+        if let Some(copy) = unsafe { copy.as_mut() } {
+            for element in list.elements() {
+                copy.push(element.copy());
             }
-            copy
         }
+        copy
     }
 );
 
 export!(
     #[local(ptr::null_mut())]
-    fn rd_kafka_topic_partition_list_find(
-        list: *const List,
-        topic: *const c_char,
-        partition: i32,
-    ) -> *mut Element {
-        // SAFETY: NULL or a list, and a text.
-        unsafe {
-            let place = List::of(list).and_then(|list| list.place(topic, partition));
-            place.map_or(ptr::null_mut(), |place| (*list).elems.add(place))
-        }
+    fn rd_kafka_topic_partition_list_find(list: Part<List>, topic: Text, partition: i32) -> *mut Element {
+        let Some(list) = List::passed(list) else { return ptr::null_mut() };
+        // SAFETY: the place is one of the list's elements.
+        list.place(topic, partition).map_or(ptr::null_mut(), |place| unsafe { list.elems.add(place) })
     }
 );
 
 export!(
     #[local(code::_FATAL)]
     fn rd_kafka_topic_partition_list_set_offset(
-        list: *mut List,
-        topic: *const c_char,
+        list: PartMut<List>,
+        topic: Text,
         partition: i32,
         offset: i64,
     ) -> RespErr {
-        // SAFETY: by the contract of this function.
-        match unsafe { rd_kafka_topic_partition_list_find(list, topic, partition).as_mut() } {
-            Some(element) => {
-                element.offset = offset;
-                code::NO_ERROR
-            }
-            None => code::_UNKNOWN_PARTITION,
-        }
+        let Some(list) = List::passed_mut(list) else { return code::_UNKNOWN_PARTITION };
+        let Some(place) = list.place(topic, partition) else { return code::_UNKNOWN_PARTITION };
+        list.elements_mut()[place].offset = offset;
+        code::NO_ERROR
     }
 );
 
@@ -512,9 +487,8 @@ type Compare = unsafe extern "C" fn(*const c_void, *const c_void, *mut c_void) -
 
 export!(
     #[local(())]
-    fn rd_kafka_topic_partition_list_sort(list: *mut List, cmp: Option<Compare>, opaque: *mut c_void) {
-        // SAFETY: NULL or a list that no other thread uses.
-        let Some(list) = (unsafe { List::of_mut(list) }) else { return };
+    fn rd_kafka_topic_partition_list_sort(list: PartMut<List>, cmp: Option<Compare>, opaque: *mut c_void) {
+        let Some(list) = List::passed_mut(list) else { return };
         list.elements_mut().sort_by(|a, b| match cmp {
             Some(compare) => {
                 let (a, b) = ((&raw const *a).cast(), (&raw const *b).cast());

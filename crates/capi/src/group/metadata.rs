@@ -13,11 +13,11 @@ use crate::{
     client::handle::Client,
     consume::consumer::group_consumer_of,
     ffi::{
-        argument::{Ref, Text},
+        argument::{Given, Ref, Text},
         boundary::{Handle, Tag, bytes, c_text},
         codes::code,
         error::ErrorObject,
-        export, graves,
+        export,
     },
 };
 
@@ -159,9 +159,8 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_consumer_group_metadata_destroy(group_metadata: *mut GroupMetadata) {
-        // SAFETY: NULL or metadata from `Box::into_raw`; the caller gives it up.
-        unsafe { graves::bury(group_metadata) };
+    fn rd_kafka_consumer_group_metadata_destroy(group_metadata: Given<GroupMetadata>) {
+        group_metadata.bury();
     }
 );
 

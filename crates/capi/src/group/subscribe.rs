@@ -16,7 +16,7 @@ use crate::{
     client::handle::Client,
     consume::consumer::group_consumer_of,
     ffi::{
-        argument::{Part, Ref},
+        argument::{Part, PartMut, Ref},
         boundary::malloc_text,
         codes::{RespErr, code},
         error::code_of,
@@ -89,25 +89,18 @@ export!(
 
 export!(
     #[on(rk, code::_FATAL)]
-    fn rd_kafka_subscription(rk: Ref<Client>, topics: *mut *mut List) -> RespErr {
-        // SAFETY: the header demands NULL or a client and a writable place.
-        unsafe {
-            let Some(client) = rk.get().filter(|client| !client.is_producer()) else {
-                return code::_INVALID_ARG;
-            };
-            if topics.is_null() {
-                return code::_INVALID_ARG;
+    fn rd_kafka_subscription(rk: Ref<Client>, topics: PartMut<*mut List>) -> RespErr {
+        let client = rk.get().filter(|client| !client.is_producer());
+        let (Some(client), Some(topics)) = (client, topics.get()) else { return code::_INVALID_ARG };
+        let subscription = client.membership().subscription.lock().clone();
+        *topics = List::with_capacity(subscription.len());
+        // SAFETY: NULL for want of memory, or a list that has no other owner yet.
+        if let Some(list) = unsafe { topics.as_mut() } {
+            for (name, partition) in subscription {
+                list.add(name.as_bytes(), partition);
             }
-            let subscription = client.membership().subscription.lock().clone();
-            let list = List::with_capacity(subscription.len());
-            if let Some(list) = list.as_mut() {
-                for (name, partition) in subscription {
-                    list.add(name.as_bytes(), partition);
-                }
-            }
-            *topics = list;
-            code::NO_ERROR
         }
+        code::NO_ERROR
     }
 );
 

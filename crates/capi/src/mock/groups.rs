@@ -10,10 +10,9 @@ use ottla_embedded_broker::ClusterOptions;
 
 use super::cluster::MockCluster;
 use crate::ffi::{
-    argument::{Argument, Part, Ref, Text},
-    boundary::{Handle, Tag, handle, text},
+    argument::{Argument, Given, Part, Ref, Text},
+    boundary::{Handle, Tag, text},
     export,
-    graves::bury,
     list::List,
 };
 
@@ -60,9 +59,8 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_mock_cgrp_consumer_target_assignment_destroy(target_assignment: *mut TargetAssignment) {
-        // SAFETY: the header demands NULL or an assignment; the caller gives it up.
-        unsafe { bury(target_assignment) };
+    fn rd_kafka_mock_cgrp_consumer_target_assignment_destroy(target_assignment: Given<TargetAssignment>) {
+        target_assignment.bury();
     }
 );
 
@@ -71,13 +69,12 @@ export!(
     fn rd_kafka_mock_cgrp_consumer_target_assignment(
         mcluster: Ref<MockCluster>,
         group_id: Text,
-        target_assignment: *const TargetAssignment,
+        target_assignment: Ref<TargetAssignment>,
     ) {
         let (Some(cluster), Some(group)) = (mcluster.get(), group_id.get()) else {
             return;
         };
-        // SAFETY: the header demands NULL or an assignment.
-        let target = unsafe { handle(target_assignment) };
+        let target = target_assignment.get();
         if target.is_none() && !target_assignment.is_null() {
             return;
         }

@@ -6,7 +6,10 @@ use ottla_embedded_broker::RequestRecord;
 
 use super::cluster::MockCluster;
 use crate::ffi::boundary::{Handle, Tag};
-use crate::ffi::{argument::Ref, export};
+use crate::ffi::{
+    argument::{Given, PartMut, Ref},
+    export,
+};
 
 /// A request.
 #[repr(C)]
@@ -54,16 +57,12 @@ export!(
 
 export!(
     #[on(mcluster, ptr::null_mut())]
-    fn rd_kafka_mock_get_requests(mcluster: Ref<MockCluster>, cntp: *mut usize) -> *mut *mut MockRequest {
-        // SAFETY: the header demands NULL or a cluster, and a writable place or NULL.
+    fn rd_kafka_mock_get_requests(mcluster: Ref<MockCluster>, cntp: PartMut<usize>) -> *mut *mut MockRequest {
+        let Some(cntp) = cntp.get() else { return ptr::null_mut() };
+        *cntp = 0;
+        let Some(cluster) = mcluster.get() else { return ptr::null_mut() };
+        // SAFETY: the array has room for one more than the elements.
         unsafe {
-            if !cntp.is_null() {
-                *cntp = 0;
-            }
-            let Some(cluster) = mcluster.get() else { return ptr::null_mut() };
-            if cntp.is_null() {
-                return ptr::null_mut();
-            }
             let records = cluster.control(|control| control.requests().to_vec());
             // One more, so that an array without elements is one, too.
             let array =
@@ -85,9 +84,8 @@ export!(
 
 export!(
     #[local(())]
-    fn rd_kafka_mock_request_destroy(mreq: *mut MockRequest) {
-        // SAFETY: the header demands NULL or a request; the caller gives it up.
-        unsafe { crate::ffi::graves::bury(mreq) };
+    fn rd_kafka_mock_request_destroy(mreq: Given<MockRequest>) {
+        mreq.bury();
     }
 );
 

@@ -64,17 +64,13 @@ export!(
 
 export!(
     #[on(src, ())]
-    fn rd_kafka_queue_forward(src: Ref<Queue>, dst: *const Queue) {
-        // SAFETY: the header demands NULL or queues.
-        unsafe {
-            if let Some(src) = src.counted() {
-                if let Some(client) = src.client() {
-                    let to = if dst.is_null() { "nowhere, and polled itself" } else { "another one" };
-                    client.debug(Contexts::QUEUE, c"FORWARD", || format!("A queue is forwarded to {to}"));
-                }
-                src.forward(Queue::of(dst));
-            }
+    fn rd_kafka_queue_forward(src: Ref<Queue>, dst: Ref<Queue>) {
+        let Some(src) = src.counted() else { return };
+        if let Some(client) = src.client() {
+            let to = if dst.is_null() { "nowhere, and polled itself" } else { "another one" };
+            client.debug(Contexts::QUEUE, c"FORWARD", || format!("A queue is forwarded to {to}"));
         }
+        src.forward(dst.counted());
     }
 );
 
