@@ -167,8 +167,9 @@ impl Querier {
             _ => {
                 let places: Vec<PartitionQuery> =
                     (0..1 + self.rng.below(3)).map(|_| self.draw_place(world, topics)).collect();
-                let query =
-                    |place: &PartitionQuery| (Arc::clone(&place.topic.1), place.partition, place.spec);
+                let query = |place: &PartitionQuery| {
+                    ((Arc::clone(&place.topic.1), place.partition).into(), place.spec)
+                };
                 let query = OffsetQuery {
                     questions: places.iter().map(query).collect(),
                     timeout,

@@ -130,7 +130,7 @@ pub(crate) fn offset_query(partitions: &[(&str, i32, OffsetSpec)], timeout: Dura
             let error = Error::new(ErrorKind::InvalidArgument, reason);
             return Err(error.with_partition(*topic, *partition));
         }
-        Ok((Arc::from(*topic), *partition, *spec))
+        Ok(((*topic, *partition).into(), *spec))
     });
     Ok(OffsetQuery {
         questions: questions.collect::<Result<_>>()?,

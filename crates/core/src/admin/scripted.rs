@@ -226,7 +226,7 @@ fn offset_lookups_of_different_isolation_use_separate_requests() {
     let mut waiting = Vec::new();
     for read_committed in [false, true] {
         let (done, responses) = completion();
-        let questions = vec![(Arc::from("t"), 0, OffsetSpec::Latest)];
+        let questions = vec![(("t", 0).into(), OffsetSpec::Latest)];
         let query =
             OffsetQuery { questions, timeout: Duration::from_secs(5), read_committed, refusals: None };
         calls.start(START, AdminCall::list_offsets(query, done));
@@ -243,7 +243,7 @@ fn offset_lookups_of_different_isolation_use_separate_requests() {
 fn offset_lookups_take_one_request_per_leader_and_keep_their_order() {
     let mut calls = calls();
     let (done, waiting) = completion();
-    let question = |partition, spec| (Arc::from("t"), partition, spec);
+    let question = |partition, spec| (("t", partition).into(), spec);
     let query = OffsetQuery {
         questions: vec![
             question(2, OffsetSpec::Latest),
@@ -286,7 +286,7 @@ fn offsets_are_asked_again_where_the_leader_moved() {
     let mut calls = calls();
     let (done, waiting) = completion();
     let query = OffsetQuery {
-        questions: vec![(Arc::from("t"), 0, OffsetSpec::Latest)],
+        questions: vec![(("t", 0).into(), OffsetSpec::Latest)],
         timeout: Duration::from_secs(5),
         read_committed: false,
         refusals: None,

@@ -362,7 +362,7 @@ fn list_offsets_cases() -> Vec<Case> {
         [OffsetSpec::Earliest, OffsetSpec::Latest, OffsetSpec::Timestamp(5), OffsetSpec::MaxTimestamp];
     let queries = specs.into_iter().flat_map(|spec| [(spec, false), (spec, true)]);
     let cases = queries.flat_map(|(spec, read_committed)| {
-        let questions = vec![("t".into(), 0, spec)];
+        let questions = vec![(("t", 0).into(), spec)];
         let query = OffsetQuery { questions, timeout: TIMEOUT, read_committed, refusals: None };
         admin("offsets", AdminCall::list_offsets(query, done()))
     });
@@ -403,7 +403,7 @@ fn own_metadata_request(what: &'static str, settings: ClusterSettings, produces:
     let command = if produces {
         Command::Topic(producer.topic("t").0)
     } else {
-        let questions = vec![("t".into(), 0, OffsetSpec::Latest)];
+        let questions = vec![(("t", 0).into(), OffsetSpec::Latest)];
         let query = OffsetQuery { questions, timeout: TIMEOUT, read_committed: false, refusals: None };
         Command::Admin(AdminCall::list_offsets(query, done()))
     };

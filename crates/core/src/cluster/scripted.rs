@@ -474,7 +474,7 @@ fn rejected_query_is_retried_after_one_backoff_each() {
     let mut script = Script::new(metadata(&[(1, "seed", 9092), (2, "two", 9092)], 2));
     let (metadata_requests, (done, waiting)) = (script.metadata_requests, completion());
     let timeout = Duration::from_secs(2);
-    let questions = vec![(Arc::from("t"), 0, OffsetSpec::Latest)];
+    let questions = vec![(("t", 0).into(), OffsetSpec::Latest)];
     let query = OffsetQuery { questions, timeout, read_committed: false, refusals: None };
     script.commands.push(Command::Admin(AdminCall::list_offsets(query, done)));
     script.core.handle_wake(script.now);

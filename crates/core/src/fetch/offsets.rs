@@ -50,7 +50,7 @@ pub enum OffsetSpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OffsetQuery {
     /// The offset to query, per partition.
-    pub questions: Vec<(Arc<str>, i32, OffsetSpec)>,
+    pub questions: Vec<(TopicPartition, OffsetSpec)>,
     /// The timeout of the query.
     pub timeout: Duration,
     /// If true, the last offset is the last stable offset.
@@ -176,9 +176,8 @@ impl OffsetLookups {
         }
         let number = self.next_query;
         self.next_query += 1;
-        for (index, (topic, partition, spec)) in query.questions.iter().enumerate() {
-            let key = TopicPartition::new(Arc::clone(topic), *partition);
-            let id = self.start(now, key, *spec, Some(now + query.timeout));
+        for (index, (key, spec)) in query.questions.iter().enumerate() {
+            let id = self.start(now, key.clone(), *spec, Some(now + query.timeout));
             if let Some(lookup) = self.lookups.get_mut(&id) {
                 lookup.query = Some((number, index));
                 lookup.refusals = query.refusals;

@@ -54,7 +54,7 @@ fn calls_to_one_broker() -> Vec<Case> {
     let changes = vec![(broker(2), vec![change()])];
     let partitions = NewPartitions { topic: "t".into(), count: 9, assignments: Vec::new() };
     let offsets = OffsetQuery {
-        questions: vec![("t".into(), 0, OffsetSpec::Latest)],
+        questions: vec![(("t", 0).into(), OffsetSpec::Latest)],
         timeout: TIMEOUT,
         read_committed: false,
         refusals: None,
