@@ -142,6 +142,46 @@ struct Identity {
     client_id: String,
 }
 
+/// Declares the setters of a builder for the [`Hooks`] that all clients have.
+macro_rules! hook_setters {
+    ($builder:ty) => {
+        impl $builder {
+            /// Calls `on_statistics` every `statistics.interval.ms`, on an I/O thread. The function must not block.
+            #[must_use]
+            pub fn on_statistics(
+                mut self,
+                on_statistics: impl Fn(Statistics) + Send + Sync + 'static,
+            ) -> Self {
+                self.hooks.statistics = Some(Box::new(on_statistics));
+                self
+            }
+
+            /// Opens and closes sockets and resolves host names with `transport` instead of the operating system.
+            #[must_use]
+            pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
+                self.hooks.transport = Some(transport);
+                self
+            }
+
+            /// Uses these certificates, this key and this check of brokers' certificates with `security.protocol=ssl`,
+            /// beside those of the configuration.
+            #[must_use]
+            pub fn credentials(mut self, credentials: PassedCredentials) -> Self {
+                self.hooks.credentials = credentials;
+                self
+            }
+
+            /// Shows `observer` the requests, responses and states of the connections.
+            #[must_use]
+            pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+                self.hooks.observer = Some(observer);
+                self
+            }
+        }
+    };
+}
+pub(crate) use hook_setters;
+
 /// The functions of the application that a client calls.
 #[derive(Default)]
 pub struct Hooks {

@@ -15,21 +15,6 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *servers) {
         return start(type, conf);
 }
 
-/* The next event, which has to be of this type. */
-static rd_kafka_event_t *next(rd_kafka_queue_t *queue, int type, rd_kafka_resp_err_t err) {
-        rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE);
-        CHECK(event && rd_kafka_event_type(event) == type);
-        if (!event)
-                exit(1);
-        if (rd_kafka_event_error(event) != err) {
-                fprintf(stderr, "%s: %s\n", rd_kafka_event_name(event),
-                        rd_kafka_event_error(event) ? rd_kafka_event_error_string(event) : "no error");
-                bad++;
-        }
-        CHECK(rd_kafka_event_error_string(event) != NULL);
-        return event;
-}
-
 static void create(rd_kafka_t *rk, rd_kafka_queue_t *queue, const char *name, int partitions, int replicas,
                    const rd_kafka_AdminOptions_t *options) {
         rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(name, partitions, replicas, NULL, 0);
@@ -40,7 +25,7 @@ static void create(rd_kafka_t *rk, rd_kafka_queue_t *queue, const char *name, in
 
 /* The result of a call about one topic. */
 static rd_kafka_resp_err_t created(rd_kafka_queue_t *queue, const char *name) {
-        rd_kafka_event_t *event = next(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, 0);
+        rd_kafka_event_t *event = next_event(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, 0);
         const rd_kafka_topic_result_t **topics;
         rd_kafka_resp_err_t err;
         size_t cnt = 0;
@@ -86,7 +71,7 @@ static void topics_come_and_go(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafka
         CHECK(rd_kafka_AdminOptions_set_operation_timeout(options, 5000, errstr, sizeof(errstr)) == 0);
         rd_kafka_CreateTopics(rk, topics, 3, options, queue);
         rd_kafka_NewTopic_destroy_array(topics, 3);
-        event = next(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, 0);
+        event = next_event(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, 0);
         CHECK(!strcmp(rd_kafka_event_name(event), "CreateTopicsResult"));
         CHECK(rd_kafka_event_opaque(event) == &tag);
         results = rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &cnt);
@@ -121,7 +106,7 @@ static void topics_come_and_go(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafka
               RD_KAFKA_RESP_ERR__INVALID_ARG);
         rd_kafka_CreatePartitions(rk, more, 2, NULL, queue);
         rd_kafka_NewPartitions_destroy_array(more, 2);
-        event = next(queue, RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT, 0);
+        event = next_event(queue, RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT, 0);
         results = rd_kafka_CreatePartitions_result_topics(rd_kafka_event_CreatePartitions_result(event), &cnt);
         CHECK(cnt == 2 && rd_kafka_topic_result_error(results[0]) == 0);
         CHECK(rd_kafka_topic_result_error(results[1]) == RD_KAFKA_RESP_ERR_INVALID_PARTITIONS);
@@ -144,7 +129,7 @@ static void topics_come_and_go(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafka
         gone[1] = rd_kafka_DeleteTopic_new("nobody");
         rd_kafka_DeleteTopics(rk, gone, 2, NULL, queue);
         rd_kafka_DeleteTopic_destroy_array(gone, 2);
-        event = next(queue, RD_KAFKA_EVENT_DELETETOPICS_RESULT, 0);
+        event = next_event(queue, RD_KAFKA_EVENT_DELETETOPICS_RESULT, 0);
         results = rd_kafka_DeleteTopics_result_topics(rd_kafka_event_DeleteTopics_result(event), &cnt);
         CHECK(cnt == 2 && rd_kafka_topic_result_error(results[0]) == 0);
         CHECK(rd_kafka_topic_result_error(results[1]) == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
@@ -183,7 +168,7 @@ static void offsets_are_listed(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
                 rd_kafka_topic_partition_list_add(list, "one", 99)->offset = specs[i];
                 rd_kafka_ListOffsets(rk, list, options, queue);
                 rd_kafka_topic_partition_list_destroy(list);
-                event = next(queue, RD_KAFKA_EVENT_LISTOFFSETS_RESULT, 0);
+                event = next_event(queue, RD_KAFKA_EVENT_LISTOFFSETS_RESULT, 0);
                 infos = rd_kafka_ListOffsets_result_infos(rd_kafka_event_ListOffsets_result(event), &cnt);
                 CHECK(cnt == 2);
                 partition = rd_kafka_ListOffsetsResultInfo_topic_partition(infos[0]);
@@ -208,7 +193,7 @@ static void cluster_is_described(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
         rd_kafka_event_t *event;
         size_t cnt = 0;
         rd_kafka_DescribeCluster(rk, NULL, queue);
-        event = next(queue, RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT, 0);
+        event = next_event(queue, RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT, 0);
         result = rd_kafka_event_DescribeCluster_result(event);
         nodes = rd_kafka_DescribeCluster_result_nodes(result, &cnt);
         CHECK(cnt == 3 && rd_kafka_Node_id(nodes[0]) == 1 && rd_kafka_Node_id(nodes[2]) == 3);
@@ -220,7 +205,7 @@ static void cluster_is_described(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
 
         rd_kafka_DescribeTopics(rk, collection, NULL, queue);
         rd_kafka_TopicCollection_destroy(collection);
-        event = next(queue, RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT, 0);
+        event = next_event(queue, RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT, 0);
         topics = rd_kafka_DescribeTopics_result_topics(rd_kafka_event_DescribeTopics_result(event), &cnt);
         CHECK(cnt == 2 && !strcmp(rd_kafka_TopicDescription_name(topics[0]), "one"));
         CHECK(rd_kafka_TopicDescription_error(topics[0]) == NULL && !rd_kafka_TopicDescription_is_internal(topics[0]));
@@ -277,7 +262,7 @@ static rd_kafka_event_t *describe(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_ka
         rd_kafka_event_t *event;
         size_t cnt = 0;
         rd_kafka_DescribeConfigs(rk, &resource, 1, NULL, queue);
-        event = next(queue, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, 0);
+        event = next_event(queue, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, 0);
         resources = rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event), &cnt);
         CHECK(cnt == 1);
         *described = resources[0];
@@ -314,7 +299,7 @@ static void configurations_are_changed(rd_kafka_t *rk, rd_kafka_queue_t *queue) 
         CHECK(cnt == 1);
         rd_kafka_IncrementalAlterConfigs(rk, resources, 2, NULL, queue);
         rd_kafka_ConfigResource_destroy_array(resources, 2);
-        event = next(queue, RD_KAFKA_EVENT_INCREMENTALALTERCONFIGS_RESULT, 0);
+        event = next_event(queue, RD_KAFKA_EVENT_INCREMENTALALTERCONFIGS_RESULT, 0);
         changed = rd_kafka_IncrementalAlterConfigs_result_resources(
             rd_kafka_event_IncrementalAlterConfigs_result(event), &cnt);
         CHECK(cnt == 2 && rd_kafka_ConfigResource_error(changed[0]) == 0);
@@ -330,7 +315,7 @@ static void configurations_are_changed(rd_kafka_t *rk, rd_kafka_queue_t *queue) 
         rd_kafka_event_destroy(event);
         CHECK(rd_kafka_ConfigResource_set_config(resources[0], "max.message.bytes", "5000") == 0);
         rd_kafka_AlterConfigs(rk, resources, 1, NULL, queue);
-        event = next(queue, RD_KAFKA_EVENT_ALTERCONFIGS_RESULT, 0);
+        event = next_event(queue, RD_KAFKA_EVENT_ALTERCONFIGS_RESULT, 0);
         changed = rd_kafka_AlterConfigs_result_resources(rd_kafka_event_AlterConfigs_result(event), &cnt);
         CHECK(cnt == 1 && rd_kafka_ConfigResource_error(changed[0]) == 0);
         rd_kafka_event_destroy(event);
@@ -349,16 +334,16 @@ static void configurations_are_changed(rd_kafka_t *rk, rd_kafka_queue_t *queue) 
         /* What makes no sense. */
         resources[1] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_BROKER, "3");
         rd_kafka_DescribeConfigs(rk, resources, 2, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, RD_KAFKA_RESP_ERR__CONFLICT));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, RD_KAFKA_RESP_ERR__CONFLICT));
         rd_kafka_DescribeConfigs(rk, resources, 0, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         rd_kafka_IncrementalAlterConfigs(rk, resources, 1, NULL, queue);
         rd_kafka_event_destroy(
-            next(queue, RD_KAFKA_EVENT_INCREMENTALALTERCONFIGS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+            next_event(queue, RD_KAFKA_EVENT_INCREMENTALALTERCONFIGS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         rd_kafka_ConfigResource_destroy(resources[1]);
         resources[1] = resources[0];
         rd_kafka_AlterConfigs(rk, resources, 2, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_ALTERCONFIGS_RESULT, RD_KAFKA_RESP_ERR__CONFLICT));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_ALTERCONFIGS_RESULT, RD_KAFKA_RESP_ERR__CONFLICT));
         CHECK(rd_kafka_ConfigResource_set_config(resources[0], NULL, "v") == RD_KAFKA_RESP_ERR__INVALID_ARG);
         CHECK(rd_kafka_ConfigResource_set_config(resources[0], "n", NULL) == RD_KAFKA_RESP_ERR__INVALID_ARG);
         CHECK(rd_kafka_ConfigResource_set_config(NULL, "n", "v") == RD_KAFKA_RESP_ERR__INVALID_ARG);
@@ -395,7 +380,7 @@ static void records_are_deleted(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafk
         CHECK(rd_kafka_mock_partition_set_leader(cluster, "one", 1, 3) == 0);
         CHECK(rd_kafka_mock_partition_set_leader(cluster, "one", 1, 1) == 0);
         rd_kafka_DeleteRecords(rk, records, 1, NULL, queue);
-        event = next(queue, RD_KAFKA_EVENT_DELETERECORDS_RESULT, 0);
+        event = next_event(queue, RD_KAFKA_EVENT_DELETERECORDS_RESULT, 0);
         left = rd_kafka_DeleteRecords_result_offsets(rd_kafka_event_DeleteRecords_result(event));
         CHECK(left && left->cnt == 5);
         CHECK(left->elems[0].offset == 2 && !left->elems[0].err && left->elems[0].partition == 1);
@@ -407,12 +392,12 @@ static void records_are_deleted(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafk
         CHECK(rd_kafka_query_watermark_offsets(rk, "one", 1, &low, &high, PATIENCE) == 0 && low == 2 && high == 3);
         records[1] = records[0];
         rd_kafka_DeleteRecords(rk, records, 2, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DELETERECORDS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DELETERECORDS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         rd_kafka_DeleteRecords_destroy(records[0]);
         list->elems[0].offset = RD_KAFKA_OFFSET_BEGINNING;
         records[0] = rd_kafka_DeleteRecords_new(list);
         rd_kafka_DeleteRecords(rk, records, 1, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DELETERECORDS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DELETERECORDS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         rd_kafka_DeleteRecords_destroy_array(records, 1);
         CHECK(rd_kafka_DeleteRecords_new(NULL) == NULL);
         CHECK(rd_kafka_DeleteRecords_result_offsets(NULL) == NULL);
@@ -470,16 +455,16 @@ static void calls_that_make_no_sense(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
               RD_KAFKA_RESP_ERR__INVALID_ARG);
         rd_kafka_CreateTopics(NULL, topics, 1, NULL, queue);
         rd_kafka_CreateTopics(rk, NULL, 1, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         rd_kafka_CreateTopics(rk, topics, 0, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         topics[1] = NULL;
         rd_kafka_CreateTopics(rk, topics, 2, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         /* Not all partitions are assigned. */
         CHECK(rd_kafka_NewTopic_set_replica_assignment(topics[0], 0, &broker, 1, errstr, sizeof(errstr)) == 0);
         rd_kafka_CreateTopics(rk, topics, 1, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         rd_kafka_NewTopic_destroy(topics[0]);
         rd_kafka_NewTopic_destroy(NULL);
         rd_kafka_NewTopic_destroy_array(NULL, 3);
@@ -488,9 +473,9 @@ static void calls_that_make_no_sense(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
         gone[0] = rd_kafka_DeleteTopic_new("same");
         gone[1] = gone[0];
         rd_kafka_DeleteTopics(rk, gone, 2, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DELETETOPICS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DELETETOPICS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         rd_kafka_DeleteTopics(rk, gone, 0, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DELETETOPICS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DELETETOPICS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         rd_kafka_DeleteTopic_destroy(gone[0]);
         CHECK(rd_kafka_NewPartitions_new("t", 0, errstr, sizeof(errstr)) == NULL);
         CHECK(rd_kafka_NewPartitions_new("t", (size_t)-1, errstr, sizeof(errstr)) == NULL);
@@ -499,35 +484,35 @@ static void calls_that_make_no_sense(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
         CHECK(rd_kafka_NewPartitions_set_replica_assignment(more, -1, &broker, 1, errstr, sizeof(errstr)) ==
               RD_KAFKA_RESP_ERR__INVALID_ARG);
         rd_kafka_CreatePartitions(rk, &more, 0, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         rd_kafka_NewPartitions_destroy(more);
 
         rd_kafka_ListOffsets(rk, NULL, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_LISTOFFSETS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_LISTOFFSETS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         rd_kafka_ListOffsets(rk, list, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_LISTOFFSETS_RESULT, 0));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_LISTOFFSETS_RESULT, 0));
         rd_kafka_topic_partition_list_add(list, "one", 0)->offset = RD_KAFKA_OFFSET_INVALID;
         rd_kafka_ListOffsets(rk, list, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_LISTOFFSETS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_LISTOFFSETS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         list->elems[0].offset = RD_KAFKA_OFFSET_SPEC_LATEST;
         rd_kafka_topic_partition_list_add(list, "one", 0)->offset = RD_KAFKA_OFFSET_SPEC_LATEST;
         rd_kafka_ListOffsets(rk, list, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_LISTOFFSETS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_LISTOFFSETS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         list->elems[1].partition = -1;
         rd_kafka_ListOffsets(rk, list, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_LISTOFFSETS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_LISTOFFSETS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         rd_kafka_topic_partition_list_destroy(list);
 
         collection = rd_kafka_TopicCollection_of_topic_names(NULL, 0);
         rd_kafka_DescribeTopics(rk, collection, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         rd_kafka_TopicCollection_destroy(collection);
         CHECK(rd_kafka_TopicCollection_of_topic_names(NULL, 3) == NULL);
 
         /* An unimplemented call ends with an event of its own kind. */
         rd_kafka_DescribeUserScramCredentials(rk, NULL, 0, options, queue);
         rd_kafka_event_destroy(
-            next(queue, RD_KAFKA_EVENT_DESCRIBEUSERSCRAMCREDENTIALS_RESULT, RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED));
+            next_event(queue, RD_KAFKA_EVENT_DESCRIBEUSERSCRAMCREDENTIALS_RESULT, RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED));
         rd_kafka_AdminOptions_destroy(options);
 
         CHECK(rd_kafka_event_CreateTopics_result(NULL) == NULL);
@@ -560,13 +545,13 @@ static void calls_end_whatever_happens(const char *servers, rd_kafka_mock_cluste
         CHECK(rd_kafka_AdminOptions_set_request_timeout(options, 300, errstr, sizeof(errstr)) == 0);
         CHECK(rd_kafka_AdminOptions_set_broker(options, 99, errstr, sizeof(errstr)) == 0);
         create(rk, queue, "late", 1, 1, options);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, RD_KAFKA_RESP_ERR__TIMED_OUT));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, RD_KAFKA_RESP_ERR__TIMED_OUT));
         CHECK(rd_kafka_AdminOptions_set_broker(options, 2, errstr, sizeof(errstr)) == 0);
         create(rk, queue, "late", 1, 1, options);
         CHECK(created(queue, "late") == 0);
         CHECK(rd_kafka_mock_broker_set_down(cluster, -1) == 0);
         rd_kafka_DescribeCluster(rk, options, queue);
-        kept = next(queue, RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT, RD_KAFKA_RESP_ERR__TIMED_OUT);
+        kept = next_event(queue, RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT, RD_KAFKA_RESP_ERR__TIMED_OUT);
         CHECK(rd_kafka_DescribeCluster_result_nodes(rd_kafka_event_DescribeCluster_result(kept), &cnt) == NULL);
         CHECK(rd_kafka_mock_broker_set_up(cluster, -1) == 0);
         rd_kafka_event_destroy(kept);
@@ -574,7 +559,7 @@ static void calls_end_whatever_happens(const char *servers, rd_kafka_mock_cluste
         /* An event outlives its client; a call under way ends with it. */
         rd_kafka_AdminOptions_destroy(options);
         rd_kafka_DescribeCluster(rk, NULL, queue);
-        kept = next(queue, RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT, 0);
+        kept = next_event(queue, RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT, 0);
         CHECK(rd_kafka_mock_broker_set_rtt(cluster, -1, 3000) == 0);
         rd_kafka_DescribeCluster(rk, NULL, queue);
         rd_kafka_destroy(rk);

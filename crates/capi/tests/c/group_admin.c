@@ -10,20 +10,6 @@ static rd_kafka_t *client(const char *servers) {
         return start(RD_KAFKA_PRODUCER, conf);
 }
 
-/* The next event, which has to be of this type. */
-static rd_kafka_event_t *next(rd_kafka_queue_t *queue, int type, rd_kafka_resp_err_t err) {
-        rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE);
-        CHECK(event && rd_kafka_event_type(event) == type);
-        if (!event)
-                exit(1);
-        if (rd_kafka_event_error(event) != err) {
-                fprintf(stderr, "%s: %s\n", rd_kafka_event_name(event),
-                        rd_kafka_event_error(event) ? rd_kafka_event_error_string(event) : "no error");
-                bad++;
-        }
-        return event;
-}
-
 static rd_kafka_topic_partition_list_t *partitions(const char *topic, int count, int64_t offset) {
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(count);
         int i;
@@ -45,7 +31,7 @@ static void commit(rd_kafka_t *rk, rd_kafka_queue_t *queue, const char *group, c
         rd_kafka_topic_partition_list_destroy(list);
         rd_kafka_AlterConsumerGroupOffsets(rk, &alter, 1, NULL, queue);
         rd_kafka_AlterConsumerGroupOffsets_destroy(alter);
-        event = next(queue, RD_KAFKA_EVENT_ALTERCONSUMERGROUPOFFSETS_RESULT, 0);
+        event = next_event(queue, RD_KAFKA_EVENT_ALTERCONSUMERGROUPOFFSETS_RESULT, 0);
         groups = rd_kafka_AlterConsumerGroupOffsets_result_groups(rd_kafka_event_AlterConsumerGroupOffsets_result(event), &cnt);
         CHECK(cnt == 1 && !strcmp(rd_kafka_group_result_name(groups[0]), group));
         CHECK(rd_kafka_group_result_error(groups[0]) == NULL);
@@ -71,7 +57,7 @@ static int64_t committed(rd_kafka_t *rk, rd_kafka_queue_t *queue, const char *gr
         request = rd_kafka_ListConsumerGroupOffsets_new(group, all ? NULL : list);
         rd_kafka_ListConsumerGroupOffsets(rk, &request, 1, options, queue);
         rd_kafka_ListConsumerGroupOffsets_destroy_array(&request, 1);
-        event = next(queue, RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT, 0);
+        event = next_event(queue, RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT, 0);
         groups = rd_kafka_ListConsumerGroupOffsets_result_groups(rd_kafka_event_ListConsumerGroupOffsets_result(event), &cnt);
         CHECK(cnt == 1);
         result = rd_kafka_group_result_partitions(groups[0]);
@@ -96,7 +82,7 @@ static int listed(rd_kafka_t *rk, rd_kafka_queue_t *queue, const char *group, rd
         size_t cnt = 0, errors = 77, i;
         int state = -1;
         rd_kafka_ListConsumerGroups(rk, options, queue);
-        event = next(queue, RD_KAFKA_EVENT_LISTCONSUMERGROUPS_RESULT, 0);
+        event = next_event(queue, RD_KAFKA_EVENT_LISTCONSUMERGROUPS_RESULT, 0);
         result = rd_kafka_event_ListConsumerGroups_result(event);
         CHECK(rd_kafka_event_DescribeConsumerGroups_result(event) == NULL);
         CHECK(rd_kafka_ListConsumerGroups_result_errors(result, &errors) == NULL && errors == 0);
@@ -148,7 +134,7 @@ static void groups_are_described(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
         rd_kafka_event_t *event;
         size_t cnt = 0;
         rd_kafka_DescribeConsumerGroups(rk, names, 2, NULL, queue);
-        event = next(queue, RD_KAFKA_EVENT_DESCRIBECONSUMERGROUPS_RESULT, 0);
+        event = next_event(queue, RD_KAFKA_EVENT_DESCRIBECONSUMERGROUPS_RESULT, 0);
         groups = rd_kafka_DescribeConsumerGroups_result_groups(rd_kafka_event_DescribeConsumerGroups_result(event), &cnt);
         CHECK(cnt == 2);
         CHECK(!strcmp(rd_kafka_ConsumerGroupDescription_group_id(groups[0]), "one"));
@@ -167,9 +153,9 @@ static void groups_are_described(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
         rd_kafka_event_destroy(event);
 
         rd_kafka_DescribeConsumerGroups(rk, same, 2, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DESCRIBECONSUMERGROUPS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DESCRIBECONSUMERGROUPS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         rd_kafka_DescribeConsumerGroups(rk, NULL, 0, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DESCRIBECONSUMERGROUPS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DESCRIBECONSUMERGROUPS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
 }
 
 static void groups_are_listed_in_structures(rd_kafka_t *rk) {
@@ -199,7 +185,7 @@ static void offsets_are_deleted(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
         rd_kafka_topic_partition_list_destroy(list);
         rd_kafka_DeleteConsumerGroupOffsets(rk, &request, 1, NULL, queue);
         rd_kafka_DeleteConsumerGroupOffsets_destroy(request);
-        event = next(queue, RD_KAFKA_EVENT_DELETECONSUMERGROUPOFFSETS_RESULT, 0);
+        event = next_event(queue, RD_KAFKA_EVENT_DELETECONSUMERGROUPOFFSETS_RESULT, 0);
         groups = rd_kafka_DeleteConsumerGroupOffsets_result_groups(rd_kafka_event_DeleteConsumerGroupOffsets_result(event), &cnt);
         CHECK(cnt == 1);
         result = rd_kafka_group_result_partitions(groups[0]);
@@ -218,7 +204,7 @@ static void groups_are_deleted(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
         groups[0] = rd_kafka_DeleteGroup_new("one");
         groups[1] = rd_kafka_DeleteGroup_new("strange");
         rd_kafka_DeleteGroups(rk, groups, 2, NULL, queue);
-        event = next(queue, RD_KAFKA_EVENT_DELETEGROUPS_RESULT, 0);
+        event = next_event(queue, RD_KAFKA_EVENT_DELETEGROUPS_RESULT, 0);
         results = rd_kafka_DeleteGroups_result_groups(rd_kafka_event_DeleteGroups_result(event), &cnt);
         CHECK(cnt == 2 && !strcmp(rd_kafka_group_result_name(results[1]), "strange"));
         CHECK(rd_kafka_group_result_error(results[0]) == NULL);
@@ -226,7 +212,7 @@ static void groups_are_deleted(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
         CHECK(rd_kafka_error_code(rd_kafka_group_result_error(results[1])) == RD_KAFKA_RESP_ERR_GROUP_ID_NOT_FOUND);
         rd_kafka_event_destroy(event);
         rd_kafka_DeleteGroups(rk, groups, 0, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DELETEGROUPS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DELETEGROUPS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         rd_kafka_DeleteGroup_destroy_array(groups, 2);
         CHECK(listed(rk, queue, "one", NULL) == -1);
 }
@@ -240,19 +226,19 @@ static void wrong_arguments_are_events(rd_kafka_t *rk, rd_kafka_queue_t *queue) 
         two[0] = rd_kafka_ListConsumerGroupOffsets_new("one", list);
         two[1] = rd_kafka_ListConsumerGroupOffsets_new("two", NULL);
         rd_kafka_ListConsumerGroupOffsets(rk, two, 1, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT, invalid));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT, invalid));
         rd_kafka_ListConsumerGroupOffsets(rk, two, 2, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT, invalid));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT, invalid));
         rd_kafka_ListConsumerGroupOffsets_destroy_array(two, 2);
         rd_kafka_topic_partition_list_add(list, "t", 0)->offset = RD_KAFKA_OFFSET_END;
         alter = rd_kafka_AlterConsumerGroupOffsets_new("one", list);
         rd_kafka_AlterConsumerGroupOffsets(rk, &alter, 1, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_ALTERCONSUMERGROUPOFFSETS_RESULT, invalid));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_ALTERCONSUMERGROUPOFFSETS_RESULT, invalid));
         rd_kafka_AlterConsumerGroupOffsets_destroy_array(&alter, 1);
         rd_kafka_topic_partition_list_add(list, "t", 0);
         delete = rd_kafka_DeleteConsumerGroupOffsets_new("one", list);
         rd_kafka_DeleteConsumerGroupOffsets(rk, &delete, 1, NULL, queue);
-        rd_kafka_event_destroy(next(queue, RD_KAFKA_EVENT_DELETECONSUMERGROUPOFFSETS_RESULT, invalid));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DELETECONSUMERGROUPOFFSETS_RESULT, invalid));
         rd_kafka_DeleteConsumerGroupOffsets_destroy_array(&delete, 1);
         rd_kafka_topic_partition_list_destroy(list);
         CHECK(rd_kafka_DeleteGroup_new(NULL) == NULL);

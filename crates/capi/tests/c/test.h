@@ -80,4 +80,19 @@ UNUSED static rd_kafka_t *start(rd_kafka_type_t type, rd_kafka_conf_t *conf) {
         }
         return rk;
 }
+
+/* The next event, which has to be of this type, with this error. */
+UNUSED static rd_kafka_event_t *next_event(rd_kafka_queue_t *queue, int type, rd_kafka_resp_err_t err) {
+        rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE);
+        CHECK(event && rd_kafka_event_type(event) == type);
+        if (!event)
+                exit(1);
+        if (rd_kafka_event_error(event) != err) {
+                fprintf(stderr, "%s: %s\n", rd_kafka_event_name(event),
+                        rd_kafka_event_error(event) ? rd_kafka_event_error_string(event) : "no error");
+                bad++;
+        }
+        CHECK(rd_kafka_event_error_string(event) != NULL);
+        return event;
+}
 #endif

@@ -44,40 +44,11 @@ impl<'a> ConsumerBuilder<'a> {
         self
     }
 
-    /// Calls `on_statistics` every `statistics.interval.ms`, on an I/O thread. The function must not block.
-    #[must_use]
-    pub fn on_statistics(mut self, on_statistics: impl Fn(Statistics) + Send + Sync + 'static) -> Self {
-        self.hooks.statistics = Some(Box::new(on_statistics));
-        self
-    }
-
     /// Registers an assignor that `partition.assignment.strategy` may name, beside the built-in ones. Several can be
     /// registered. A consumer of the classic protocol that leads its group calls it.
     #[must_use]
     pub fn assignor(mut self, assignor: impl PartitionAssignor + 'static) -> Self {
         self.assignors.push(Arc::new(assignor));
-        self
-    }
-
-    /// Opens and closes sockets and resolves host names with `transport` instead of the operating system.
-    #[must_use]
-    pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
-        self.hooks.transport = Some(transport);
-        self
-    }
-
-    /// Uses these certificates, this key and this check of brokers' certificates with `security.protocol=ssl`, beside
-    /// those of the configuration.
-    #[must_use]
-    pub fn credentials(mut self, credentials: PassedCredentials) -> Self {
-        self.hooks.credentials = credentials;
-        self
-    }
-
-    /// Shows `observer` the requests, responses and states of the connections.
-    #[must_use]
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.hooks.observer = Some(observer);
         self
     }
 
@@ -152,6 +123,8 @@ fn unused_assignors(registered: &[CustomAssignor], group: &Result<GroupSettings>
     };
     unused.map(warning).collect()
 }
+
+start::hook_setters!(ConsumerBuilder<'_>);
 
 impl fmt::Debug for ConsumerBuilder<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

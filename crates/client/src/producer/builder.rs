@@ -50,13 +50,6 @@ impl<'a> ProducerBuilder<'a> {
         self
     }
 
-    /// Calls `on_statistics` every `statistics.interval.ms`, on an I/O thread. The function must not block.
-    #[must_use]
-    pub fn on_statistics(mut self, on_statistics: impl Fn(Statistics) + Send + Sync + 'static) -> Self {
-        self.hooks.statistics = Some(Box::new(on_statistics));
-        self
-    }
-
     /// Accepts a configuration without `bootstrap.servers`. The producer queues records, and connects once
     /// [`Producer::add_bootstrap_servers`] names a server.
     #[must_use]
@@ -69,28 +62,6 @@ impl<'a> ProducerBuilder<'a> {
     #[must_use]
     pub fn partitioner(mut self, partitioner: Partitioner) -> Self {
         self.partitioner = Some(partitioner);
-        self
-    }
-
-    /// Opens and closes sockets and resolves host names with `transport` instead of the operating system.
-    #[must_use]
-    pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
-        self.hooks.transport = Some(transport);
-        self
-    }
-
-    /// Uses these certificates, this key and this check of brokers' certificates with `security.protocol=ssl`, beside
-    /// those of the configuration.
-    #[must_use]
-    pub fn credentials(mut self, credentials: PassedCredentials) -> Self {
-        self.hooks.credentials = credentials;
-        self
-    }
-
-    /// Shows `observer` the requests, responses and states of the connections.
-    #[must_use]
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.hooks.observer = Some(observer);
         self
     }
 
@@ -129,6 +100,8 @@ impl<'a> ProducerBuilder<'a> {
         Ok(Producer { inner: Arc::new(inner) })
     }
 }
+
+start::hook_setters!(ProducerBuilder<'_>);
 
 impl fmt::Debug for ProducerBuilder<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

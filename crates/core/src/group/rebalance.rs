@@ -24,8 +24,7 @@
 //! - An application may answer a revocation without giving the partitions up. The library then does so, because another
 //!   member consumes them next (`partitions_that_the_application_keeps_are_taken_from_it`).
 //! - Commits and JoinGroup use different connections, so a commit that the application made just before it gave its
-//!   partitions up could arrive after JoinGroup (`member_joins_after_commits_that_the_application_made`,
-//!   `cooperative_member_joins_after_commits_that_the_application_made`).
+//!   partitions up could arrive after JoinGroup (`member_joins_after_commits_that_the_application_made`).
 //! - A membership that is lost while the application is giving partitions up makes them lost, too: the offsets of its
 //!   answer are not committed (`revocation_becomes_a_loss_when_the_membership_is_lost`).
 

@@ -281,15 +281,17 @@ fn join_does_not_delay_heartbeats_and_commits() {
 
 #[test]
 fn member_joins_after_commits_that_the_application_made() {
-    let mut script = Script::stable();
-    script.application_commits = true;
-    script.beat(ErrorCode::REBALANCE_IN_PROGRESS);
-    assert!(!script.sent().contains(&"JoinGroup"), "{:?}", script.sent());
-    let (offsets, done) = script.commits.pop().expect("a commit without offsets, which waits for the others");
-    assert!(offsets.is_empty());
-    done.complete(Ok(Vec::new()));
-    script.settle();
-    assert!(script.sent().contains(&"JoinGroup"), "{:?}", script.sent());
+    for mut script in [Script::stable(), Script::cooperative()] {
+        script.application_commits = true;
+        script.beat(ErrorCode::REBALANCE_IN_PROGRESS);
+        assert!(!script.sent().contains(&"JoinGroup"), "{:?}", script.sent());
+        let (offsets, done) =
+            script.commits.pop().expect("a commit without offsets, which waits for the others");
+        assert!(offsets.is_empty());
+        done.complete(Ok(Vec::new()));
+        script.settle();
+        assert!(script.sent().contains(&"JoinGroup"), "{:?}", script.sent());
+    }
 }
 
 #[test]
@@ -602,19 +604,6 @@ fn cooperative_member_keeps_its_partitions_while_it_joins() {
     assert!(script.take_fetch().is_empty(), "nothing stops");
     let sent = script.joining();
     assert_eq!((sent.owned, sent.generation.map(Generation::get)), (keys(&[0, 1]), Some(1)));
-}
-
-#[test]
-fn cooperative_member_joins_after_commits_that_the_application_made() {
-    let mut script = Script::cooperative();
-    script.application_commits = true;
-    script.beat(ErrorCode::REBALANCE_IN_PROGRESS);
-    assert!(!script.sent().contains(&"JoinGroup"), "{:?}", script.sent());
-    let (offsets, done) = script.commits.pop().expect("a commit without offsets, which waits for the others");
-    assert!(offsets.is_empty());
-    done.complete(Ok(Vec::new()));
-    script.settle();
-    assert!(script.sent().contains(&"JoinGroup"), "{:?}", script.sent());
 }
 
 #[test]
