@@ -190,6 +190,8 @@ CASE(random_partitioner_stays_within_the_partitions) {
 /* ---- Events and interceptors ---- */
 
 static struct recorder seen = RECORDER;
+/* The Fetch requests without a response. */
+static int fetching;
 
 static rd_kafka_resp_err_t on_consume(rd_kafka_t *rk UNUSED, rd_kafka_message_t *message, void *opaque UNUSED) {
         record(&seen, "consume %.*s", (int)message->len, (const char *)message->payload);
@@ -201,14 +203,18 @@ static rd_kafka_resp_err_t on_commit(rd_kafka_t *rk UNUSED, const rd_kafka_topic
 }
 static rd_kafka_resp_err_t on_request_sent(rd_kafka_t *rk UNUSED, int fd UNUSED, const char *name UNUSED, int32_t id UNUSED, int16_t api, int16_t version UNUSED,
                                            int32_t correlation UNUSED, size_t size UNUSED, void *opaque UNUSED) {
-        if (api == 1)
+        if (api == 1) {
+                __atomic_add_fetch(&fetching, 1, __ATOMIC_SEQ_CST);
                 record(&seen, "request sent");
+        }
         return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 static rd_kafka_resp_err_t on_response_received(rd_kafka_t *rk UNUSED, int fd UNUSED, const char *name UNUSED, int32_t id UNUSED, int16_t api, int16_t version UNUSED,
                                                 int32_t correlation UNUSED, size_t size UNUSED, int64_t rtt, rd_kafka_resp_err_t code, void *opaque UNUSED) {
-        if (api == 1)
+        if (api == 1) {
+                __atomic_sub_fetch(&fetching, 1, __ATOMIC_SEQ_CST);
                 record(&seen, "response received %s %d", err(code), rtt >= 0);
+        }
         return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 static rd_kafka_resp_err_t on_thread_exit(rd_kafka_t *rk UNUSED, rd_kafka_thread_type_t type UNUSED, const char *name UNUSED, void *opaque UNUSED) {
@@ -235,7 +241,8 @@ static rd_kafka_resp_err_t on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf UN
 CASE(interceptors_of_a_consumer) {
         rd_kafka_mock_cluster_t *cluster = cluster_of(1);
         rd_kafka_t *rk = producer_of(conf_of("bootstrap.servers", getenv("SBS_BOOTSTRAP"), "linger.ms", "0", NULL)), *reader;
-        rd_kafka_conf_t *conf = conf_of("bootstrap.servers", getenv("SBS_BOOTSTRAP"), "group.id", "g", NULL);
+        /* The last Fetch is in flight when the consumer ends. */
+        rd_kafka_conf_t *conf = conf_of("bootstrap.servers", getenv("SBS_BOOTSTRAP"), "group.id", "g", "fetch.wait.max.ms", "30000", NULL);
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
         rd_kafka_message_t *message = NULL;
         rd_kafka_mock_topic_create(cluster, "t", 1, 1);
@@ -248,6 +255,7 @@ CASE(interceptors_of_a_consumer) {
         UNTIL(message, message = rd_kafka_consumer_poll(reader, 100));
         if (message)
                 rd_kafka_message_destroy(message);
+        UNTIL(__atomic_load_n(&fetching, __ATOMIC_SEQ_CST) > 0, usleep(10000));
         say("commit %s", err(rd_kafka_commit(reader, NULL, 0)));
         rd_kafka_topic_partition_list_destroy(list);
         say("close %s", err(rd_kafka_consumer_close(reader)));
