@@ -63,6 +63,12 @@ struct OffsetInCall {
     outcome: Option<Result<(), Error>>,
 }
 
+impl OffsetInCall {
+    fn key(&self) -> TopicPartition {
+        TopicPartition::new(Arc::clone(&self.offset.topic), self.offset.partition)
+    }
+}
+
 /// The effect of a response on the offsets that are still open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
@@ -72,8 +78,8 @@ pub(super) enum Progress {
     Coordinator(ErrorCode),
     /// The coordinator does not know a topic ID: send the open offsets again when newer metadata is known.
     UnknownId,
-    /// The member epoch is stale: send the open offsets again in the newer one.
-    StaleEpoch,
+    /// The generation or member epoch is over: send the open offsets again in a later one.
+    Stale(ErrorCode),
 }
 
 impl CommitCall {
@@ -119,9 +125,8 @@ impl CommitCall {
             if of_partition.outcome.is_some() {
                 continue;
             }
-            let offset = &of_partition.offset;
-            let key = TopicPartition::new(Arc::clone(&offset.topic), offset.partition);
-            let error = match (of_partition.id, ids.get(&offset.topic)) {
+            let key = of_partition.key();
+            let error = match (of_partition.id, ids.get(&key.topic)) {
                 (Some(id), Some(current)) if id != current => recreated(),
                 _ if !made.may_commit_as(current, &key) => given_up(),
                 _ => continue,
@@ -130,6 +135,18 @@ impl CommitCall {
                 Some(Err(error.with_api("OffsetCommit").with_partition(&*key.topic, key.partition)));
         }
         has_offsets && self.open().next().is_none()
+    }
+
+    /// Fails the open offsets whose partitions the committer gave up while the commit waited for the next generation.
+    /// Returns true if no offset is open any more.
+    pub(super) fn stop_waiting(&mut self, current: &Committer, refusal: &Error) -> bool {
+        for of_partition in self.offsets.iter_mut().filter(|offset| offset.outcome.is_none()) {
+            let key = of_partition.key();
+            if current.has_given_up(&key) {
+                of_partition.outcome = Some(Err(refusal.clone().with_partition(&*key.topic, key.partition)));
+            }
+        }
+        self.open().next().is_none()
     }
 
     /// Completes a call whose offsets were all refused by [`CommitCall::refuse_outdated`]. The call itself fails if all
@@ -185,7 +202,7 @@ impl CommitCall {
             Committer::Nobody | Committer::Outside => None,
         };
         let first = match &member {
-            Some(_) if committer.member_epoch().is_some() => FIRST_WITH_EPOCH,
+            Some(_) if committer.has_epoch() => FIRST_WITH_EPOCH,
             Some(member) if member.instance_id.is_some() => FIRST_OF_STATIC_MEMBERS,
             _ => FIRST,
         };
@@ -213,11 +230,12 @@ impl CommitCall {
         RoutedRequest { api: ApiKey::OffsetCommit, versions: first..=last, timeout, encode }
     }
 
-    /// Handles a response for the open offsets. The accepted ones are added to `accepted`.
+    /// Handles a response for the open offsets, which were sent under the identity `sent`. The accepted ones are added to
+    /// `accepted`.
     pub(super) fn handle_response(
         &mut self,
         response: &OffsetCommitResponse,
-        has_epoch: bool,
+        (sent, current): (&Committer, &Committer),
         accepted: &mut impl Extend<GroupOffset>,
     ) -> Progress {
         let ids = self.ids().unwrap_or_default();
@@ -249,9 +267,9 @@ impl CommitCall {
                     }
                     continue;
                 }
-                Some(ErrorCode::STALE_MEMBER_EPOCH) if has_epoch => {
+                Some(code) if sent.is_repeatable(current, &of_partition.key(), code) => {
                     if !matches!(progress, Progress::Coordinator(_)) {
-                        progress = Progress::StaleEpoch;
+                        progress = Progress::Stale(code);
                     }
                     continue;
                 }

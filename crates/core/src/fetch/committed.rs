@@ -9,8 +9,8 @@
 //! - A consumer without partitions has not requested metadata yet. The coordinator lookup finds a broker without
 //!   metadata (`committed_offsets_are_used_when_the_coordinator_refuses_at_first`).
 //! - A commit of a group member belongs to the generation in which it was made. If it were retried in a later
-//!   generation, it could overwrite the offset of the partition's next consumer
-//!   (`commit_is_not_repeated_in_another_generation`).
+//!   generation, it could overwrite the offset of the partition's next consumer, unless the member held the partition all
+//!   the time (`commit_is_not_repeated_in_another_generation`).
 //! - Calls to the coordinator are sent one at a time: a retried commit must not overtake a later one
 //!   (`retried_commit_does_not_overtake_a_later_one`).
 
@@ -35,7 +35,7 @@ use ottla_protocol::{
     vocabulary::{LeaderEpoch, TopicPartition},
 };
 
-pub use super::committer::{Committer, MemberIdentity};
+pub use super::committer::{Committer, Held, HeldSince, MemberIdentity};
 use super::{
     commit::{CommitCall, Progress, is_coordinators},
     committed_response::{metadata_in, offsets_in},
@@ -146,7 +146,7 @@ pub(crate) struct CommittedOffsets {
     ids: TopicIds,
     /// Topics whose ID the coordinator does not know: newer metadata is needed.
     outdated_topics: BTreeSet<Arc<str>>,
-    /// True if the coordinator refused a member epoch, so that the member has to learn the current one.
+    /// True if the coordinator refused a generation or epoch, so that the member has to learn the current one.
     must_check_membership: bool,
 }
 
@@ -186,7 +186,7 @@ struct CallTerms {
     deadline: Instant,
     /// The identity under which the commit was made.
     committer: Committer,
-    /// The refusal of the commit in a stale member epoch: it is repeated in a newer one.
+    /// The refusal of the commit in a generation or member epoch that is over: it is repeated in a later one.
     stale: Option<Error>,
 }
 
@@ -326,8 +326,11 @@ impl CommittedOffsets {
     /// another member now.
     fn next_call(&mut self) -> Option<QueuedCall> {
         while !self.is_calling {
-            let QueuedCall { terms, .. } = self.calls.front()?;
-            if terms.stale.is_some() && terms.committer.member_epoch() == self.committer.member_epoch() {
+            let QueuedCall { terms, kind } = self.calls.front_mut()?;
+            if let (Some(refusal), QueuedKind::Commit(call)) = (&terms.stale, kind)
+                && terms.committer.must_wait(&self.committer)
+                && !call.stop_waiting(&self.committer, refusal)
+            {
                 return None;
             }
             let (terms, is_outside) = (terms.clone(), self.committer == Committer::Outside);
@@ -414,7 +417,7 @@ impl CommittedOffsets {
         self.complete_empty_commits();
     }
 
-    /// Returns true once after the coordinator refused the member epoch of a commit.
+    /// Returns true once after the coordinator refused the generation or epoch of a commit.
     pub(crate) const fn take_must_check_membership(&mut self) -> bool {
         std::mem::replace(&mut self.must_check_membership, false)
     }
@@ -551,8 +554,8 @@ impl CommittedOffsets {
                 return false;
             }
         };
-        let has_epoch = terms.committer.member_epoch().is_some();
-        match call.handle_response(&response, has_epoch, &mut self.committed) {
+        let committers = (&terms.committer, &self.committer);
+        match call.handle_response(&response, committers, &mut self.committed) {
             Progress::Done => call.complete(),
             Progress::Coordinator(code) => {
                 self.try_again(now, terms, QueuedKind::Commit(call), Error::broker(code, None));
@@ -563,9 +566,9 @@ impl CommittedOffsets {
                 let error = Error::broker(ErrorCode::UNKNOWN_TOPIC_ID, None);
                 self.try_again(now, terms, QueuedKind::Commit(call), error);
             }
-            Progress::StaleEpoch => {
-                let error = Error::broker(ErrorCode::STALE_MEMBER_EPOCH, None).with_api("OffsetCommit");
-                self.repeat_in_newer_epoch(now, terms, call, error);
+            Progress::Stale(code) => {
+                let error = Error::broker(code, None).with_api("OffsetCommit");
+                self.repeat_later(now, terms, call, error);
             }
         }
         false
@@ -628,8 +631,8 @@ impl CommittedOffsets {
         false
     }
 
-    /// Keeps a commit until the member knows its newer epoch, or fails it after its deadline.
-    fn repeat_in_newer_epoch(&mut self, now: Instant, mut terms: CallTerms, call: CommitCall, error: Error) {
+    /// Keeps a commit until the member is in a later generation or epoch, or fails it after its deadline.
+    fn repeat_later(&mut self, now: Instant, mut terms: CallTerms, call: CommitCall, error: Error) {
         self.must_check_membership = true;
         if terms.deadline <= now {
             return call.fail(error);

@@ -19,6 +19,7 @@
 //! | `exchange` | the bytes that members send each other: subscriptions and assignments |
 //! | `topics` | the topics of all members, as the leader assigns them |
 //! | [`rebalance`] | giving up and taking over partitions, and the application's answers |
+//! | `owned` | the member's partitions, and since when it has held each |
 //! | `polls` | `max.poll.interval.ms` |
 //! | [`shared`] | the state that the application's threads share with the group |
 //! | `commit` | offsets to commit, and commits in flight |
@@ -46,6 +47,7 @@ pub mod assignor;
 mod commit;
 mod exchange;
 mod membership;
+mod owned;
 mod polls;
 pub mod rebalance;
 mod settings;
@@ -63,6 +65,8 @@ use std::{
     sync::Arc,
     time::Duration,
 };
+
+use ottla_protocol::vocabulary::Generation;
 
 use self::{
     assignor::RebalanceProtocol,
@@ -94,7 +98,7 @@ use crate::{
     event::{Event, PollOverdue},
     fetch::{
         FetchCommand,
-        committed::{Committer, MemberIdentity},
+        committed::{Committer, Held, MemberIdentity},
         shared::ConsumerShared,
     },
     machine::{Instant, earliest},
@@ -398,12 +402,16 @@ impl Group {
 
     /// Reports the identity for commits to the fetch manager, if it changed.
     fn update_committer(&mut self) {
-        let committer = match self.member.identity() {
+        let identity = self.member.identity().map(|(id, generation)| (id.to_owned(), generation));
+        if identity.is_none() {
+            self.rebalance.forget_held();
+        }
+        let committer = match identity {
             Some((member_id, generation)) => Committer::Member(MemberIdentity {
-                member_id: member_id.to_owned(),
+                member_id,
                 generation,
                 instance_id: self.settings.instance_id.clone(),
-                held: self.member.held(),
+                held: self.held(generation),
             }),
             None if self.subscription.is_empty() && self.leaving.is_none() => Committer::Nobody,
             None => Committer::Outside,
@@ -413,6 +421,19 @@ impl Group {
             self.show_membership();
             self.needs.push_back(Need::Fetch(FetchCommand::CommitAs(committer)));
         }
+    }
+
+    /// Returns the partitions whose commits may be repeated in a later generation. A member that leaves does not wait for
+    /// one.
+    fn held(&mut self, generation: Generation) -> Held {
+        if let Some(held) = self.member.held() {
+            return Held::Consumer(held);
+        }
+        if self.settings.protocol() != RebalanceProtocol::Cooperative || self.leaving.is_some() {
+            return Held::Nothing;
+        }
+        let is_settled = self.member.is_settled() && !self.rebalance.has_assignment_to_carry_out();
+        Held::Cooperative { since: self.rebalance.held_since(generation), is_settled }
     }
 
     fn show_membership(&self) {

@@ -35,24 +35,28 @@ use std::{
     time::Duration,
 };
 
-use ottla_protocol::vocabulary::TopicPartition;
+use ottla_protocol::vocabulary::{Generation, TopicPartition};
 
 use super::{
     Group,
     assignor::RebalanceProtocol,
     commit::CommitInFlight,
+    owned::Owned,
     shared::{Answers, RebalanceEvent, RebalanceKind},
 };
 use crate::{
     cluster::part::Need,
-    fetch::{committed::GroupOffset, position::Offset},
+    fetch::{
+        committed::{GroupOffset, HeldSince},
+        position::Offset,
+    },
     machine::Instant,
 };
 
 /// The member's partitions, and the tasks in progress for them.
 #[derive(Debug, Default)]
 pub(super) struct Rebalance {
-    owned: BTreeSet<TopicPartition>,
+    owned: Owned,
     state: State,
     tasks: VecDeque<Task>,
     /// True if the application got an assignment and no revocation of all partitions since.
@@ -137,7 +141,22 @@ enum Then {
 impl Rebalance {
     /// Returns the member's partitions.
     pub(super) const fn owned(&self) -> &BTreeSet<TopicPartition> {
-        &self.owned
+        self.owned.partitions()
+    }
+
+    /// Returns the partitions, each with the generation since when the member has held it.
+    pub(super) fn held_since(&mut self, generation: Generation) -> HeldSince {
+        self.owned.held_since(generation)
+    }
+
+    /// The membership ended: the member does not hold its partitions any more, although it has not given them up yet.
+    pub(super) fn forget_held(&mut self) {
+        self.owned.forget_held();
+    }
+
+    /// Returns true if an assignment waits to be carried out.
+    pub(super) fn has_assignment_to_carry_out(&self) -> bool {
+        self.tasks.iter().any(|task| matches!(task, Task::Assign(_)))
     }
 
     /// Returns true while partitions are being given up, or the application has to answer.
@@ -181,7 +200,7 @@ impl Rebalance {
     /// Handles a changed subscription: a cooperative member gives up at once the topics that it no longer subscribes
     /// to.
     pub(super) fn keep(&mut self, topics: &BTreeSet<Arc<str>>) {
-        if !self.owned.iter().all(|key| topics.contains(&key.topic)) {
+        if !self.owned.partitions().iter().all(|key| topics.contains(&key.topic)) {
             self.tasks.push_back(Task::Keep(topics.clone()));
         }
     }
@@ -220,7 +239,7 @@ impl Rebalance {
             | State::Committing(_, Then::Leave(leave)) => self.tasks.push_front(Task::Leave(leave)),
             _ => {}
         }
-        mem::take(&mut self.owned)
+        self.owned.take()
     }
 
     pub(super) fn close(&mut self) {
@@ -267,30 +286,31 @@ impl Group {
     fn begin(&mut self, now: Instant, task: Task) {
         match task {
             Task::RevokeAll => {
-                let all = mem::take(&mut self.rebalance.owned);
+                let all = self.rebalance.owned.take();
                 self.give_up_all(now, all, RebalanceKind::Revoke, Then::Revoked);
             }
             Task::LoseAll => {
-                let all = mem::take(&mut self.rebalance.owned);
+                let all = self.rebalance.owned.take();
                 self.give_up_all(now, all, RebalanceKind::Lost, Then::Revoked);
             }
             Task::Settle => self.commit(now, Vec::new(), Then::Settled),
             Task::Assign(target) => {
-                let revoked: BTreeSet<_> = self.rebalance.owned.difference(&target).cloned().collect();
-                let added: BTreeSet<_> = target.difference(&self.rebalance.owned).cloned().collect();
+                let owned = self.rebalance.owned();
+                let revoked: BTreeSet<_> = owned.difference(&target).cloned().collect();
+                let added: BTreeSet<_> = target.difference(owned).cloned().collect();
                 if revoked.is_empty() {
                     return self.take_over(now, added);
                 }
-                self.rebalance.owned.retain(|key| target.contains(key));
+                self.rebalance.owned.change(|owned| owned.retain(|key| target.contains(key)));
                 self.give_up(now, revoked, RebalanceKind::Revoke, Then::TakeOver(added));
             }
             Task::Keep(topics) => {
-                let dropped = self.rebalance.owned.extract_if(.., |key| !topics.contains(&key.topic));
-                let dropped = dropped.collect();
+                let is_dropped = |key: &TopicPartition| !topics.contains(&key.topic);
+                let dropped = self.rebalance.owned.change(|owned| owned.extract_if(.., is_dropped).collect());
                 self.give_up(now, dropped, RebalanceKind::Revoke, Then::Rejoin);
             }
             Task::Leave(leave) => {
-                let all = mem::take(&mut self.rebalance.owned);
+                let all = self.rebalance.owned.take();
                 self.give_up_all(now, all, RebalanceKind::Revoke, Then::Leave(leave));
             }
         }
@@ -340,7 +360,7 @@ impl Group {
     /// Takes partitions over from their committed offsets, after the application's answer if it wants to be asked.
     fn take_over(&mut self, now: Instant, partitions: BTreeSet<TopicPartition>) {
         self.figures.note_rebalance(now);
-        self.rebalance.owned.extend(partitions.iter().cloned());
+        self.rebalance.owned.change(|owned| owned.extend(partitions.iter().cloned()));
         match self.answer_deadline(now) {
             None => self.start(&partitions, &[]),
             Some(deadline) => {

@@ -2,6 +2,7 @@
 
 mod contract;
 mod epochs;
+mod generations;
 mod patterns;
 mod topic_ids;
 
@@ -42,7 +43,8 @@ use crate::{
     fetch::{
         FetchCommand,
         committed::{
-            CommitResult, CommittedOffsets, Committer, GroupCall, GroupCallKind, GroupOffset, MemberIdentity,
+            CommitResult, CommittedOffsets, Committer, GroupCall, GroupCallKind, GroupOffset, Held,
+            MemberIdentity,
         },
         settings::ConsumerSettings,
         shared::ConsumerShared,
@@ -69,6 +71,8 @@ struct Script {
     fetch: Vec<String>,
     commits: Vec<(Vec<GroupOffset>, crate::completion::Completion<CommitResult>)>,
     metadata_requests: usize,
+    /// The identity for commits.
+    committer: Committer,
     /// A commit that the application made has no outcome yet.
     application_commits: bool,
 }
@@ -92,6 +96,7 @@ impl Script {
             fetch: Vec::new(),
             commits: Vec::new(),
             metadata_requests: 0,
+            committer: Committer::Nobody,
             application_commits: false,
         };
         script.group.handle_command(START, subscribe(&["t"]));
@@ -122,10 +127,7 @@ impl Script {
                     let keys = handles.iter().map(|handle| handle.key().clone()).collect::<Vec<_>>();
                     self.fetch.push(format!("stop {keys:?}"));
                 }
-                Need::Fetch(FetchCommand::CommitAs(committer)) => self.fetch.push(match committer {
-                    Committer::Member(member) => format!("commit as {}", member.generation),
-                    other => format!("commit as {other:?}"),
-                }),
+                Need::Fetch(FetchCommand::CommitAs(committer)) => self.note_committer(committer),
                 Need::Fetch(FetchCommand::Group(GroupCall {
                     kind: GroupCallKind::Commit(offsets, done),
                     ..
@@ -142,6 +144,18 @@ impl Script {
                 other => panic!("{other:?}"),
             }
         }
+    }
+
+    /// Notes the identity for commits, if its generation changed.
+    fn note_committer(&mut self, committer: Committer) {
+        let text = |committer: &Committer| match committer {
+            Committer::Member(member) => format!("commit as {}", member.generation),
+            other => format!("commit as {other:?}"),
+        };
+        if text(&committer) != text(&self.committer) {
+            self.fetch.push(text(&committer));
+        }
+        self.committer = committer;
     }
 
     fn pass(&mut self, time: Duration) {
@@ -510,7 +524,7 @@ fn member(generation: i32, instance_id: Option<&str>) -> Committer {
         member_id: "m".into(),
         generation: Generation::from_wire(generation).expect("it is valid"),
         instance_id: instance_id.map(str::to_owned),
-        held: None,
+        held: Held::Nothing,
     })
 }
 

@@ -230,6 +230,16 @@ impl ClassicMember {
         }
     }
 
+    /// Returns true if the member has the assignment of its generation: no JoinGroup or SyncGroup is due or in flight, and
+    /// the assignment has been passed on.
+    pub(in crate::group) fn is_settled(&self) -> bool {
+        let is_joining = matches!(
+            self.state,
+            State::WaitToJoin(_) | State::Joining | State::Assigning(_) | State::Syncing(_)
+        );
+        !is_joining && !self.steps.iter().any(|step| matches!(step, Step::Assign(_)))
+    }
+
     /// Returns the reason of the last rebalance.
     pub(in crate::group) fn reason(&self) -> &str {
         &self.reason

@@ -120,6 +120,14 @@ impl Member {
         }
     }
 
+    /// Returns true if no rebalance is in progress: the member has the assignment of its generation.
+    pub(super) fn is_settled(&self) -> bool {
+        match self {
+            Self::Classic(member) => member.is_settled(),
+            Self::Consumer(_) => true,
+        }
+    }
+
     /// Adds the topics whose metadata the member needs.
     pub(super) fn add_topics(&self, topics: &mut BTreeSet<Arc<str>>) {
         match self {

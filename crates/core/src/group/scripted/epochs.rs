@@ -10,12 +10,12 @@ fn consumer_member(epoch: i32, since: Option<i32>) -> Committer {
         member_id: "m".into(),
         generation: number(epoch),
         instance_id: None,
-        held: Some(Arc::new(held.into_iter().collect())),
+        held: Held::Consumer(Arc::new(held.into_iter().collect())),
     })
 }
 
 /// Sends the commit that is due, and returns its epoch, its lowest version and its number.
-fn sent_commit(offsets: &mut CommittedOffsets, now: Instant) -> Option<(i32, i16, u64)> {
+pub(super) fn sent_commit(offsets: &mut CommittedOffsets, now: Instant) -> Option<(i32, i16, u64)> {
     let (number, request) = offsets.poll_request(now)?;
     let mut bytes = Vec::new();
     (request.encode)(9, &mut bytes).expect("it can be encoded");
@@ -23,7 +23,7 @@ fn sent_commit(offsets: &mut CommittedOffsets, now: Instant) -> Option<(i32, i16
     Some((decoded.generation_id_or_member_epoch, *request.versions.start(), number))
 }
 
-fn refuse_commit(offsets: &mut CommittedOffsets, number: u64, code: ErrorCode) {
+pub(super) fn refuse_commit(offsets: &mut CommittedOffsets, number: u64, code: ErrorCode) {
     use ottla_protocol::generated::offset_commit::{
         OffsetCommitResponse,
         response::{Partition, Topic},
@@ -101,7 +101,7 @@ fn commit_of_a_partition_that_was_given_up_does_not_fail_the_others() {
             member_id: "m".into(),
             generation: number(epoch),
             instance_id: None,
-            held: Some(Arc::new(held.collect())),
+            held: Held::Consumer(Arc::new(held.collect())),
         })
     };
     let mut offsets = committed_offsets(holding(3, &[(0, 2), (1, 3)]));

@@ -22,6 +22,7 @@ impl Script {
             fetch: Vec::new(),
             commits: Vec::new(),
             metadata_requests: 0,
+            committer: Committer::Nobody,
             application_commits: false,
         };
         script.group.handle_command(START, subscribe(entries));
