@@ -3,6 +3,7 @@
 # accesses of the programs and of calls to the C runtime library.
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
+# OTTLA_PROGRAM: only this program.
 flags=(-std=gnu90 -g -O1 -fno-omit-frame-pointer -fsanitize=address -I "$OTTLA_PREFIX/include" -L "$OTTLA_PREFIX/lib")
 echo 'int main(void) { return 0; }' > "$work/nothing.c"
 if ! { cc "${flags[@]}" -o "$work/nothing" "$work/nothing.c" && "$work/nothing"; } > "$work/log" 2>&1; then
@@ -38,7 +39,7 @@ grep -q heap-use-after-free "$work/log" || fail "use after free: $(head -5 "$wor
 if "$work/wrong" leak > "$work/log" 2>&1; then fail "a leak was not found"; fi
 grep -q 'in rd_kafka_conf_new' "$work/log" || fail "a configuration that is not destroyed: $(head -20 "$work/log")"
 
-for source in crates/capi/tests/c/*.c; do
+for source in crates/capi/tests/c/${OTTLA_PROGRAM:-*}.c; do
   name=$(basename "$source" .c)
   # A child that is forked while another thread is inside the sanitizer's malloc waits for the sanitizer's lock for ever.
   if [ "$name" = fork ]; then continue; fi

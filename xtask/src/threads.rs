@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    Result,
+    Result, abi, library,
     shell::{self, cargo, root},
 };
 
@@ -26,11 +26,19 @@ xtask test` tries 2), or all of them with `--preemptions all`, which may take ho
 
 const SANITIZE_HELP: &str = "\
 cargo xtask sanitize thread|address|valgrind [TEST]
+cargo xtask sanitize programs [PROGRAM]
 
 Runs the tests of the core, the driver and the client, with TCP and real threads, under ThreadSanitizer or
 AddressSanitizer (with a nightly toolchain and its rust-src, because the standard library is built along), or those of the
 driver and the client under valgrind. TEST names some of them.
+
+`programs`: the test programs in C (crates/capi/tests/c), first with AddressSanitizer and then under valgrind, with an
+embedded cluster. PROGRAM names one of them, for example group_member.
 ";
+
+/// The scripts that run the test programs in C.
+const PROGRAMS: [&str; 2] =
+    ["tests/abi/programs_with_address_sanitizer.sh", "tests/abi/programs_under_valgrind.sh"];
 
 /// The crates with models.
 const PACKAGES: [&str; 6] = ["--package", "ottla-core", "--package", "ottla-net", "--package", "ottla"];
@@ -103,6 +111,7 @@ pub fn sanitize(args: &[String]) -> Result<ExitCode> {
     match kind {
         "thread" | "address" => with_sanitizer(kind, test),
         "valgrind" => with_valgrind(test),
+        "programs" => programs(test),
         _ => Err(SANITIZE_HELP.into()),
     }
 }
@@ -125,6 +134,24 @@ fn with_sanitizer(kind: &str, test: Option<&String>) -> Result<ExitCode> {
     command.env("RUSTFLAGS", format!("-Zsanitizer={kind}"));
     command.env("CARGO_TARGET_DIR", target(&format!("sanitize-{kind}"))?);
     finish(&mut command)
+}
+
+/// Runs the test programs in C, or one of them, with AddressSanitizer and under valgrind.
+fn programs(only: Option<&String>) -> Result<ExitCode> {
+    let source = only.map(|name| root().join("crates/capi/tests/c").join(name).with_extension("c"));
+    if let Some(source) = source.filter(|source| !source.is_file()) {
+        return Err(format!("there is no program {}", source.display()).into());
+    }
+    let (prefix, ottla) = (abi::installed("dev")?, library::ottla("dev")?);
+    let mut has_failed = false;
+    for script in PROGRAMS {
+        println!("==> {script}");
+        let mut command = Command::new("bash");
+        command.arg(root().join(script)).env("OTTLA", &ottla).env("OTTLA_PREFIX", &prefix);
+        command.env("OTTLA_PROGRAM", only.map_or("", String::as_str));
+        has_failed |= !shell::run(&mut command, HOURS, true)?.success;
+    }
+    Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn with_valgrind(test: Option<&String>) -> Result<ExitCode> {
