@@ -911,12 +911,8 @@ bool HandleImpl::start(rd_kafka_type_t type, const Conf *given, std::string &err
                 rd_kafka_conf_set_offset_commit_cb(own, on_commit);
         if (callbacks.consume)
                 rd_kafka_conf_set_consume_cb(own, on_consume);
-        if (callbacks.certificate &&
-            rd_kafka_conf_set_ssl_cert_verify_cb(own, on_certificate) != RD_KAFKA_CONF_OK) {
-                errstr = "ssl_cert_verify_cb: unimplemented";
-                rd_kafka_conf_destroy(own);
-                return false;
-        }
+        if (callbacks.certificate)
+                rd_kafka_conf_set_ssl_cert_verify_cb(own, on_certificate);
         if (callbacks.partitioner || callbacks.partitioner_key_pointer) {
                 // Topics by name: the callback is told a topic that knows its callbacks and nothing else.
                 rd_kafka_topic_conf_t *topic = rd_kafka_conf_get_default_topic_conf(own);

@@ -266,7 +266,9 @@ pub use ottla_core::{
         Statistics, TopicStatistics, Window, table as statistics_table,
     },
 };
-pub use ottla_net::{CertificateCallback, PassedCredentials, Secret, SystemTransport, Transport};
+pub use ottla_net::{
+    CertificateCallback, CertificateInChain, PassedCredentials, Secret, SystemTransport, Transport,
+};
 pub use ottla_protocol::{
     api::ApiKey,
     batch::{HeaderRef, Headers},

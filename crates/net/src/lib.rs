@@ -30,5 +30,5 @@ mod transport;
 pub use canonical::canonical_servers;
 pub use credentials::secret::Secret;
 pub use runtime::{ClientHandle, ClientParts, Runtime, SocketSettings, is_io_thread};
-pub use tls::{CertificateCallback, PassedCredentials, TlsContext, TlsSettings, Watcher};
+pub use tls::{CertificateCallback, CertificateInChain, PassedCredentials, TlsContext, TlsSettings, Watcher};
 pub use transport::{SystemTransport, Transport};

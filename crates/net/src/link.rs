@@ -36,7 +36,7 @@ impl Link {
         registry: &Registry,
         token: Token,
     ) -> Result<Self, Error> {
-        let session = tls.map(|tls| tls.session(core.host())).transpose()?;
+        let session = tls.map(|tls| tls.session(core.peer())).transpose()?;
         let socket = Socket::connect(address, &core.name(), settings, transport, registry, token)
             .map_err(|error| Error::new(ErrorKind::Connect, error.to_string()))?;
         Ok(match session {

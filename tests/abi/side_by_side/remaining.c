@@ -101,6 +101,28 @@ CASE(certificates_that_are_none) {
                 }
 }
 
+static int check_certificate(rd_kafka_t *rk UNUSED, const char *name UNUSED, int32_t id UNUSED, int *number UNUSED, int depth UNUSED, const char *der UNUSED,
+                             size_t size UNUSED, char *errstr UNUSED, size_t errstr_size UNUSED, void *opaque UNUSED) {
+        return 1;
+}
+
+CASE(check_of_certificates) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new(), *copy;
+        char value[64];
+        size_t size = sizeof(value);
+        say("nothing is set %s", conf_res(rd_kafka_conf_get(conf, "ssl.certificate.verify_cb", value, &size)));
+        say("set %s", conf_res(rd_kafka_conf_set_ssl_cert_verify_cb(conf, check_certificate)));
+        size = sizeof(value);
+        say("it is set %s", conf_res(rd_kafka_conf_get(conf, "ssl.certificate.verify_cb", value, &size)));
+        copy = rd_kafka_conf_dup(conf);
+        say("reset %s", conf_res(rd_kafka_conf_set_ssl_cert_verify_cb(conf, NULL)));
+        size = sizeof(value);
+        say("in the copy %s", conf_res(rd_kafka_conf_get(copy, "ssl.certificate.verify_cb", value, &size)));
+        say("by its property %s", conf_res(rd_kafka_conf_set(copy, "ssl.certificate.verify_cb", "x", NULL, 0)));
+        rd_kafka_conf_destroy(copy);
+        rd_kafka_conf_destroy(conf);
+}
+
 /* ---- The older consumer ---- */
 
 static struct recorder consumed = RECORDER;

@@ -1228,7 +1228,7 @@ void rd_kafka_conf_set_open_cb(rd_kafka_conf_t *conf, int (*open_cb)(const char 
 RD_EXPORT
 void rd_kafka_conf_set_resolve_cb(rd_kafka_conf_t *conf, int (*resolve_cb)(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **res, void *opaque));
 
-/** Sets the ssl cert verify callback. Not there yet. */
+/** Sets the function that checks brokers' certificates, beside the client's own verification. It gets each certificate of a chain in DER, from the root to the broker's at depth 0, with the number of the problem that was found in OpenSSL's numbering, or 0. It returns 1 to accept the certificate, and sets the number to 0 to overrule the problem; it returns 0 and writes a reason to errstr to refuse it. broker_id is -1 for a bootstrap server. With enable.ssl.certificate.verification=false the result has no effect. I/O threads of all clients call it: it must not block. */
 RD_EXPORT
 rd_kafka_conf_res_t rd_kafka_conf_set_ssl_cert_verify_cb(rd_kafka_conf_t *conf, int (*ssl_cert_verify_cb)(rd_kafka_t *rk, const char *broker_name, int32_t broker_id, int *x509_error, int depth, const char *buf, size_t size, char *errstr, size_t errstr_size, void *opaque));
 

@@ -32,6 +32,18 @@ pub(crate) type ConnectCb =
 pub(crate) type CloseSocketCb = unsafe extern "C-unwind" fn(c_int, *mut c_void) -> c_int;
 pub(crate) type OpenCb =
     unsafe extern "C-unwind" fn(*const c_char, c_int, libc::mode_t, *mut c_void) -> c_int;
+pub(crate) type CertificateCb = unsafe extern "C-unwind" fn(
+    *const rd_kafka_t,
+    *const c_char,
+    i32,
+    *mut c_int,
+    c_int,
+    *const c_char,
+    usize,
+    *mut c_char,
+    usize,
+    *mut c_void,
+) -> c_int;
 pub(crate) type ResolveCb = unsafe extern "C-unwind" fn(
     *const c_char,
     *const c_char,
@@ -58,6 +70,7 @@ pub(crate) struct Callbacks {
     pub(crate) closesocket: Option<CloseSocketCb>,
     pub(crate) open: Option<OpenCb>,
     pub(crate) resolve: Option<ResolveCb>,
+    pub(crate) certificate: Option<CertificateCb>,
 }
 
 /// Where a client's log lines go.

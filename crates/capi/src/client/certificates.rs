@@ -1,47 +1,132 @@
-//! Certificates and keys that a program passes instead of naming files.
+//! Certificates and keys that a program passes instead of naming files, and its check of brokers' certificates.
+//!
+//! # Pitfalls
+//!
+//! - The check may clear the number of an error, but not set one: librdkafka ignores a number beside a result of 1
+//!   (`check_of_the_application_decides_as_with_the_original`).
 
-use std::ffi::{c_char, c_int, c_void};
+use std::{
+    ffi::{CStr, c_int, c_void},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Weak,
+    time::Instant,
+};
 
-use ottla::{PassedCredentials, Secret};
+use ottla::{CertificateCallback, CertificateInChain, PassedCredentials, Secret};
 use ottla_net::credentials::{self, Store};
 
 use crate::{
     client::{
+        callbacks::CertificateCb,
         conf::Conf,
+        handle::Client,
         property::{CONF_INVALID, CONF_OK},
     },
-    ffi::{boundary::put_text, export},
+    ffi::{
+        argument::{Buffer, RefMut},
+        boundary::{Opaque, bytes, c_text},
+        export,
+        gate::Gate,
+    },
 };
+
+/// The application's check of brokers' certificates. I/O threads call it.
+#[derive(Debug)]
+pub(crate) struct CertificateCheck {
+    callback: CertificateCb,
+    opaque: Opaque,
+    client: Weak<Client>,
+    gate: Gate,
+}
+
+/// The room for the reason of a refusal, with its zero byte.
+const REASON_SIZE: usize = 512;
+
+impl CertificateCheck {
+    /// Creates the check of a client; `None` if the application set none.
+    pub(super) fn of(conf: &Conf, client: &Weak<Client>) -> Option<Self> {
+        let callback = conf.callbacks.certificate?;
+        Some(Self { callback, opaque: conf.opaque, client: Weak::clone(client), gate: Gate::default() })
+    }
+
+    /// Stops all calls of the application's function, as [`Gate::shut`].
+    pub(super) fn shut(&self, until: Instant) -> Result<(), &'static str> {
+        self.gate.shut(until)
+    }
+}
+
+impl CertificateCallback for CertificateCheck {
+    fn check(&self, certificate: CertificateInChain<'_>, error: &mut i32) -> Result<(), String> {
+        let destroyed = || "the client is destroyed".to_owned();
+        let client = self.client.upgrade().ok_or_else(destroyed)?;
+        let _pass = self.gate.enter("ssl_cert_verify_cb").ok_or_else(destroyed)?;
+        let broker = c_text(certificate.broker);
+        let (mut number, mut reason) = (*error, [0; REASON_SIZE]);
+        // SAFETY: the application's function, with texts, bytes and places that live until it returns.
+        let call = || unsafe {
+            (self.callback)(
+                client.as_c(),
+                broker.as_ptr(),
+                certificate.node_id.unwrap_or(-1),
+                &raw mut number,
+                c_int::try_from(certificate.depth).unwrap_or(c_int::MAX),
+                certificate.der.as_ptr().cast(),
+                certificate.der.len(),
+                reason.as_mut_ptr(),
+                REASON_SIZE,
+                self.opaque.0,
+            )
+        };
+        let result = catch_unwind(AssertUnwindSafe(call)).map_err(|_| "it panicked".to_owned())?;
+        if result == 0 {
+            reason[REASON_SIZE - 1] = 0;
+            // SAFETY: the last byte is zero.
+            let reason = unsafe { CStr::from_ptr(reason.as_ptr()) };
+            return Err(reason.to_string_lossy().into_owned());
+        }
+        if number == 0 {
+            *error = 0;
+        }
+        Ok(())
+    }
+}
+
+export!(
+    #[local(CONF_INVALID)]
+    fn rd_kafka_conf_set_ssl_cert_verify_cb(
+        conf: RefMut<Conf>,
+        ssl_cert_verify_cb: Option<CertificateCb>,
+    ) -> c_int {
+        let Some(conf) = Conf::passed_mut(conf) else { return CONF_INVALID };
+        conf.callbacks.certificate = ssl_cert_verify_cb;
+        CONF_OK
+    }
+);
 
 export!(
     #[local(CONF_INVALID)]
     fn rd_kafka_conf_set_ssl_cert(
-        conf: *mut Conf,
+        conf: RefMut<Conf>,
         cert_type: c_int,
         encoding: c_int,
         buffer: *const c_void,
         size: usize,
-        errstr: *mut c_char,
+        errstr: Buffer,
         errstr_size: usize,
     ) -> c_int {
-        // SAFETY: the header demands a configuration, `size` bytes, and a buffer for the error of its size, or NULL.
-        unsafe {
-            let Some(conf) = Conf::changeable(conf) else {
-                put_text(errstr, errstr_size, "no configuration, or one that a client has already");
-                return CONF_INVALID;
-            };
-            let bytes = match buffer.is_null() {
-                true => None,
-                false => Some(std::slice::from_raw_parts(buffer.cast::<u8>(), size)),
-            };
-            let password =
-                conf.raw.get("ssl.key.password").ok().filter(|text| !text.is_empty()).map(Secret::from);
-            match set_certificate(&mut conf.credentials, cert_type, encoding, bytes, password.as_ref()) {
-                Ok(()) => CONF_OK,
-                Err(why) => {
-                    put_text(errstr, errstr_size, &why);
-                    CONF_INVALID
-                }
+        let Some(conf) = Conf::passed_mut(conf) else {
+            errstr.put(errstr_size, "no configuration, or one that a client has already");
+            return CONF_INVALID;
+        };
+        // SAFETY: the header demands `size` bytes, or NULL.
+        let bytes = unsafe { bytes(buffer, size) };
+        let password =
+            conf.raw.get("ssl.key.password").ok().filter(|text| !text.is_empty()).map(Secret::from);
+        match set_certificate(&mut conf.credentials, cert_type, encoding, bytes, password.as_ref()) {
+            Ok(()) => CONF_OK,
+            Err(why) => {
+                errstr.put(errstr_size, &why);
+                CONF_INVALID
             }
         }
     }
@@ -83,9 +168,83 @@ fn set_certificate(
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::c_char;
+
     use ottla_embedded_broker::TestAuthority;
 
     use super::*;
+    use crate::{
+        client::{
+            conf::{rd_kafka_conf_new, rd_kafka_conf_set_opaque},
+            create::rd_kafka_new,
+            destroy::rd_kafka_destroy,
+        },
+        ffi::graves::counted,
+    };
+
+    /// Accepts, refuses with a reason, clears the number, or sets it, as the opaque pointer's number says.
+    unsafe extern "C-unwind" fn decide(
+        rk: *const crate::ffi::types::rd_kafka_t,
+        broker: *const c_char,
+        broker_id: i32,
+        number: *mut c_int,
+        depth: c_int,
+        der: *const c_char,
+        size: usize,
+        errstr: *mut c_char,
+        errstr_size: usize,
+        opaque: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the client passes what the header promises.
+        unsafe {
+            assert!(!rk.is_null() && CStr::from_ptr(broker) == c"host:9093" && (broker_id, depth) == (-1, 2));
+            assert_eq!(bytes(der.cast(), size), Some(&b"der"[..]));
+            match opaque.addr() {
+                1 => return 1,
+                2 => crate::ffi::boundary::put_text(errstr, errstr_size, "not today"),
+                3 => {
+                    *number = 0;
+                    return 1;
+                }
+                _ => {
+                    *number = 10;
+                    return 1;
+                }
+            }
+            0
+        }
+    }
+
+    #[test]
+    fn check_of_the_application_decides_as_with_the_original() {
+        for (decision, number, expected) in [
+            (1, 62, Ok(62)),
+            (2, 62, Err("not today".to_owned())),
+            (3, 62, Ok(0)),
+            (4, 62, Ok(62)),
+            (4, 0, Ok(0)),
+        ] {
+            // SAFETY: a new client, whose callback gets a number as its opaque pointer.
+            let rk = unsafe {
+                let conf = rd_kafka_conf_new();
+                rd_kafka_conf_set_opaque(conf, std::ptr::without_provenance_mut(decision));
+                assert_eq!(rd_kafka_conf_set_ssl_cert_verify_cb(conf, Some(decide)), CONF_OK);
+                rd_kafka_new(0, conf, std::ptr::null_mut(), 0)
+            };
+            // SAFETY: it was just created.
+            let client = unsafe { counted(rk) }.unwrap();
+            let check = client.certificate_check.clone().unwrap();
+            let certificate =
+                CertificateInChain { broker: "host:9093", node_id: None, depth: 2, der: b"der" };
+            let mut seen = number;
+            let result = check.check(certificate, &mut seen);
+            assert_eq!(result.map(|()| seen), expected);
+            drop(client);
+            // SAFETY: it is no longer used.
+            unsafe { rd_kafka_destroy(rk) };
+            check.check(certificate, &mut seen).unwrap_err();
+        }
+    }
 
     #[test]
     fn certificates_and_keys_are_set_and_removed() {

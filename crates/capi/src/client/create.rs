@@ -16,6 +16,7 @@ use ottla_net::process::watch_forks;
 
 use crate::{
     client::{
+        certificates::CertificateCheck,
         conf::{Conf, rd_kafka_conf_new},
         contexts::Contexts,
         destroy::{DESTROY_TIMEOUT, LIVE},
@@ -94,6 +95,7 @@ impl Client {
                 interceptors: Interceptors::default(),
                 log,
                 transport,
+                certificate_check: CertificateCheck::of(conf, me).map(Arc::new),
                 witness: OnceLock::new(),
                 background: OnceLock::new(),
                 starting_background: Mutex::new(()),

@@ -77,6 +77,7 @@ impl Client {
             consumer.handle().give_up();
         }
         stuck.extend(self.transport.as_ref().and_then(|transport| transport.shut(until).err()));
+        stuck.extend(self.certificate_check.as_ref().and_then(|check| check.shut(until).err()));
         stuck.extend(self.witness_gates().and_then(|gates| gates.threads.shut(until).err()));
         // A thread that was about to start has started.
         drop(self.starting_background.lock());

@@ -18,6 +18,7 @@ use ottla_core::config::RawConfig;
 use crate::{
     client::{
         background::Background,
+        certificates::CertificateCheck,
         conf::Conf,
         contexts::Contexts,
         core::Core,
@@ -77,6 +78,7 @@ pub struct Client {
     pub(super) log: Arc<Log>,
     /// The application's functions for sockets, if there are any.
     pub(super) transport: Option<Arc<AppTransport>>,
+    pub(super) certificate_check: Option<Arc<CertificateCheck>>,
     /// Sees what passes on the connections, if there are interceptors for that; known when on_new interceptors were called.
     pub(super) witness: OnceLock<Option<Arc<Gates>>>,
     pub(super) background: OnceLock<Background>,

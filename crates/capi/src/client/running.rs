@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use ottla::{Admin, Config, Consumer, Producer};
+use ottla::{Admin, Config, Consumer, PassedCredentials, Producer};
 use ottla_core::{
     config::{ConfigError, EffectiveConfig},
     error::{Error, ErrorKind},
@@ -82,8 +82,7 @@ impl Client {
         }
         let config = Config::from_raw(below(&self.raw.lock()));
         let core = if self.is_consumer {
-            let mut builder =
-                Consumer::builder(&config).servers_later().credentials(self.conf.credentials.clone());
+            let mut builder = Consumer::builder(&config).servers_later().credentials(self.credentials());
             if let Some(sink) = self.statistics_sink() {
                 builder = builder.on_statistics(sink);
             }
@@ -101,6 +100,12 @@ impl Client {
             Core::Producer(producer, reports)
         };
         Ok((self.core.get_or_init(|| core), true))
+    }
+
+    /// Returns the certificates, the key and the callback that the application set in calls.
+    fn credentials(&self) -> PassedCredentials {
+        let callback = self.certificate_check.clone().map(|check| check as _);
+        PassedCredentials { callback, ..self.conf.credentials.clone() }
     }
 
     /// Listens to events from now on, and logs what the configuration deserves.
@@ -158,8 +163,7 @@ impl Client {
         let is_noted = log.is_some();
         let reports = Arc::new(Reports::new(queue, only_errors, has_messages, acknowledge, log));
         let sink: Arc<dyn DeliverySink> = Arc::clone(&reports) as _;
-        let mut builder =
-            Producer::builder(config).servers_later().credentials(self.conf.credentials.clone());
+        let mut builder = Producer::builder(config).servers_later().credentials(self.credentials());
         if let Some(sink) = self.statistics_sink() {
             builder = builder.on_statistics(sink);
         }

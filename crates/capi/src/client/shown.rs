@@ -88,6 +88,7 @@ fn pointers_of_conf(conf: &Conf) -> Vec<Pointer> {
         closesocket "closesocket_cb",
         open "open_cb",
         resolve "resolve_cb",
+        certificate "ssl.certificate.verify_cb",
     }
     pointers
 }

@@ -41,6 +41,7 @@ use crate::{
     fetch::shared::ConsumerShared,
     machine::{Instant, earliest},
     message::{ClusterRequest, ConnectionMessage, ConnectionReport, ToBroker, ToCluster},
+    observer::Peer,
     produce::{
         message::{ProduceMessage, ProduceReport},
         sender::Sender,
@@ -204,9 +205,9 @@ impl BrokerCore {
         self.advance(now);
     }
 
-    /// Returns the name or address of the broker's host.
-    pub fn host(&self) -> &str {
-        self.connection.host()
+    /// Returns the other end of the connection.
+    pub fn peer(&self) -> Peer<'_> {
+        self.connection.peer()
     }
 
     /// Handles the established TCP connection on which the driver begins a TLS handshake.

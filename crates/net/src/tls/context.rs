@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc};
 use ottla_core::{
     error::{Error, ErrorKind},
     lock::Mutex,
+    observer::Peer,
 };
 use rustls::{
     ClientConfig,
@@ -16,7 +17,7 @@ use super::{
     TlsSettings,
     identity::{Identity, Resolver},
     load,
-    verify::{Policy, Verifier},
+    verify::{Broker, Policy, Verifier},
 };
 
 /// The trusted certificates, the client's identity and the algorithms of a client's TLS connections.
@@ -29,6 +30,7 @@ pub struct TlsContext {
 #[derive(Clone)]
 struct Loaded {
     config: Arc<ClientConfig>,
+    verifier: Arc<Verifier>,
     identity: Option<Arc<Identity>>,
     notes: Vec<String>,
 }
@@ -67,23 +69,29 @@ impl TlsContext {
         Some((identity.certificate.describe(), identity.certificate.not_after))
     }
 
-    #[cfg(test)]
-    pub(super) fn client_config(&self) -> Arc<ClientConfig> {
-        Arc::clone(&self.current.lock().config)
-    }
-
-    /// Starts a session with a host.
-    pub(crate) fn session(&self, host: &str) -> Result<UnbufferedClientConnection, Error> {
-        let name = ServerName::try_from(host.to_owned()).map_err(|_| {
-            let shown: String = host.chars().take(300).collect();
+    /// Starts a session with the broker of an actor.
+    pub(crate) fn session(&self, peer: Peer<'_>) -> Result<UnbufferedClientConnection, Error> {
+        let name = ServerName::try_from(peer.host.to_owned()).map_err(|_| {
+            let shown: String = peer.host.chars().take(300).collect();
             Error::new(
                 ErrorKind::Tls,
                 format!("\"{shown}\" is neither a host name nor an address that TLS can check"),
             )
         })?;
-        let config = Arc::clone(&self.current.lock().config);
-        UnbufferedClientConnection::new(config, name)
+        let broker = Broker { address: format!("{}:{}", peer.host, peer.port), node_id: peer.node_id };
+        UnbufferedClientConnection::new(self.config_for(broker), name)
             .map_err(|error| Error::new(ErrorKind::Tls, format!("can't start a session: {error}")))
+    }
+
+    /// Returns the configuration of a session with a broker, which the application's check of certificates is told.
+    pub(super) fn config_for(&self, broker: Broker) -> Arc<ClientConfig> {
+        let Loaded { mut config, verifier, .. } = self.current.lock().clone();
+        if let Some((callback, _)) = &verifier.callback {
+            let callback = Some((Arc::clone(callback), broker));
+            let verifier = Verifier { callback, ..(*verifier).clone() };
+            Arc::make_mut(&mut config).dangerous().set_certificate_verifier(Arc::new(verifier));
+        }
+        config
     }
 }
 
@@ -102,24 +110,28 @@ fn load_all(settings: &TlsSettings) -> Result<Loaded, Error> {
                 .to_owned(),
         );
     }
-    let verifier = Verifier {
-        trusted: load::trusted(settings, &mut notes)?,
-        revoked: load::revoked(settings)?,
+    let verifier = Arc::new(Verifier {
+        trusted: Arc::new(load::trusted(settings, &mut notes)?),
+        revoked: load::revoked(settings)?.into(),
         algorithms: provider.signature_verification_algorithms,
         policy,
-        callback: settings.passed.callback.clone(),
-    };
+        callback: settings.passed.callback.clone().map(|callback| (callback, Broker::default())),
+    });
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&versions)
         .map_err(|_| wrong("ssl.cipher.suites and ssl.enabled.protocols leave no cipher suite".to_owned()))?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier));
+        .with_custom_certificate_verifier(Arc::clone(&verifier) as _);
     let mut config = match &identity {
         Some(identity) => builder.with_client_cert_resolver(Arc::new(Resolver(Arc::clone(identity)))),
         None => builder.with_no_client_auth(),
     };
-    config.resumption = Resumption::in_memory_sessions(RESUMABLE);
-    Ok(Loaded { config: Arc::new(config), identity, notes })
+    // A resumed session shows no certificate, and the application checks those of each connection.
+    config.resumption = match &verifier.callback {
+        None => Resumption::in_memory_sessions(RESUMABLE),
+        Some(_) => Resumption::disabled(),
+    };
+    Ok(Loaded { config: Arc::new(config), verifier, identity, notes })
 }
 
 impl fmt::Debug for TlsContext {

@@ -32,7 +32,7 @@ mod watch;
 pub use context::TlsContext;
 pub use settings::{PassedCredentials, TlsSettings};
 pub(crate) use socket::TlsSocket;
-pub use verify::CertificateCallback;
+pub use verify::{CertificateCallback, CertificateInChain};
 pub use watch::Watcher;
 
 /// The implementation of all algorithms.

@@ -14,7 +14,10 @@ use rustls::{
     sign::{CertifiedKey, SingleCertAndKey},
 };
 
-use super::{CertificateCallback, PassedCredentials, TlsContext, TlsSettings, default_provider, failure};
+use super::{
+    CertificateCallback, CertificateInChain, PassedCredentials, TlsContext, TlsSettings, default_provider,
+    failure, verify::Broker,
+};
 use crate::credentials::secret::Secret;
 
 /// A certificate with its key.
@@ -126,7 +129,11 @@ fn shake(settings: TlsSettings, server: ServerConfig, host: &str) -> Result<Serv
 
 fn shake_with(context: &TlsContext, server: ServerConfig, host: &str) -> Result<ServerConnection, String> {
     let name = ServerName::try_from(host.to_owned()).unwrap();
-    let mut client = ClientConnection::new(context.client_config(), name).unwrap();
+    let mut client = ClientConnection::new(
+        context.config_for(Broker { address: format!("{HOST}:9093"), node_id: Some(7) }),
+        name,
+    )
+    .unwrap();
     let mut server = ServerConnection::new(Arc::new(server)).unwrap();
     let mut bytes = Vec::new();
     for _ in 0..20 {
@@ -548,8 +555,9 @@ struct Recorder {
 }
 
 impl CertificateCallback for Recorder {
-    fn check(&self, host: &str, depth: usize, der: &[u8], error: &mut i32) -> Result<(), String> {
-        assert!(host == HOST && !der.is_empty());
+    fn check(&self, certificate: CertificateInChain<'_>, error: &mut i32) -> Result<(), String> {
+        let CertificateInChain { broker, node_id, depth, der } = certificate;
+        assert!(broker == format!("{HOST}:9093") && node_id == Some(7) && !der.is_empty());
         self.calls.lock().push((depth, *error));
         (self.decide)(depth, error)
     }

@@ -29,17 +29,27 @@ use super::refusal::{self, Refusal};
 use crate::credentials::x509::{Certificate, seconds};
 
 /// Checks brokers' certificates.
+#[derive(Clone)]
 pub struct Verifier {
     /// The trusted certificates.
-    pub trusted: Trusted,
+    pub trusted: Arc<Trusted>,
     /// The lists of revoked certificates.
-    pub revoked: Vec<CertRevocationList<'static>>,
+    pub revoked: Arc<[CertRevocationList<'static>]>,
     /// The signature algorithms.
     pub algorithms: WebPkiSupportedAlgorithms,
     /// What is checked.
     pub policy: Policy,
-    /// The application's check.
-    pub callback: Option<Arc<dyn CertificateCallback>>,
+    /// The application's check, and the broker that it is told.
+    pub callback: Option<(Arc<dyn CertificateCallback>, Broker)>,
+}
+
+/// The broker whose certificate is checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Broker {
+    /// Host and port, as `host:port`.
+    pub address: String,
+    /// The node ID, if known; a bootstrap server has none at first.
+    pub node_id: Option<i32>,
 }
 
 /// The trusted certificates.
@@ -66,9 +76,24 @@ pub struct Policy {
 
 /// A check of the application. It runs on an I/O thread and must not block.
 pub trait CertificateCallback: Send + Sync {
-    /// Checks one certificate of a chain, from the root (highest depth) to the broker's (depth 0). `error` is the number
-    /// of the problem in OpenSSL's numbering, or 0; the callback may clear or set it. Error: the reason of a refusal.
-    fn check(&self, host: &str, depth: usize, der: &[u8], error: &mut i32) -> Result<(), String>;
+    /// Checks one certificate of a chain, from the root to the broker's. `error` is the number of the problem in OpenSSL's
+    /// numbering, or 0; the callback may clear or set it. Error: the reason of a refusal.
+    ///
+    /// Without verification (`enable.ssl.certificate.verification=false`) the outcome has no effect.
+    fn check(&self, certificate: CertificateInChain<'_>, error: &mut i32) -> Result<(), String>;
+}
+
+/// A certificate that the application checks.
+#[derive(Clone, Copy, Debug)]
+pub struct CertificateInChain<'a> {
+    /// The broker's host and port, as `host:port`.
+    pub broker: &'a str,
+    /// The broker's node ID, if known; a bootstrap server has none at first.
+    pub node_id: Option<i32>,
+    /// The place in the chain: 0 is the broker's certificate, and the root has the highest number.
+    pub depth: usize,
+    /// The certificate, in DER.
+    pub der: &'a [u8],
 }
 
 impl Verifier {
@@ -79,7 +104,7 @@ impl Verifier {
         host: &ServerName<'_>,
         now: UnixTime,
     ) -> Result<(), Refusal> {
-        if !self.policy.certificate {
+        if !self.policy.certificate && self.callback.is_none() {
             return Ok(());
         }
         let mut path = Vec::new();
@@ -88,13 +113,13 @@ impl Verifier {
         } else {
             self.verify_chain(leaf, intermediates, host, now, &mut path)
         };
-        if let Some(callback) = &self.callback {
+        if let Some((callback, broker)) = &self.callback {
             if path.is_empty() {
                 path = std::iter::once(leaf).chain(intermediates).map(|it| it.to_vec()).collect();
             }
-            outcome = ask(&**callback, &path, host, outcome);
+            outcome = ask(&**callback, &path, broker, outcome);
         }
-        outcome
+        if self.policy.certificate { outcome } else { Ok(()) }
     }
 
     fn verify_chain(
@@ -166,16 +191,16 @@ impl Verifier {
 fn ask(
     callback: &dyn CertificateCallback,
     path: &[Vec<u8>],
-    host: &ServerName<'_>,
-    outcome: Result<(), Refusal>,
+    Broker { address, node_id }: &Broker,
+    mut outcome: Result<(), Refusal>,
 ) -> Result<(), Refusal> {
-    let mut outcome = outcome;
     for (depth, der) in path.iter().enumerate().rev() {
         let mut number = match &outcome {
             Err(refusal) if depth == 0 => refusal.number,
             _ => 0,
         };
-        callback.check(&host.to_str(), depth, der, &mut number).map_err(|why| {
+        let certificate = CertificateInChain { broker: address, node_id: *node_id, depth, der };
+        callback.check(certificate, &mut number).map_err(|why| {
             let text = format!(
                 "the application's callback refused the certificate {} at depth {depth}: {why}",
                 crate::credentials::x509::describe(der)

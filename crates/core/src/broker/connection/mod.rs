@@ -179,12 +179,8 @@ impl Connection {
         self.peer().to_string()
     }
 
-    /// Returns the host's name or address.
-    pub fn host(&self) -> &str {
-        &self.host
-    }
-
-    fn peer(&self) -> Peer<'_> {
+    /// Returns the other end, as observers see it.
+    pub fn peer(&self) -> Peer<'_> {
         Peer {
             host: &self.host,
             port: self.port,
