@@ -117,6 +117,20 @@ impl GroupRequest {
     }
 }
 
+impl GroupRequest {
+    /// Returns the member ID; empty if the request has none.
+    fn member_id(&self) -> &str {
+        match self {
+            Self::Join(request) => &request.member_id,
+            Self::Sync(request) => &request.member_id,
+            Self::Heartbeat(request) => &request.member_id,
+            Self::ConsumerHeartbeat(request) => &request.member_id,
+            Self::Commit(request) => &request.member_id,
+            Self::Leave(_) | Self::Fetch(_) => "",
+        }
+    }
+}
+
 impl GroupResponse {
     /// Decodes the response of one of these APIs.
     pub fn decode(
@@ -180,7 +194,8 @@ pub struct Membership {
 #[derive(Debug)]
 struct Member {
     terms: Terms,
-    open: BTreeMap<(u64, i32), (Asked, u64, Instant)>,
+    /// The requests without a response.
+    open: BTreeMap<(u64, i32), Open>,
     /// The number of memberships that began or ended: responses of earlier ones are ignored.
     round: u64,
     /// IDs that the coordinator does not know any more, or that left.
@@ -197,6 +212,8 @@ struct Member {
     is_member: bool,
     /// When the last acknowledged request was sent.
     acknowledged: Option<Instant>,
+    /// When the last request was sent whose response showed no rebalance.
+    undisturbed: Option<Instant>,
     /// When the last request was sent that keeps the session.
     spoke: Option<Instant>,
     failed: Option<Instant>,
@@ -209,6 +226,16 @@ struct Member {
 }
 
 type Partitions = BTreeSet<(String, i32)>;
+
+/// A request without a response.
+#[derive(Debug)]
+struct Open {
+    asked: Asked,
+    /// The member ID in the request.
+    id: String,
+    round: u64,
+    sent: Instant,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
@@ -242,6 +269,7 @@ impl Membership {
             ended: None,
             is_member: false,
             acknowledged: None,
+            undisturbed: None,
             spoke: None,
             failed: None,
             assigned: Default::default(),
@@ -280,6 +308,12 @@ impl Membership {
     /// Returns when the last request was sent that the coordinator acknowledged.
     pub fn acknowledged(&self, client: usize) -> Option<Instant> {
         self.members.get(&client)?.acknowledged
+    }
+
+    /// Returns when the last request was sent whose response showed no rebalance: the coordinator can't have begun one
+    /// before.
+    pub fn undisturbed(&self, client: usize) -> Option<Instant> {
+        self.members.get(&client)?.undisturbed
     }
 
     /// Checks that the member keeps its session.
@@ -332,10 +366,10 @@ impl Membership {
     /// Adopts a response.
     pub fn received(&mut self, now: Instant, client: usize, key: (u64, i32), response: &GroupResponse) {
         let Some(member) = self.members.get_mut(&client) else { return };
-        if let Some((_, round, sent)) = member.open.remove(&key)
-            && round == member.round
+        if let Some(open) = member.open.remove(&key)
+            && open.round == member.round
         {
-            member.adopt(now, sent, response);
+            member.adopt(now, &open, response);
         }
     }
 
@@ -413,7 +447,7 @@ impl Member {
             }
             GroupRequest::Fetch(_) => {
                 let open =
-                    self.open.iter().filter(|((of, _), (asked, ..))| *of == link && *asked == Asked::Fetch);
+                    self.open.iter().filter(|((of, _), open)| *of == link && open.asked == Asked::Fetch);
                 if open.count() >= FETCHES {
                     return Err("too many requests of this kind at once".to_owned());
                 }
@@ -423,7 +457,8 @@ impl Member {
         if !matches!(asked, Asked::Other | Asked::Fetch) {
             self.spoke = Some(now);
         }
-        self.open.insert(key, (asked, self.round, now));
+        let id = request.member_id().to_owned();
+        self.open.insert(key, Open { asked, id, round: self.round, sent: now });
         Ok(())
     }
 
@@ -499,35 +534,17 @@ impl Member {
         self.is_member = false;
     }
 
-    fn adopt(&mut self, now: Instant, sent: Instant, response: &GroupResponse) {
-        let is_joining = self.open.values().any(|(asked, ..)| matches!(asked, Asked::Join | Asked::Sync));
+    fn adopt(&mut self, now: Instant, open: &Open, response: &GroupResponse) {
+        let is_joining = self.open.values().any(|open| matches!(open.asked, Asked::Join | Asked::Sync));
         match response {
             GroupResponse::Join(response) => match response.error_code {
-                ErrorCode::NONE => {
-                    self.joined = Some((response.member_id.clone(), response.generation_id, now));
-                    // Requests of the generation before may still be waiting for a connection.
-                    self.sent.clear();
-                    self.acknowledge(now);
-                    self.is_eager = response.protocol_name.as_deref() != Some("cooperative-sticky");
-                    if self.is_eager {
-                        self.assigned = Default::default();
-                    }
-                    let members = response.members.iter().filter_map(|member| {
-                        let (_, subscription) =
-                            ConsumerProtocolSubscription::from_bytes(&member.metadata).ok()?;
-                        let owned = subscription.owned_partitions.into_iter().flat_map(|owned| {
-                            owned.partitions.into_iter().map(move |number| (owned.topic.clone(), number))
-                        });
-                        let topics = subscription.topics.into_iter().collect();
-                        Some((member.member_id.clone(), (topics, owned.collect())))
-                    });
-                    self.led = members.collect();
-                }
-                code => self.refuse(now, code, false),
+                ErrorCode::NONE => self.join(now, response),
+                code => self.refuse(now, code, &open.id, false),
             },
             GroupResponse::Sync(response) => match response.error_code {
                 ErrorCode::NONE => {
                     self.acknowledge(now);
+                    self.undisturbed = Some(now);
                     let decoded = ConsumerProtocolAssignment::from_bytes(&response.assignment);
                     let topics = decoded.into_iter().flat_map(|(_, decoded)| decoded.assigned_partitions);
                     let partitions = topics.flat_map(|topic| {
@@ -536,16 +553,21 @@ impl Member {
                     });
                     self.assigned.1 = std::mem::replace(&mut self.assigned.0, partitions.collect());
                 }
-                code => self.refuse(now, code, false),
+                code => self.refuse(now, code, &open.id, false),
             },
             GroupResponse::Heartbeat(response) => match response.error_code {
-                ErrorCode::NONE | ErrorCode::REBALANCE_IN_PROGRESS => self.acknowledge(sent),
-                code => self.refuse(now, code, is_joining),
+                ErrorCode::NONE => {
+                    self.acknowledge(open.sent);
+                    self.undisturbed = self.undisturbed.max(Some(open.sent));
+                }
+                ErrorCode::REBALANCE_IN_PROGRESS => self.acknowledge(open.sent),
+                code => self.refuse(now, code, &open.id, is_joining),
             },
             GroupResponse::ConsumerHeartbeat(response) => match response.error_code {
                 ErrorCode::NONE => {
                     self.epoch = Some(response.member_epoch).filter(|epoch| *epoch > 0);
-                    self.acknowledge(sent);
+                    self.acknowledge(open.sent);
+                    self.undisturbed = Some(open.sent);
                 }
                 ErrorCode::UNKNOWN_MEMBER_ID
                 | ErrorCode::FENCED_MEMBER_EPOCH
@@ -555,21 +577,51 @@ impl Member {
         }
     }
 
+    /// The member belongs to a generation.
+    fn join(&mut self, now: Instant, response: &JoinGroupResponse) {
+        let (id, generation) = (response.member_id.clone(), response.generation_id);
+        // A member that lost its session may find its generation unchanged. Its commits from before may still wait for a
+        // connection.
+        let is_same = self.joined.as_ref().is_some_and(|(of, last, _)| *of == id && *last == generation);
+        self.joined = Some((id, generation, now));
+        // Requests of the generation before may still be waiting for a connection.
+        self.sent.clear();
+        self.acknowledge(now);
+        self.undisturbed = Some(now);
+        // The coordinator counts the session from its response.
+        self.spoke = Some(now);
+        self.is_eager = response.protocol_name.as_deref() != Some("cooperative-sticky");
+        if self.is_eager && !is_same {
+            self.assigned = Default::default();
+        }
+        let members = response.members.iter().filter_map(|member| {
+            let (_, subscription) = ConsumerProtocolSubscription::from_bytes(&member.metadata).ok()?;
+            let owned = subscription.owned_partitions.into_iter().flat_map(|owned| {
+                owned.partitions.into_iter().map(move |number| (owned.topic.clone(), number))
+            });
+            let topics = subscription.topics.into_iter().collect();
+            Some((member.member_id.clone(), (topics, owned.collect())))
+        });
+        self.led = members.collect();
+    }
+
     fn acknowledge(&mut self, sent: Instant) {
         self.is_member = true;
         self.acknowledged = self.acknowledged.max(Some(sent));
     }
 
-    fn refuse(&mut self, now: Instant, code: ErrorCode, is_joining: bool) {
+    /// The coordinator refused a request with this member ID. The request may have waited for a connection while the
+    /// member got another ID.
+    fn refuse(&mut self, now: Instant, code: ErrorCode, id: &str, is_joining: bool) {
         if is_joining {
             return;
         }
-        if code == ErrorCode::UNKNOWN_MEMBER_ID
-            && let Some((id, ..)) = &self.joined
-        {
-            self.dead.insert(id.clone(), now);
+        if code == ErrorCode::UNKNOWN_MEMBER_ID && !id.is_empty() {
+            self.dead.insert(id.to_owned(), now);
         }
-        if matches!(code, ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::ILLEGAL_GENERATION) {
+        let is_current = self.joined.as_ref().is_none_or(|(joined, ..)| joined == id);
+        let is_out = matches!(code, ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::ILLEGAL_GENERATION);
+        if is_out && is_current {
             self.is_member = false;
         }
     }

@@ -180,10 +180,14 @@ impl Run {
             // A member that lost its place learns it with the next heartbeat, and its application with the next event.
             let membership = &self.world.wire.membership;
             let is_out = member.question.is_some() && !membership.is_member(member.client);
-            // The coordinator counts from the beginning of the rebalance, a heartbeat before the application is asked.
-            let is_late =
-                member.question.as_ref().is_some_and(|question| question.since + REBALANCE < now + LEARNS)
-                    || member.has_just_answered(now);
+            // The coordinator counts from the beginning of the rebalance, a heartbeat before the application is asked, or
+            // longer if it had to answer another question first.
+            let is_over = membership.undisturbed(member.client).is_some_and(|since| since + REBALANCE < now);
+            let is_late = member
+                .question
+                .as_ref()
+                .is_some_and(|question| is_over || question.since + REBALANCE < now + LEARNS)
+                || member.has_just_answered(now);
             !matches!(member.state, State::Gone | State::Failed | State::Suspended(_))
                 && !member.group.is_assignment_lost()
                 && !is_late
