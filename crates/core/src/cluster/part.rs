@@ -134,6 +134,8 @@ pub(crate) enum GroupRequest {
     Heartbeat(u64),
     /// LeaveGroup.
     Leave(u64),
+    /// DescribeGroups, for the assignment of a group whose leader did not compute it.
+    Describe(u64),
     /// ConsumerGroupHeartbeat.
     ConsumerHeartbeat(u64),
     /// Metadata, for the names of assigned topics.

@@ -387,6 +387,7 @@ impl Group {
             MemberRequest::Sync(_) => GroupRequest::Sync(term),
             MemberRequest::Heartbeat(_) => GroupRequest::Heartbeat(term),
             MemberRequest::Leave { .. } => GroupRequest::Leave(term),
+            MemberRequest::Describe(_) => GroupRequest::Describe(term),
             MemberRequest::ConsumerHeartbeat { .. } => GroupRequest::ConsumerHeartbeat(term),
             MemberRequest::TopicNames(_) => GroupRequest::TopicNames(term),
         };

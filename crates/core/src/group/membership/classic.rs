@@ -18,7 +18,7 @@
 //! Each request carries the machine's *term*, which changes with every JoinGroup request, every new generation and every
 //! lost membership. A response of an earlier term is ignored.
 //!
-//! [`joining`], [`syncing`] and [`heartbeats`] handle the requests and responses; this file has the states.
+//! [`joining`], [`syncing`], [`heartbeats`] and [`inherited`] handle the requests and responses; this file has the states.
 //!
 //! # Pitfalls
 //!
@@ -33,10 +33,13 @@
 //!   ILLEGAL_GENERATION once the next generation began; both show that the member is known
 //!   (`heartbeats_go_on_while_a_join_waits`). The response to a heartbeat that was in flight when the member joined is
 //!   of an earlier term, so the next one must not wait for it (`heartbeat_in_flight_at_a_join_is_followed_by_others`).
+//! - A returning static leader does not compute the assignment (KIP-814), so partitions that were added before it returned
+//!   may belong to nobody (`returning_static_leader_joins_again_if_a_partition_is_assigned_to_nobody`).
 //! - A member forgets its ID when it sends LeaveGroup, not when the response arrives: a late heartbeat response must not
 //!   revive it (`late_heartbeat_does_not_revive_a_member_that_left`).
 
 mod heartbeats;
+mod inherited;
 mod joining;
 mod syncing;
 
@@ -52,6 +55,7 @@ use ottla_protocol::{
     vocabulary::{Generation, TopicPartition},
 };
 
+use self::inherited::Inherited;
 use super::{
     super::{
         assignor::{GroupMember, RebalanceProtocol, Strategy, TopicTable},
@@ -97,6 +101,8 @@ pub(in crate::group) struct ClassicMember {
     heartbeat: Heartbeat,
     /// The topics of all members as of the last assignment, if this member leads the group.
     leads: Option<BTreeMap<Arc<str>, TopicTable>>,
+    /// The check of the assignment that a returning leader did not compute.
+    inherited: Inherited,
     /// The number of consecutive responses that required a member ID.
     required_ids: u32,
     backoff: Backoff,
@@ -195,6 +201,7 @@ impl ClassicMember {
             last_assigned: Default::default(),
             heartbeat: Heartbeat::default(),
             leads: None,
+            inherited: Inherited::None,
             required_ids: 0,
             backoff: Backoff::new(first, longest),
             rng,
@@ -398,6 +405,7 @@ impl ClassicMember {
             });
             self.send(request, self.settings.session_timeout);
         }
+        self.query_inherited(now);
     }
 
     /// Handles the timers that are due.
@@ -424,7 +432,8 @@ impl ClassicMember {
             State::Leaving(at) => Some(at),
             _ => None,
         };
-        earliest(of_state, earliest(self.heartbeat.next, self.heartbeat.session_ends))
+        let of_session = earliest(self.heartbeat.next, self.heartbeat.session_ends);
+        earliest(of_state, earliest(of_session, self.inherited_timeout()))
     }
 
     /// Returns what has to be done next.
@@ -542,6 +551,7 @@ impl ClassicMember {
         self.term += 1;
         self.generation = None;
         self.leads = None;
+        self.inherited = Inherited::None;
         self.heartbeat = Heartbeat::default();
     }
 

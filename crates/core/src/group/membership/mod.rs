@@ -18,8 +18,9 @@ use std::{
 
 use ottla_protocol::{
     generated::{
-        consumer_group_heartbeat::ConsumerGroupHeartbeatResponse, heartbeat::HeartbeatResponse,
-        join_group::JoinGroupResponse, metadata::MetadataResponse, sync_group::SyncGroupResponse,
+        consumer_group_heartbeat::ConsumerGroupHeartbeatResponse, describe_groups::DescribeGroupsResponse,
+        heartbeat::HeartbeatResponse, join_group::JoinGroupResponse, metadata::MetadataResponse,
+        sync_group::SyncGroupResponse,
     },
     message::Message,
     primitive::Reader,
@@ -264,6 +265,11 @@ impl Member {
                 member.handle_heartbeat(now, term, result)
             }
             (Self::Classic(member), GroupRequest::Leave(term)) => member.handle_leave(term),
+            (Self::Classic(member), GroupRequest::Describe(term)) => {
+                let result =
+                    result.and_then(|response| decode::<DescribeGroupsResponse>("DescribeGroups", &response));
+                member.handle_described(now, term, result)
+            }
             (Self::Consumer(member), GroupRequest::ConsumerHeartbeat(term)) => {
                 let result = result.and_then(|response| {
                     let sent = response.request.written_at;

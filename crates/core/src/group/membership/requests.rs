@@ -6,6 +6,7 @@ use ottla_protocol::{
     api::ApiKey,
     generated::{
         consumer_group_heartbeat::ConsumerGroupHeartbeatRequest,
+        describe_groups::DescribeGroupsRequest,
         heartbeat::HeartbeatRequest,
         join_group::JoinGroupRequest,
         leave_group::{LeaveGroupRequest, request::Member as LeavingMember},
@@ -34,6 +35,8 @@ pub(in crate::group) enum MemberRequest {
         /// The member.
         member: LeavingMember,
     },
+    /// DescribeGroups, of this group.
+    Describe(String),
     /// ConsumerGroupHeartbeat.
     ConsumerHeartbeat {
         /// The request.
@@ -53,6 +56,7 @@ impl MemberRequest {
             Self::Sync(_) => ApiKey::SyncGroup,
             Self::Heartbeat(_) => ApiKey::Heartbeat,
             Self::Leave { .. } => ApiKey::LeaveGroup,
+            Self::Describe(_) => ApiKey::DescribeGroups,
             Self::ConsumerHeartbeat { .. } => ApiKey::ConsumerGroupHeartbeat,
             Self::TopicNames(_) => ApiKey::Metadata,
         }
@@ -78,6 +82,7 @@ impl MemberRequest {
             Self::Sync(request) => (3, request.group_instance_id.is_some()),
             Self::Heartbeat(request) => (3, request.group_instance_id.is_some()),
             Self::Leave { member, .. } => (3, member.group_instance_id.is_some()),
+            Self::Describe(_) => (0, false),
             // Subscriptions to patterns came with version 1.
             Self::ConsumerHeartbeat { request, .. } => (1, request.subscribed_topic_regex.is_some()),
             // Before version 12 a topic has to be named (KIP-516).
@@ -111,6 +116,10 @@ impl MemberRequest {
                     request.member_id.clone_from(&member.member_id);
                 }
                 request.encode(version, out)
+            }
+            Self::Describe(group_id) => {
+                let groups = vec![group_id.clone()];
+                DescribeGroupsRequest { groups, ..Default::default() }.encode(version, out)
             }
             Self::ConsumerHeartbeat { request, is_new } => {
                 let mut request = request.clone();
@@ -172,6 +181,7 @@ pub(crate) fn samples(instance: Option<&str>) -> Vec<RoutedRequest> {
                 reason: Some("because".into()),
             },
         },
+        MemberRequest::Describe("g".into()),
         MemberRequest::ConsumerHeartbeat {
             request: Box::new(heartbeat(instance.clone(), None)),
             is_new: true,

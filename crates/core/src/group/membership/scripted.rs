@@ -1,6 +1,7 @@
 //! The classic member against a scripted coordinator.
 
 mod custom;
+mod inherited;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -14,7 +14,8 @@ use super::{
         assignor::{Assignor, Strategy},
         exchange::{Subscription, last_assignment_data, sticky_user_data},
     },
-    ClassicMember, Leadership, MemberRequest, State, Term, bad_response, has_moved, is_final, millis,
+    ClassicMember, Inherited, Leadership, MemberRequest, State, Term, bad_response, has_moved, is_final,
+    millis,
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -144,6 +145,7 @@ impl ClassicMember {
         self.member_id = response.member_id;
         self.generation = Some(generation);
         self.leads = None;
+        self.inherited = Inherited::None;
         self.begin_session(now);
         if response.leader != self.member_id {
             return self.sync(assignor, Vec::new());

@@ -19,7 +19,7 @@ use super::{
         },
         exchange::{assignment_user_data, decode_assignment, encode_assignment},
     },
-    ClassicMember, Leadership, MemberRequest, State, Step, Term, bad_response, has_moved,
+    ClassicMember, Inherited, Leadership, MemberRequest, State, Step, Term, bad_response, has_moved,
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -38,6 +38,7 @@ impl ClassicMember {
         let Leadership { assignor, members, is_skipped } = *leadership;
         self.leads = Some(topics.clone());
         if is_skipped {
+            self.inherited = Inherited::CheckAt(now);
             return self.sync(assignor, Vec::new());
         }
         let table = GroupTable::new(members, topics);
