@@ -6,7 +6,7 @@ mod actors;
 mod links;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     net::SocketAddr,
     time::Duration,
 };
@@ -61,6 +61,8 @@ pub struct World {
     pub history: History,
     broken: Option<Broken>,
     links: BTreeMap<u64, Link>,
+    /// The connections of other clients than ours, with the responses that they did not take yet.
+    foreign: BTreeMap<ConnectionId, VecDeque<Vec<u8>>>,
     by_actor: BTreeMap<(usize, BrokerKey), u64>,
     by_connection: BTreeMap<ConnectionId, u64>,
     next_link: u64,
@@ -152,6 +154,7 @@ impl World {
             history: History::default(),
             broken: None,
             links: BTreeMap::new(),
+            foreign: BTreeMap::new(),
             by_actor: BTreeMap::new(),
             by_connection: BTreeMap::new(),
             next_link: 0,

@@ -105,6 +105,16 @@ fn throttled_members_keep_their_partitions() {
 }
 
 #[test]
+fn members_of_other_clients_share_a_group_with_ours() {
+    schedule("mixed");
+}
+
+#[test]
+fn static_leader_that_returns_finds_partitions_of_nobody() {
+    schedule("static-return");
+}
+
+#[test]
 fn every_schedule_has_a_test() {
     let source = include_str!("groups.rs");
     for name in schedules::NAMES {

@@ -6,6 +6,8 @@
 //! | membership | no generation or epoch that the coordinator did not report, or that a newer one replaced (I12); no request of a member ID that the coordinator does not know; no commit without a member; static members keep their place when they close; few OffsetFetch at a time (I9) |
 //! | assignment | a leader assigns each partition once, to a subscriber; without faults it assigns all of them, and evenly (I14) |
 //! | heartbeats | without faults, a member sends something at least every third of its session (I13) |
+//! | settled | without faults, a member that has partitions joins only after its commits have a response |
+//! | storm | a member repeats its requests at most as often as its intervals and back-offs allow (I9) |
 //! | after fatal | a member that failed for good sends nothing but commits in flight (I16) |
 //!
 //! A request may be written long after it was made, while its connection is established. Therefore an ID or a generation
@@ -18,163 +20,27 @@ use std::{
 
 use ottla_core::machine::Instant;
 use ottla_protocol::{
-    api::ApiKey,
     consumer_protocol::{ConsumerProtocolAssignment, ConsumerProtocolSubscription},
     error_code::ErrorCode,
     generated::{
-        consumer_group_heartbeat::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse},
-        heartbeat::{HeartbeatRequest, HeartbeatResponse},
-        join_group::{JoinGroupRequest, JoinGroupResponse},
-        leave_group::LeaveGroupRequest,
-        offset_commit::OffsetCommitRequest,
-        offset_fetch::OffsetFetchRequest,
-        sync_group::{SyncGroupRequest, SyncGroupResponse},
+        join_group::JoinGroupResponse, offset_commit::OffsetCommitRequest, sync_group::SyncGroupRequest,
     },
-    primitive::{DecodeError, Reader},
     uuid::Uuid,
 };
 
-use super::Broken;
-
-/// A request of a member.
-#[derive(Debug)]
-pub enum GroupRequest {
-    /// JoinGroup.
-    Join(JoinGroupRequest),
-    /// SyncGroup.
-    Sync(SyncGroupRequest),
-    /// Heartbeat.
-    Heartbeat(HeartbeatRequest),
-    /// ConsumerGroupHeartbeat.
-    ConsumerHeartbeat(ConsumerGroupHeartbeatRequest),
-    /// LeaveGroup.
-    Leave(LeaveGroupRequest),
-    /// OffsetCommit.
-    Commit(OffsetCommitRequest),
-    /// OffsetFetch.
-    Fetch(OffsetFetchRequest),
-}
-
-/// A response to a member.
-#[derive(Debug)]
-pub enum GroupResponse {
-    /// JoinGroup.
-    Join(JoinGroupResponse),
-    /// SyncGroup.
-    Sync(SyncGroupResponse),
-    /// Heartbeat.
-    Heartbeat(HeartbeatResponse),
-    /// ConsumerGroupHeartbeat.
-    ConsumerHeartbeat(ConsumerGroupHeartbeatResponse),
-}
-
-impl GroupRequest {
-    /// Decodes the request of one of these APIs.
-    pub fn decode(
-        api: ApiKey,
-        version: i16,
-        reader: &mut Reader<'_>,
-    ) -> Option<Result<Box<Self>, DecodeError>> {
-        let request = match api {
-            ApiKey::JoinGroup => JoinGroupRequest::decode(reader, version).map(Self::Join),
-            ApiKey::SyncGroup => SyncGroupRequest::decode(reader, version).map(Self::Sync),
-            ApiKey::Heartbeat => HeartbeatRequest::decode(reader, version).map(Self::Heartbeat),
-            ApiKey::ConsumerGroupHeartbeat => {
-                ConsumerGroupHeartbeatRequest::decode(reader, version).map(Self::ConsumerHeartbeat)
-            }
-            ApiKey::LeaveGroup => LeaveGroupRequest::decode(reader, version).map(Self::Leave),
-            ApiKey::OffsetCommit => OffsetCommitRequest::decode(reader, version).map(Self::Commit),
-            ApiKey::OffsetFetch => OffsetFetchRequest::decode(reader, version).map(Self::Fetch),
-            _ => return None,
-        };
-        Some(request.map(Box::new))
-    }
-
-    /// Returns the line for the trace.
-    pub fn details(&self) -> String {
-        match self {
-            Self::Join(request) => format!(" as {:?}: {:?}", request.member_id, request.reason),
-            Self::Sync(request) => {
-                let (id, generation) = (&request.member_id, request.generation_id);
-                format!(" of {id} in {generation}, {} assignments", request.assignments.len())
-            }
-            Self::Heartbeat(request) => format!(" of {} in {}", request.member_id, request.generation_id),
-            Self::ConsumerHeartbeat(request) => {
-                let (id, epoch) = (&request.member_id, request.member_epoch);
-                format!(" of {id} in {epoch}, owns {:?}", request.topic_partitions)
-            }
-            Self::Leave(request) => format!(" of {:?}", request.members),
-            Self::Commit(request) => {
-                let (id, generation) = (&request.member_id, request.generation_id_or_member_epoch);
-                let topics = request.topics.iter().flat_map(|topic| {
-                    let offsets = topic.partitions.iter();
-                    offsets.map(|it| (&*topic.name, it.partition_index, it.committed_offset))
-                });
-                format!(" of {id} in {generation}: {:?}", topics.collect::<Vec<_>>())
-            }
-            Self::Fetch(_) => String::new(),
-        }
-    }
-}
-
-impl GroupRequest {
-    /// Returns the member ID; empty if the request has none.
-    fn member_id(&self) -> &str {
-        match self {
-            Self::Join(request) => &request.member_id,
-            Self::Sync(request) => &request.member_id,
-            Self::Heartbeat(request) => &request.member_id,
-            Self::ConsumerHeartbeat(request) => &request.member_id,
-            Self::Commit(request) => &request.member_id,
-            Self::Leave(_) | Self::Fetch(_) => "",
-        }
-    }
-}
-
-impl GroupResponse {
-    /// Decodes the response of one of these APIs.
-    pub fn decode(
-        api: ApiKey,
-        version: i16,
-        reader: &mut Reader<'_>,
-    ) -> Option<Result<Box<Self>, DecodeError>> {
-        let response = match api {
-            ApiKey::JoinGroup => JoinGroupResponse::decode(reader, version).map(Self::Join),
-            ApiKey::SyncGroup => SyncGroupResponse::decode(reader, version).map(Self::Sync),
-            ApiKey::Heartbeat => HeartbeatResponse::decode(reader, version).map(Self::Heartbeat),
-            ApiKey::ConsumerGroupHeartbeat => {
-                ConsumerGroupHeartbeatResponse::decode(reader, version).map(Self::ConsumerHeartbeat)
-            }
-            _ => return None,
-        };
-        Some(response.map(Box::new))
-    }
-
-    /// Returns the line for the trace.
-    pub fn details(&self) -> String {
-        match self {
-            Self::Join(response) => format!(
-                "{}: {} in {}, led by {}",
-                response.error_code.name(),
-                response.member_id,
-                response.generation_id,
-                response.leader
-            ),
-            Self::Sync(response) => response.error_code.name().to_string(),
-            Self::Heartbeat(response) => response.error_code.name().to_string(),
-            Self::ConsumerHeartbeat(response) => {
-                let (code, epoch) = (response.error_code.name(), response.member_epoch);
-                format!("{code}: epoch {epoch}, {:?}", response.assignment)
-            }
-        }
-    }
-}
+use super::{
+    Broken,
+    group_messages::{GroupRequest, GroupResponse},
+    member_rates::MemberRates,
+};
 
 /// What is expected of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     /// `session.timeout.ms`.
     pub session: Duration,
+    /// The interval of heartbeats.
+    pub heartbeat: Duration,
     /// It has an instance ID, and never unsubscribes.
     pub is_static: bool,
     /// Requests and connections may fail.
@@ -219,6 +85,10 @@ struct Member {
     failed: Option<Instant>,
     /// The partitions of the last two assignments of a classic member; only the last one if it is eager.
     assigned: (Partitions, Partitions),
+    /// How often the member sent requests.
+    rates: MemberRates,
+    /// True from an assignment until the member is refused.
+    is_stable: bool,
     /// True if the members of the group give all partitions up before they join.
     is_eager: bool,
     /// The members of the generation that this member leads: the topics and partitions of each.
@@ -243,12 +113,15 @@ enum Asked {
     Sync,
     Heartbeat,
     ConsumerHeartbeat,
+    Commit,
     Fetch,
     Other,
 }
 
 /// The time after which no request that was made before is written any more.
 const OUTDATED: Duration = Duration::from_secs(7);
+/// The time that a thread may take between a commit and JoinGroup.
+const MEANWHILE: Duration = Duration::from_millis(5);
 /// The time after which a leader knows of new partitions.
 const LEARNS: Duration = Duration::from_secs(15);
 /// The maximum number of OffsetFetch requests in flight on a connection: partitions that are assigned meanwhile do not
@@ -273,6 +146,8 @@ impl Membership {
             spoke: None,
             failed: None,
             assigned: Default::default(),
+            rates: MemberRates::default(),
+            is_stable: false,
             is_eager: false,
             led: BTreeMap::new(),
         };
@@ -356,6 +231,8 @@ impl Membership {
             if member.failed.is_some_and(|at| at + OUTDATED < now) {
                 return Err(("after fatal", "a member that failed sends a request".to_owned()));
             }
+            member.check_settled(now, request).map_err(|what| ("settled", what))?;
+            member.rates.note(now, request, member.terms.heartbeat).map_err(|what| ("storm", what))?;
             member.check(now, key, request, &self.names).map_err(|what| ("membership", what))
         });
         checked.map_err(|(checker, what)| {
@@ -430,7 +307,7 @@ impl Member {
                     }
                     _ => {}
                 }
-                Asked::Other
+                Asked::Commit
             }
             GroupRequest::Leave(request) => {
                 if self.terms.is_static {
@@ -454,12 +331,24 @@ impl Member {
                 Asked::Fetch
             }
         };
-        if !matches!(asked, Asked::Other | Asked::Fetch) {
+        if !matches!(asked, Asked::Other | Asked::Commit | Asked::Fetch) {
             self.spoke = Some(now);
         }
         let id = request.member_id().to_owned();
         self.open.insert(key, Open { asked, id, round: self.round, sent: now });
         Ok(())
+    }
+
+    /// A member that joins has responses to the commits that were made before: the coordinator would refuse them in the
+    /// next generation. Those that were made meanwhile are sent when it joins.
+    fn check_settled(&self, now: Instant, request: &GroupRequest) -> Result<(), String> {
+        let is_expected = matches!(request, GroupRequest::Join(_)) && self.is_member && self.is_stable;
+        if !is_expected || self.terms.has_faults {
+            return Ok(());
+        }
+        let is_earlier = |open: &&Open| open.asked == Asked::Commit && open.sent + MEANWHILE < now;
+        let commits = self.open.values().filter(is_earlier).count();
+        if commits == 0 { Ok(()) } else { Err(format!("it joins while {commits} commits have no response")) }
     }
 
     fn check_id(&self, now: Instant, id: &str) -> Result<(), String> {
@@ -545,6 +434,7 @@ impl Member {
                 ErrorCode::NONE => {
                     self.acknowledge(now);
                     self.undisturbed = Some(now);
+                    self.is_stable = true;
                     let decoded = ConsumerProtocolAssignment::from_bytes(&response.assignment);
                     let topics = decoded.into_iter().flat_map(|(_, decoded)| decoded.assigned_partitions);
                     let partitions = topics.flat_map(|topic| {
@@ -565,7 +455,11 @@ impl Member {
             },
             GroupResponse::ConsumerHeartbeat(response) => match response.error_code {
                 ErrorCode::NONE => {
-                    self.epoch = Some(response.member_epoch).filter(|epoch| *epoch > 0);
+                    let epoch = Some(response.member_epoch).filter(|epoch| *epoch > 0);
+                    if epoch != self.epoch || response.assignment.is_some() {
+                        self.rates.note_change(now);
+                    }
+                    self.epoch = epoch;
                     self.acknowledge(open.sent);
                     self.undisturbed = Some(open.sent);
                 }
@@ -588,6 +482,8 @@ impl Member {
         self.sent.clear();
         self.acknowledge(now);
         self.undisturbed = Some(now);
+        self.is_stable = false;
+        self.rates.note_change(now);
         // The coordinator counts the session from its response.
         self.spoke = Some(now);
         self.is_eager = response.protocol_name.as_deref() != Some("cooperative-sticky");

@@ -4,7 +4,9 @@ pub mod accounting;
 pub mod busy;
 pub mod consume;
 pub mod delivery;
+pub mod group_messages;
 pub mod log;
+mod member_rates;
 pub mod membership;
 pub mod wire;
 

@@ -14,8 +14,8 @@ use ottla_protocol::{
     compress::Compression,
     error_code::ErrorCode,
     generated::{
-        api_versions, fetch, find_coordinator, init_producer_id, leave_group, list_offsets, metadata,
-        offset_commit, offset_fetch, offset_for_leader_epoch, produce,
+        api_versions, describe_groups, fetch, find_coordinator, init_producer_id, leave_group, list_offsets,
+        metadata, offset_commit, offset_fetch, offset_for_leader_epoch, produce,
     },
     header::{RequestHeader, ResponseHeader},
     primitive::{DecodeError, Reader},
@@ -25,7 +25,8 @@ use ottla_protocol::{
 use super::{
     Broken,
     busy::Rates,
-    membership::{GroupRequest, GroupResponse, Membership},
+    group_messages::{GroupRequest, GroupResponse},
+    membership::Membership,
 };
 use crate::workload::{parse_destination, parse_value};
 
@@ -604,6 +605,7 @@ impl Request {
                     ApiVersions api_versions ApiVersionsRequest,
                     FindCoordinator find_coordinator FindCoordinatorRequest,
                     InitProducerId init_producer_id InitProducerIdRequest,
+                    DescribeGroups describe_groups DescribeGroupsRequest,
                 ),
             },
         }
@@ -678,6 +680,7 @@ impl Response {
                     OffsetCommit offset_commit OffsetCommitResponse,
                     OffsetFetch offset_fetch OffsetFetchResponse,
                     LeaveGroup leave_group LeaveGroupResponse,
+                    DescribeGroups describe_groups DescribeGroupsResponse,
                 ),
             },
         }

@@ -1,7 +1,7 @@
 //! A member of the group, and the application behind it: how it answers rebalances, polls and commits.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -28,6 +28,7 @@ use ottla_core::{
 use ottla_protocol::vocabulary::TopicPartition;
 
 use super::{Place, Protocol};
+use crate::checkers::Broken;
 
 /// A member of the group.
 #[derive(Debug)]
@@ -52,6 +53,8 @@ pub(super) struct Member {
     /// The time of its last answer.
     answered: Instant,
     pub(super) commits: Vec<Commit>,
+    /// The partitions that it was told of as assigned, and not as revoked or lost.
+    told: BTreeSet<TopicPartition>,
     /// The number of rebalances that it was asked about.
     pub(super) rebalances: i64,
     /// The last report of each error.
@@ -243,6 +246,7 @@ impl Member {
             question: None,
             answered: Instant::ZERO,
             commits: Vec::new(),
+            told: BTreeSet::new(),
             rebalances: 0,
             errors: BTreeMap::new(),
         }
@@ -263,6 +267,14 @@ impl Member {
         matches!(&self.question, Some(Question { step: Step::Thinking | Step::Committing(..), .. }))
     }
 
+    /// Returns true if the application has to give a partition up.
+    pub(super) fn is_asked_to_revoke(&self, (topic, partition): &Place) -> bool {
+        self.question.as_ref().is_some_and(|Question { event, .. }| {
+            let key = TopicPartition::new(Arc::clone(topic), *partition);
+            event.kind == RebalanceKind::Revoke && event.partitions.contains(&key)
+        })
+    }
+
     /// Polls, unless the application is busy. Returns true if it polled.
     pub(super) fn poll(&mut self, now: Instant, commands: &CommandQueue, rng: &mut Rng) -> bool {
         let Manners { stops_polling, .. } = self.manners;
@@ -280,17 +292,48 @@ impl Member {
         true
     }
 
-    /// Takes the next event, and answers it when it is due.
-    pub(super) fn answer(&mut self, now: Instant, commands: &CommandQueue, rng: &mut Rng) {
-        if self.question.is_none()
-            && let Some(event) = self.inbox.with(|(events, _)| events.pop_front())
-        {
-            self.rebalances += 1;
-            let thinks = Duration::from_millis(rng.below(self.manners.thinks.as_millis() as u64 + 1));
-            let thinks = if self.manners.is_exact { self.manners.thinks } else { thinks };
-            let due = now + thinks;
-            self.question = Some(Question { event, since: now, due, step: Step::Thinking });
+    /// Checks that the partitions of an event are assigned or given up in turns.
+    pub(super) fn check_event(&mut self, index: usize, event: &RebalanceEvent) -> Result<(), Broken> {
+        for key in &event.partitions {
+            let is_right = match event.kind {
+                RebalanceKind::Assign => self.told.insert(key.clone()),
+                RebalanceKind::Revoke | RebalanceKind::Lost => self.told.remove(key),
+            };
+            if !is_right {
+                let what =
+                    format!("member {index} gets {event:?}, which contradicts the event before: {key}");
+                return Err(Broken::new("pairs", what));
+            }
         }
+        Ok(())
+    }
+
+    /// Takes the next event, and answers it when it is due. Returns the event that it took.
+    pub(super) fn answer(
+        &mut self,
+        now: Instant,
+        commands: &CommandQueue,
+        rng: &mut Rng,
+    ) -> Option<RebalanceEvent> {
+        let taken = self.take_event(now, rng);
+        self.answer_if_due(now, commands, rng);
+        taken
+    }
+
+    fn take_event(&mut self, now: Instant, rng: &mut Rng) -> Option<RebalanceEvent> {
+        if self.question.is_some() {
+            return None;
+        }
+        let event = self.inbox.with(|(events, _)| events.pop_front())?;
+        self.rebalances += 1;
+        let thinks = Duration::from_millis(rng.below(self.manners.thinks.as_millis() as u64 + 1));
+        let thinks = if self.manners.is_exact { self.manners.thinks } else { thinks };
+        let due = now + thinks;
+        self.question = Some(Question { event: event.clone(), since: now, due, step: Step::Thinking });
+        Some(event)
+    }
+
+    fn answer_if_due(&mut self, now: Instant, commands: &CommandQueue, rng: &mut Rng) {
         let may_wait = self.is_subscribed();
         let Some(question) = &mut self.question else { return };
         // The answer is given in a callback, which runs in a poll.

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | two holders | no partition is held by two members that could reach the brokers for a session (I1) |
 //! | taken away | a member keeps a partition that it has before and after a cooperative rebalance (I3) |
+//! | pairs | each partition that is assigned is revoked or lost before it is assigned again (I2) |
 //! | asked | no record is delivered while the application has to answer a rebalance (I3, I11) |
 //! | continuity | a member receives the records of a partition in order, each once, from the committed offset on (I4, I6) |
 //! | skipped | every record is delivered to some member, whatever was committed in between (I7) |
@@ -32,6 +33,7 @@
 mod checks;
 pub mod crowd;
 mod events;
+mod foreign;
 mod member;
 pub mod schedules;
 
@@ -443,7 +445,9 @@ impl Run {
         }
         let member = &mut self.members[index];
         let commands = Arc::clone(&self.world.clients[member.client].commands);
-        member.answer(now, &commands, &mut self.rng);
+        if let Some(event) = member.answer(now, &commands, &mut self.rng) {
+            member.check_event(index, &event)?;
+        }
         if member.poll(now, &commands, &mut self.rng) {
             self.take_records(index)?;
         }
@@ -521,8 +525,8 @@ impl Run {
         self.summary.members += 1;
         let now = self.world.now;
         let client = self.world.clients.len() - 1;
-        let terms =
-            Terms { session: SESSION, is_static: instance.is_some(), has_faults: self.setup.has_faults };
+        let (is_static, has_faults) = (instance.is_some(), self.setup.has_faults);
+        let terms = Terms { session: SESSION, heartbeat: HEARTBEAT, is_static, has_faults };
         self.world.wire.membership.expect(client, terms);
         let parts = Parts { client, shared, group: of_group, inbox, protocol, instance, manners };
         self.members.push(Member::new(now, parts));

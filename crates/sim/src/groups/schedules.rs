@@ -16,24 +16,27 @@
 //! | static-swap | two members with one instance ID start up to two seconds apart |
 //! | coord-move | the coordinator moves every 50 ms while members join |
 //! | throttle | every response of the coordinator throttles the client for a second (KIP-219) |
+//! | mixed | members with the encodings of the Java client, librdkafka and franz-go, in subscription versions 0 to 3 |
+//! | static-return | partitions are added while a static leader is away, which does not assign when it returns (KIP-814) |
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use ottla_core::{
     group::{assignor::Assignor, shared::Answers},
     machine::Instant,
 };
-use ottla_embedded_broker::{ApiKey, Fault, FaultAction};
+use ottla_embedded_broker::{ApiKey, BrokerId, CoordinatorKey, Fault, FaultAction};
 
 use super::{
-    HEARTBEAT, Manners, Protocol, REBALANCE, Run, SESSION, SETTLE, Setup, Summary,
+    GROUP, HEARTBEAT, Manners, Place, Protocol, REBALANCE, Run, SESSION, SETTLE, Setup, Summary,
+    foreign::{Client, Foreign},
     member::{Member, State},
     note_topic,
 };
 use crate::{Broken, network::NetworkKnobs};
 
 /// The names of the schedules.
-pub const NAMES: [&str; 14] = [
+pub const NAMES: [&str; 16] = [
     "join-late",
     "leader-dies",
     "half-sync",
@@ -48,6 +51,8 @@ pub const NAMES: [&str; 14] = [
     "static-swap",
     "coord-move",
     "throttle",
+    "mixed",
+    "static-return",
 ];
 
 /// Runs the schedule of this name with each protocol that it concerns; `None` if there is none. The trace is kept if
@@ -102,6 +107,10 @@ fn schedule(name: &str) -> Option<Schedule> {
         "static-swap" => static_swap_schedule(),
         "coord-move" => new(ALL, true, coord_move),
         "throttle" => new(ALL, true, throttle),
+        "mixed" => new(CLASSIC, false, mixed),
+        "static-return" => {
+            Some(Schedule { protocols: CLASSIC, is_static: true, has_faults: true, carry_out: static_return })
+        }
         _ => None,
     }
 }
@@ -400,4 +409,96 @@ fn throttle(run: &mut Run) -> Result<(), Broken> {
         return Err(Broken::new("convergence", "throttled members lost their partitions"));
     }
     Ok(())
+}
+
+/// The leader dies, partitions are added, and the leader returns before its session ends: it does not assign.
+fn static_return(run: &mut Run) -> Result<(), Broken> {
+    run.start(2)?;
+    for _ in 0..3 {
+        let Some(first) = run.members.iter().position(Member::is_subscribed) else { break };
+        let instance = run.members[first].instance.clone();
+        run.kill(first);
+        let (name, count) = &mut run.setup.topics[0];
+        *count += 1;
+        // The topic exists.
+        let _ = run.world.cluster.control().create_partitions(name, *count);
+        let now = run.world.now;
+        note_topic(&mut run.world, now, name, *count);
+        run.world.settle_cluster();
+        run.run_for(millis(200))?;
+        run.start_member(instance);
+        run.send();
+        run.wait_until_settled(SETTLE)?;
+    }
+    Ok(())
+}
+
+/// Members of other clients join and leave one by one between our own; in an eager group they also lead.
+fn mixed(run: &mut Run) -> Result<(), Broken> {
+    let is_cooperative = run.setup.protocol == COOPERATIVE;
+    run.world.cluster.control().set_coordinator(CoordinatorKey::Group(GROUP), BrokerId(1));
+    // The name is new. Every member can have some of its partitions.
+    let (name, count) = ("wide", 24);
+    let _ = run.world.cluster.control().create_topic(name, count, 2);
+    let now = run.world.now;
+    note_topic(&mut run.world, now, name, count);
+    run.setup.topics.push((name.to_owned(), count));
+    run.world.settle_cluster();
+    run.start(2)?;
+    let mut others = Vec::new();
+    for client in Client::ALL.into_iter().filter(|client| !is_cooperative || client.is_cooperative()) {
+        let topics = run.setup.topics.clone();
+        let member = Foreign::join(&mut run.world, client, &topics, is_cooperative);
+        others.push(member.ok_or_else(|| Broken::new("convergence", "the coordinator is down"))?);
+        run.share(&mut others)?;
+    }
+    // A new member of ours joins, and those from the start leave.
+    run.start_member(None);
+    run.share(&mut others)?;
+    if !is_cooperative {
+        for _ in 0..2 {
+            run.close_first();
+            run.share(&mut others)?;
+        }
+    }
+    while let Some(mut member) = others.pop() {
+        member.leave(&mut run.world)?;
+        let mut leaving = vec![member];
+        leaving[0].step(&mut run.world)?;
+        run.share(&mut others)?;
+    }
+    run.send();
+    run.wait_until_settled(SETTLE)
+}
+
+impl Run {
+    /// Waits until our members and the others have all partitions, each once.
+    fn share(&mut self, others: &mut [Foreign]) -> Result<(), Broken> {
+        let deadline = self.world.now + SETTLE;
+        let partitions: usize = self.setup.topics.iter().map(|(_, count)| *count as usize).sum();
+        loop {
+            self.step()?;
+            for other in &mut *others {
+                other.step(&mut self.world)?;
+            }
+            let own = self.members.iter().flat_map(|member| member.held.keys());
+            let held: Vec<&Place> = own.chain(others.iter().flat_map(Foreign::assigned)).collect();
+            let distinct: BTreeSet<&Place> = held.iter().copied().collect();
+            if distinct.len() < held.len() {
+                return Err(Broken::new("two holders", format!("{held:?} are held in a mixed group")));
+            }
+            let is_idle = others.iter().all(Foreign::is_idle)
+                && self.members.iter().all(|member| matches!(member.state, State::Gone | State::Subscribed));
+            let all_have_some = others.iter().all(|other| !other.assigned().is_empty());
+            if is_idle && all_have_some && distinct.len() == partitions {
+                return Ok(());
+            }
+            if self.world.now > deadline {
+                let clients: Vec<_> =
+                    others.iter().map(|other| (other.client(), other.assigned().len())).collect();
+                let what = format!("{held:?} of {partitions} partitions are held; others are {clients:?}");
+                return Err(Broken::new("convergence", what));
+            }
+        }
+    }
 }

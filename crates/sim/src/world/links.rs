@@ -1,6 +1,6 @@
 //! The links between clients and brokers: how connections are opened, cut, stalled and closed, and how bytes travel.
 
-use std::{io::IoSlice, net::SocketAddr, time::Duration};
+use std::{collections::VecDeque, io::IoSlice, net::SocketAddr, time::Duration};
 
 use ottla_core::message::BrokerKey;
 use ottla_embedded_broker::{BrokerId, ConnectionId};
@@ -78,6 +78,24 @@ impl World {
 
     fn is_cut(&self, client: usize, broker: BrokerId, direction: Direction) -> bool {
         self.partitioned.contains(&(client, broker)) || self.one_way.contains(&(client, broker, direction))
+    }
+
+    /// Opens a connection of another client than ours, without delays; `None` if the broker is down.
+    pub fn open_foreign(&mut self, broker: BrokerId) -> Option<ConnectionId> {
+        let connection = self.cluster.open(self.now, broker)?;
+        self.foreign.insert(connection, VecDeque::new());
+        Some(connection)
+    }
+
+    /// Sends a request on such a connection.
+    pub fn send_foreign(&mut self, connection: ConnectionId, frame: &[u8]) {
+        self.cluster.handle_bytes(self.now, connection, frame);
+        self.settle_cluster();
+    }
+
+    /// Takes the next response of such a connection.
+    pub fn receive_foreign(&mut self, connection: ConnectionId) -> Option<Vec<u8>> {
+        self.foreign.get_mut(&connection)?.pop_front()
     }
 
     /// Returns the number of open links, for checks at the end.
@@ -214,6 +232,9 @@ impl World {
     }
 
     pub(super) fn send_to_client(&mut self, connection: ConnectionId, mut bytes: Vec<u8>) {
+        if let Some(responses) = self.foreign.get_mut(&connection) {
+            return responses.push_back(bytes);
+        }
         let Some(id) = self.by_connection.get(&connection).copied() else { return };
         while !bytes.is_empty() {
             let count = cut(bytes.len(), &self.network, &mut self.rng);
