@@ -66,6 +66,8 @@ struct Member {
     round: u64,
     /// IDs that the coordinator does not know any more, or that left.
     dead: BTreeMap<String, Instant>,
+    /// IDs that only a heartbeat showed to be unknown: a member that joins meanwhile ignores that.
+    doubtful: BTreeSet<String>,
     /// The member ID and the generation of the last JoinGroup response, and when it came.
     joined: Option<(String, i32, Instant)>,
     /// The highest generation that was sent on each link.
@@ -80,6 +82,9 @@ struct Member {
     acknowledged: Option<Instant>,
     /// When the last request was sent whose response showed no rebalance.
     undisturbed: Option<Instant>,
+    /// The partitions of the consumer protocol that the coordinator assigned last, and that the member reported last.
+    target: PartitionsById,
+    reported: PartitionsById,
     /// When the last request was sent that keeps the session.
     spoke: Option<Instant>,
     failed: Option<Instant>,
@@ -96,6 +101,7 @@ struct Member {
 }
 
 type Partitions = BTreeSet<(String, i32)>;
+type PartitionsById = BTreeSet<(Uuid, i32)>;
 
 /// A request without a response.
 #[derive(Debug)]
@@ -136,6 +142,7 @@ impl Membership {
             open: BTreeMap::new(),
             round: 0,
             dead: BTreeMap::new(),
+            doubtful: BTreeSet::new(),
             joined: None,
             sent: BTreeMap::new(),
             epoch: None,
@@ -143,6 +150,8 @@ impl Membership {
             is_member: false,
             acknowledged: None,
             undisturbed: None,
+            target: BTreeSet::new(),
+            reported: BTreeSet::new(),
             spoke: None,
             failed: None,
             assigned: Default::default(),
@@ -269,7 +278,9 @@ impl Member {
         let link = key.0;
         let asked = match request {
             GroupRequest::Join(request) => {
-                self.check_id(now, &request.member_id)?;
+                if !self.doubtful.contains(&request.member_id) {
+                    self.check_id(now, &request.member_id)?;
+                }
                 Asked::Join
             }
             GroupRequest::Sync(request) => {
@@ -320,6 +331,12 @@ impl Member {
             }
             GroupRequest::ConsumerHeartbeat(request) => {
                 self.check_epoch(now, request.member_epoch)?;
+                let owned = request.topic_partitions.iter().flatten();
+                if request.topic_partitions.is_some() {
+                    self.reported = owned
+                        .flat_map(|topic| topic.partitions.iter().map(|number| (topic.topic_id, *number)))
+                        .collect();
+                }
                 Asked::ConsumerHeartbeat
             }
             GroupRequest::Fetch(_) => {
@@ -451,7 +468,12 @@ impl Member {
                     self.undisturbed = self.undisturbed.max(Some(open.sent));
                 }
                 ErrorCode::REBALANCE_IN_PROGRESS => self.acknowledge(open.sent),
-                code => self.refuse(now, code, &open.id, is_joining),
+                code => {
+                    if code == ErrorCode::UNKNOWN_MEMBER_ID && !self.dead.contains_key(&open.id) {
+                        self.doubtful.insert(open.id.clone());
+                    }
+                    self.refuse(now, code, &open.id, is_joining);
+                }
             },
             GroupResponse::ConsumerHeartbeat(response) => match response.error_code {
                 ErrorCode::NONE => {
@@ -461,7 +483,15 @@ impl Member {
                     }
                     self.epoch = epoch;
                     self.acknowledge(open.sent);
-                    self.undisturbed = Some(open.sent);
+                    let assigned = response.assignment.iter().flat_map(|it| &it.topic_partitions);
+                    if response.assignment.is_some() {
+                        self.target = assigned
+                            .flat_map(|topic| topic.partitions.iter().map(|number| (topic.topic_id, *number)))
+                            .collect();
+                    }
+                    if self.reported.is_subset(&self.target) {
+                        self.undisturbed = Some(open.sent);
+                    }
                 }
                 ErrorCode::UNKNOWN_MEMBER_ID
                 | ErrorCode::FENCED_MEMBER_EPOCH

@@ -463,8 +463,7 @@ fn mixed(run: &mut Run) -> Result<(), Broken> {
     }
     while let Some(mut member) = others.pop() {
         member.leave(&mut run.world)?;
-        let mut leaving = vec![member];
-        leaving[0].step(&mut run.world)?;
+        member.step(&mut run.world)?;
         run.share(&mut others)?;
     }
     run.send();
