@@ -40,7 +40,7 @@ fn describe(script: &mut Script, state: &str, code: ErrorCode, assigned: &[&[i32
 }
 
 #[test]
-fn returning_static_leader_joins_again_if_a_partition_is_assigned_to_nobody() {
+fn returning_leader_joins_again_if_a_partition_belongs_to_nobody() {
     let mut script = returned();
     describe(&mut script, "Stable", ErrorCode::NONE, &[&[0], &[1]]);
     assert_eq!(script.take_steps(), ["revoke"]);
@@ -50,7 +50,7 @@ fn returning_static_leader_joins_again_if_a_partition_is_assigned_to_nobody() {
 }
 
 #[test]
-fn returning_static_leader_keeps_a_complete_assignment() {
+fn returning_leader_keeps_a_complete_assignment() {
     let mut script = returned();
     describe(&mut script, "Stable", ErrorCode::NONE, &[&[0], &[1, 2]]);
     assert_eq!(script.take_steps(), [""; 0]);
@@ -59,7 +59,7 @@ fn returning_static_leader_keeps_a_complete_assignment() {
 }
 
 #[test]
-fn returning_static_leader_asks_again_while_the_coordinator_is_not_ready() {
+fn returning_leader_asks_again_while_the_coordinator_is_not_ready() {
     let mut script = returned();
     assert!(!describe(&mut script, "", ErrorCode::COORDINATOR_LOAD_IN_PROGRESS, &[]));
     assert!(!script.sent().contains(&"DescribeGroups"), "not before an interval");
