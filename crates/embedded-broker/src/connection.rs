@@ -10,6 +10,7 @@ use crate::{
     frame::{Frame, FrameWriter},
     inbox::Inbox,
     options::BrokerId,
+    sasl::SaslState,
 };
 
 /// A connection ID. IDs are never reused.
@@ -45,8 +46,12 @@ pub(crate) struct Connection {
     pub software: Option<(String, String)>,
     /// The client's address, if the driver has set it.
     pub peer: Option<SocketAddr>,
-    /// The name that the client has proved in a TLS handshake.
+    /// The name that the client has proved, in a TLS handshake or by SASL.
     pub principal: Option<String>,
+    /// The state of its authentication.
+    pub sasl: SaslState,
+    /// The connection closes after the response that is being made.
+    pub ends_after_response: bool,
 }
 
 /// A request whose response has to wait.
@@ -103,6 +108,8 @@ impl Connection {
             software: None,
             peer: None,
             principal: None,
+            sasl: SaslState::None,
+            ends_after_response: false,
         }
     }
 

@@ -22,7 +22,7 @@ use crate::{
 /// Controls a [`Cluster`]. Changes take effect at once, at the time of the last input.
 #[derive(Debug)]
 pub struct Control<'a> {
-    cluster: &'a mut Cluster,
+    pub(crate) cluster: &'a mut Cluster,
 }
 
 /// The fate of records that a killed leader had but that no follower had received.
@@ -530,12 +530,6 @@ impl<'a> Control<'a> {
     /// Returns the open connections of one broker, or all.
     pub fn connections(&self, broker: Option<BrokerId>) -> Vec<ConnectionId> {
         self.cluster.connections_of(broker)
-    }
-
-    /// Returns the principal of a connection's client: the name in its certificate, or `ANONYMOUS`; `None` without TLS,
-    /// and before the end of the handshake.
-    pub fn principal(&self, connection: ConnectionId) -> Option<&str> {
-        self.cluster.principal(connection)
     }
 
     /// Returns the versions of an API that brokers implement, if they implement it.

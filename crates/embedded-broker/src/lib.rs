@@ -6,7 +6,7 @@
 //! `inbox` splits the received bytes into frames. `cluster` dispatches each request to its file in `api/`, which uses
 //! `topics` (leaders), `log` (record batches) and `producer_state` (sequence numbers), and responds with a `frame`.
 //! Groups are in `groups`, share groups in `share_groups` (members) and `share_partitions` (records). Tests use
-//! `control` and `faults`. `tls` encrypts the connections of a listener, with certificates of `self_signed` in tests. `telemetry` has the clients' metrics (KIP-714), which `otlp` decodes.
+//! `control` and `faults`. `tls` encrypts the connections of a listener, with certificates of `self_signed` in tests; `sasl` authenticates their clients. `telemetry` has the clients' metrics (KIP-714), which `otlp` decodes.
 
 #![forbid(unsafe_code)]
 
@@ -31,6 +31,7 @@ mod provisioning;
 mod random;
 mod releases;
 mod retention;
+mod sasl;
 mod self_signed;
 mod server;
 mod share_groups;
@@ -51,6 +52,7 @@ pub use otlp::{MetricKind, MetricPoint};
 /// Types of the protocol that [`Control`] uses.
 pub use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 pub use releases::BrokerRelease;
+pub use sasl::{SaslListener, SaslMechanism, ScramHash};
 pub use self_signed::{TestAuthority, TestCertificate};
 pub use server::{EmbeddedCluster, Watcher};
 pub use telemetry::{ClientTelemetry, Telemetry, TelemetryPush};

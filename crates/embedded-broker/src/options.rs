@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, net::IpAddr, time::Duration};
 
-use crate::{telemetry::ClientTelemetry, tls::TlsListener};
+use crate::{sasl::SaslListener, telemetry::ClientTelemetry, tls::TlsListener};
 
 /// A broker's node ID, Kafka's `broker.id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +33,8 @@ pub struct ClusterOptions {
     pub port: u16,
     /// The TLS of all listeners (over TCP); without it they are plaintext.
     pub tls: Option<TlsListener>,
+    /// The SASL of all listeners; without it clients need not authenticate.
+    pub sasl: Option<SaslListener>,
     /// The cluster ID; the default is derived from the seed.
     pub cluster_id: Option<String>,
     /// The number of partitions of topics created without one (`num.partitions`).
@@ -188,6 +190,7 @@ impl Default for ClusterOptions {
             advertised_port: None,
             port: 0,
             tls: None,
+            sasl: None,
             cluster_id: None,
             partitions: 4,
             replication_factor: 3,

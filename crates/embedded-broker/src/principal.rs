@@ -1,4 +1,21 @@
-//! The principal of a client with a certificate: the subject's name in the order of RFC 2253, as in Kafka.
+//! Principals: who the client of a connection has proved to be. That of a certificate is the subject's name in the order of
+//! RFC 2253, as in Kafka.
+
+use crate::{connection::ConnectionId, control::Control, sasl::SaslListener};
+
+impl Control<'_> {
+    /// Returns the mechanisms and users of the listeners, if they use SASL, to change them.
+    pub fn sasl(&mut self) -> Option<&mut SaslListener> {
+        self.cluster.options.sasl.as_mut()
+    }
+
+    /// Returns the principal of a connection's client: the name that it has proved by SASL or by its certificate, or
+    /// `ANONYMOUS`; `None` without SASL and TLS,
+    /// and before the end of the handshake.
+    pub fn principal(&self, connection: ConnectionId) -> Option<&str> {
+        self.cluster.principal(connection)
+    }
+}
 
 /// Returns the subject of a certificate in DER, such as `CN=client,OU=Test,O=Example`.
 pub(crate) fn of_certificate(der: &[u8]) -> Option<String> {

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, io::Write as _, net::IpAddr, time::Duration};
 use clap::Args;
 use ottla_embedded_broker::{ClientTelemetry, ClusterOptions, EmbeddedCluster, TelemetryPush};
 
-use super::self_signed::SelfSigned;
+use super::{sasl::Sasl, self_signed::SelfSigned};
 use crate::{
     failure::{Failure, Outcome},
     signals::Interrupt,
@@ -20,12 +20,13 @@ use crate::{
 /// retention.ms and retention.bytes (if a topic sets them; retention deletes single record batches instead of
 /// segments), and cleanup.policy, which enables or disables that retention. A compacted topic refuses records without
 /// keys, but nothing is compacted. All other configurations are accepted and listed but have no effect; a warning names
-/// them. Transactions, SASL and quotas are unimplemented.
+/// them. Transactions, ACLs and quotas are unimplemented.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     ottla broker --brokers 3 --port 9092\n  \
     ottla broker --discard --port 9092      # for benchmarks of producers\n  \
     ottla broker --tls-self-signed --port 9093      # prints the properties for clients\n  \
+    ottla broker --sasl scram-sha-512 --sasl-user alice:secret\n  \
     ottla broker --host 0.0.0.0 --advertised-host kafka      # in a container with the host name kafka")]
 pub struct BrokerOptions {
     /// The number of brokers
@@ -58,6 +59,19 @@ pub struct BrokerOptions {
     /// With --tls-self-signed: require a client certificate. One is made, written to files and printed, too
     #[arg(long, requires = "tls_self_signed")]
     pub(super) tls_client_auth: bool,
+
+    /// Require clients to authenticate with one of these mechanisms: plain, scram-sha-256, scram-sha-512, or
+    /// oauthbearer-unsecured, which believes every name that a client claims. The properties for clients are printed
+    #[arg(long, value_name = "MECHANISM", value_delimiter = ',', value_parser = ["plain", "scram-sha-256", "scram-sha-512", "oauthbearer-unsecured"])]
+    pub(super) sasl: Vec<String>,
+
+    /// With --sasl: a user of plain and scram; can be repeated
+    #[arg(long, value_name = "NAME:PASSWORD", requires = "sasl")]
+    pub(super) sasl_user: Vec<String>,
+
+    /// With --sasl: clients must authenticate again within this number of milliseconds (connections.max.reauth.ms)
+    #[arg(long, value_name = "MS", requires = "sasl", value_parser = clap::value_parser!(u64).range(100..=86_400_000))]
+    pub(super) sasl_max_session: Option<u64>,
 
     /// The cluster's ID [default: a random one]
     #[arg(long, value_name = "ID")]
@@ -107,7 +121,8 @@ pub fn run(options: &BrokerOptions) -> Outcome {
         .collect::<Outcome<Vec<_>>>()?;
     let interrupt = Interrupt::catch()?;
     let tls = options.tls_self_signed.then(|| SelfSigned::new(options)).transpose()?;
-    let cluster = start(options, tls.as_ref())?;
+    let sasl = Sasl::new(options)?;
+    let cluster = start(options, tls.as_ref(), sasl.as_ref())?;
     for (name, partitions) in &topics {
         let replicas = options.brokers.min(3) as i16;
         cluster
@@ -119,9 +134,15 @@ pub fn run(options: &BrokerOptions) -> Outcome {
         control.telemetry().set_push_interval(Duration::from_millis(options.client_metrics_interval));
     });
     println!("bootstrap.servers={}", cluster.bootstrap_servers());
-    if let Some(tls) = &tls {
-        print!("{}", tls.properties);
-    }
+    let protocol = match (&tls, &sasl) {
+        (None, None) => None,
+        (Some(_), None) => Some("ssl"),
+        (None, Some(_)) => Some("sasl_plaintext"),
+        (Some(_), Some(_)) => Some("sasl_ssl"),
+    };
+    protocol.iter().for_each(|protocol| println!("security.protocol={protocol}"));
+    tls.iter().for_each(|tls| print!("{}", tls.properties));
+    sasl.iter().for_each(|sasl| print!("{}", sasl.properties));
     eprintln!("{} broker(s) running; Ctrl-C stops them", options.brokers);
     // The brokers run in a separate thread.
     while !interrupt.is_requested() {
@@ -140,11 +161,12 @@ pub fn run(options: &BrokerOptions) -> Outcome {
     Ok(())
 }
 
-fn start(options: &BrokerOptions, tls: Option<&SelfSigned>) -> Outcome<EmbeddedCluster> {
+fn start(options: &BrokerOptions, tls: Option<&SelfSigned>, sasl: Option<&Sasl>) -> Outcome<EmbeddedCluster> {
     let cluster_options = ClusterOptions {
         brokers: options.brokers,
         port: options.port,
         tls: tls.map(|tls| tls.listener.clone()),
+        sasl: sasl.map(|sasl| sasl.listener.clone()),
         host: options.host.clone(),
         advertised_host: options.advertised_host.clone(),
         advertised_port: options.advertised_port,

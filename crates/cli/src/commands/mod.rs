@@ -11,5 +11,6 @@ pub mod produce;
 pub mod producer_perf_test;
 pub mod properties;
 pub mod rdkafka_performance;
+mod sasl;
 mod self_signed;
 pub mod topics;

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Outcome};
 pub struct SelfSigned {
     /// The TLS of the brokers.
     pub listener: TlsListener,
-    /// The properties for clients.
+    /// The properties for clients, besides the protocol.
     pub properties: String,
     folder: PathBuf,
 }
@@ -33,7 +33,7 @@ impl SelfSigned {
         let folder = std::env::temp_dir().join(format!("ottla-broker-{}", std::process::id()));
         create_private(&folder)
             .map_err(|error| failed(format!("can't create {}: {error}", folder.display())))?;
-        let mut made = Self { listener, properties: "security.protocol=ssl\n".to_owned(), folder };
+        let mut made = Self { listener, properties: String::new(), folder };
         made.write("ssl.ca.location", "ca.pem", authority.pem())?;
         if options.tls_client_auth {
             let client = authority.issue("client", &[]).map_err(failed)?;

@@ -117,7 +117,12 @@ pub(crate) fn topic_configs(options: &ClusterOptions, set: &BTreeMap<String, Str
 pub(crate) fn broker_configs(cluster: &Cluster, id: BrokerId) -> Vec<ConfigEntry> {
     let options = &cluster.options;
     let broker = &cluster.brokers[&id];
-    let protocol = if options.tls.is_some() { "SSL" } else { "PLAINTEXT" };
+    let protocol = match (options.tls.is_some(), options.sasl.is_some()) {
+        (false, false) => "PLAINTEXT",
+        (true, false) => "SSL",
+        (false, true) => "SASL_PLAINTEXT",
+        (true, true) => "SASL_SSL",
+    };
     let listener = format!("{protocol}://{}:{}", broker.host, broker.port);
     let rows = [
         ("advertised.listeners", listener.clone(), Text),

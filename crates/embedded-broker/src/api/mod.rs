@@ -89,6 +89,10 @@ pub(crate) mod offset_for_leader_epoch;
 pub(crate) mod produce;
 #[path = "72_push_telemetry.rs"]
 pub(crate) mod push_telemetry;
+#[path = "36_sasl_authenticate.rs"]
+pub(crate) mod sasl_authenticate;
+#[path = "17_sasl_handshake.rs"]
+pub(crate) mod sasl_handshake;
 #[path = "79_share_acknowledge.rs"]
 pub(crate) mod share_acknowledge;
 #[path = "78_share_fetch.rs"]
@@ -116,6 +120,7 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::SyncGroup, 0, 5),
     (ApiKey::DescribeGroups, 0, 6),
     (ApiKey::ListGroups, 0, 5),
+    (ApiKey::SaslHandshake, 0, 1),
     (ApiKey::ApiVersions, 0, 4),
     (ApiKey::CreateTopics, 2, 7),
     (ApiKey::DeleteTopics, 1, 6),
@@ -124,6 +129,7 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::OffsetForLeaderEpoch, 2, 4),
     (ApiKey::DescribeConfigs, 1, 4),
     (ApiKey::AlterConfigs, 0, 2),
+    (ApiKey::SaslAuthenticate, 0, 2),
     (ApiKey::CreatePartitions, 0, 3),
     (ApiKey::DeleteGroups, 0, 2),
     (ApiKey::IncrementalAlterConfigs, 0, 1),
@@ -199,6 +205,8 @@ impl Cluster {
             ApiKey::DeleteGroups => self.respond(request, body, Self::delete_groups)?,
             ApiKey::OffsetDelete => self.respond(request, body, Self::offset_delete)?,
             ApiKey::FindCoordinator => self.respond(request, body, Self::find_coordinator)?,
+            ApiKey::SaslHandshake => self.respond(request, body, Self::sasl_handshake)?,
+            ApiKey::SaslAuthenticate => self.respond(request, body, Self::sasl_authenticate)?,
             ApiKey::ApiVersions => self.respond(request, body, Self::api_versions)?,
             ApiKey::CreateTopics => self.respond(request, body, Self::create_topics)?,
             ApiKey::DeleteTopics => self.respond(request, body, Self::delete_topics)?,

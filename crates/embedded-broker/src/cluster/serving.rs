@@ -9,6 +9,7 @@ use crate::{
     faults::Struck,
     frame::{Frame, FrameWriter},
     inbox::{FrameBytes, Inbox},
+    sasl::SaslState,
 };
 
 impl Cluster {
@@ -46,6 +47,7 @@ impl Cluster {
         let delay = broker.latency.max(request.struck.delay);
         let now = self.now;
         let Some(connection) = self.connections.get_mut(&request.connection) else { return };
+        connection.closing |= std::mem::take(&mut connection.ends_after_response);
         if request.struck.never_respond {
             connection.mute = true;
             return;
@@ -141,6 +143,9 @@ impl Cluster {
             return Ok(None);
         };
         let bytes = frame.as_slice();
+        if self.handle_raw_sasl(id, bytes)? {
+            return Ok(frame.into_unused());
+        }
         let Some(fixed) = bytes.first_chunk::<8>() else {
             return Err("the client sent an incomplete request header");
         };
@@ -172,6 +177,7 @@ impl Cluster {
                 correlation_id,
             });
         }
+        self.check_authentication(id, api)?;
         let served = api::served_versions(&self.brokers[&broker], key);
         let is_served = served.is_some_and(|(min, max)| (min..=max).contains(&version));
         let has_error_response = api == ApiKey::ApiVersions && served.is_some();
@@ -193,6 +199,43 @@ impl Cluster {
         request.client_id = header.client_id;
         let at = reader.position();
         self.dispatch(request, frame, at).map_err(|_| "the client sent a request that can't be decoded")
+    }
+
+    /// Checks that the client may send a request of this API. Error: why its connection ends.
+    fn check_authentication(&mut self, id: ConnectionId, api: ApiKey) -> Result<(), &'static str> {
+        let now = self.now;
+        let Some(connection) = self.connections.get(&id).filter(|_| self.options.sasl.is_some()) else {
+            return Ok(());
+        };
+        match (&connection.sasl, api) {
+            (SaslState::None, ApiKey::ApiVersions | ApiKey::SaslHandshake) => Ok(()),
+            (SaslState::None, _) => Err("the client sent a request before it authenticated"),
+            (SaslState::Running { .. }, ApiKey::SaslAuthenticate) => Ok(()),
+            (SaslState::Running { .. }, _) => Err("the client sent a request during its authentication"),
+            (SaslState::Done { .. }, ApiKey::SaslHandshake) => Ok(()),
+            (SaslState::Done { until: Some(until), .. }, _) if *until <= now => {
+                Err("the client sent a request after the end of its session")
+            }
+            (SaslState::Done { .. }, _) => Ok(()),
+        }
+    }
+
+    /// Handles a frame as a message of SASL without a header, after a handshake of version 0. Returns false if it is a
+    /// request.
+    fn handle_raw_sasl(&mut self, id: ConnectionId, bytes: &[u8]) -> Result<bool, &'static str> {
+        let Some(connection) = self.connections.get(&id) else { return Ok(false) };
+        if !matches!(connection.sasl, SaslState::Running { is_raw: true, .. }) {
+            return Ok(false);
+        }
+        let (answer, _) = self.answer_sasl(id, bytes).map_err(|_| "the client was refused")?;
+        let mut writer = FrameWriter::new();
+        writer.buffer.extend_from_slice(&answer);
+        let frame = writer.finish();
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.untaken += frame.len();
+        }
+        self.outputs.push_back(Output::Send { connection: id, frame });
+        Ok(true)
     }
 
     /// Sends the delayed responses that are due.

@@ -1,0 +1,321 @@
+//! SASL of the brokers' listeners: who may connect, and the state of a connection's authentication.
+//!
+//! [`SaslListener`] has the mechanisms and the users. A connection begins with a handshake that names a mechanism, whose
+//! [`Server`] handles the messages of the client until it knows the client's principal. `scram` and `unsecured` have the
+//! messages of their mechanisms.
+//!
+//! # Pitfalls
+//!
+//! - The client's last SCRAM message must repeat the nonce of the exchange, or an old proof could be sent again
+//!   (`proof_for_another_nonce_is_refused`).
+
+mod base64;
+mod keys;
+mod scram;
+mod unsecured;
+
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+use ottla_protocol::time::Instant;
+
+use self::{
+    keys::{Keys, is_equal},
+    scram::ScramServer,
+    unsecured::Claims,
+};
+pub use keys::ScramHash;
+
+/// A SASL mechanism of a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SaslMechanism {
+    /// User name and password.
+    Plain,
+    /// SCRAM-SHA-256 or SCRAM-SHA-512.
+    Scram(ScramHash),
+    /// Tokens without signatures: every name that a client claims is believed.
+    OauthBearerUnsecured,
+}
+
+impl SaslMechanism {
+    /// All mechanisms.
+    pub const ALL: [Self; 4] = [
+        Self::Plain,
+        Self::Scram(ScramHash::Sha256),
+        Self::Scram(ScramHash::Sha512),
+        Self::OauthBearerUnsecured,
+    ];
+
+    /// Returns the name that clients use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "PLAIN",
+            Self::Scram(ScramHash::Sha256) => "SCRAM-SHA-256",
+            Self::Scram(ScramHash::Sha512) => "SCRAM-SHA-512",
+            Self::OauthBearerUnsecured => "OAUTHBEARER",
+        }
+    }
+}
+
+/// The mechanisms and users of all listeners of a cluster (`sasl.enabled.mechanisms`).
+#[derive(Clone, Default)]
+pub struct SaslListener {
+    mechanisms: Vec<SaslMechanism>,
+    users: BTreeMap<String, User>,
+    /// The delegation tokens by ID.
+    tokens: BTreeMap<String, User>,
+    max_session: Option<Duration>,
+}
+
+/// A user, or a delegation token.
+#[derive(Clone)]
+struct User {
+    principal: String,
+    password: String,
+    sha256: Keys,
+    sha512: Keys,
+}
+
+impl User {
+    fn new(principal: &str, password: &str, iterations: u32) -> Self {
+        // A salt per user; in a cluster for tests it may be known.
+        let salt = |hash: ScramHash| format!("{}{principal}", hash.size()).into_bytes();
+        let keys = |hash: ScramHash| Keys::new(hash, password.as_bytes(), salt(hash), iterations);
+        Self {
+            principal: principal.to_owned(),
+            password: password.to_owned(),
+            sha256: keys(ScramHash::Sha256),
+            sha512: keys(ScramHash::Sha512),
+        }
+    }
+
+    const fn keys(&self, hash: ScramHash) -> &Keys {
+        match hash {
+            ScramHash::Sha256 => &self.sha256,
+            ScramHash::Sha512 => &self.sha512,
+        }
+    }
+}
+
+impl SaslListener {
+    /// Creates a listener with these mechanisms and without users.
+    pub fn new(mechanisms: &[SaslMechanism]) -> Self {
+        Self { mechanisms: mechanisms.to_vec(), ..Self::default() }
+    }
+
+    /// Adds a user of PLAIN and SCRAM (with 4096 iterations), or replaces the password.
+    #[must_use]
+    pub fn user(self, name: &str, password: &str) -> Self {
+        self.user_with_iterations(name, password, 4096)
+    }
+
+    /// Adds a user with this number of SCRAM iterations.
+    #[must_use]
+    pub fn user_with_iterations(mut self, name: &str, password: &str, iterations: u32) -> Self {
+        self.users.insert(name.to_owned(), User::new(name, password, iterations));
+        self
+    }
+
+    /// Adds a delegation token of a user: its ID and its HMAC as clients send them as name and password of SCRAM.
+    #[must_use]
+    pub fn delegation_token(mut self, id: &str, hmac: &str, owner: &str) -> Self {
+        let token = User { principal: owner.to_owned(), ..User::new(id, hmac, 4096) };
+        self.tokens.insert(id.to_owned(), token);
+        self
+    }
+
+    /// Limits sessions: clients must authenticate again within this time (`connections.max.reauth.ms`).
+    #[must_use]
+    pub fn max_session(mut self, time: Duration) -> Self {
+        self.max_session = Some(time);
+        self
+    }
+
+    /// Adds a user at run time, or replaces the password. Connections of the user stay.
+    pub fn set_user(&mut self, name: &str, password: &str) {
+        self.users.insert(name.to_owned(), User::new(name, password, 4096));
+    }
+
+    /// Removes a user. Its connections stay.
+    pub fn remove_user(&mut self, name: &str) {
+        self.users.remove(name);
+    }
+
+    /// Returns the names of the mechanisms.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.mechanisms.iter().map(|mechanism| mechanism.name().to_owned()).collect()
+    }
+
+    /// Starts the authentication with the mechanism of this name, if there is one. `nonce` is for SCRAM.
+    pub(crate) fn server(&self, name: &str, nonce: String) -> Option<Server> {
+        let mechanism = self.mechanisms.iter().find(|mechanism| mechanism.name() == name)?;
+        Some(match mechanism {
+            SaslMechanism::Plain => Server::Plain,
+            SaslMechanism::Scram(hash) => Server::Scram(Box::new(ScramServer::new(*hash, nonce))),
+            SaslMechanism::OauthBearerUnsecured => Server::Unsecured { is_refused: false },
+        })
+    }
+
+    fn plain(&self, message: &[u8]) -> Result<Accepted, String> {
+        let text = std::str::from_utf8(message).unwrap_or_default();
+        let parts: Vec<&str> = text.split('\0').collect();
+        let [authorization, user, password] = parts[..] else {
+            return Err("Invalid SASL/PLAIN response: expected 3 tokens".to_owned());
+        };
+        let known = self.users.get(user);
+        let is_right = known.is_some_and(|known| is_equal(known.password.as_bytes(), password.as_bytes()));
+        if !is_right || user.is_empty() {
+            return Err("Authentication failed: Invalid username or password".to_owned());
+        }
+        if !authorization.is_empty() && authorization != user {
+            return Err(
+                "Authentication failed: Client requested an authorization id that is different from \
+                        username"
+                    .to_owned(),
+            );
+        }
+        Ok(Accepted { principal: user.to_owned(), expires_ms: None })
+    }
+
+    /// Returns how long a session lasts from now on, and when it ends.
+    pub(crate) fn session(&self, now: Instant, unix_ms: i64, accepted: &Accepted) -> Option<(i64, Instant)> {
+        let of_token = accepted.expires_ms.map(|expires_ms| expires_ms.saturating_sub(unix_ms).max(1));
+        let limit = self.max_session.map(|time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+        let millis = of_token.into_iter().chain(limit).min()?.min(i64::from(i32::MAX));
+        Some((millis, now + Duration::from_millis(millis.unsigned_abs())))
+    }
+}
+
+/// Shows no password.
+impl fmt::Debug for SaslListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SaslListener")
+            .field("mechanisms", &self.mechanisms)
+            .field("users", &self.users.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The state of a connection's authentication.
+#[derive(Debug, Default)]
+pub(crate) enum SaslState {
+    /// The client has to begin.
+    #[default]
+    None,
+    /// The mechanism is chosen.
+    Running { server: Server, is_raw: bool, before: Option<String> },
+    /// The client has proved this name, until then.
+    Done { principal: String, until: Option<Instant> },
+}
+
+/// The broker's side of a mechanism.
+#[derive(Debug)]
+pub(crate) enum Server {
+    Plain,
+    Scram(Box<ScramServer>),
+    Unsecured { is_refused: bool },
+}
+
+/// What a broker answers to a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The next message.
+    Next(Vec<u8>),
+    /// The last message, and the name that the client has proved.
+    Accepted(Vec<u8>, Accepted),
+}
+
+/// What a client has proved.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    pub principal: String,
+    /// The end of its token, in milliseconds since 1970.
+    pub expires_ms: Option<i64>,
+}
+
+impl Server {
+    /// Handles a message of the client. Error: the text of the refusal.
+    pub fn handle(
+        &mut self,
+        listener: &SaslListener,
+        message: &[u8],
+        unix_ms: i64,
+    ) -> Result<Answer, String> {
+        match self {
+            Self::Plain => listener.plain(message).map(|accepted| Answer::Accepted(Vec::new(), accepted)),
+            Self::Scram(server) => {
+                let hash = server.hash;
+                let find = |name: &str, is_token: bool| {
+                    let users = if is_token { &listener.tokens } else { &listener.users };
+                    users.get(name).map(|user| (user.principal.clone(), user.keys(hash).clone()))
+                };
+                server.handle(message, find).map_err(|()| {
+                    format!(
+                        "Authentication failed during authentication due to invalid credentials with SASL mechanism {}",
+                        SaslMechanism::Scram(hash).name()
+                    )
+                })
+            }
+            Self::Unsecured { is_refused: true } => Err("{\"status\":\"invalid_token\"}".to_owned()),
+            Self::Unsecured { is_refused } => match Claims::of_first_message(message) {
+                Some(claims) if claims.expires_ms > unix_ms => {
+                    let expires_ms = Some(claims.expires_ms);
+                    Ok(Answer::Accepted(Vec::new(), Accepted { principal: claims.subject, expires_ms }))
+                }
+                _ => {
+                    *is_refused = true;
+                    Ok(Answer::Next(b"{\"status\":\"invalid_token\"}".to_vec()))
+                }
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listener() -> SaslListener {
+        SaslListener::new(&SaslMechanism::ALL).user("alice", "secret")
+    }
+
+    #[test]
+    fn plain_accepts_the_right_password_of_the_user_itself() {
+        let listener = listener();
+        let mut server = listener.server("PLAIN", String::new()).unwrap();
+        let mut principal = |message: &str| match server.handle(&listener, message.as_bytes(), 0) {
+            Ok(Answer::Accepted(_, accepted)) => Some(accepted.principal),
+            _ => None,
+        };
+        assert_eq!(principal("\0alice\0secret").as_deref(), Some("alice"));
+        assert_eq!(principal("alice\0alice\0secret").as_deref(), Some("alice"));
+        for message in [
+            "\0alice\0wrong",
+            "\0bob\0secret",
+            "bob\0alice\0secret",
+            "\0alice",
+            "",
+            "\0\0",
+            "\0alice\0secret\0x",
+        ] {
+            assert_eq!(principal(message), None, "{message:?}");
+        }
+    }
+
+    #[test]
+    fn sessions_end_with_the_limit_or_the_token() {
+        let accepted = |expires_ms| Accepted { principal: String::new(), expires_ms };
+        let (now, limited) = (Instant::ZERO, listener().max_session(Duration::from_secs(10)));
+        assert_eq!(listener().session(now, 0, &accepted(None)), None);
+        assert_eq!(listener().session(now, 1000, &accepted(Some(4000))).unwrap().0, 3000);
+        assert_eq!(limited.session(now, 1000, &accepted(Some(4000))).unwrap().0, 3000);
+        assert_eq!(limited.session(now, 1000, &accepted(Some(90_000))).unwrap().0, 10_000);
+        assert_eq!(limited.session(now, 0, &accepted(None)).unwrap().1, now + Duration::from_secs(10));
+    }
+
+    #[test]
+    fn unknown_mechanisms_have_no_server_and_debug_shows_no_password() {
+        assert!(listener().server("GSSAPI", String::new()).is_none());
+        assert!(SaslListener::new(&[SaslMechanism::Plain]).server("OAUTHBEARER", String::new()).is_none());
+        assert!(!format!("{:?}", listener()).contains("secret"));
+    }
+}
