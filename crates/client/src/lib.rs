@@ -200,6 +200,7 @@ mod config;
 mod consumer;
 mod logging;
 mod producer;
+mod sasl;
 mod start;
 mod topic_name;
 mod wait;
@@ -279,6 +280,9 @@ pub use producer::{
     DeliverFuture, Delivery, Producer, ProducerBuilder, RecordMetadata, SendBatchError, Topic, TopicBuilder,
     TrySendError,
 };
+#[cfg(feature = "capi")]
+pub use sasl::Sasl;
+pub use sasl::{OauthToken, TokenProvider};
 
 /// The README's examples are compiled with the documentation's.
 #[cfg(doctest)]

@@ -27,12 +27,13 @@ use ottla_core::{
     stats::{Gather, Statistics},
 };
 use ottla_net::{
-    ClientHandle, ClientParts, PassedCredentials, Runtime, SocketSettings, SystemTransport, TlsContext,
-    TlsSettings, Transport, Watcher, canonical_servers,
+    ClientHandle, ClientParts, PassedCredentials, Runtime, Secret, SocketSettings, SystemTransport,
+    TlsContext, TlsSettings, Transport, Watcher, canonical_servers,
 };
 
 use crate::{
     logging::Logger,
+    sasl::{self, OauthToken, Sasl, TokenSource},
     wait::{check_may_wait, wait_for},
 };
 
@@ -68,7 +69,9 @@ pub fn client(
     let mut cluster = ClusterSettings { statistics, group, ..ClusterSettings::new(config) };
     cluster.bootstrap = servers.canonical(cluster.bootstrap);
     let observer = Logger::beside(&logger, hooks.observer);
-    let connection = ConnectionSettings { observer, ..ConnectionSettings::new(config) };
+    let sasl = sasl::shared(config)?;
+    let connection = ConnectionSettings { observer, sasl: sasl.clone(), ..ConnectionSettings::new(config) };
+    cluster.sasl.clone_from(&sasl);
     let tls = TlsSettings::new(config, hooks.credentials).map(TlsContext::new).transpose()?.map(Arc::new);
     let watcher = match &tls {
         None => None,
@@ -100,7 +103,9 @@ pub fn client(
         events,
         seed,
     });
-    Ok(Client { handle, identity, servers, logger, tls, _watcher: watcher })
+    let sasl = sasl.map(|shared| Sasl::new(shared, Arc::clone(handle.commands())));
+    sasl.as_ref().map_or(Ok(()), |sasl| sasl.obtain_tokens(hooks.tokens))?;
+    Ok(Client { handle, identity, servers, logger, tls, sasl, _watcher: watcher })
 }
 
 /// Returns a name for a new client, unique in the process: `client.id`, the kind and a number.
@@ -117,6 +122,7 @@ pub struct Client {
     servers: Servers,
     logger: Arc<Logger>,
     tls: Option<Arc<TlsContext>>,
+    sasl: Option<Sasl>,
     _watcher: Option<Watcher>,
 }
 
@@ -171,6 +177,25 @@ macro_rules! hook_setters {
                 self
             }
 
+            /// Sets the function that gets tokens for OAUTHBEARER. It runs on a thread of its own and may block. It excludes
+            /// `enable.sasl.oauthbearer.unsecure.jwt`.
+            #[must_use]
+            pub fn token_provider(
+                mut self,
+                provider: impl Fn() -> Result<crate::OauthToken, String> + Send + Sync + 'static,
+            ) -> Self {
+                self.hooks.tokens = Some($crate::sasl::TokenSource::Provider(Arc::new(provider)));
+                self
+            }
+
+            /// Sets the function that is called, on an I/O thread, when a token is needed.
+            #[cfg(feature = "capi")]
+            #[must_use]
+            pub fn token_notification(mut self, notify: Arc<dyn Fn() + Send + Sync>) -> Self {
+                self.hooks.tokens = Some($crate::sasl::TokenSource::Notify(notify));
+                self
+            }
+
             /// Shows `observer` the requests, responses and states of the connections.
             #[must_use]
             pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
@@ -193,6 +218,8 @@ pub struct Hooks {
     pub observer: Option<Arc<dyn Observer>>,
     /// Certificates and keys that the application passes instead of properties.
     pub credentials: PassedCredentials,
+    /// The source of tokens for OAUTHBEARER.
+    pub tokens: Option<TokenSource>,
 }
 
 impl fmt::Debug for Hooks {
@@ -202,6 +229,7 @@ impl fmt::Debug for Hooks {
             .field("transport", &self.transport)
             .field("observer", &self.observer)
             .field("credentials", &self.credentials)
+            .field("tokens", &self.tokens)
             .finish()
     }
 }
@@ -231,6 +259,28 @@ impl Client {
     /// then nothing changes. Without TLS there is nothing to do.
     pub fn reload_credentials(&self) -> Result<()> {
         self.tls.as_ref().map_or(Ok(()), |tls| tls.reload())
+    }
+
+    /// Returns the credentials of SASL, if it is in use.
+    #[cfg(feature = "capi")]
+    pub const fn sasl(&self) -> Option<&Sasl> {
+        self.sasl.as_ref()
+    }
+
+    /// Replaces user name and password. Error: the protocol has no SASL.
+    pub fn set_sasl_credentials(&self, username: &str, password: Secret) -> Result<()> {
+        self.require_sasl()?.set_credentials(username, password);
+        Ok(())
+    }
+
+    /// Sets the token. Error: OAUTHBEARER is not in use, or what is wrong with the token.
+    pub fn set_oauth_token(&self, token: OauthToken) -> Result<()> {
+        self.require_sasl()?.set_token(token)
+    }
+
+    fn require_sasl(&self) -> Result<&Sasl> {
+        let detail = "security.protocol has no SASL; set it to sasl_ssl or sasl_plaintext";
+        self.sasl.as_ref().ok_or_else(|| Error::new(ErrorKind::State, detail))
     }
 
     /// Adds servers to those that the client starts from.

@@ -25,6 +25,8 @@ pub enum ErrorKind {
     Disconnected,
     /// The TLS handshake failed, or the TLS connection broke: a certificate is refused, or the peers share no protocol.
     Tls,
+    /// SASL failed: the broker refuses the credentials or the mechanism, or has not proved that it knows the password.
+    Authentication,
     /// A broker did not respond to a request in time.
     RequestTimedOut,
     /// No broker could be reached.
@@ -156,6 +158,7 @@ impl Error {
             | ErrorKind::Connect
             | ErrorKind::Disconnected
             | ErrorKind::Tls
+            | ErrorKind::Authentication
             | ErrorKind::RequestTimedOut
             | ErrorKind::AllBrokersDown
             | ErrorKind::QueueFull
@@ -255,6 +258,7 @@ impl ErrorKind {
             | Self::Closed
             | Self::MaxPollExceeded
             | Self::AssignorFailed
+            | Self::Authentication
             | Self::OffsetReset => Culprit::Application,
             Self::Bug => Culprit::Ottla,
         }
@@ -271,6 +275,7 @@ impl fmt::Display for ErrorKind {
             Self::Connect => "connection failed",
             Self::Disconnected => "connection lost",
             Self::Tls => "TLS failed",
+            Self::Authentication => "authentication failed",
             Self::RequestTimedOut => "broker did not respond in time",
             Self::AllBrokersDown => "no broker could be reached; check bootstrap.servers and the network",
             Self::NotKafka => {

@@ -30,6 +30,8 @@ pub mod observer;
 pub mod produce;
 mod repeats;
 pub mod rng;
+pub mod sasl;
+pub mod secret;
 mod shown;
 pub mod stats;
 pub mod sync;

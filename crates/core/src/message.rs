@@ -98,6 +98,8 @@ pub enum ConnectionMessage {
     },
     /// Connect even if there is nothing to send.
     Connect,
+    /// The credentials have changed, or a new token is there.
+    Credentials,
     /// Resolve the host's name again and reconnect, even if there is a connection.
     Reconnect,
 }

@@ -23,6 +23,7 @@ pub mod process;
 pub mod reactor;
 mod resolver;
 pub mod runtime;
+pub mod sasl;
 mod socket;
 mod tls;
 mod transport;

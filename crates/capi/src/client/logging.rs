@@ -56,6 +56,7 @@ const fn is_of_connection(kind: ErrorKind) -> bool {
             | ErrorKind::Connect
             | ErrorKind::Disconnected
             | ErrorKind::Tls
+            | ErrorKind::Authentication
             | ErrorKind::RequestTimedOut
             | ErrorKind::NotKafka
     )

@@ -117,6 +117,7 @@ pub(crate) fn code_of_kind(kind: ErrorKind) -> RespErr {
         ErrorKind::Resolve => code::_RESOLVE,
         ErrorKind::Connect | ErrorKind::Disconnected => code::_TRANSPORT,
         ErrorKind::Tls => code::_SSL,
+        ErrorKind::Authentication => code::_AUTHENTICATION,
         ErrorKind::RequestTimedOut | ErrorKind::TimedOut => code::_TIMED_OUT,
         ErrorKind::AllBrokersDown => code::_ALL_BROKERS_DOWN,
         ErrorKind::NotKafka => code::_TRANSPORT,

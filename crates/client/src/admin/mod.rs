@@ -22,6 +22,7 @@ use ottla_core::{
     config::EffectiveConfig,
     error::Result,
     event::{Event, EventQueue},
+    secret::Secret,
 };
 
 pub(crate) use self::offsets::offset_query;
@@ -29,7 +30,7 @@ pub use self::{
     configs::AlterConfigsResults, future::AdminFuture, groups::GroupResults, offsets::RecordsToDelete,
     options::AdminOptions,
 };
-use crate::{config::Config, logging::Logger, producer::config_error, start};
+use crate::{config::Config, logging::Logger, producer::config_error, sasl::OauthToken, start};
 
 /// Describes and changes a cluster: its topics, configurations, records and groups. Cheap to clone; all clones share the
 /// connections.
@@ -100,6 +101,18 @@ impl Admin {
     /// [`Producer::reload_credentials`](crate::Producer::reload_credentials).
     pub fn reload_credentials(&self) -> Result<()> {
         self.inner.client.reload_credentials()
+    }
+
+    /// Replaces user name and password of SASL, for PLAIN and SCRAM. New connections use them, and existing ones when they
+    /// authenticate again; connections that wait after a failure try at once. Error: `security.protocol` has no SASL.
+    pub fn set_sasl_credentials(&self, username: &str, password: Secret) -> Result<()> {
+        self.inner.client.set_sasl_credentials(username, password)
+    }
+
+    /// Sets the token of OAUTHBEARER; connections begin when there is one. Error: OAUTHBEARER is not in use, or what is wrong
+    /// with the token, without its text.
+    pub fn set_oauth_token(&self, token: OauthToken) -> Result<()> {
+        self.inner.client.set_oauth_token(token)
     }
 
     /// Closes the client. Calls in flight end with [`ErrorKind::Closed`](crate::ErrorKind::Closed). An admin client that

@@ -12,6 +12,8 @@ use ottla_core::{
 };
 use ottla_net::ClientHandle;
 
+use crate::sasl::Sasl;
+
 use super::{Consumer, subscription::BlockedPoll};
 use crate::wait::wait_for;
 
@@ -36,6 +38,12 @@ impl Seek {
 }
 
 impl Consumer {
+    /// Returns the credentials of SASL, if it is in use.
+    #[doc(hidden)]
+    pub fn sasl(&self) -> Option<&Sasl> {
+        self.inner.client.sasl()
+    }
+
     /// Returns the part that the consumer shares with its I/O threads.
     #[doc(hidden)]
     #[inline]

@@ -44,6 +44,7 @@ use ottla_core::{
     fetch::{FetchCommand, position::Offset, shared::ConsumerShared},
     group::GroupCommand,
     lock::Mutex,
+    secret::Secret,
     stats::Statistics,
 };
 use ottla_protocol::vocabulary::TopicPartition;
@@ -60,7 +61,7 @@ pub use self::{
     tracked::{TrackedMessage, TrackedMessages, TrackedStream},
 };
 use self::{read::Single, subscription::Subscription};
-use crate::{admin::Admin, config::Config, producer::STATISTICS_TIMEOUT, start};
+use crate::{admin::Admin, config::Config, producer::STATISTICS_TIMEOUT, sasl::OauthToken, start};
 
 /// Reads records of assigned partitions, or as a member of a group. Cheap to clone; all clones read from the same queue, so that each record is
 /// returned to one of them.
@@ -168,6 +169,18 @@ impl Consumer {
     /// property; then the client goes on with what it has.
     pub fn reload_credentials(&self) -> Result<()> {
         self.inner.client.reload_credentials()
+    }
+
+    /// Replaces user name and password of SASL, for PLAIN and SCRAM. New connections use them, and existing ones when they
+    /// authenticate again; connections that wait after a failure try at once. Error: `security.protocol` has no SASL.
+    pub fn set_sasl_credentials(&self, username: &str, password: Secret) -> Result<()> {
+        self.inner.client.set_sasl_credentials(username, password)
+    }
+
+    /// Sets the token of OAUTHBEARER; connections begin when there is one. Error: OAUTHBEARER is not in use, or what is wrong
+    /// with the token, without its text.
+    pub fn set_oauth_token(&self, token: OauthToken) -> Result<()> {
+        self.inner.client.set_oauth_token(token)
     }
 
     /// Returns an admin client that shares this consumer's connections.

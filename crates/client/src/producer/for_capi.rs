@@ -9,9 +9,17 @@ use ottla_core::{
 };
 use ottla_net::ClientHandle;
 
+use crate::sasl::Sasl;
+
 use super::{Producer, Topic};
 
 impl Producer {
+    /// Returns the credentials of SASL, if it is in use.
+    #[doc(hidden)]
+    pub fn sasl(&self) -> Option<&Sasl> {
+        self.inner.client.sasl()
+    }
+
     /// Closes without flushing.
     pub fn end(&self, timeout: Duration) -> Result<()> {
         self.inner.end(timeout)

@@ -37,6 +37,7 @@ use ottla_core::{
         shared::ProducerShared,
         topic_settings::TopicSettings,
     },
+    secret::Secret,
     stats::Statistics,
 };
 
@@ -53,6 +54,7 @@ pub use self::{
 use crate::{
     admin::Admin,
     config::Config,
+    sasl::OauthToken,
     start::CLOSING,
     topic_name::check_topic_name,
     wait::{check_may_wait, thread_waker, wait_for},
@@ -211,6 +213,18 @@ impl Producer {
     /// property; then the client goes on with what it has.
     pub fn reload_credentials(&self) -> Result<()> {
         self.inner.client.reload_credentials()
+    }
+
+    /// Replaces user name and password of SASL, for PLAIN and SCRAM. New connections use them, and existing ones when they
+    /// authenticate again; connections that wait after a failure try at once. Error: `security.protocol` has no SASL.
+    pub fn set_sasl_credentials(&self, username: &str, password: Secret) -> Result<()> {
+        self.inner.client.set_sasl_credentials(username, password)
+    }
+
+    /// Sets the token of OAUTHBEARER; connections begin when there is one. Error: OAUTHBEARER is not in use, or what is wrong
+    /// with the token, without its text.
+    pub fn set_oauth_token(&self, token: OauthToken) -> Result<()> {
+        self.inner.client.set_oauth_token(token)
     }
 
     /// Flushes, then closes. Records that are left after `timeout` are reported as not delivered, and the error has their

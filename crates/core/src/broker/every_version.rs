@@ -158,6 +158,8 @@ fn recoded(api: ApiKey, version: i16, bytes: &[u8]) -> Vec<u8> {
         Heartbeat heartbeat::HeartbeatRequest,
         LeaveGroup leave_group::LeaveGroupRequest,
         SyncGroup sync_group::SyncGroupRequest,
+        SaslHandshake sasl_handshake::SaslHandshakeRequest,
+        SaslAuthenticate sasl_authenticate::SaslAuthenticateRequest,
         ApiVersions api_versions::ApiVersionsRequest,
         CreateTopics create_topics::CreateTopicsRequest,
         DeleteTopics delete_topics::DeleteTopicsRequest,
@@ -216,6 +218,20 @@ fn cases(api: ApiKey) -> Vec<Case> {
                     client_software_version: "1".into(),
                 };
                 request.encode(version, out)
+            }),
+        }],
+        ApiKey::SaslHandshake => vec![Case {
+            what: "the mechanism",
+            versions: api.versions(),
+            encode: Box::new(|version, out| {
+                sasl_handshake::SaslHandshakeRequest { mechanism: "PLAIN".into() }.encode(version, out)
+            }),
+        }],
+        ApiKey::SaslAuthenticate => vec![Case {
+            what: "a message",
+            versions: api.versions(),
+            encode: Box::new(|version, out| {
+                sasl_authenticate::SaslAuthenticateRequest { auth_bytes: vec![0, 1] }.encode(version, out)
             }),
         }],
         ApiKey::InitProducerId => identity_cases(),

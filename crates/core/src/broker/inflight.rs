@@ -49,6 +49,8 @@ impl InFlight {
 pub enum RequestTag {
     /// The connection itself: an ApiVersions request.
     Versions,
+    /// The connection itself: a request of an authentication.
+    Sasl,
     /// The cluster actor; the number is its token.
     Cluster(u64),
     /// The sender of this broker actor.

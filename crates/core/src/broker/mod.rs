@@ -189,6 +189,7 @@ impl BrokerCore {
             }
             ConnectionMessage::SetAddress { host, port } => self.connection.set_address(now, &host, port),
             ConnectionMessage::Connect => self.connection.want(now),
+            ConnectionMessage::Credentials => self.connection.handle_credentials(now),
             ConnectionMessage::Reconnect => self.connection.reconnect(now),
         }
     }
@@ -455,7 +456,7 @@ impl BrokerCore {
             self.connection.throttle(now, time);
         }
         match response.request.tag {
-            RequestTag::Versions => {}
+            RequestTag::Versions | RequestTag::Sasl => {}
             RequestTag::Cluster(token) => self.respond(token, Ok(response)),
             RequestTag::Produce => {
                 if let Some(sender) = &mut self.sender {
@@ -473,7 +474,7 @@ impl BrokerCore {
     fn handle_lost(&mut self, now: Instant, lost: Vec<(InFlight, bool)>, error: &Error) {
         for (request, sent) in lost {
             match request.tag {
-                RequestTag::Versions => {}
+                RequestTag::Versions | RequestTag::Sasl => {}
                 RequestTag::Cluster(token) => {
                     self.respond(token, Err(error.clone().with_api(request.api.name())));
                 }

@@ -39,6 +39,10 @@ pub enum Command {
     Remind(Reminder),
     /// An administrative call.
     Admin(AdminCall),
+    /// The credentials of SASL have changed, or a token was set.
+    Credentials,
+    /// No token could be obtained, for this reason.
+    TokenFailed(String),
     /// A command of the consuming half.
     Fetch(FetchCommand),
     /// A command about the group membership.

@@ -63,10 +63,14 @@ use crate::{
     fetch::{manager::FetchManager, shared::ConsumerShared},
     group::Group,
     machine::{Instant, earliest},
-    message::{Broadcast, BrokerKey, BrokerNews, ClusterRequest, ConnectionReport, ToBroker, ToCluster},
+    message::{
+        Broadcast, BrokerKey, BrokerNews, ClusterRequest, ConnectionMessage, ConnectionReport, ToBroker,
+        ToCluster,
+    },
     produce::{placement::ProducerPlacement, shared::ProducerShared},
     repeats::Repeats,
     rng::Rng,
+    sasl::{self, Mechanism, refresh::TokenRefresh},
     stats::Gather,
 };
 
@@ -93,6 +97,8 @@ pub struct ClusterCore {
     group: Option<Group>,
     admin: AdminCalls,
     reminders: Reminders,
+    /// When to request a token, with OAUTHBEARER.
+    tokens: Option<TokenRefresh>,
     /// When the actor ran for the first time, and when the next snapshot is due.
     began: Option<Instant>,
     statistics_at: Option<Instant>,
@@ -149,6 +155,11 @@ impl ClusterCore {
                 .map(|(shared, of_group)| Group::new(Arc::clone(shared), of_group, rng.fork())),
             fetch: consumer.map(FetchManager::new),
             brokers: Brokers::new(settings.bootstrap.clone(), settings.rebootstrap_after.is_some(), rng),
+            tokens: settings
+                .sasl
+                .as_ref()
+                .filter(|sasl| sasl.settings().mechanism == Mechanism::OauthBearer)
+                .map(|_| TokenRefresh::default()),
             settings,
             commands,
             events,
@@ -260,6 +271,11 @@ impl ClusterCore {
             let error = self.not_sent(&late.route);
             self.dispatch(now, late.owner, Err(error.with_api(late.request.api.name())));
         }
+        if let (Some(tokens), Some(sasl)) = (&mut self.tokens, &self.settings.sasl)
+            && tokens.take_due(now)
+        {
+            sasl.request_token();
+        }
         self.coordinators.handle_timeout(now);
         self.reminders.handle_timeout(now);
         let unreachable = self.last_down.clone().or_else(|| {
@@ -286,6 +302,7 @@ impl ClusterCore {
             self.reminders.poll_timeout(),
             self.rebootstrap_at(),
             self.statistics_at,
+            self.tokens.as_ref().and_then(TokenRefresh::poll_timeout),
             first,
         ];
         let parts = self.parts().filter_map(|part| part.poll_timeout());
@@ -333,6 +350,22 @@ impl ClusterCore {
             Command::Group(command) => {
                 if let Some(group) = &mut self.group {
                     group.handle_command(now, command);
+                }
+            }
+            Command::Credentials => {
+                let token = self.settings.sasl.as_ref().and_then(|sasl| sasl.token());
+                if let (Some(tokens), Some(token)) = (&mut self.tokens, token) {
+                    tokens.handle_token(now, token.expires_at());
+                }
+                self.brokers.send_all(|| ToBroker::Connection(ConnectionMessage::Credentials));
+            }
+            Command::TokenFailed(reason) => {
+                if let Some(tokens) = &mut self.tokens
+                    && tokens.handle_failure(now, &reason)
+                {
+                    let detail =
+                        format!("Failed to acquire SASL OAUTHBEARER token: {}", sasl::quoted(&reason));
+                    self.events.push(Event::Error(Error::new(ErrorKind::Authentication, detail)));
                 }
             }
             Command::Close => self.close(),

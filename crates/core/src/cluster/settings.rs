@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use crate::{
     config::{EffectiveConfig, TopicPatterns},
     group::GroupSettings,
+    sasl::SaslShared,
     stats::StatisticsSink,
 };
 
@@ -33,6 +34,8 @@ pub struct ClusterSettings {
     pub leader_discovery: bool,
     /// The membership in the group of `group.id`, for a consumer that may subscribe to topics.
     pub group: Option<GroupSettings>,
+    /// The mechanism and the credentials of SASL, if it is in use.
+    pub sasl: Option<Arc<SaslShared>>,
     /// `statistics.interval.ms`, and the sink of the snapshots.
     pub statistics: Option<StatisticsSettings>,
 }
@@ -66,6 +69,7 @@ impl Default for ClusterSettings {
             rebootstrap_after: Some(Duration::from_secs(300)),
             leader_discovery: true,
             group: None,
+            sasl: None,
             statistics: None,
         }
     }
@@ -73,7 +77,7 @@ impl Default for ClusterSettings {
 
 impl ClusterSettings {
     /// Reads the settings from the configuration. There are no statistics, because the sink is missing,
-    /// and no group, which only consumers have.
+    /// no group, which only consumers have, and no SASL, whose state is shared.
     pub fn new(config: &EffectiveConfig<'_>) -> Self {
         let fast_refresh = config.millis("topic.metadata.refresh.fast.interval.ms");
         let rebootstraps = config.text("metadata.recovery.strategy") != "none";
@@ -90,6 +94,7 @@ impl ClusterSettings {
                 .then(|| config.millis("metadata.recovery.rebootstrap.trigger.ms")),
             leader_discovery: config.boolean("metadata.leader.discovery"),
             group: None,
+            sasl: None,
             statistics: None,
         }
     }

@@ -32,5 +32,6 @@ pub use markdown::markdown;
 pub use patterns::{BadPattern, TopicPatterns};
 pub use raw::{Entry, Profile, RawConfig};
 pub use servers::ServerAddress;
+pub use shown::is_secret;
 pub use suggest::closest;
 pub use version::KafkaVersion;

@@ -15,8 +15,14 @@ impl fmt::Debug for RawConfig {
 
 /// Returns what a log may contain of the value of a property.
 fn masked(property: &str, value: String) -> String {
-    const SECRET: [&str; 5] = ["password", "secret", "key.pem", "oauthbearer.config", "jaas"];
-    if SECRET.iter().any(|part| property.replace('_', ".").contains(part)) { "***".to_owned() } else { value }
+    if is_secret(property) { "***".to_owned() } else { value }
+}
+
+/// Returns true if logs must not contain the value of a property.
+pub fn is_secret(property: &str) -> bool {
+    const SECRET: [&str; 7] =
+        ["password", "passphrase", "secret", "key.pem", "oauthbearer.config", "jaas", "sasl.username"];
+    SECRET.iter().any(|part| property.replace('_', ".").contains(part))
 }
 
 #[cfg(test)]
@@ -27,7 +33,14 @@ mod tests {
     #[test]
     fn debug_shows_set_properties_and_masks_secrets() {
         let value = |property| masked(property, "hunter2".to_owned());
-        for secret in ["sasl.password", "ssl.key.password", "ssl_key.pem", "ssl.key.pem"] {
+        for secret in [
+            "sasl.password",
+            "ssl.key.password",
+            "ssl_key.pem",
+            "ssl.key.pem",
+            "sasl.jaas.config",
+            "sasl.username",
+        ] {
             assert_eq!(value(secret), "***", "{secret}");
         }
         assert_eq!(value("ssl.certificate.pem"), "hunter2");

@@ -372,7 +372,8 @@ impl fmt::Display for Side {
     }
 }
 
-const SASL: &str = "SASL is unimplemented";
+const OIDC: &str = "tokens of an identity provider (`sasl.oauthbearer.method=oidc`) are unimplemented";
+const KERBEROS: &str = "Kerberos (GSSAPI) is unimplemented";
 const GROUPS: &str = "consumer groups are unimplemented";
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod groups;
 mod partition_life;
 mod processing;
 mod produce;
+mod sasl;
 mod statistics;
 mod subscribe;
 mod threads;

@@ -40,7 +40,8 @@ impl Connection {
     /// brokers have. A single response may be wrong. Does nothing if the versions are guessed or already requested.
     pub fn ask_versions_again(&mut self, now: Instant) {
         let is_asking = self.in_flight.iter().any(|request| request.tag == RequestTag::Versions);
-        if self.is_ready() && !self.versions.is_guessed() && !is_asking {
+        let is_authenticating = self.authentication.is_running();
+        if self.is_ready() && !self.versions.is_guessed() && !is_asking && !is_authenticating {
             let version = self.versions.pick_any(ApiKey::ApiVersions).unwrap_or(0);
             self.ask_versions(now, version);
         }
@@ -85,14 +86,20 @@ impl Connection {
         if self.is_ready() {
             // This was a repeated request on a connection in use.
             self.cap_versions();
-        } else {
+        } else if self.settings.sasl.is_none() {
             self.become_ready();
+        } else {
+            self.throttled_until = None;
+            self.state = State::Authenticating;
         }
         if let Ok(millis) = u64::try_from(response.throttle_time_ms)
             && version >= FIRST_API_VERSIONS
             && millis > 0
         {
             self.throttle(now, Duration::from_millis(millis));
+        }
+        if self.state == State::Authenticating && self.throttled_until.is_none() {
+            self.authenticate(now);
         }
     }
 

@@ -11,6 +11,7 @@
 //!   Observers see the difference
 //!   (`observer_sees_a_lost_response_once_with_the_reason`).
 
+mod authenticate;
 mod handshake;
 mod read;
 mod settings;
@@ -25,7 +26,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 pub use self::settings::ConnectionSettings;
 use ottla_protocol::vocabulary::NodeId;
 
-use self::{state::State, statistics::ConnectionCounters, write::exchange};
+use self::{authenticate::Authentication, state::State, statistics::ConnectionCounters, write::exchange};
 use crate::{
     backoff::Backoff,
     broker::{
@@ -50,7 +51,8 @@ use crate::{
 ///    └───────────────  BackingOff  ◄────────────┴──────────────────┴─────────────────────────┘
 /// ```
 ///
-/// With TLS, `Securing` is between `Connecting` and `Asking`: the driver performs the handshake, and the connection
+/// With SASL, `Authenticating` is between `Asking` and `Ready`, and a connection without a token waits in `AwaitingToken`
+/// before it resolves. With TLS, `Securing` is between `Connecting` and `Asking`: the driver performs the handshake, and the connection
 /// waits for its end until the deadline of the connection setup.
 #[derive(Debug)]
 pub struct Connection {
@@ -61,6 +63,7 @@ pub struct Connection {
     /// The socket's file descriptor, for observers.
     socket: Option<i32>,
     state: State,
+    authentication: Authentication,
     is_needed: bool,
     addresses: VecDeque<SocketAddr>,
     untried_addresses: usize,
@@ -154,6 +157,7 @@ impl Connection {
             node_id,
             socket: None,
             state: State::Idle,
+            authentication: Authentication::None,
             is_needed: false,
             addresses: VecDeque::new(),
             untried_addresses: 0,
@@ -199,15 +203,16 @@ impl Connection {
         matches!(self.state, State::Ready)
     }
 
-    /// Returns true if requests can be sent, and the broker does not throttle the client.
+    /// Returns true if requests can be sent: the broker does not throttle the client, and the connection does not
+    /// authenticate again.
     pub const fn may_send(&self) -> bool {
-        self.is_ready() && self.throttled_until.is_none()
+        self.is_ready() && self.throttled_until.is_none() && !self.authentication.is_running()
     }
 
     /// Stops sending on this connection for `time`, because the broker throttles the client.
     pub fn throttle(&mut self, now: Instant, time: Duration) {
         self.counters.throttle.record(time.as_millis() as u64);
-        if self.is_ready() {
+        if matches!(self.state, State::Authenticating | State::Ready) {
             let until = now + time;
             self.throttled_until = Some(self.throttled_until.map_or(until, |known| known.max(until)));
             self.in_flight.throttle(until);

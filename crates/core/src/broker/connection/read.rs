@@ -1,6 +1,6 @@
 //! Reading: turns frames into responses and matches each to its request.
 
-use ottla_protocol::{header::ResponseHeader, primitive::Reader};
+use ottla_protocol::{api::ApiKey, header::ResponseHeader, primitive::Reader};
 
 use super::{Connection, Response, State, exchange};
 use crate::{
@@ -33,7 +33,7 @@ impl Connection {
     /// Returns the next response if one is complete. An error closes the connection.
     pub fn next_response(&mut self, now: Instant) -> Option<Response> {
         loop {
-            if !matches!(self.state, State::Asking | State::Ready) {
+            if !matches!(self.state, State::Asking | State::Authenticating | State::Ready) {
                 return None;
             }
             let frame = match self.incoming.next_frame() {
@@ -62,6 +62,9 @@ impl Connection {
                 Ok(response) if response.request.tag == RequestTag::Versions => {
                     self.handle_versions(now, &response);
                 }
+                Ok(response) if response.request.tag == RequestTag::Sasl => {
+                    self.handle_authentication(now, response);
+                }
                 Ok(response) => {
                     self.has_response = true;
                     return Some(response);
@@ -81,6 +84,12 @@ impl Connection {
             self.counters.unexpected_responses += 1;
             return Err(Error::new(kind, "a response that matches no request"));
         };
+        if self.authentication.is_raw() && expected.api == ApiKey::SaslAuthenticate {
+            let Some(request) = self.in_flight.pop_written() else {
+                return Err(Error::new(kind, "a message of SASL out of turn"));
+            };
+            return Ok(Response { request, frame, body: 0 });
+        }
         let mut reader = Reader::new(bytes);
         let header = ResponseHeader::decode(&mut reader, expected.api, expected.version)
             .map_err(|error| Error::new(kind, format!("the response header can't be decoded: {error}")))?;

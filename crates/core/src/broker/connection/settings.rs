@@ -7,6 +7,7 @@ use ottla_protocol::api::ApiKey;
 use crate::{
     config::{EffectiveConfig, KafkaVersion},
     observer::Observer,
+    sasl::SaslShared,
 };
 
 /// The settings of a connection.
@@ -44,6 +45,8 @@ pub struct ConnectionSettings {
     pub version_caps: Vec<(ApiKey, i16)>,
     /// The observer of the connection's traffic.
     pub observer: Option<Arc<dyn Observer>>,
+    /// The mechanism and the credentials of SASL, if it is in use.
+    pub sasl: Option<Arc<SaslShared>>,
 }
 
 impl Default for ConnectionSettings {
@@ -65,12 +68,13 @@ impl Default for ConnectionSettings {
             fallback_for: Duration::ZERO,
             version_caps: Vec::new(),
             observer: None,
+            sasl: None,
         }
     }
 }
 
 impl ConnectionSettings {
-    /// Reads the settings from the configuration, without an observer.
+    /// Reads the settings from the configuration, without an observer and without SASL.
     pub fn new(config: &EffectiveConfig<'_>) -> Self {
         let fallback = KafkaVersion::parse(config.text("broker.version.fallback"));
         Self {
@@ -90,6 +94,7 @@ impl ConnectionSettings {
             fallback_for: config.millis("api.version.fallback.ms"),
             version_caps: Vec::new(),
             observer: None,
+            sasl: None,
         }
     }
 }

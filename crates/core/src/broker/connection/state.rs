@@ -5,7 +5,11 @@ use std::{fmt, time::Duration};
 
 use ottla_protocol::api::ApiKey;
 
-use super::{Connection, ConnectionOutput, exchange};
+use super::{
+    Connection, ConnectionOutput,
+    authenticate::{self, Authentication},
+    exchange,
+};
 use crate::{
     broker::{inflight::InFlight, versions::Versions},
     error::{Error, ErrorKind},
@@ -26,7 +30,9 @@ pub(super) enum State {
     Resolving { deadline: Instant },
     Connecting { deadline: Instant },
     Securing { deadline: Instant },
+    AwaitingToken,
     Asking,
+    Authenticating,
     Ready,
 }
 
@@ -49,7 +55,7 @@ impl Connection {
         self.addresses.clear();
         self.resolved_at = None;
         match self.state {
-            State::Idle => {}
+            State::Idle | State::AwaitingToken => {}
             State::BackingOff { .. } => self.state = State::BackingOff { until: now },
             _ => self.fail(now, Error::new(ErrorKind::Disconnected, "the broker's address changed")),
         }
@@ -59,7 +65,7 @@ impl Connection {
     pub fn reconnect(&mut self, now: Instant) {
         self.addresses.clear();
         self.resolved_at = None;
-        if matches!(self.state, State::Asking | State::Ready) {
+        if matches!(self.state, State::Asking | State::Authenticating | State::Ready) {
             let detail = "starting again from the bootstrap servers";
             self.fail(now, Error::new(ErrorKind::Disconnected, detail));
         }
@@ -115,7 +121,8 @@ impl Connection {
         let is_asked = self.settings.ask_versions || fallback.pick_any(ApiKey::ApiVersions).is_some();
         if !is_asked || has_given_up || now < self.guess_until {
             self.versions = fallback;
-            self.become_ready();
+            self.state = State::Authenticating;
+            self.authenticate(now);
             return;
         }
         self.state = State::Asking;
@@ -148,6 +155,13 @@ impl Connection {
                 );
                 self.fail(now, Error::new(ErrorKind::Disconnected, detail));
             }
+            State::Authenticating => {
+                let detail = format!(
+                    "{reason}, during the authentication; see the broker's log, and check sasl.mechanisms and the \
+                     credentials"
+                );
+                self.fail(now, Error::new(ErrorKind::Disconnected, detail));
+            }
             // A connection that is closed within `QUIET` has failed.
             State::Ready if self.in_flight.is_empty() && now - self.last_activity >= QUIET => {
                 // The broker may also be down, which would stay unnoticed until the next request. One attempt is
@@ -159,27 +173,27 @@ impl Connection {
                 }
             }
             State::Ready => self.fail(now, Error::new(ErrorKind::Disconnected, reason)),
-            State::Idle | State::BackingOff { .. } | State::Resolving { .. } => {}
+            State::Idle | State::BackingOff { .. } | State::AwaitingToken | State::Resolving { .. } => {}
         }
     }
 
     /// Handles a connection that the driver gives up for this reason, and closes it.
     pub fn handle_failed(&mut self, now: Instant, error: Error) {
-        if !matches!(self.state, State::Idle | State::BackingOff { .. } | State::Resolving { .. }) {
+        if self.has_socket() {
             self.fail(now, error);
         }
     }
 
     /// Closes the connection because the broker actor found a protocol violation.
     pub fn handle_misbehaviour(&mut self, now: Instant, error: Error) {
-        if matches!(self.state, State::Asking | State::Ready) {
+        if matches!(self.state, State::Asking | State::Authenticating | State::Ready) {
             self.fail(now, error);
         }
     }
 
     /// Closes permanently and returns the requests in flight.
     pub fn shut_down(&mut self, now: Instant) -> Vec<(InFlight, bool)> {
-        if !matches!(self.state, State::Idle | State::BackingOff { .. }) {
+        if !matches!(self.state, State::Idle | State::BackingOff { .. } | State::AwaitingToken) {
             self.outputs.push_back(ConnectionOutput::Close);
         }
         self.state = State::Idle;
@@ -189,6 +203,10 @@ impl Connection {
 
     pub(super) fn start(&mut self, now: Instant) {
         self.was_used = false;
+        if !authenticate::is_prepared(self.settings.sasl.as_ref(), now) {
+            self.state = State::AwaitingToken;
+            return;
+        }
         let fresh = self.resolved_at.is_some_and(|at| now - at < self.settings.address_ttl);
         if fresh && !self.addresses.is_empty() {
             self.untried_addresses = self.addresses.len();
@@ -209,8 +227,8 @@ impl Connection {
     }
 
     pub(super) fn fail(&mut self, now: Instant, error: Error) {
-        let was_connected = matches!(self.state, State::Asking | State::Ready);
-        if !matches!(self.state, State::Idle | State::BackingOff { .. } | State::Resolving { .. }) {
+        let was_connected = matches!(self.state, State::Asking | State::Authenticating | State::Ready);
+        if self.has_socket() {
             self.outputs.push_back(ConnectionOutput::Close);
         }
         let wait = self.backoff.next(&mut self.rng);
@@ -250,12 +268,24 @@ impl Connection {
                 observer.response_lost(&self.peer(), &exchange(request, request.payload.len()), why);
             }
         }
-        self.in_flight.drain()
+        self.authentication = Authentication::None;
+        let mut lost = self.in_flight.drain();
+        lost.iter_mut().for_each(|(request, _)| authenticate::erase(request));
+        lost
+    }
+
+    /// Returns true if a socket is open or is being opened.
+    const fn has_socket(&self) -> bool {
+        !matches!(
+            self.state,
+            State::Idle | State::BackingOff { .. } | State::AwaitingToken | State::Resolving { .. }
+        )
     }
 
     /// Closes the connection because it was idle; `cause` is for observers.
     pub(super) fn become_idle(&mut self, looks_again: bool, cause: &dyn fmt::Display) {
         self.note_end(cause);
+        self.authentication = Authentication::None;
         self.state = State::Idle;
         self.is_needed = false;
         self.incoming.reset();

@@ -69,6 +69,9 @@ impl Connection {
             State::Resolving { .. } | State::Connecting { .. } => "CONNECT",
             State::Securing { .. } => "SSL_HANDSHAKE",
             State::Asking => "APIVERSION_QUERY",
+            State::AwaitingToken => "TRY_CONNECT",
+            State::Authenticating => "AUTH_REQ",
+            State::Ready if self.authentication.is_running() => "REAUTH",
             State::Ready => "UP",
         };
         if self.counters.state != state

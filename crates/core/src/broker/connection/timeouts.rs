@@ -42,7 +42,7 @@ impl Connection {
                 );
                 self.fail(now, Error::new(ErrorKind::Tls, detail));
             }
-            State::Asking | State::Ready => {
+            State::Asking | State::Authenticating | State::Ready => {
                 if let Some(Overdue { api, since, unsent }) = self.in_flight.overdue(now) {
                     let waited = (now - since).as_millis();
                     let detail = if unsent {
@@ -59,6 +59,8 @@ impl Connection {
                     let cause =
                         format_args!("Connection max idle time exceeded ({idle}ms since last activity)");
                     self.become_idle(false, &cause);
+                } else {
+                    self.handle_authentication_timeout(now);
                 }
             }
             _ => {}
@@ -68,13 +70,16 @@ impl Connection {
     /// Returns when to call [`Connection::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
-            State::Idle => None,
+            State::Idle | State::AwaitingToken => None,
             State::BackingOff { until } => Some(until),
             State::Resolving { deadline } | State::Connecting { deadline } | State::Securing { deadline } => {
                 Some(deadline)
             }
-            State::Asking | State::Ready => {
+            State::Asking | State::Authenticating | State::Ready => {
                 let idle_or_sending = earliest(self.idle_at(), self.throttled_until);
+                let authentication =
+                    self.authentication.poll_timeout(self.last_activity, self.throttled_until);
+                let idle_or_sending = earliest(idle_or_sending, authentication);
                 earliest(self.in_flight.earliest_deadline(), idle_or_sending)
             }
         }
@@ -82,6 +87,7 @@ impl Connection {
 
     pub(super) fn idle_at(&self) -> Option<Instant> {
         let max_idle = self.settings.max_idle?;
-        self.in_flight.is_empty().then(|| self.last_activity + max_idle)
+        // A connection that authenticates may wait for the end of a throttle time, with nothing in flight.
+        (self.is_ready() && self.in_flight.is_empty()).then(|| self.last_activity + max_idle)
     }
 }

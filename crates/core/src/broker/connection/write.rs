@@ -4,7 +4,7 @@ use std::{io::IoSlice, time::Duration};
 
 use ottla_protocol::{api::ApiKey, header::RequestHeader};
 
-use super::Connection;
+use super::{Connection, authenticate::Authentication};
 use crate::{
     broker::inflight::{InFlight, Payload, RequestTag},
     error::{Error, ErrorKind},
@@ -120,7 +120,10 @@ impl Connection {
         expects_response: bool,
         timeout: Duration,
     ) {
-        self.was_used |= api != ApiKey::ApiVersions;
+        self.was_used |= api != ApiKey::ApiVersions && tag != RequestTag::Sasl;
+        if let Authentication::Done(session) = &mut self.authentication {
+            session.was_used = true;
+        }
         self.in_flight.push(InFlight {
             correlation_id,
             api,

@@ -1,6 +1,7 @@
 //! A broker actor in virtual time, against a broker that the test plays: the test decodes the written requests and
 //! decides what to respond and when.
 
+mod authenticating;
 mod collecting;
 mod connecting;
 mod misbehaving;

@@ -1,19 +1,19 @@
 //! The rules of every kind of client.
 
-use super::{Outcome, conflict};
+use super::{Outcome, conflict, security};
 use crate::config::{
     KafkaVersion,
     effective::EffectiveConfig,
     error::{ConfigError, ConfigErrorKind},
     servers::ServerAddress,
-    table::{self, Kind, Origin, Side, Status},
+    table::{Kind, Origin, Side, Status},
 };
 
 /// Applies the rules of every kind of client.
 pub(in crate::config) fn apply(config: &mut EffectiveConfig<'_>, side: Side) -> Outcome {
     without_effect(config, side);
     no_mock_brokers(config)?;
-    security(config)?;
+    security::apply(config)?;
     bootstrap_servers(config)?;
     fallback_version(config)?;
     metadata_times(config);
@@ -57,48 +57,6 @@ fn no_mock_brokers(config: &EffectiveConfig<'_>) -> Outcome {
     let reason = "start an embedded cluster and give its address as `bootstrap.servers`";
     let value = config.text(name).to_string();
     Err(ConfigError::new(config.name(name), ConfigErrorKind::Refused { value, reason }))
-}
-
-/// Refuses an unimplemented protocol, and warns about properties that have no effect with the protocol.
-fn security(config: &mut EffectiveConfig<'_>) -> Outcome {
-    let name = "security.protocol";
-    let value = config.text(name);
-    match value {
-        "plaintext" => {}
-        "ssl" => return refuse_unbuilt(config),
-        _ => {
-            let reason = "SASL is unimplemented, only plaintext and ssl";
-            return Err(ConfigError::new(
-                name,
-                ConfigErrorKind::Refused { value: value.to_string(), reason },
-            ));
-        }
-    }
-    let of_tls = |property: &table::Property| property.name.contains("ssl") && property.kind != Kind::Call;
-    let unused: Vec<_> = config
-        .client_raw()
-        .modified()
-        .filter(|(property, _)| matches!(property.status, Status::Unbuilt(_)) || of_tls(property))
-        .map(|(_, name)| format!("`{name}`"))
-        .collect();
-    if !unused.is_empty() {
-        config.warn(format!("no effect with `{name}=plaintext`: {}", unused.join(", ")));
-    }
-    Ok(())
-}
-
-/// Refuses properties of TLS that this library can't honour.
-fn refuse_unbuilt(config: &EffectiveConfig<'_>) -> Outcome {
-    for (property, name) in config.client_raw().modified() {
-        if let Status::Unbuilt(reason) = property.status
-            && property.name.starts_with("ssl")
-            && config.text(property.name) != property.default
-        {
-            let value = config.text(property.name).chars().take(100).collect();
-            return Err(ConfigError::new(name, ConfigErrorKind::Refused { value, reason }));
-        }
-    }
-    Ok(())
 }
 
 /// Checks the bootstrap servers. The C library skips invalid entries.

@@ -15,6 +15,7 @@ pub(super) mod client;
 pub(super) mod consumer;
 mod linger;
 pub(super) mod producer;
+mod security;
 pub(super) mod topic;
 
 use super::{

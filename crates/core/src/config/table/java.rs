@@ -1,7 +1,8 @@
 //! Properties that only the Java client has. If librdkafka or Ottla has an equivalent property, the row is its alias.
 
-use super::{Conversion, GROUPS, Property, SASL};
+use super::{Conversion, GROUPS, Property};
 
+const JAVA_CLASS: &str = "it names a Java class; the application sets credentials and tokens by calls";
 const JAVA_TLS: &str = "it names a part of Java's TLS";
 
 pub(super) const ROWS: &[Property] = &[
@@ -170,14 +171,17 @@ pub(super) const ROWS: &[Property] = &[
         .string("")
         .refused(JAVA_TLS)
         .doc("The class that creates TLS engines."),
-    Property::java("sasl.jaas.config").string("").refused(SASL).doc("The JAAS login context."),
+    Property::java("sasl.jaas.config").string("").doc(
+        "User name and password as Java's login modules PlainLoginModule and ScramLoginModule take them, in place of \
+         `sasl.username` and `sasl.password`. Other modules are refused.",
+    ),
     Property::java("sasl.client.callback.handler.class")
         .string("")
-        .refused(SASL)
+        .refused(JAVA_CLASS)
         .doc("The class that handles SASL client callbacks."),
     Property::java("sasl.login.callback.handler.class")
         .string("")
-        .refused(SASL)
+        .refused(JAVA_CLASS)
         .doc("The class that handles SASL login callbacks."),
-    Property::java("sasl.login.class").string("").refused(SASL).doc("The class that logs in."),
+    Property::java("sasl.login.class").string("").refused(JAVA_CLASS).doc("The class that logs in."),
 ];

@@ -1,13 +1,16 @@
 //! The 199 rows that librdkafka 2.16 documents: names, ranges and defaults are its facts, the texts are ours.
 
-use super::{GROUPS, Property, SASL};
+use super::{GROUPS, KERBEROS, OIDC, Property};
 
 const KINIT: &str = "kinit -R -t \"%{sasl.kerberos.keytab}\" -k %{sasl.kerberos.principal} \
     || kinit -t \"%{sasl.kerberos.keytab}\" -k %{sasl.kerberos.principal}";
 
 pub(super) const ROWS: &[Property] = &[
     Property::global("builtin.features")
-        .flags(&["gzip", "snappy", "lz4", "zstd"], "gzip,snappy,lz4,zstd")
+        .flags(
+            &["gzip", "snappy", "ssl", "sasl_plain", "sasl_scram", "sasl_oauthbearer", "lz4", "zstd"],
+            "gzip,snappy,ssl,sasl_plain,sasl_scram,sasl_oauthbearer,lz4,zstd",
+        )
         .doc(
             "The features of this build: codecs and mechanisms. Setting it fails unless the build has every named \
              feature.",
@@ -263,11 +266,11 @@ pub(super) const ROWS: &[Property] = &[
         .string("").doc("A file or folder of CA certificates that brokers are checked against."),
     Property::global("https.ca.location")
         .string("")
-        .unbuilt("there are no HTTPS requests without OAUTHBEARER, which is unimplemented")
+        .unbuilt(OIDC)
         .doc("CA certificates for HTTPS endpoints: file, folder or `probe`."),
     Property::global("https.ca.pem")
         .string("")
-        .unbuilt("there are no HTTPS requests without OAUTHBEARER, which is unimplemented")
+        .unbuilt(OIDC)
         .doc("CA certificates for HTTPS endpoints as a PEM string."),
     Property::global("ssl.ca.pem").string("").doc("CA certificates as a PEM string."),
     Property::global("ssl_ca").by_call().doc("CA certificates, set by a call."),
@@ -299,128 +302,124 @@ pub(super) const ROWS: &[Property] = &[
         .one_of(&["none", "https"], "https")
         .doc("Check the host name in the broker's certificate."),
     Property::global("ssl.certificate.verify_cb").by_call().doc("The callback that checks certificates."),
-    Property::global("sasl.mechanisms").string("GSSAPI").high().unbuilt(SASL).doc("The SASL mechanism."),
-    Property::global("sasl.mechanism").string("GSSAPI").high().alias_of("sasl.mechanisms").unbuilt(SASL),
+    Property::global("sasl.mechanisms").string("GSSAPI").high().doc("The SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. GSSAPI, which is the default, is unimplemented."),
+    Property::global("sasl.mechanism").string("GSSAPI").high().alias_of("sasl.mechanisms"),
     Property::global("sasl.kerberos.service.name")
         .string("kafka")
-        .unbuilt(SASL)
+        .unbuilt(KERBEROS)
         .doc("The Kerberos service name of the brokers."),
     Property::global("sasl.kerberos.principal")
         .string("kafkaclient")
-        .unbuilt(SASL)
+        .unbuilt(KERBEROS)
         .doc("The client's Kerberos principal."),
     Property::global("sasl.kerberos.kinit.cmd")
         .string(KINIT)
-        .unbuilt(SASL)
+        .unbuilt(KERBEROS)
         .doc("The shell command that obtains or renews the Kerberos ticket."),
-    Property::global("sasl.kerberos.keytab").string("").unbuilt(SASL).doc("The Kerberos keytab file."),
+    Property::global("sasl.kerberos.keytab").string("").unbuilt(KERBEROS).doc("The Kerberos keytab file."),
     Property::global("sasl.kerberos.min.time.before.relogin")
         .integer(0, 86400000, "60000")
-        .unbuilt(SASL)
+        .unbuilt(KERBEROS)
         .doc("The minimum time between two ticket renewals; 0 disables renewal."),
     Property::global("sasl.username")
         .string("")
         .high()
-        .unbuilt(SASL)
         .doc("The user name of PLAIN and SCRAM."),
-    Property::global("sasl.password").string("").high().unbuilt(SASL).doc("The password of PLAIN and SCRAM."),
+    Property::global("sasl.password").string("").high().doc("The password of PLAIN and SCRAM."),
     Property::global("sasl.oauthbearer.config")
         .string("")
-        .unbuilt(SASL)
         .doc("Text for the token refresh callback, or the fields of unsecured tokens."),
     Property::global("enable.sasl.oauthbearer.unsecure.jwt")
         .boolean("false")
-        .unbuilt(SASL)
         .doc("Create unsecured tokens, for development only."),
     Property::global("oauthbearer_token_refresh_cb").by_call().doc("The callback that renews the token."),
     Property::global("sasl.oauthbearer.method")
         .one_of(&["default", "oidc"], "default")
-        .unbuilt(SASL)
-        .doc("The method that obtains a token."),
+        .doc("The method that obtains a token; `oidc` is unimplemented."),
     Property::global("sasl.oauthbearer.client.id")
         .string("")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("The client's public ID at the authorization server."),
     Property::global("sasl.oauthbearer.client.credentials.client.id")
         .string("")
         .alias_of("sasl.oauthbearer.client.id")
-        .unbuilt(SASL),
+        .unbuilt(OIDC),
     Property::global("sasl.oauthbearer.client.credentials.client.secret")
         .string("")
         .alias_of("sasl.oauthbearer.client.secret")
-        .unbuilt(SASL),
+        .unbuilt(OIDC),
     Property::global("sasl.oauthbearer.client.secret")
         .string("")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("The client's secret at the authorization server."),
-    Property::global("sasl.oauthbearer.scope").string("").unbuilt(SASL).doc("The requested scope."),
+    Property::global("sasl.oauthbearer.scope").string("").unbuilt(OIDC).doc("The requested scope."),
     Property::global("sasl.oauthbearer.extensions")
         .string("")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("Extensions sent to the broker, comma-separated key=value."),
     Property::global("sasl.oauthbearer.token.endpoint.url")
         .string("")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("The authorization server's token endpoint."),
     Property::global("sasl.oauthbearer.sub.claim.name")
         .string("sub")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("The claim of the token that names its subject."),
     Property::global("sasl.oauthbearer.grant.type")
         .one_of(&["client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer"], "client_credentials")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("The OAuth grant type."),
     Property::global("sasl.oauthbearer.assertion.algorithm")
         .one_of(&["RS256", "ES256"], "RS256")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("The algorithm that signs the assertion."),
     Property::global("sasl.oauthbearer.assertion.private.key.file")
         .string("")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("The file with the key that signs the assertion."),
     Property::global("sasl.oauthbearer.assertion.private.key.passphrase")
         .string("")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("The pass phrase of that key."),
     Property::global("sasl.oauthbearer.assertion.private.key.pem")
         .string("")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("The key that signs the assertion as a PEM string."),
     Property::global("sasl.oauthbearer.assertion.file")
         .string("")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("A file with a ready-made assertion."),
     Property::global("sasl.oauthbearer.assertion.claim.aud")
         .string("")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("The assertion's audience."),
     Property::global("sasl.oauthbearer.assertion.claim.exp.seconds")
         .integer(1, 2147483647, "300")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("How long the assertion is valid."),
     Property::global("sasl.oauthbearer.assertion.claim.iss")
         .string("")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("The assertion's issuer."),
     Property::global("sasl.oauthbearer.assertion.claim.jti.include")
         .boolean("false")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("Give every assertion a unique ID."),
     Property::global("sasl.oauthbearer.assertion.claim.nbf.seconds")
         .integer(0, 2147483647, "60")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("How long before now the assertion becomes valid."),
     Property::global("sasl.oauthbearer.assertion.claim.sub")
         .string("")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("The assertion's subject."),
     Property::global("sasl.oauthbearer.assertion.jwt.template.file")
         .string("")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("A file with additional headers and claims for the assertion."),
     Property::global("sasl.oauthbearer.metadata.authentication.type")
         .one_of(&["none", "azure_imds", "aws_iam"], "none")
-        .unbuilt(SASL)
+        .unbuilt(OIDC)
         .doc("Obtain the token from a cloud's metadata service."),
     Property::global("plugin.library.paths")
         .string("")

@@ -78,6 +78,14 @@ pub(super) const ROWS: &[Property] = &[
         "How often the files of certificates and keys are checked for changes; new connections use the new ones. 0 reads \
          them once.",
     ),
+    Property::ottla("sasl.delegation.token").boolean("false").doc(
+        "`sasl.username` and `sasl.password` are the ID and the HMAC of a delegation token (KIP-48), for SCRAM. In Java: \
+         `tokenauth=true` in `sasl.jaas.config`.",
+    ),
+    Property::ottla("sasl.scram.max.iterations").integer(4096, 100000000, "1000000").doc(
+        "The most iterations that a broker may ask for with SCRAM; each costs the client about 0.5 us. Kafka's brokers \
+         store 4,096 to 16,384.",
+    ),
     Property::ottla("metadata.request.timeout.ms")
         .integer(10, 900000, "60000")
         .deprecated()

@@ -1,0 +1,258 @@
+//! SASL on a connection: after the API versions are known, and again before the session ends (KIP-368).
+//!
+//! A re-authentication follows the requests in flight on the same connection; requests that come later wait. A connection
+//! without a token waits for one before it connects.
+
+use std::sync::Arc;
+
+use ottla_protocol::{
+    api::ApiKey,
+    error_code::ErrorCode,
+    generated::{
+        sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse},
+        sasl_handshake::{SaslHandshakeRequest, SaslHandshakeResponse},
+    },
+    primitive::Reader,
+};
+use zeroize::Zeroize;
+
+use super::{Connection, Response, State};
+use crate::{
+    broker::inflight::{InFlight, Payload, RequestTag},
+    error::{Error, ErrorKind},
+    machine::Instant,
+    sasl::{Mechanism, SaslShared, Token, exchange::Exchange, scram::Progress},
+    secret::Secret,
+};
+
+/// The largest message of a broker in an authentication.
+const MAX_MESSAGE_BYTES: usize = 1 << 20;
+
+/// The authentication of a connection.
+#[derive(Debug, Default)]
+pub(super) enum Authentication {
+    /// It was not necessary, or has not begun.
+    #[default]
+    None,
+    /// It is running. The connection sends no other request.
+    Running(Box<Exchange>),
+    /// The broker has accepted it.
+    Done(Session),
+}
+
+/// What a broker has granted.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    /// When to authenticate again, and when the session ends.
+    renewal: Option<(Instant, Instant)>,
+    /// The token that was sent.
+    token: Option<Arc<Token>>,
+    /// The session can only be renewed with another token.
+    needs_token: bool,
+    /// A request was sent in this session.
+    pub(super) was_used: bool,
+}
+
+impl Authentication {
+    pub(super) const fn is_running(&self) -> bool {
+        matches!(self, Self::Running(_))
+    }
+
+    /// Returns true if the messages of the running authentication have no Kafka header.
+    pub(super) fn is_raw(&self) -> bool {
+        matches!(self, Self::Running(exchange) if exchange.is_raw)
+    }
+
+    /// Returns when [`Connection::handle_authentication_timeout`] has something to do.
+    pub(super) fn poll_timeout(
+        &self,
+        last_activity: Instant,
+        throttled_until: Option<Instant>,
+    ) -> Option<Instant> {
+        match self {
+            Self::Running(exchange) => exchange.is_deriving().then_some(last_activity),
+            Self::Done(Session { renewal: Some((at, end)), needs_token, .. }) => {
+                Some(if *needs_token { *end } else { throttled_until.map_or(*at, |until| until.max(*at)) })
+            }
+            Self::None | Self::Done(_) => None,
+        }
+    }
+}
+
+/// Returns true if a connection can authenticate now.
+pub(super) fn is_prepared(sasl: Option<&Arc<SaslShared>>, now: Instant) -> bool {
+    sasl.is_none_or(|sasl| {
+        sasl.settings().mechanism != Mechanism::OauthBearer || sasl.valid_token(now).is_some()
+    })
+}
+
+/// Overwrites a request that contains a secret.
+pub(super) fn erase(request: &mut InFlight) {
+    if let (RequestTag::Sasl, Payload::Bytes(bytes)) = (request.tag, &mut request.payload) {
+        bytes.zeroize();
+    }
+}
+
+impl Connection {
+    /// Handles changed credentials, or a new token.
+    pub fn handle_credentials(&mut self, now: Instant) {
+        match self.state {
+            State::AwaitingToken if is_prepared(self.settings.sasl.as_ref(), now) => self.start(now),
+            // The last attempt may have failed because of the old ones.
+            State::BackingOff { .. } => self.state = State::BackingOff { until: now },
+            _ => {}
+        }
+        if let Authentication::Done(session) = &mut self.authentication {
+            session.needs_token = false;
+        }
+    }
+
+    /// Begins an authentication, if SASL is in use.
+    pub(super) fn authenticate(&mut self, now: Instant) {
+        let Some(sasl) = &self.settings.sasl else { return self.become_ready() };
+        let has_messages = self.versions.pick_any(ApiKey::SaslAuthenticate).is_some();
+        let highest = i16::from(has_messages);
+        let Some(version) = self.versions.pick(ApiKey::SaslHandshake, 0..=highest) else {
+            let detail = "the broker does not support SaslHandshake, which brokers from 0.10 on do; check \
+                          security.protocol, and broker.version.fallback if it is set";
+            return self.fail(now, Error::new(ErrorKind::Authentication, detail));
+        };
+        let exchange = Exchange::new(Arc::clone(sasl), version == 0);
+        let request = SaslHandshakeRequest { mechanism: exchange.mechanism().name().to_owned() };
+        self.authentication = Authentication::Running(Box::new(exchange));
+        let timeout = self.settings.setup_timeout;
+        let encode = |out: &mut Vec<u8>| request.encode(version, out);
+        if let Err(error) = self.send(now, ApiKey::SaslHandshake, version, RequestTag::Sasl, timeout, encode)
+        {
+            self.fail(now, error);
+        }
+    }
+
+    /// Goes on with a running authentication, or begins it again because the session ends soon.
+    pub(super) fn handle_authentication_timeout(&mut self, now: Instant) {
+        match &mut self.authentication {
+            Authentication::Running(exchange) => {
+                if exchange.is_deriving()
+                    && let Some(message) = exchange.derive()
+                {
+                    self.send_message(now, message);
+                }
+            }
+            Authentication::Done(session) => {
+                let Some((at, end)) = session.renewal else { return };
+                if session.needs_token && end <= now {
+                    // A broker would close the connection on the next request, without a response.
+                    let detail =
+                        "SASL OAUTHBEARER: the session has ended with its token, and there is no newer one";
+                    return self.fail(now, Error::new(ErrorKind::Authentication, detail));
+                }
+                if at > now || session.needs_token || self.throttled_until.is_some() {
+                    return;
+                }
+                let token = self.settings.sasl.as_ref().and_then(|sasl| sasl.valid_token(now));
+                let is_same = match (&session.token, &token) {
+                    (Some(sent), Some(token)) => Arc::ptr_eq(sent, token) && token.expires_at() <= end,
+                    (Some(_), None) => true,
+                    (None, _) => false,
+                };
+                if is_same {
+                    // The same token would buy only the rest of its own life. A new one is on its way.
+                    session.needs_token = true;
+                } else if self.settings.max_idle.is_some() && !session.was_used {
+                    self.become_idle(false, &"the session ended unused");
+                } else {
+                    self.authenticate(now);
+                }
+            }
+            // The broker throttled the client before it authenticated.
+            Authentication::None if self.state == State::Authenticating && self.throttled_until.is_none() => {
+                self.authenticate(now);
+            }
+            Authentication::None => {}
+        }
+    }
+
+    /// Handles the response to a request of an authentication.
+    pub(super) fn handle_authentication(&mut self, now: Instant, mut response: Response) {
+        erase(&mut response.request);
+        if let Err(error) = self.continue_authentication(now, &response) {
+            self.fail(now, error.with_api(response.request.api.name()));
+        }
+    }
+
+    fn continue_authentication(&mut self, now: Instant, response: &Response) -> Result<(), Error> {
+        let Authentication::Running(exchange) = &mut self.authentication else {
+            return Err(Error::new(ErrorKind::Bug, "a response of SASL outside of an authentication"));
+        };
+        let version = response.request.version;
+        let reader = &mut Reader::new(response.body());
+        let bad = |error: ottla_protocol::primitive::DecodeError| {
+            Error::new(ErrorKind::BadResponse, format!("the response can't be decoded: {error}"))
+        };
+        if response.body().len() > MAX_MESSAGE_BYTES {
+            return Err(exchange.error(format!("the broker's message has {} bytes", response.body().len())));
+        }
+        if response.request.api == ApiKey::SaslHandshake {
+            let answer = SaslHandshakeResponse::decode(reader, version).map_err(bad)?;
+            let first = exchange.handle_handshake(now, answer.error_code, &answer.mechanisms)?;
+            self.send_message(now, first);
+            return Ok(());
+        }
+        let answer = if exchange.is_raw {
+            SaslAuthenticateResponse { auth_bytes: response.body().to_vec(), ..Default::default() }
+        } else {
+            SaslAuthenticateResponse::decode(reader, version).map_err(bad)?
+        };
+        if answer.error_code != ErrorCode::NONE {
+            return Err(exchange.refused(answer.error_code, answer.error_message.as_deref()));
+        }
+        match exchange.handle(&answer.auth_bytes)? {
+            Progress::Send(message) => self.send_message(now, message),
+            // `handle_authentication_timeout` derives.
+            Progress::Derive => {}
+            Progress::Done => self.finish_authentication(now, answer.session_lifetime_ms),
+        }
+        Ok(())
+    }
+
+    fn send_message(&mut self, now: Instant, message: Secret) {
+        let Authentication::Running(exchange) = &self.authentication else { return };
+        let timeout = self.settings.setup_timeout;
+        if exchange.is_raw {
+            let length = (message.len() as u32).to_be_bytes();
+            let mut bytes = Vec::with_capacity(4 + message.len());
+            bytes.extend_from_slice(&length);
+            bytes.extend_from_slice(message.expose());
+            let (id, payload) = (self.next_correlation_id(), Payload::Bytes(bytes));
+            return self.push(now, ApiKey::SaslAuthenticate, 0, RequestTag::Sasl, payload, id, true, timeout);
+        }
+        let version = self.versions.pick_any(ApiKey::SaslAuthenticate).unwrap_or(0);
+        let mut request = SaslAuthenticateRequest { auth_bytes: message.expose().to_vec() };
+        let encode = |out: &mut Vec<u8>| {
+            // A buffer that grows would leave copies behind.
+            out.reserve_exact(message.len() + 16);
+            request.encode(version, out)
+        };
+        let sent = self.send(now, ApiKey::SaslAuthenticate, version, RequestTag::Sasl, timeout, encode);
+        request.auth_bytes.zeroize();
+        if let Err(error) = sent {
+            self.fail(now, error);
+        }
+    }
+
+    fn finish_authentication(&mut self, now: Instant, lifetime_ms: i64) {
+        let Authentication::Running(exchange) = std::mem::take(&mut self.authentication) else { return };
+        let lifetime = u64::try_from(lifetime_ms).ok().filter(|millis| *millis > 0);
+        let renewal = lifetime.map(|millis| {
+            let lifetime = std::time::Duration::from_millis(millis.min(u64::from(u32::MAX) * 1000));
+            // At a random time, so that the connections of many clients do not do it together.
+            let percent = 85 + self.rng.below(11) as u32;
+            (now + lifetime * percent / 100, now + lifetime)
+        });
+        let token = exchange.token().cloned();
+        self.authentication = Authentication::Done(Session { renewal, token, ..Session::default() });
+        if self.state == State::Authenticating {
+            self.become_ready();
+        }
+    }
+}

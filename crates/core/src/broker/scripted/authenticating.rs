@@ -1,0 +1,494 @@
+//! Authentication of a connection: good and hostile brokers, the old form without headers, and re-authentication.
+
+use std::{io::IoSlice, sync::Arc, time::Duration};
+
+use ottla_protocol::{
+    api::ApiKey,
+    error_code::ErrorCode,
+    generated::{
+        api_versions::{ApiVersionsResponse, response::ApiKey as ApiRow},
+        sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse},
+        sasl_handshake::SaslHandshakeResponse,
+    },
+    header::RequestHeader,
+    primitive::Reader,
+};
+
+use super::{at, millis};
+use crate::{
+    broker::{
+        buffer::BufferPool,
+        connection::{Connection, ConnectionOutput, ConnectionSettings},
+        inflight::RequestTag,
+    },
+    config::KafkaVersion,
+    error::{Error, ErrorKind},
+    machine::Instant,
+    rng::Rng,
+    sasl::{Mechanism, SaslSettings, SaslShared, Token, shared::Credentials},
+};
+
+/// A connection, and the broker that the test plays.
+struct Peer {
+    connection: Connection,
+    shared: Arc<SaslShared>,
+    now: Instant,
+    written: Vec<u8>,
+    down: Option<Error>,
+    ups: usize,
+    connects: usize,
+}
+
+impl Peer {
+    fn new(mechanism: &str) -> Self {
+        Self::with(mechanism, ConnectionSettings::default())
+    }
+
+    fn with(mechanism: &str, settings: ConnectionSettings) -> Self {
+        let sasl = SaslSettings {
+            mechanism: Mechanism::parse(mechanism).unwrap(),
+            credentials: Credentials::new("alice", "hunter2".into()),
+            ..SaslSettings::default()
+        };
+        let shared = Arc::new(SaslShared::new(sasl, "a key of 32 bytes, more or less".into()));
+        let settings = ConnectionSettings { sasl: Some(Arc::clone(&shared)), ..settings };
+        let (buffers, rng) = (BufferPool::default(), Rng::from_seed(1));
+        let connection = Connection::new(Arc::new(settings), "b".into(), 9092, None, buffers, rng);
+        let (written, down) = (Vec::new(), None);
+        Self { connection, shared, now: at(1), written, down, ups: 0, connects: 0 }
+    }
+
+    /// Carries out what the connection needs.
+    fn settle(&mut self) {
+        loop {
+            while let Some(output) = self.connection.poll_output() {
+                match output {
+                    ConnectionOutput::Resolve { .. } => {
+                        let address = "127.0.0.1:9092".parse().unwrap();
+                        self.connection.handle_resolved(self.now, Ok(vec![address]));
+                    }
+                    ConnectionOutput::Connect(_) => {
+                        self.connects += 1;
+                        self.connection.handle_connected(self.now);
+                    }
+                    ConnectionOutput::Up => self.ups += 1,
+                    ConnectionOutput::Down { error, .. } => self.down = Some(error),
+                    ConnectionOutput::Close | ConnectionOutput::Idle { .. } => self.written.clear(),
+                }
+            }
+            let mut slices = [IoSlice::new(&[]); 16];
+            let filled = self.connection.unsent(&mut slices);
+            let bytes: Vec<u8> = slices[..filled].iter().flat_map(|slice| slice.to_vec()).collect();
+            if bytes.is_empty() {
+                return;
+            }
+            self.written.extend(&bytes);
+            self.connection.handle_written(self.now, bytes.len(), &mut Vec::new());
+        }
+    }
+
+    fn connect(&mut self) {
+        self.connection.want(self.now);
+        self.settle();
+    }
+
+    /// Lets time pass.
+    fn run_for(&mut self, time: Duration) {
+        let until = self.now + time;
+        let mut turns = 0;
+        while let Some(next) = self.connection.poll_timeout().filter(|next| *next <= until) {
+            turns = if next > self.now { 0 } else { turns + 1 };
+            assert!(turns < 1000, "it wants to run again and again without time passing");
+            self.now = self.now.max(next);
+            self.connection.handle_timeout(self.now);
+            self.settle();
+        }
+        self.now = until;
+    }
+
+    /// Takes the next frame without its length.
+    fn frame(&mut self) -> Vec<u8> {
+        let length = self.written.first_chunk::<4>().expect("a request was written");
+        let end = 4 + u32::from_be_bytes(*length) as usize;
+        self.written.drain(..end).skip(4).collect()
+    }
+
+    fn request(&mut self) -> (RequestHeader, Vec<u8>) {
+        let frame = self.frame();
+        let mut reader = Reader::new(&frame);
+        let header = RequestHeader::decode(&mut reader).expect("a header");
+        let body = frame[reader.position()..].to_vec();
+        (header, body)
+    }
+
+    fn send(&mut self, frame: &[u8]) {
+        let mut bytes = (frame.len() as u32).to_be_bytes().to_vec();
+        bytes.extend(frame);
+        let mut bytes = &bytes[..];
+        while !bytes.is_empty() {
+            let space = self.connection.read_space();
+            let n = space.len().min(bytes.len());
+            space[..n].copy_from_slice(&bytes[..n]);
+            bytes = &bytes[n..];
+            self.connection.handle_read(self.now, n);
+            while self.connection.next_response(self.now).is_some() {}
+        }
+        self.settle();
+    }
+
+    fn respond(&mut self, header: &RequestHeader, encode: impl FnOnce(&mut Vec<u8>)) {
+        let mut frame = header.correlation_id.to_be_bytes().to_vec();
+        let is_flexible = header.api_key == ApiKey::SaslAuthenticate as i16 && header.api_version >= 2;
+        frame.extend(is_flexible.then_some(0));
+        encode(&mut frame);
+        self.send(&frame);
+    }
+
+    /// Connects, and reports these versions.
+    fn ask(&mut self, rows: &[(ApiKey, i16)]) {
+        self.connect();
+        let (header, _) = self.request();
+        assert_eq!(header.api_key, ApiKey::ApiVersions as i16);
+        let row =
+            |(api, max): &(ApiKey, i16)| ApiRow { api_key: *api as i16, min_version: 0, max_version: *max };
+        let response = ApiVersionsResponse { api_keys: rows.iter().map(row).collect(), ..Default::default() };
+        self.respond(&header, |out| response.encode(header.api_version, out).unwrap());
+    }
+
+    /// Goes on until the client's first message, which it returns.
+    fn handshake(&mut self) -> (RequestHeader, Vec<u8>) {
+        self.ask(&NEW);
+        self.accept_mechanism()
+    }
+
+    fn accept_mechanism(&mut self) -> (RequestHeader, Vec<u8>) {
+        let (header, _) = self.request();
+        assert_eq!((header.api_key, header.api_version), (ApiKey::SaslHandshake as i16, 1));
+        let response = SaslHandshakeResponse::default();
+        self.respond(&header, |out| response.encode(1, out).unwrap());
+        self.message()
+    }
+
+    fn message(&mut self) -> (RequestHeader, Vec<u8>) {
+        let (header, body) = self.request();
+        assert_eq!((header.api_key, header.api_version), (ApiKey::SaslAuthenticate as i16, 2));
+        let request = SaslAuthenticateRequest::decode(&mut Reader::new(&body), 2).unwrap();
+        (header, request.auth_bytes)
+    }
+
+    fn answer(&mut self, header: &RequestHeader, bytes: &[u8], lifetime_ms: i64) {
+        let response = SaslAuthenticateResponse {
+            auth_bytes: bytes.to_vec(),
+            session_lifetime_ms: lifetime_ms,
+            ..Default::default()
+        };
+        self.respond(header, |out| response.encode(2, out).unwrap());
+    }
+
+    /// Queues a request of the client's.
+    fn queue(&mut self) {
+        assert!(self.connection.may_send());
+        let (api, tag) = (ApiKey::Metadata, RequestTag::Cluster(1));
+        self.connection.send(self.now, api, 0, tag, Duration::from_secs(60), |_| Ok(())).unwrap();
+        self.settle();
+    }
+
+    fn token(&self, lifetime_ms: i64) {
+        let token = Token::new(self.now, 0, "x.y.".into(), lifetime_ms, "alice", Vec::new()).unwrap();
+        self.shared.set_token(token);
+    }
+
+    fn set_token(&mut self, lifetime_ms: i64) {
+        self.token(lifetime_ms);
+        self.connection.handle_credentials(self.now);
+        self.settle();
+    }
+
+    fn failed(&mut self) -> String {
+        assert!(self.connection.is_backing_off() && self.ups == 0);
+        let error = self.down.take().expect("the connection failed");
+        let text = error.to_string();
+        assert!(!text.contains("hunter2"), "{text}");
+        assert_eq!(error.kind(), ErrorKind::Authentication, "{text}");
+        text
+    }
+}
+
+/// A broker of today.
+const NEW: [(ApiKey, i16); 4] = [
+    (ApiKey::Metadata, 12),
+    (ApiKey::SaslHandshake, 1),
+    (ApiKey::ApiVersions, 4),
+    (ApiKey::SaslAuthenticate, 2),
+];
+
+#[test]
+fn plain_is_ready_after_the_answer() {
+    let mut peer = Peer::new("PLAIN");
+    let (header, message) = peer.handshake();
+    assert_eq!(message, b"\0alice\0hunter2");
+    assert!(!peer.connection.is_ready() && !peer.connection.may_send());
+    peer.answer(&header, b"", 0);
+    assert!(peer.connection.is_ready() && peer.connection.may_send());
+    assert_eq!((peer.ups, peer.connection.poll_timeout()), (1, None));
+}
+
+#[test]
+fn broker_of_0_10_gets_messages_without_headers() {
+    let mut peer = Peer::new("PLAIN");
+    peer.ask(&[(ApiKey::Metadata, 1), (ApiKey::SaslHandshake, 0), (ApiKey::ApiVersions, 0)]);
+    let (header, _) = peer.request();
+    assert_eq!((header.api_key, header.api_version), (ApiKey::SaslHandshake as i16, 0));
+    peer.respond(&header, |out| SaslHandshakeResponse::default().encode(0, out).unwrap());
+    assert_eq!(peer.frame(), b"\0alice\0hunter2");
+    peer.send(b"");
+    assert_eq!((peer.ups, peer.connection.is_ready()), (1, true));
+    peer.queue();
+    let (header, _) = peer.request();
+    assert_eq!(header.api_key, ApiKey::Metadata as i16, "requests have headers again");
+}
+
+#[test]
+fn broker_without_sasl_handshake_is_an_error() {
+    let mut peer = Peer::new("PLAIN");
+    peer.ask(&[(ApiKey::Metadata, 1), (ApiKey::ApiVersions, 0)]);
+    assert!(peer.failed().contains("does not support SaslHandshake"));
+    let settings = ConnectionSettings {
+        ask_versions: false,
+        fallback_release: KafkaVersion(0, 9, 0),
+        ..ConnectionSettings::default()
+    };
+    let mut peer = Peer::with("PLAIN", settings);
+    peer.connect();
+    assert!(peer.failed().contains("broker.version.fallback"));
+}
+
+#[test]
+fn refused_credentials_are_an_error_and_new_ones_are_tried_at_once() {
+    let mut peer = Peer::new("PLAIN");
+    let (header, _) = peer.handshake();
+    let response = SaslAuthenticateResponse {
+        error_code: ErrorCode::SASL_AUTHENTICATION_FAILED,
+        error_message: Some("Invalid username or password\u{1b}[31m".into()),
+        ..Default::default()
+    };
+    peer.respond(&header, |out| response.encode(2, out).unwrap());
+    let text = peer.failed();
+    assert!(text.contains("PLAIN: Invalid username or password [31m"), "{text}");
+    peer.connection.want(peer.now);
+    peer.shared.set_credentials("bob", "other".into());
+    peer.connection.handle_credentials(peer.now);
+    peer.run_for(millis(0));
+    assert_eq!(peer.connects, 2);
+    let (header, message) = peer.handshake();
+    assert_eq!(message, b"\0bob\0other");
+    peer.answer(&header, b"", 0);
+    assert!(peer.connection.is_ready());
+}
+
+/// Returns the client's nonce in its first SCRAM message.
+fn nonce(message: &[u8]) -> String {
+    let text = String::from_utf8_lossy(message).into_owned();
+    text.strip_prefix("n,,n=alice,r=").expect("a first message").to_owned()
+}
+
+#[test]
+fn hostile_scram_brokers_are_refused() {
+    let first = |nonce: &str, salt: &str, count: &str| format!("r={nonce},s={salt},i={count}").into_bytes();
+    type Hostile<'a> = (&'a str, &'a dyn Fn(&str) -> Vec<u8>);
+    let hostile: [Hostile<'_>; 9] = [
+        ("iterations", &|nonce| first(&format!("{nonce}x"), "c2FsdA==", "0")),
+        ("iterations", &|nonce| first(&format!("{nonce}x"), "c2FsdA==", "2147483648")),
+        ("iterations", &|nonce| first(&format!("{nonce}x"), "c2FsdA==", "1000000000")),
+        ("nonce", &|nonce| first(nonce, "c2FsdA==", "4096")),
+        ("nonce", &|_| first("other", "c2FsdA==", "4096")),
+        ("salt", &|nonce| first(&format!("{nonce}x"), "", "4096")),
+        ("no text", &|_| vec![0xff; 1000]),
+        ("too long", &|_| vec![b'x'; 900_000]),
+        ("bytes", &|_| vec![b'x'; 10_000_000]),
+    ];
+    for (part, message) in hostile {
+        let mut peer = Peer::new("SCRAM-SHA-256");
+        let (header, first) = peer.handshake();
+        peer.answer(&header, &message(&nonce(&first)), 0);
+        let text = peer.failed();
+        assert!(text.contains(part) && text.len() < 1000, "{part}: {text}");
+    }
+}
+
+#[test]
+fn broker_that_does_not_know_the_password_is_refused() {
+    let mut peer = Peer::new("SCRAM-SHA-512");
+    let (header, first) = peer.handshake();
+    let challenge = format!("r={}more,s=c2FsdA==,i=4096", nonce(&first));
+    peer.answer(&header, challenge.as_bytes(), 0);
+    assert!(!peer.connection.is_ready());
+    peer.run_for(millis(0));
+    let (header, proof) = peer.message();
+    assert!(proof.starts_with(b"c=biws,r="));
+    peer.answer(&header, b"v=AAAA", 0);
+    assert!(peer.failed().contains("signature is wrong"));
+}
+
+#[test]
+fn scram_never_sends_the_same_nonce_twice() {
+    let mut peer = Peer::new("SCRAM-SHA-256");
+    let (_, first) = peer.handshake();
+    peer.connection.handle_closed(peer.now, "reset");
+    peer.settle();
+    assert_eq!(peer.down.as_ref().map(Error::kind), Some(ErrorKind::Disconnected));
+    peer.connection.want(peer.now);
+    peer.run_for(millis(200));
+    let (_, again) = peer.handshake();
+    assert_ne!(nonce(&first), nonce(&again));
+}
+
+#[test]
+fn connection_waits_for_a_token() {
+    let mut peer = Peer::new("OAUTHBEARER");
+    peer.connect();
+    assert_eq!((peer.connects, peer.connection.poll_timeout()), (0, None));
+    peer.set_token(60_000);
+    assert_eq!(peer.connects, 1);
+    let (header, message) = peer.handshake();
+    assert_eq!(message, b"n,,\x01auth=Bearer x.y.\x01\x01");
+    peer.answer(&header, b"", 0);
+    assert!(peer.connection.is_ready());
+    peer.connection.handle_closed(peer.now, "reset");
+    peer.run_for(Duration::from_secs(60));
+    peer.connect();
+    assert_eq!(peer.connects, 1, "the token has expired");
+    peer.set_token(60_000);
+    assert_eq!(peer.connects, 2);
+}
+
+#[test]
+fn requests_wait_while_a_connection_authenticates_again() {
+    let mut peer = Peer::new("PLAIN");
+    let (header, _) = peer.handshake();
+    peer.answer(&header, b"", 10_000);
+    peer.run_for(millis(8_400));
+    peer.queue();
+    let (before, _) = peer.request();
+    peer.run_for(millis(1_100));
+    assert!(peer.connection.is_ready() && !peer.connection.may_send(), "it authenticates at 85 to 95 %");
+    // The response to the earlier request arrives meanwhile.
+    peer.respond(&before, |out| out.extend([0; 8]));
+    let (header, message) = peer.accept_mechanism();
+    assert_eq!(message, b"\0alice\0hunter2");
+    assert!(!peer.connection.may_send());
+    peer.answer(&header, b"", 10_000);
+    assert!(peer.connection.may_send() && peer.down.is_none());
+    assert_eq!((peer.ups, peer.connects), (1, 1), "it is the same connection");
+    peer.queue();
+    peer.run_for(millis(9_500));
+    assert!(!peer.connection.may_send(), "and again");
+}
+
+#[test]
+fn authentication_waits_for_the_end_of_a_throttle_time() {
+    let settings = ConnectionSettings { max_idle: Some(millis(300)), ..Default::default() };
+    let mut peer = Peer::with("PLAIN", settings);
+    peer.connect();
+    let (header, _) = peer.request();
+    let row = |(api, max): &(ApiKey, i16)| ApiRow { api_key: *api as i16, min_version: 0, max_version: *max };
+    let response = ApiVersionsResponse {
+        api_keys: NEW.iter().map(row).collect(),
+        throttle_time_ms: 500,
+        ..Default::default()
+    };
+    peer.respond(&header, |out| response.encode(header.api_version, out).unwrap());
+    peer.run_for(millis(499));
+    assert!(peer.written.is_empty());
+    peer.run_for(millis(1));
+    let (header, _) = peer.accept_mechanism();
+    peer.answer(&header, b"", 1_000);
+    assert!(peer.connection.is_ready());
+}
+
+#[test]
+fn session_is_not_renewed_during_a_throttle_time() {
+    let mut peer = Peer::new("PLAIN");
+    let (header, _) = peer.handshake();
+    peer.answer(&header, b"", 1_000);
+    peer.connection.throttle(peer.now, millis(5_000));
+    peer.run_for(millis(4_999));
+    assert!(peer.written.is_empty());
+    peer.run_for(millis(1));
+    peer.accept_mechanism();
+}
+
+#[test]
+fn refusal_of_a_re_authentication_ends_the_connection() {
+    let mut peer = Peer::new("PLAIN");
+    let (header, _) = peer.handshake();
+    peer.answer(&header, b"", 1_000);
+    peer.run_for(millis(950));
+    let (header, _) = peer.accept_mechanism();
+    let response = SaslAuthenticateResponse {
+        error_code: ErrorCode::SASL_AUTHENTICATION_FAILED,
+        error_message: Some("gone".into()),
+        ..Default::default()
+    };
+    peer.respond(&header, |out| response.encode(2, out).unwrap());
+    let down = peer.down.take().unwrap();
+    assert_eq!(down.kind(), ErrorKind::Authentication);
+}
+
+#[test]
+fn session_that_ends_with_its_token_waits_for_the_next_token() {
+    let mut peer = Peer::new("OAUTHBEARER");
+    peer.set_token(10_000);
+    let (header, _) = peer.handshake();
+    peer.answer(&header, b"", 10_000);
+    peer.run_for(millis(9_700));
+    assert!(peer.connection.may_send(), "the same token would buy nothing");
+    peer.set_token(60_000);
+    peer.run_for(millis(0));
+    assert!(!peer.connection.may_send());
+    let (header, _) = peer.accept_mechanism();
+    peer.answer(&header, b"", 60_000);
+    assert!(peer.connection.may_send());
+}
+
+#[test]
+fn session_that_ends_without_a_new_token_ends_its_connection() {
+    let mut peer = Peer::new("OAUTHBEARER");
+    peer.set_token(10_000);
+    let (header, _) = peer.handshake();
+    peer.answer(&header, b"", 10_000);
+    peer.run_for(millis(9_990));
+    assert!(peer.connection.may_send());
+    peer.run_for(millis(10));
+    let down = peer.down.take().expect("the session has ended");
+    assert_eq!(down.kind(), ErrorKind::Authentication, "{down}");
+    peer.connection.want(peer.now);
+    peer.run_for(Duration::from_secs(10));
+    assert_eq!(peer.connects, 1, "it waits for a token");
+}
+
+#[test]
+fn unused_connection_is_closed_when_its_session_ends() {
+    let settings = ConnectionSettings { max_idle: Some(Duration::from_secs(60)), ..Default::default() };
+    let mut peer = Peer::with("PLAIN", settings);
+    let (header, _) = peer.handshake();
+    peer.answer(&header, b"", 10_000);
+    peer.run_for(millis(9_600));
+    assert!(!peer.connection.is_ready() && peer.down.is_none());
+}
+
+#[test]
+fn malformed_responses_are_errors() {
+    for bytes in [&b""[..], b"\0", b"\0\0\0\0\0\x05abc", &[0xff; 30]] {
+        let mut peer = Peer::new("PLAIN");
+        peer.ask(&NEW);
+        let (header, _) = peer.request();
+        peer.respond(&header, |out| out.extend(bytes));
+        let error = peer.down.take().expect("an error");
+        assert!(matches!(error.kind(), ErrorKind::BadResponse | ErrorKind::Authentication), "{error}");
+        let mut peer = Peer::new("PLAIN");
+        let (header, _) = peer.handshake();
+        peer.respond(&header, |out| out.extend(bytes));
+        assert!(peer.down.is_some(), "{bytes:?}");
+    }
+}

@@ -1,0 +1,198 @@
+//! One authentication on one connection.
+//!
+//! ```text
+//!   Exchange::new ─► SaslHandshake ─► handle_handshake ─► first message ─► handle ─► next message ... ─► Done
+//!                                                                            └─ Derive ─► derive ─┘
+//! ```
+
+use std::sync::Arc;
+
+use ottla_protocol::error_code::ErrorCode;
+
+use super::{
+    mechanism::Mechanism,
+    oauthbearer::OauthBearer,
+    plain, quoted,
+    scram::{Progress, Scram},
+    shared::SaslShared,
+    token::Token,
+};
+use crate::{
+    error::{Error, ErrorKind},
+    machine::Instant,
+    secret::Secret,
+};
+
+/// The state of an authentication.
+#[derive(Debug)]
+pub struct Exchange {
+    shared: Arc<SaslShared>,
+    state: State,
+    /// The token that was sent.
+    token: Option<Arc<Token>>,
+    /// True if messages have no Kafka header (SaslHandshake version 0).
+    pub is_raw: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The broker has not accepted the mechanism.
+    Handshake,
+    Plain,
+    Scram(Box<Scram>),
+    OauthBearer(OauthBearer),
+}
+
+impl Exchange {
+    /// Starts an authentication.
+    pub fn new(shared: Arc<SaslShared>, is_raw: bool) -> Self {
+        Self { shared, state: State::Handshake, token: None, is_raw }
+    }
+
+    /// Returns the mechanism.
+    pub fn mechanism(&self) -> Mechanism {
+        self.shared.settings().mechanism
+    }
+
+    /// Returns the token that was sent, with OAUTHBEARER.
+    pub fn token(&self) -> Option<&Arc<Token>> {
+        self.token.as_ref()
+    }
+
+    /// Returns true while work is left that needs no message of the broker.
+    pub fn is_deriving(&self) -> bool {
+        matches!(&self.state, State::Scram(scram) if scram.is_deriving())
+    }
+
+    /// Creates an error about this authentication.
+    pub fn error(&self, detail: impl AsRef<str>) -> Error {
+        let detail = format!("SASL {}: {}", self.mechanism(), detail.as_ref());
+        Error::new(ErrorKind::Authentication, detail)
+    }
+
+    /// Handles the response to SaslHandshake. Returns the first message.
+    pub fn handle_handshake(
+        &mut self,
+        now: Instant,
+        code: ErrorCode,
+        offered: &[String],
+    ) -> Result<Secret, Error> {
+        let offered = offered.iter().take(50).map(|name| quoted(name)).collect::<Vec<_>>().join(",");
+        match code {
+            ErrorCode::NONE => {}
+            ErrorCode::UNSUPPORTED_SASL_MECHANISM => {
+                let detail = format!(
+                    "the broker does not support the mechanism; broker's supported mechanisms: {offered}; set \
+                     sasl.mechanisms to one of these"
+                );
+                return Err(self.error(detail));
+            }
+            ErrorCode::ILLEGAL_SASL_STATE if offered.is_empty() => {
+                let detail = "the listener does not use SASL; set security.protocol to plaintext or ssl, or use the \
+                              port of a SASL listener";
+                return Err(self.error(detail));
+            }
+            code => {
+                let detail = format!("mechanism handshake failed: {}: {}", code.name(), code.description());
+                return Err(self.error(detail));
+            }
+        }
+        let credentials = self.shared.credentials();
+        match self.mechanism() {
+            Mechanism::Plain => {
+                self.state = State::Plain;
+                plain::message(&credentials).map_err(|why| self.error(why))
+            }
+            Mechanism::Scram(hash) => {
+                let max_iterations = self.shared.settings().max_iterations;
+                let (scram, first) = Scram::new(hash, credentials, max_iterations, self.shared.nonce());
+                self.state = State::Scram(Box::new(scram));
+                Ok(first)
+            }
+            Mechanism::OauthBearer => {
+                let token =
+                    self.shared.valid_token(now).ok_or_else(|| self.error("the token has expired"))?;
+                let first = OauthBearer::first(&token);
+                self.token = Some(token);
+                self.state = State::OauthBearer(OauthBearer::default());
+                Ok(first)
+            }
+        }
+    }
+
+    /// Handles a message of the broker.
+    pub fn handle(&mut self, message: &[u8]) -> Result<Progress, Error> {
+        let progress = match &mut self.state {
+            State::Handshake => Err("the broker sent a message before the handshake".to_owned()),
+            // The content of the broker's message has no meaning.
+            State::Plain => Ok(Progress::Done),
+            State::Scram(scram) => scram.handle(message, self.shared.salted().as_deref()),
+            State::OauthBearer(machine) => machine.handle(message),
+        };
+        progress.map_err(|why| self.error(why))
+    }
+
+    /// Handles the error code of a SaslAuthenticate response, which ends the authentication.
+    pub fn refused(&self, code: ErrorCode, text: Option<&str>) -> Error {
+        let text = text.map(quoted).filter(|text| !text.is_empty());
+        let mut detail = text.unwrap_or_else(|| format!("{}: {}", code.name(), code.description()));
+        if let State::OauthBearer(machine) = &self.state
+            && let Some(refusal) = machine.refusal()
+        {
+            detail = format!("{detail}; {refusal}");
+        }
+        self.error(detail)
+    }
+
+    /// Works for some milliseconds. Returns the next message when it is complete.
+    pub fn derive(&mut self) -> Option<Secret> {
+        let State::Scram(scram) = &mut self.state else { return None };
+        let (message, salted) = scram.derive()?;
+        self.shared.keep_salted(salted);
+        Some(message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sasl::settings::SaslSettings;
+
+    fn exchange(mechanism: &str) -> Exchange {
+        let mechanism = Mechanism::parse(mechanism).unwrap();
+        let settings = SaslSettings { mechanism, ..SaslSettings::default() };
+        Exchange::new(Arc::new(SaslShared::new(settings, "key".into())), false)
+    }
+
+    #[test]
+    fn refused_mechanism_lists_what_the_broker_offers() {
+        let mut exchange = exchange("SCRAM-SHA-256");
+        let offered = ["PLAIN".to_owned(), "EVIL\u{7}".to_owned()];
+        let code = ErrorCode::UNSUPPORTED_SASL_MECHANISM;
+        let error = exchange.handle_handshake(Instant::ZERO, code, &offered).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Authentication);
+        assert!(error.to_string().contains("supported mechanisms: PLAIN,EVIL ;"), "{error}");
+        let code = ErrorCode::ILLEGAL_SASL_STATE;
+        let error = exchange.handle_handshake(Instant::ZERO, code, &[]).unwrap_err();
+        assert!(error.to_string().contains("does not use SASL"), "{error}");
+    }
+
+    #[test]
+    fn missing_token_and_early_messages_are_errors() {
+        let mut exchange = exchange("OAUTHBEARER");
+        assert!(exchange.handle(b"").is_err());
+        let error = exchange.handle_handshake(Instant::ZERO, ErrorCode::NONE, &[]).unwrap_err();
+        assert!(error.to_string().contains("expired"), "{error}");
+    }
+
+    #[test]
+    fn refusal_has_the_text_of_the_broker() {
+        let refused =
+            |text| exchange("PLAIN").refused(ErrorCode::SASL_AUTHENTICATION_FAILED, text).to_string();
+        assert!(
+            refused(Some("Invalid username or password")).contains("PLAIN: Invalid username or password")
+        );
+        assert!(refused(None).contains("SASL_AUTHENTICATION_FAILED"));
+        assert!(refused(Some(&"x".repeat(10_000))).len() < 700);
+    }
+}

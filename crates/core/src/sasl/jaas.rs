@@ -1,0 +1,128 @@
+//! `sasl.jaas.config` of the Java client: user name and password of three login modules, by name. No code is loaded.
+
+use std::fmt;
+
+use super::mechanism::Mechanism;
+
+/// The options of a login module.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct JaasConfig {
+    /// The option `username`.
+    pub username: Option<String>,
+    /// The option `password`.
+    pub password: Option<String>,
+    /// True if the option `tokenauth` is `true`: the user name is the ID of a delegation token.
+    pub is_delegation_token: bool,
+}
+
+/// Shows nothing.
+impl fmt::Debug for JaasConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JaasConfig")
+    }
+}
+
+const MODULES: [(&str, &str); 3] = [
+    ("org.apache.kafka.common.security.plain.PlainLoginModule", "PLAIN"),
+    ("org.apache.kafka.common.security.scram.ScramLoginModule", "SCRAM"),
+    ("org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule", "OAUTHBEARER"),
+];
+
+impl JaasConfig {
+    /// Parses the value: `MODULE required name="value" ...;`. Error: what is wrong, without values.
+    pub fn parse(text: &str, mechanism: Mechanism) -> Result<Self, &'static str> {
+        let mut words = words(text)?.into_iter();
+        let module = words.next().unwrap_or_default();
+        let of = MODULES.iter().find(|(name, _)| *name == module).map(|(_, mechanism)| *mechanism);
+        let of = of.ok_or(
+            "it must begin with PlainLoginModule, ScramLoginModule or OAuthBearerLoginModule of Kafka",
+        )?;
+        if !mechanism.name().starts_with(of) {
+            return Err("its login module belongs to another mechanism than sasl.mechanism");
+        }
+        if words.next().as_deref() != Some("required") {
+            return Err("the word `required` must follow the login module");
+        }
+        let mut config = Self::default();
+        for option in words {
+            let (name, value) = option.split_once('=').ok_or("an option must be name=\"value\"")?;
+            match name {
+                "username" => config.username = Some(value.to_owned()),
+                "password" => config.password = Some(value.to_owned()),
+                "tokenauth" => config.is_delegation_token = value == "true",
+                _ => return Err("only the options username, password and tokenauth are known"),
+            }
+        }
+        Ok(config)
+    }
+}
+
+/// Splits the text into words; quotes and backslashes protect. The last word ends with a semicolon.
+fn words(text: &str) -> Result<Vec<String>, &'static str> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut letters = text.trim().chars();
+    while let Some(letter) = letters.next() {
+        match (letter, quote) {
+            ('\\', Some(_)) => {
+                word.get_or_insert_default().push(letters.next().ok_or("it ends with a backslash")?);
+            }
+            (end, Some(begin)) if end == begin => quote = None,
+            (letter, Some(_)) => word.get_or_insert_default().push(letter),
+            ('"' | '\'', None) => {
+                word.get_or_insert_default();
+                quote = Some(letter);
+            }
+            (';', None) => {
+                words.extend(word);
+                return if letters.as_str().is_empty() {
+                    Ok(words)
+                } else {
+                    Err("text follows its semicolon")
+                };
+            }
+            (letter, None) if letter.is_whitespace() => words.extend(word.take()),
+            (letter, None) => word.get_or_insert_default().push(letter),
+        }
+    }
+    Err("it must end with a semicolon, and quotes must be closed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: &str = "org.apache.kafka.common.security.plain.PlainLoginModule required";
+
+    #[test]
+    fn options_of_kafka_modules_are_read() {
+        let text = format!("{PLAIN} username=\"alice\"\n  password='a \\'b\\';=c' ;");
+        let config = JaasConfig::parse(&text, Mechanism::Plain).ok().unwrap();
+        assert_eq!(
+            (config.username.as_deref(), config.password.as_deref()),
+            (Some("alice"), Some("a 'b';=c"))
+        );
+        let text = "org.apache.kafka.common.security.scram.ScramLoginModule required username=\"id\" \
+                    password=\"x\" tokenauth=\"true\";";
+        let scram = Mechanism::parse("SCRAM-SHA-512").unwrap();
+        assert!(JaasConfig::parse(text, scram).ok().unwrap().is_delegation_token);
+    }
+
+    #[test]
+    fn other_modules_and_malformed_text_are_refused() {
+        for text in [
+            "",
+            ";",
+            "com.sun.security.auth.module.JndiLoginModule required user.provider.url=\"ldap://x\";",
+            "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+            "org.apache.kafka.common.security.plain.PlainLoginModule optional;",
+            &format!("{PLAIN} username=\"a\""),
+            &format!("{PLAIN} username=\"a;"),
+            &format!("{PLAIN} username;"),
+            &format!("{PLAIN} serviceName=\"a\";"),
+            &format!("{PLAIN} username=\"a\"; x"),
+            &format!("{PLAIN} username=\"a\\"),
+        ] {
+            assert!(JaasConfig::parse(text, Mechanism::Plain).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The properties of SASL.
+
+use super::{jaas::JaasConfig, mechanism::Mechanism, shared::Credentials, unsecured::UnsecuredToken};
+use crate::{config::EffectiveConfig, secret::Secret};
+
+/// The properties of SASL, for `security.protocol=sasl_plaintext` and `sasl_ssl`.
+#[derive(Clone, Debug)]
+pub struct SaslSettings {
+    /// `sasl.mechanisms`.
+    pub mechanism: Mechanism,
+    /// `sasl.username`, `sasl.password` and `sasl.delegation.token`, or those of `sasl.jaas.config`.
+    pub credentials: Credentials,
+    /// `sasl.scram.max.iterations`.
+    pub max_iterations: u32,
+    /// `sasl.oauthbearer.config`, if `enable.sasl.oauthbearer.unsecure.jwt` is set.
+    pub unsecured: Option<UnsecuredToken>,
+    /// `sasl.oauthbearer.config`, for the application's token callback.
+    pub token_config: String,
+}
+
+impl SaslSettings {
+    /// Reads the settings from the configuration; `None` if `security.protocol` has no SASL.
+    pub fn new(config: &EffectiveConfig<'_>) -> Option<Self> {
+        if !config.text("security.protocol").starts_with("sasl_") {
+            return None;
+        }
+        // The rules between properties have checked the name and the texts.
+        let mechanism = Mechanism::parse(config.text("sasl.mechanisms")).ok()?;
+        let jaas = JaasConfig::parse(config.text("sasl.jaas.config"), mechanism).unwrap_or_default();
+        let username = config.non_empty("sasl.username").or(jaas.username).unwrap_or_default();
+        let password = config.non_empty("sasl.password").or(jaas.password).unwrap_or_default();
+        let token_config = config.text("sasl.oauthbearer.config").to_owned();
+        let is_unsecured = config.boolean("enable.sasl.oauthbearer.unsecure.jwt");
+        Some(Self {
+            mechanism,
+            credentials: Credentials {
+                username,
+                password: Secret::new(password.into_bytes()),
+                is_delegation_token: config.boolean("sasl.delegation.token") || jaas.is_delegation_token,
+            },
+            max_iterations: config.size("sasl.scram.max.iterations") as u32,
+            unsecured: is_unsecured.then(|| UnsecuredToken::parse(&token_config).ok()).flatten(),
+            token_config,
+        })
+    }
+}
+
+impl Default for SaslSettings {
+    /// PLAIN with empty credentials.
+    fn default() -> Self {
+        Self {
+            mechanism: Mechanism::Plain,
+            credentials: Credentials::new("", Secret::default()),
+            max_iterations: 1_000_000,
+            unsecured: None,
+            token_config: String::new(),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Tokens of OAUTHBEARER.
+
+use std::time::Duration;
+
+use crate::{machine::Instant, secret::Secret};
+
+/// The largest token. Brokers refuse messages above `sasl.server.max.receive.size`, which is 512 KiB by default.
+pub const MAX_TOKEN_BYTES: usize = 500_000;
+/// Longer lifetimes are cut to this one.
+const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// A token of an identity provider, with its lifetime on this machine's clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    value: Secret,
+    expires_at: Instant,
+    principal: String,
+    extensions: Vec<(String, String)>,
+}
+
+impl Token {
+    /// Creates a token. `expires_ms` and `unix_ms`, the current time, are milliseconds since 1970. Error: what is wrong
+    /// with the token, without its text.
+    pub fn new(
+        now: Instant,
+        unix_ms: i64,
+        value: Secret,
+        expires_ms: i64,
+        principal: &str,
+        extensions: Vec<(String, String)>,
+    ) -> Result<Self, String> {
+        if value.is_empty() || !value.expose().iter().copied().all(is_value) {
+            return Err("the token is empty, or has characters other than printable ASCII".to_owned());
+        }
+        let extension_bytes: usize = extensions.iter().map(|(key, value)| key.len() + value.len() + 2).sum();
+        if value.len() + extension_bytes > MAX_TOKEN_BYTES {
+            return Err(format!(
+                "the token has {} bytes with its extensions; the limit is {MAX_TOKEN_BYTES}, because brokers refuse \
+                 more (sasl.server.max.receive.size)",
+                value.len() + extension_bytes
+            ));
+        }
+        if expires_ms <= unix_ms {
+            return Err(format!("Must supply an unexpired token: now={unix_ms}ms, exp={expires_ms}ms"));
+        }
+        check_extensions(&extensions)?;
+        let lifetime = Duration::from_millis(expires_ms.abs_diff(unix_ms)).min(LONGEST);
+        Ok(Self { value, expires_at: now + lifetime, principal: principal.to_owned(), extensions })
+    }
+
+    /// Returns the end of its lifetime.
+    pub const fn expires_at(&self) -> Instant {
+        self.expires_at
+    }
+
+    /// Returns the name that it stands for, for logs.
+    pub fn principal(&self) -> &str {
+        &self.principal
+    }
+
+    /// Returns the text.
+    pub const fn value(&self) -> &Secret {
+        &self.value
+    }
+
+    /// Returns the extensions that are sent along (KIP-342).
+    pub fn extensions(&self) -> &[(String, String)] {
+        &self.extensions
+    }
+}
+
+/// Checks the names and values of extensions (RFC 7628, section 3.1). Error: the wrong one.
+pub fn check_extensions(extensions: &[(String, String)]) -> Result<(), String> {
+    for (index, (key, value)) in extensions.iter().enumerate() {
+        if key == "auth" || key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            return Err(format!(
+                "SASL/OAUTHBEARER extension keys must only consist of A-Z or a-z, and not be \"auth\": \"{}\"",
+                super::quoted(key)
+            ));
+        }
+        if !value.bytes().all(is_value) {
+            return Err(format!(
+                "the value of the SASL/OAUTHBEARER extension \"{key}\" must be printable ASCII or white space"
+            ));
+        }
+        if extensions[..index].iter().any(|(earlier, _)| earlier == key) {
+            return Err(format!("the SASL/OAUTHBEARER extension \"{key}\" is given twice"));
+        }
+    }
+    Ok(())
+}
+
+const fn is_value(byte: u8) -> bool {
+    matches!(byte, 0x20..=0x7e | b'\t' | b'\r' | b'\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Instant = Instant::from_nanos(5_000_000_000);
+
+    fn token(value: &str, expires_ms: i64, extensions: &[(&str, &str)]) -> Result<Token, String> {
+        let extensions = extensions.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        Token::new(NOW, 1_000_000, value.into(), expires_ms, "alice", extensions.collect())
+    }
+
+    #[test]
+    fn lifetime_is_counted_from_now() {
+        let token = token("abc.def.", 1_060_000, &[("traceId", "1 2"), ("b", "")]).unwrap();
+        assert_eq!(token.expires_at(), NOW + Duration::from_secs(60));
+        let forever = Token::new(NOW, 0, "x".into(), i64::MAX, "", Vec::new()).unwrap();
+        assert_eq!(forever.expires_at(), NOW + LONGEST);
+        assert!(Token::new(NOW, i64::MAX, "x".into(), i64::MIN, "", Vec::new()).is_err());
+    }
+
+    #[test]
+    fn unusable_tokens_are_refused_without_quoting_them() {
+        let large = "x".repeat(10_000_000);
+        for (value, expires, extensions, part) in [
+            ("", 2_000_000, &[][..], "empty"),
+            ("se\u{1}cret", 2_000_000, &[], "printable"),
+            (&large, 2_000_000, &[], "10000000 bytes"),
+            ("secret", 1_000_000, &[], "unexpired token: now=1000000ms, exp=1000000ms"),
+            ("secret", 999_999, &[], "unexpired"),
+            ("secret", -1, &[], "unexpired"),
+            ("secret", 2_000_000, &[("auth", "x")], "auth"),
+            ("secret", 2_000_000, &[("a1", "x")], "A-Z"),
+            ("secret", 2_000_000, &[("", "x")], "A-Z"),
+            ("secret", 2_000_000, &[("a", "\u{1}")], "printable"),
+            ("secret", 2_000_000, &[("a", "x"), ("a", "y")], "twice"),
+        ] {
+            let error = token(value, expires, extensions).unwrap_err();
+            assert!(error.contains(part) && !error.contains("secret"), "{error}");
+        }
+    }
+}

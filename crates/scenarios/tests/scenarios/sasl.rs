@@ -1,0 +1,272 @@
+//! Authentication at embedded brokers: every mechanism, wrong credentials, tokens, and re-authentication.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use ottla::{Config, Consumer, Error, ErrorKind, Event, OauthToken, Offset, Producer, Record};
+use ottla_embedded_broker::{
+    ApiKey, ClusterOptions, EmbeddedCluster, SaslListener, SaslMechanism, ScramHash, TestAuthority,
+};
+use ottla_scenarios::TIMEOUT;
+
+const PASSWORD: &str = "se,cr=et-ä";
+const UNSECURED: &str = "principal=alice scope=a,b extension_traceId=1";
+
+fn listener() -> SaslListener {
+    SaslListener::new(&SaslMechanism::ALL).user("alice", PASSWORD)
+}
+
+fn cluster(sasl: SaslListener) -> EmbeddedCluster {
+    EmbeddedCluster::start(ClusterOptions { sasl: Some(sasl), ..ClusterOptions::default() }).unwrap()
+}
+
+fn config(cluster: &EmbeddedCluster, mechanism: &str) -> Config {
+    let mut config = Config::from_properties([
+        ("bootstrap.servers", &*cluster.bootstrap_servers()),
+        ("security.protocol", "sasl_plaintext"),
+        ("sasl.mechanisms", mechanism),
+        ("linger.ms", "1"),
+    ])
+    .unwrap();
+    if mechanism != "OAUTHBEARER" {
+        config.set("sasl.username", "alice").unwrap();
+        config.set("sasl.password", PASSWORD).unwrap();
+    }
+    config
+}
+
+fn unsecured(cluster: &EmbeddedCluster) -> Config {
+    let mut config = config(cluster, "OAUTHBEARER");
+    config.set("enable.sasl.oauthbearer.unsecure.jwt", "true").unwrap();
+    config.set("sasl.oauthbearer.config", UNSECURED).unwrap();
+    config
+}
+
+/// Returns the text of an unsecured token for alice that ends at this time.
+fn token(expires_ms: i64) -> OauthToken {
+    let claims =
+        format!("{{\"sub\":\"alice\",\"iat\":1,\"exp\":{}.{:03}}}", expires_ms / 1000, expires_ms % 1000);
+    let value = format!("eyJhbGciOiJub25lIn0.{}.", url_base64(claims.as_bytes()));
+    OauthToken { value: (&*value).into(), expires_ms, principal: "alice".into(), extensions: Vec::new() }
+}
+
+fn url_base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let bits: Vec<u8> = bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)).collect();
+    let digit = |six: &[u8]| (0..6).fold(0, |sum, bit| sum << 1 | usize::from(*six.get(bit).unwrap_or(&0)));
+    bits.chunks(6).map(|six| LETTERS[digit(six)] as char).collect()
+}
+
+fn unix_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
+}
+
+/// Writes a record and reads it back.
+fn round_trip(config: &Config, topic: &str) {
+    let producer = Producer::new(config).unwrap();
+    producer.deliver(topic, Record::new().value("hello").partition(0), TIMEOUT).unwrap();
+    let consumer = Consumer::new(config).unwrap();
+    consumer.assign(&[(topic, 0, Offset::Beginning)]).unwrap();
+    let until = Instant::now() + TIMEOUT;
+    while consumer.poll(TIMEOUT).unwrap().iter().count() == 0 {
+        assert!(Instant::now() < until);
+    }
+    consumer.close(TIMEOUT).unwrap();
+    producer.close(TIMEOUT).unwrap();
+}
+
+/// Returns the first authentication error of a client.
+fn authentication_error(producer: &Producer) -> Error {
+    let until = Instant::now() + TIMEOUT;
+    while Instant::now() < until {
+        match producer.poll_event() {
+            Some(Event::Error(error)) if error.kind() == ErrorKind::Authentication => return error,
+            _ => thread::sleep(Duration::from_millis(2)),
+        }
+    }
+    panic!("no error within {TIMEOUT:?}");
+}
+
+fn impatient(mut config: Config) -> Producer {
+    config.set("drop.timeout.ms", "0").unwrap();
+    Producer::new(&config).unwrap()
+}
+
+#[test]
+fn every_mechanism_authenticates_with_and_without_tls() {
+    let authority = TestAuthority::new("Test CA").unwrap();
+    let tls = authority.listener(&["127.0.0.1"], false).unwrap();
+    for tls in [None, Some(tls)] {
+        let options =
+            ClusterOptions { sasl: Some(listener()), tls: tls.clone(), ..ClusterOptions::default() };
+        let cluster = EmbeddedCluster::start(options).unwrap();
+        let mechanisms = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"].map(|name| config(&cluster, name));
+        for (number, mut config) in mechanisms.into_iter().chain([unsecured(&cluster)]).enumerate() {
+            if tls.is_some() {
+                config.set("security.protocol", "sasl_ssl").unwrap();
+                config.set("ssl.ca.pem", authority.pem()).unwrap();
+            }
+            round_trip(&config, &format!("t{number}"));
+        }
+    }
+}
+
+#[test]
+fn java_spelling_and_delegation_tokens_authenticate() {
+    let cluster = cluster(listener().delegation_token("token-id", "aG1hYw==", "alice"));
+    let mut java = Config::from_properties([
+        ("bootstrap.servers", &*cluster.bootstrap_servers()),
+        ("security.protocol", "SASL_PLAINTEXT"),
+        ("sasl.mechanism", "SCRAM-SHA-512"),
+    ])
+    .unwrap();
+    let module = "org.apache.kafka.common.security.scram.ScramLoginModule required";
+    java.set("sasl.jaas.config", &format!("{module} username=\"alice\" password=\"{PASSWORD}\";")).unwrap();
+    round_trip(&java, "java");
+    let jaas = format!("{module} username=\"token-id\" password=\"aG1hYw==\" tokenauth=\"true\";");
+    java.set("sasl.jaas.config", &jaas).unwrap();
+    round_trip(&java, "java");
+    let mut ours = config(&cluster, "SCRAM-SHA-256");
+    for (name, value) in
+        [("sasl.username", "token-id"), ("sasl.password", "aG1hYw=="), ("sasl.delegation.token", "true")]
+    {
+        ours.set(name, value).unwrap();
+    }
+    round_trip(&ours, "java");
+}
+
+#[test]
+fn wrong_password_is_an_error_and_a_new_one_is_used_at_once() {
+    for mechanism in ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] {
+        let cluster = cluster(listener());
+        let mut config = config(&cluster, mechanism);
+        config.set("sasl.password", "wrong-hunter2").unwrap();
+        // Without the notification, the next attempt would be too late.
+        config.set("reconnect.backoff.ms", "600000").unwrap();
+        config.set("reconnect.backoff.max.ms", "600000").unwrap();
+        let producer = impatient(config);
+        let delivery = producer.topic("t").send_tracked(Record::new().value("x")).unwrap();
+        let error = authentication_error(&producer);
+        let text = error.to_string();
+        assert!(text.contains(mechanism) && text.contains("Authentication failed"), "{text}");
+        assert!(!text.contains("hunter2"), "{text}");
+        producer.set_sasl_credentials("alice", PASSWORD.into()).unwrap();
+        delivery.wait(TIMEOUT).unwrap();
+    }
+}
+
+#[test]
+fn broker_without_the_mechanism_is_asked_what_it_has() {
+    let scram = SaslMechanism::Scram(ScramHash::Sha512);
+    let cluster = cluster(SaslListener::new(&[SaslMechanism::Plain, scram]).user("alice", PASSWORD));
+    let producer = impatient(config(&cluster, "SCRAM-SHA-256"));
+    let text = authentication_error(&producer).to_string();
+    assert!(text.contains("supported mechanisms: PLAIN,SCRAM-SHA-512"), "{text}");
+}
+
+#[test]
+fn listener_without_sasl_is_named_in_the_error() {
+    let cluster = EmbeddedCluster::start(ClusterOptions::default()).unwrap();
+    let producer = impatient(config(&cluster, "PLAIN"));
+    let text = authentication_error(&producer).to_string();
+    assert!(text.contains("does not use SASL") && text.contains("security.protocol"), "{text}");
+}
+
+#[test]
+fn client_waits_for_its_first_token_and_gets_it_from_a_provider() {
+    let cluster = cluster(listener());
+    let config = config(&cluster, "OAUTHBEARER");
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let producer = Producer::builder(&config)
+        .token_provider(move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Ok(token(unix_ms() + 600_000))
+        })
+        .build()
+        .unwrap();
+    producer.deliver("t", Record::new().value("x"), TIMEOUT).unwrap();
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    let by_call = impatient(config);
+    let delivery = by_call.topic("t").send_tracked(Record::new().value("x")).unwrap();
+    for (wrong, part) in [
+        (token(unix_ms() - 1), "unexpired"),
+        (OauthToken { value: (&*"x".repeat(10_000_000)).into(), ..token(unix_ms() + 600_000) }, "bytes"),
+        (OauthToken { extensions: vec![("auth".into(), "x".into())], ..token(unix_ms() + 600_000) }, "auth"),
+    ] {
+        let error = by_call.set_oauth_token(wrong).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    by_call.set_oauth_token(token(unix_ms() + 600_000)).unwrap();
+    delivery.wait(TIMEOUT).unwrap();
+    let without = impatient(self::config(&cluster, "PLAIN"));
+    assert_eq!(without.set_oauth_token(token(unix_ms() + 600_000)).unwrap_err().kind(), ErrorKind::State);
+}
+
+#[test]
+fn failures_of_a_provider_are_events_with_its_reason() {
+    let cluster = cluster(listener());
+    let mut config = config(&cluster, "OAUTHBEARER");
+    config.set("drop.timeout.ms", "0").unwrap();
+    let provider = || Err("the identity provider is down".to_owned());
+    let producer = Producer::builder(&config).token_provider(provider).build().unwrap();
+    let text = authentication_error(&producer).to_string();
+    assert!(text.contains("Failed to acquire") && text.contains("is down"), "{text}");
+}
+
+#[test]
+fn refused_token_is_an_error_with_the_reason_of_the_broker() {
+    let cluster = cluster(listener());
+    let producer = impatient(config(&cluster, "OAUTHBEARER"));
+    let value = "hunter2.junk.".into();
+    producer.set_oauth_token(OauthToken { value, ..token(unix_ms() + 600_000) }).unwrap();
+    let text = authentication_error(&producer).to_string();
+    assert!(text.contains("invalid_token") && !text.contains("hunter2"), "{text}");
+}
+
+#[test]
+fn traffic_goes_on_while_connections_authenticate_again() {
+    for mechanism in ["SCRAM-SHA-256", "OAUTHBEARER"] {
+        let cluster = cluster(listener().max_session(Duration::from_millis(1500)));
+        cluster.control(|control| control.record_requests());
+        let config = match mechanism {
+            "OAUTHBEARER" => unsecured(&cluster),
+            _ => config(&cluster, mechanism),
+        };
+        let producer = Producer::new(&config).unwrap();
+        let topic = producer.topic("t");
+        let until = Instant::now() + TIMEOUT;
+        let mut sent = 0u64;
+        loop {
+            topic.send_blocking(Record::new().value("x").partition(0), TIMEOUT).unwrap();
+            sent += 1;
+            let requests = cluster.control(|control| control.requests().to_vec());
+            let mut handshakes = BTreeMap::<_, usize>::new();
+            let is_handshake =
+                |request: &&ottla_embedded_broker::RequestRecord| request.api == ApiKey::SaslHandshake;
+            requests
+                .iter()
+                .filter(is_handshake)
+                .for_each(|one| *handshakes.entry(one.connection).or_default() += 1);
+            if handshakes.values().any(|count| *count >= 3) {
+                break;
+            }
+            assert!(Instant::now() < until, "{handshakes:?}");
+            thread::sleep(Duration::from_millis(1));
+        }
+        producer.flush(TIMEOUT).unwrap();
+        while let Some(event) = producer.poll_event() {
+            assert!(!matches!(event, Event::Error(_)), "{event:?}");
+        }
+        let written = cluster.control(|control| control.partition("t", 0).map(|state| state.log_end_offset));
+        assert_eq!(written, Some(sent as i64));
+    }
+}

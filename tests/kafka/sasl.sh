@@ -1,0 +1,118 @@
+# A real Kafka with SASL_PLAINTEXT and SASL_SSL listeners: each mechanism, wrong credentials, delegation tokens, and connections
+# that authenticate again while records flow.
+source "$(dirname "$0")/../support.bash"
+port=${SASL_PORT:-31395} tls_port=$((port + 1)) plain_port=$((port - 1)) controller_port=$((port - 3))
+libraries=${OTTLA_KAFKA_JARS:-${OTTLA_CACHE:-$HOME/.cache/ottla}/kafka-4.3.1}
+cd "$work"
+
+openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 1 -subj "/CN=Test CA" \
+  -addext keyUsage=critical,keyCertSign,cRLSign 2> /dev/null
+openssl req -newkey rsa:2048 -nodes -keyout broker.key -out broker.csr -subj "/CN=broker" 2> /dev/null
+echo "subjectAltName=DNS:localhost,IP:127.0.0.1" > extensions
+openssl x509 -req -in broker.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out broker.pem -days 1 -extfile extensions 2> /dev/null
+openssl pkcs8 -topk8 -nocrypt -in broker.key -out broker.pk8
+cat broker.pk8 broker.pem ca.pem > broker.all.pem
+
+cat > kafka.properties <<P
+node.id=1
+process.roles=broker,controller
+controller.quorum.voters=1@127.0.0.1:$controller_port
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAINTEXT
+listeners=PLAINTEXT://127.0.0.1:$plain_port,SASLP://localhost:$port,SASLS://localhost:$tls_port,CONTROLLER://127.0.0.1:$controller_port
+advertised.listeners=PLAINTEXT://127.0.0.1:$plain_port,SASLP://localhost:$port,SASLS://localhost:$tls_port
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASLP:SASL_PLAINTEXT,SASLS:SASL_SSL
+ssl.keystore.type=PEM
+ssl.keystore.location=$work/broker.all.pem
+delegation.token.secret.key=some-text
+log.dirs=$work/log
+offsets.topic.replication.factor=1
+P
+modules=org.apache.kafka.common.security
+for listener in saslp sasls; do
+  cat >> kafka.properties <<P
+listener.name.$listener.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER
+listener.name.$listener.plain.sasl.jaas.config=$modules.plain.PlainLoginModule required user_alice="alice-secret";
+listener.name.$listener.scram-sha-256.sasl.jaas.config=$modules.scram.ScramLoginModule required;
+listener.name.$listener.scram-sha-512.sasl.jaas.config=$modules.scram.ScramLoginModule required;
+listener.name.$listener.oauthbearer.sasl.jaas.config=$modules.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";
+P
+done
+echo "listener.name.saslp.connections.max.reauth.ms=3000" >> kafka.properties
+java -cp "$libraries/*" kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ -c kafka.properties \
+  --add-scram 'SCRAM-SHA-256=[name=alice,password=alice-secret]' \
+  --add-scram 'SCRAM-SHA-512=[name=alice,password=alice-secret,iterations=8192]' > format.log 2>&1 ||
+  fail "format: $(tail -3 format.log)"
+java -Xmx400m -cp "$libraries/*" kafka.Kafka kafka.properties > kafka.log 2>&1 &
+started+=($!)
+for try in $(seq 60); do
+  "$OTTLA" metadata --timeout 2 -b 127.0.0.1:$plain_port > metadata 2>&1 && break
+  sleep 1
+done
+contains "broker 1 at 127.0.0.1:$plain_port" < metadata || fail "no metadata: $(tail -3 metadata) $(tail -3 kafka.log)"
+
+user=(sasl.username=alice sasl.password=alice-secret)
+unsecured=(sasl.mechanisms=OAUTHBEARER enable.sasl.oauthbearer.unsecure.jwt=true "sasl.oauthbearer.config=principal=alice scope=a,b")
+# with OUT COMMAND PROTOCOL PROPERTY=VALUE...: runs a command of ottla with these properties at the listener of the protocol.
+with() {
+  local out=$1 command=$2 protocol=$3 properties=() property at=$port
+  shift 3
+  [ "$protocol" = sasl_ssl ] && at=$tls_port && properties=(-X ssl.ca.location="$work/ca.pem")
+  for property in "$@"; do properties+=(-X "$property"); done
+  # shellcheck disable=SC2086
+  "$OTTLA" $command -b localhost:$at -X security.protocol=$protocol "${properties[@]}" > "$out" 2>&1
+}
+for protocol in sasl_plaintext sasl_ssl; do
+  for mechanism in PLAIN SCRAM-SHA-256 SCRAM-SHA-512; do
+    with out "metadata --timeout 15" $protocol sasl.mechanisms=$mechanism "${user[@]}" || fail "$protocol $mechanism: $(tail -3 out)"
+    echo "$protocol $mechanism"
+  done
+  with out "metadata --timeout 15" $protocol "${unsecured[@]}" || fail "$protocol OAUTHBEARER: $(tail -3 out)"
+  echo "$protocol OAUTHBEARER"
+done
+with out "metadata --timeout 15" sasl_ssl sasl.mechanism=SCRAM-SHA-512 \
+  "sasl.jaas.config=$modules.scram.ScramLoginModule required username=\"alice\" password=\"alice-secret\";" ||
+  fail "sasl.jaas.config: $(tail -3 out)"
+
+# refuses WORDS PROTOCOL PROPERTY=VALUE...: the client does not connect, and says why, without the password.
+refuses() {
+  local words=$1
+  shift
+  ! with out "metadata --timeout 4" "$@" || fail "$*: connected"
+  contains "$words" < out || fail "$*: \"$words\" is not in: $(cat out)"
+  ! contains "hunter2" < out || fail "$*: the password is in: $(cat out)"
+  echo "refused: $words"
+}
+for mechanism in PLAIN SCRAM-SHA-256 SCRAM-SHA-512; do
+  refuses "Authentication failed" sasl_plaintext sasl.mechanisms=$mechanism sasl.username=alice sasl.password=hunter2
+  refuses "Authentication failed" sasl_ssl sasl.mechanisms=$mechanism sasl.username=nobody sasl.password=hunter2
+done
+refuses "Kerberos is unimplemented" sasl_plaintext sasl.mechanisms=GSSAPI
+# The listener without SASL.
+! "$OTTLA" metadata --timeout 4 -b 127.0.0.1:$plain_port -X security.protocol=sasl_plaintext -X sasl.mechanisms=PLAIN \
+  -X sasl.username=alice -X sasl.password=x > out 2>&1 || fail "SASL at the plaintext listener: connected"
+contains "does not use SASL" < out || fail "SASL at the plaintext listener: $(cat out)"
+
+# A delegation token, made by Java's tool.
+cat > java.properties <<P
+security.protocol=SASL_PLAINTEXT
+sasl.mechanism=SCRAM-SHA-256
+sasl.jaas.config=$modules.scram.ScramLoginModule required username="alice" password="alice-secret";
+P
+java -cp "$libraries/*" org.apache.kafka.tools.DelegationTokenCommand --bootstrap-server localhost:$port --create \
+  --max-life-time-period -1 --command-config java.properties > token.log 2>&1 || fail "token: $(tail -3 token.log)"
+read -r id hmac _ < <(grep -A2 TOKENID token.log | tail -1)
+with out "metadata --timeout 15" sasl_plaintext sasl.mechanisms=SCRAM-SHA-512 sasl.username="$id" sasl.password="$hmac" \
+  sasl.delegation.token=true || fail "delegation token: $(tail -3 out) $(cat token.log)"
+echo "delegation token"
+
+# Records flow for three sessions of the plaintext listener, and none is lost or written twice.
+for mechanism in SCRAM-SHA-256 OAUTHBEARER; do
+  properties=(sasl.mechanisms=$mechanism "${user[@]}")
+  [ $mechanism = OAUTHBEARER ] && properties=("${unsecured[@]}")
+  for number in $(seq 100); do echo "$number"; sleep 0.1; done |
+    with produced "produce -t again-$mechanism" sasl_plaintext "${properties[@]}" || fail "produce: $(tail -3 produced)"
+  with consumed "consume -t again-$mechanism -o beginning -e" sasl_plaintext "${properties[@]}" || fail "consume: $(tail -3 consumed)"
+  equal "records" "$(seq 100 | sort | cksum)" "$(grep -x '[0-9]*' consumed | sort | cksum)"
+  echo "re-authentication: $mechanism"
+done
