@@ -15,7 +15,9 @@ use std::{
     time::Duration,
 };
 
-use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster, Fault, FaultAction};
+use ottla_embedded_broker::{
+    ClusterOptions, EmbeddedCluster, Fault, FaultAction, SaslListener, SaslMechanism,
+};
 use ottla_protocol::api::ApiKey;
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
@@ -265,6 +267,18 @@ fn programs_in_c_pass() {
         }
         run(&mut command);
     }
+}
+
+#[test]
+fn programs_in_c_authenticate() {
+    let folder = folder("sasl");
+    let listener = SaslListener::new(&SaslMechanism::ALL).user("alice", "alice-secret");
+    let options = ClusterOptions { brokers: 1, sasl: Some(listener), ..ClusterOptions::default() };
+    let cluster = EmbeddedCluster::start(options).unwrap();
+    let program = program(&folder, &here("tests/c/sasl.c"));
+    let said = run(with_library(&folder, &program).args([&cluster.bootstrap_servers(), "authenticates"]));
+    let said = [said.stdout, said.stderr].concat();
+    assert!(!String::from_utf8_lossy(&said).contains("hunter2"), "a secret is in a log");
 }
 
 #[test]

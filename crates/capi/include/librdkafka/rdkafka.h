@@ -1200,11 +1200,11 @@ void rd_kafka_conf_set_log_cb(rd_kafka_conf_t *conf, void (*log_cb)(const rd_kaf
 RD_EXPORT
 void rd_kafka_conf_set_stats_cb(rd_kafka_conf_t *conf, int (*stats_cb)(rd_kafka_t *rk, char *json, size_t json_len, void *opaque));
 
-/** Sets the oauthbearer token refresh callback. Not there yet. */
+/** The callback that is asked for a token (OAUTHBEARER), by rd_kafka_poll() or the queue of rd_kafka_conf_enable_sasl_queue(). It calls rd_kafka_oauthbearer_set_token() or rd_kafka_oauthbearer_set_token_failure(), then or later. It excludes `enable.sasl.oauthbearer.unsecure.jwt`. */
 RD_EXPORT
 void rd_kafka_conf_set_oauthbearer_token_refresh_cb(rd_kafka_conf_t *conf, void (*oauthbearer_token_refresh_cb)(rd_kafka_t *rk, const char *oauthbearer_config, void *opaque));
 
-/** Conf enable sasl queue. Not there yet. */
+/** Sends requests for tokens to a queue of their own, which rd_kafka_queue_get_sasl() returns. */
 RD_EXPORT
 void rd_kafka_conf_enable_sasl_queue(rd_kafka_conf_t *conf, int enable);
 
@@ -1456,15 +1456,15 @@ void rd_kafka_queue_destroy(rd_kafka_queue_t *rkqu);
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_queue_get_main(rd_kafka_t *rk);
 
-/** Queue get sasl. Not there yet. */
+/** The queue of requests for tokens; NULL without OAUTHBEARER, or without rd_kafka_conf_enable_sasl_queue(). */
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_queue_get_sasl(rd_kafka_t *rk);
 
-/** Sasl background callbacks enable. Not there yet. */
+/** Serves the queue of requests for tokens on the background thread. Error: there is no such queue. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_sasl_background_callbacks_enable(rd_kafka_t *rk);
 
-/** Sasl set credentials. Not there yet. */
+/** Replaces user name and password of PLAIN and SCRAM. New connections and re-authentications use them, and connections that wait after a failure try at once. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_sasl_set_credentials(rd_kafka_t *rk, const char *username, const char *password);
 
@@ -1916,7 +1916,7 @@ size_t rd_kafka_event_message_array(rd_kafka_event_t *rkev, const rd_kafka_messa
 RD_EXPORT
 size_t rd_kafka_event_message_count(rd_kafka_event_t *rkev);
 
-/** Returns the value of `sasl.oauthbearer.config` of an event that requests a token; without OAUTHBEARER there are no such events. Not there yet. */
+/** Returns the value of `sasl.oauthbearer.config` of an event that requests a token; NULL if it is not set, or for other events. */
 RD_EXPORT
 const char *rd_kafka_event_config_string(rd_kafka_event_t *rkev);
 
@@ -2836,11 +2836,11 @@ void rd_kafka_ElectLeaders(rd_kafka_t *rk, rd_kafka_ElectLeaders_t *elect_leader
 RD_EXPORT
 const rd_kafka_topic_partition_result_t **rd_kafka_ElectLeaders_result_partitions(const rd_kafka_ElectLeaders_result_t *result, size_t *cntp);
 
-/** Oauthbearer set token. Not there yet. */
+/** Sets the token of OAUTHBEARER, its end in milliseconds since 1970, the name of its principal, and extensions as keys and values in turn. Error: RD_KAFKA_RESP_ERR__STATE without OAUTHBEARER, RD_KAFKA_RESP_ERR__INVALID_ARG with the reason in errstr. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_oauthbearer_set_token(rd_kafka_t *rk, const char *token_value, int64_t md_lifetime_ms, const char *md_principal_name, const char **extensions, size_t extension_size, char *errstr, size_t errstr_size);
 
-/** Oauthbearer set token failure. Not there yet. */
+/** Reports that no token could be obtained, for this reason. The last token is used until its end, and the next request comes in ten seconds. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_oauthbearer_set_token_failure(rd_kafka_t *rk, const char *errstr);
 

@@ -20,6 +20,7 @@ pub(crate) type ErrorCb = unsafe extern "C" fn(*const rd_kafka_t, RespErr, *cons
 pub(crate) type ThrottleCb = unsafe extern "C" fn(*const rd_kafka_t, *const c_char, i32, c_int, *mut c_void);
 pub(crate) type LogCb = unsafe extern "C" fn(*const rd_kafka_t, c_int, *const c_char, *const c_char);
 pub(crate) type StatsCb = unsafe extern "C" fn(*const rd_kafka_t, *mut c_char, usize, *mut c_void) -> c_int;
+pub(crate) type TokenCb = unsafe extern "C" fn(*const rd_kafka_t, *const c_char, *mut c_void);
 pub(crate) type EventCb = unsafe extern "C" fn(*const rd_kafka_t, *mut Event, *mut c_void);
 pub(crate) type PartitionerCb =
     unsafe extern "C" fn(*const rd_kafka_topic_t, *const c_void, usize, i32, *mut c_void, *mut c_void) -> i32;
@@ -71,6 +72,7 @@ pub(crate) struct Callbacks {
     pub(crate) open: Option<OpenCb>,
     pub(crate) resolve: Option<ResolveCb>,
     pub(crate) certificate: Option<CertificateCb>,
+    pub(crate) token_refresh: Option<TokenCb>,
 }
 
 /// Where a client's log lines go.

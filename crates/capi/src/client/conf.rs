@@ -18,7 +18,7 @@ use crate::{
     client::{
         callbacks::{
             Callbacks, CloseSocketCb, ConnectCb, ConsumeCb, DrCb, DrMsgCb, ErrorCb, EventCb, ListCb, LogCb,
-            OpenCb, ResolveCb, SocketCb, StatsCb, ThrottleCb,
+            OpenCb, ResolveCb, SocketCb, StatsCb, ThrottleCb, TokenCb,
         },
         plugins::{ConfInterceptors, load_plugins},
         property::{CONF_INVALID, CONF_OK, report, set},
@@ -45,6 +45,8 @@ pub struct Conf {
     pub(crate) opaque: Opaque,
     /// Certificates and the key that were set by `rd_kafka_conf_set_ssl_cert`.
     pub(crate) credentials: PassedCredentials,
+    /// Requests for tokens go to a queue of their own.
+    pub(crate) has_sasl_queue: bool,
     /// The default topic configuration: the topic properties that were set, or the application's object.
     pub(crate) topic: Option<HandleBox<TopicConf>>,
     /// Topic properties that were set are lost, because the application's object replaced them.
@@ -69,6 +71,7 @@ impl Conf {
             events: 0,
             opaque: Opaque(ptr::null_mut()),
             credentials: PassedCredentials::default(),
+            has_sasl_queue: false,
             topic: None,
             has_lost_topic_properties: false,
             interceptors: ConfInterceptors::default(),
@@ -95,6 +98,7 @@ impl Conf {
             events: self.events,
             opaque: self.opaque,
             credentials: self.credentials.clone(),
+            has_sasl_queue: self.has_sasl_queue,
             topic: self.topic.as_ref().map(|topic| HandleBox::new(topic.duplicate())),
             has_lost_topic_properties: self.has_lost_topic_properties,
             interceptors: ConfInterceptors::default(),
@@ -398,6 +402,7 @@ callback! {
     rd_kafka_conf_set_closesocket_cb, closesocket: CloseSocketCb;
     rd_kafka_conf_set_open_cb, open: OpenCb;
     rd_kafka_conf_set_resolve_cb, resolve: ResolveCb;
+    rd_kafka_conf_set_oauthbearer_token_refresh_cb, token_refresh: TokenCb;
 }
 
 export!(

@@ -11,7 +11,10 @@ use std::{
     time::Instant,
 };
 
-use ottla_core::{config::EffectiveConfig, group::GroupSettings};
+use ottla_core::{
+    config::{EffectiveConfig, is_secret},
+    group::GroupSettings,
+};
 use ottla_net::process::watch_forks;
 
 use crate::{
@@ -24,6 +27,7 @@ use crate::{
         interceptors::{Gates, Interceptors, kind},
         log::Log,
         queue::Queue,
+        sasl,
         topic_conf::TopicConf,
         transport::AppTransport,
     },
@@ -65,6 +69,7 @@ impl Client {
             if let Some(queue) = &consumer_queue {
                 queue.set_client(object.clone());
             }
+            let has_sasl_queue = conf.has_sasl_queue && sasl::uses_tokens(&raw);
             let log = Arc::new(Log::new(object.clone(), &name, &raw, conf.callbacks.log, queue));
             if let Some(mock) = &mut mock {
                 mock.set_owner(me.as_ptr().cast(), Arc::clone(&log));
@@ -78,6 +83,7 @@ impl Client {
                 raw: Mutex::new(raw),
                 me: Weak::clone(me),
                 main,
+                sasl_queue: has_sasl_queue.then(queue),
                 consumer_queue,
                 core: OnceLock::new(),
                 starting: Mutex::new(()),
@@ -104,6 +110,7 @@ impl Client {
         });
         let client = graves::begin(client);
         client.check()?;
+        client.check_tokens()?;
         client.intercept_new();
         if let Err(error) = client.begin() {
             let _ = client.intercept_end(Instant::now() + DESTROY_TIMEOUT);
@@ -149,8 +156,7 @@ impl Client {
         }
         let entries: Vec<_> = self.raw.lock().iter().filter(|entry| entry.is_modified).collect();
         for entry in entries {
-            let is_secret = entry.property.contains("password") || entry.property.contains("secret");
-            let value = if is_secret { "[redacted]" } else { &entry.value };
+            let value = if is_secret(entry.property) { "[redacted]" } else { &entry.value };
             self.debug(Contexts::CONF, c"CONF", || format!("  {} = {value}", entry.property));
         }
     }

@@ -89,7 +89,7 @@ impl Client {
             queue.clear();
         }
         self.main.clear();
-        if let Some(queue) = &self.consumer_queue {
+        for queue in [&self.consumer_queue, &self.sasl_queue].into_iter().flatten() {
             queue.clear();
         }
         let queues = std::mem::take(&mut *self.partition_queues.lock());

@@ -36,6 +36,7 @@ export!(
             event_type::LOG => c"Log",
             event_type::ERROR => c"Error",
             event_type::STATS => c"Stats",
+            event_type::OAUTHBEARER_TOKEN_REFRESH => c"SaslOAuthBearerTokenRefresh",
             event_type::REBALANCE => c"Rebalance",
             event_type::OFFSET_COMMIT => c"OffsetCommit",
             kind => names::of_result(kind).unwrap_or(c"?unknown?"),

@@ -57,6 +57,8 @@ pub struct Client {
     pub(super) me: Weak<Self>,
     pub(super) main: Arc<Queue>,
     pub(super) consumer_queue: Option<Arc<Queue>>,
+    /// Requests for tokens, if they do not go to the main queue.
+    pub(super) sasl_queue: Option<Arc<Queue>>,
     pub(super) core: OnceLock<Core>,
     pub(super) starting: Mutex<()>,
     pub(super) topics: Mutex<BTreeMap<String, Arc<Topic>>>,
@@ -237,6 +239,7 @@ impl Client {
     /// Returns true for a queue that the client hands out itself: the waits of its polls do not depend on the handle.
     pub(crate) fn serves(&self, queue: &Arc<Queue>) -> bool {
         Arc::ptr_eq(queue, &self.main)
+            || self.sasl_queue.as_ref().is_some_and(|own| Arc::ptr_eq(own, queue))
             || self.consumer_queue.as_ref().is_some_and(|own| Arc::ptr_eq(own, queue))
     }
 

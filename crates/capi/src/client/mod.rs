@@ -9,7 +9,7 @@
 //! | [`log`], [`interceptors`], [`background`], [`transport`], [`core`] | parts of a client |
 //! | [`handle`], [`topic`] | the client, and its topics |
 //! | [`create`], [`running`], [`destroy`] | its life |
-//! | [`serve`], [`news`], [`logging`], [`debug`], [`intercept`], [`witness`], [`background_events`] | what reaches the application |
+//! | [`serve`], [`sasl`], [`news`], [`logging`], [`debug`], [`intercept`], [`witness`], [`background_events`] | what reaches the application |
 //! | [`properties`], [`shown`], [`dump`], [`metadata`], [`fatal`], [`event_exports`], [`misc`] | functions of the interface |
 
 pub(crate) mod background;
@@ -41,6 +41,7 @@ pub(crate) mod properties;
 pub(crate) mod property;
 pub(crate) mod queue;
 pub(crate) mod running;
+mod sasl;
 pub(crate) mod serve;
 pub(crate) mod shown;
 pub(crate) mod topic;

@@ -29,6 +29,8 @@ pub(crate) enum Op {
     Log { level: c_int, of: Contexts, facility: &'static CStr, text: String },
     /// Statistics, as JSON.
     Stats(CString),
+    /// A request for a token, with `sasl.oauthbearer.config`.
+    TokenRefresh(CString),
     /// The outcome of a commit.
     Committed(Box<Committed>),
     /// A rebalance that the application answers.
@@ -48,6 +50,7 @@ pub(crate) const fn event_type_of(op: &Op) -> c_int {
         Op::Error { .. } => event_type::ERROR,
         Op::Log { .. } => event_type::LOG,
         Op::Stats(_) => event_type::STATS,
+        Op::TokenRefresh(_) => event_type::OAUTHBEARER_TOKEN_REFRESH,
         Op::Committed(_) => event_type::OFFSET_COMMIT,
         Op::Rebalance(_) => event_type::REBALANCE,
         // It comes by its callback only.

@@ -89,6 +89,9 @@ impl Client {
             if let Some(transport) = &self.transport {
                 builder = builder.transport(Arc::clone(transport) as _);
             }
+            if let Some(notify) = self.token_notification() {
+                builder = builder.token_notification(notify);
+            }
             if let Some(observer) = self.observer() {
                 builder = builder.observer(observer);
             }
@@ -175,6 +178,9 @@ impl Client {
         }
         if let Some(transport) = &self.transport {
             builder = builder.transport(Arc::clone(transport) as _);
+        }
+        if let Some(notify) = self.token_notification() {
+            builder = builder.token_notification(notify);
         }
         if let Some(observer) = self.observer() {
             builder = builder.observer(observer);

@@ -2,6 +2,7 @@
 
 use std::{
     ffi::{CString, c_int},
+    ptr,
     sync::{Arc, Weak, atomic::Ordering},
     task::{Wake, Waker},
 };
@@ -61,6 +62,13 @@ impl Client {
             },
             Op::Log { level, facility, text, .. } => self.logging().write(level, facility, &text),
             Op::Stats(json) => self.serve_stats(json),
+            Op::TokenRefresh(config) => {
+                if let Some(callback) = callbacks.token_refresh {
+                    let text = if config.is_empty() { ptr::null() } else { config.as_ptr() };
+                    // SAFETY: the application's function with a text that lives until it returns.
+                    unsafe { callback(self.as_c(), text, self.conf.opaque.0) };
+                }
+            }
             Op::Committed(committed) => self.serve_committed(&committed),
             Op::Rebalance(rebalance) => self.serve_rebalance(&rebalance),
             Op::Throttle(throttle) => {

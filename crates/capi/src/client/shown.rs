@@ -89,6 +89,7 @@ fn pointers_of_conf(conf: &Conf) -> Vec<Pointer> {
         open "open_cb",
         resolve "resolve_cb",
         certificate "ssl.certificate.verify_cb",
+        token_refresh "oauthbearer_token_refresh_cb",
     }
     pointers
 }

@@ -211,4 +211,6 @@ pub mod event_type {
     pub const OFFSET_COMMIT: i32 = 32;
     /// Statistics.
     pub const STATS: i32 = 64;
+    /// Requests for a token.
+    pub const OAUTHBEARER_TOKEN_REFRESH: i32 = 256;
 }
