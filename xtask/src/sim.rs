@@ -12,6 +12,7 @@ cargo xtask sim SEED
 cargo xtask sim --group SEED
 cargo xtask sim --schedule NAME
 cargo xtask sim --crowd SEED
+cargo xtask sim --sasl SEED
 
 Replays one seed of the simulator: its knobs, its trace line by line, and the first broken guarantee, if any. SEED is
 decimal or 0x-hexadecimal.
@@ -19,6 +20,7 @@ decimal or 0x-hexadecimal.
   --group SEED     the world of a consumer group
   --schedule NAME  a group in a certain situation, such as leader-dies; an unknown NAME lists all
   --crowd SEED     a group of 500 members
+  --sasl SEED      one seed whose clients authenticate
 ";
 
 const SWARM_HELP: &str = "\
@@ -36,7 +38,7 @@ pub fn sim(args: &[String]) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         [seed] => simulator(&[seed]),
-        [flag, what] if ["--group", "--schedule", "--crowd"].contains(&flag.as_str()) => {
+        [flag, what] if ["--group", "--schedule", "--crowd", "--sasl"].contains(&flag.as_str()) => {
             simulator(&[flag, what])
         }
         _ => Err(SIM_HELP.into()),

@@ -1,13 +1,14 @@
 //! `ottla-sim SEED` replays one seed with its trace. `ottla-sim --swarm FIRST COUNT` runs many seeds. `--minutes N` runs
 //! fresh seeds for N minutes. `--hunt FIRST COUNT CHECKER` runs seeds until a checker notices a broken guarantee.
 //! `--group SEED` replays a world of a consumer group, `--schedule NAME` runs a schedule of a group, `--crowd SEED` a group
-//! of 500 members. `--groups FIRST COUNT` and `--hunt-groups FIRST COUNT CHECKER` do the same with the worlds of consumer groups.
+//! of 500 members. `--groups FIRST COUNT` and `--hunt-groups FIRST COUNT CHECKER` do the same with the worlds of consumer groups,
+//! `--hunt-sasl FIRST COUNT CHECKER` with worlds in which clients authenticate.
 
 use std::{process::ExitCode, time::Instant};
 
 use ottla_sim::{
     Knobs, Outcome, groups,
-    hunt::{Hunt, hunt, hunt_groups},
+    hunt::{Hunt, hunt, hunt_groups, hunt_sasl},
     run,
 };
 
@@ -21,6 +22,12 @@ fn main() -> ExitCode {
         },
         Some("--hunt") => match (number(1), number(2), arguments.get(3)) {
             (Some(first), Some(count), Some(checker)) => notice(&hunt(first, count, checker), checker, count),
+            _ => usage(),
+        },
+        Some("--hunt-sasl") => match (number(1), number(2), arguments.get(3)) {
+            (Some(first), Some(count), Some(checker)) => {
+                notice(&hunt_sasl(first, count, checker), checker, count)
+            }
             _ => usage(),
         },
         Some("--hunt-groups") => match (number(1), number(2), arguments.get(3)) {
@@ -41,6 +48,10 @@ fn main() -> ExitCode {
             Some(seed) => crowd(seed),
             None => usage(),
         },
+        Some("--sasl") => match number(1) {
+            Some(seed) => one(&Knobs::with_sasl(seed)),
+            None => usage(),
+        },
         Some("--group") => match number(1) {
             Some(seed) => one_group(seed),
             None => usage(),
@@ -56,24 +67,23 @@ fn main() -> ExitCode {
             None => usage(),
         },
         Some(text) => match parse(text) {
-            Some(seed) => one(seed),
+            Some(seed) => one(&Knobs::from_seed(seed)),
             None => usage(),
         },
         None => usage(),
     }
 }
 
-fn one(seed: u64) -> ExitCode {
-    let knobs = Knobs::from_seed(seed);
+fn one(knobs: &Knobs) -> ExitCode {
     println!("{knobs:#?}");
-    let outcome = run(&knobs, true);
+    let outcome = run(knobs, true);
     outcome.trace.iter().for_each(|line| println!("{line}"));
-    let again = run(&knobs, false);
+    let again = run(knobs, false);
     if again.hash != outcome.hash {
         println!("determinism: the same seed gave two traces");
         return ExitCode::from(4);
     }
-    print_outcome(seed, &outcome);
+    print_outcome(knobs.seed, &outcome);
     if outcome.broken.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS }
 }
 
@@ -224,7 +234,7 @@ fn parse(text: &str) -> Option<u64> {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "usage: ottla-sim SEED | --swarm FIRST COUNT | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --groups FIRST COUNT | --hunt-groups FIRST COUNT CHECKER"
+        "usage: ottla-sim SEED | --swarm FIRST COUNT | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --groups FIRST COUNT | --hunt-groups FIRST COUNT CHECKER | --sasl SEED | --hunt-sasl FIRST COUNT CHECKER"
     );
     ExitCode::from(2)
 }

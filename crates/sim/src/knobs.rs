@@ -19,6 +19,7 @@ use crate::{
     network::NetworkKnobs,
     queries::Queries,
     reader::Habits,
+    sasl::SaslKnobs,
 };
 
 /// The parameters of a run.
@@ -62,6 +63,8 @@ pub struct Knobs {
     pub doubts: bool,
     /// Topics have their own settings.
     pub topics_differ: bool,
+    /// Clients have to authenticate.
+    pub sasl: Option<SaslKnobs>,
     /// The lag of followers.
     pub replication_lag: Duration,
     /// What producers' applications do besides sending.
@@ -166,6 +169,11 @@ impl Knobs {
         knobs
     }
 
+    /// Draws every knob, and makes clients authenticate.
+    pub fn with_sasl(seed: u64) -> Self {
+        Self { sasl: Some(SaslKnobs::from_seed(seed)), ..Self::from_seed(seed) }
+    }
+
     /// Returns the settings of each topic; topics without their own have `usual` ones.
     pub fn topic_settings(&self, usual: &TopicSettings) -> Vec<TopicSettings> {
         let mut rng = Rng::from_seed(self.seed ^ 0x0_1d_70);
@@ -266,6 +274,7 @@ impl Knobs {
             topics_deleted: false,
             ids_reported: false,
             doubts: false,
+            sasl: None,
             topics_differ: false,
             steady: false,
             no_identity_for: Duration::ZERO,

@@ -12,6 +12,7 @@ use ottla_core::{
     machine::Instant,
     produce::{acks::Acks, purge::Purge, shared::ProducerShared},
     rng::Rng,
+    sasl::SaslShared,
 };
 use ottla_embedded_broker::{Cluster, ClusterOptions};
 
@@ -23,6 +24,7 @@ use crate::{
     knobs::Knobs,
     queries::Querier,
     reader::Reader,
+    sasl::{Authenticators, SaslKnobs},
     workload::{Producer, Reports},
     world::{FIRST_PORT, World},
 };
@@ -46,6 +48,8 @@ pub struct Outcome {
     pub acknowledged: u64,
     /// The number of records that consumers received.
     pub read: u64,
+    /// The number of times that a connection began to authenticate again.
+    pub reauthentications: u64,
 }
 
 /// Runs the world of a seed. `keep_trace` keeps the trace.
@@ -64,6 +68,7 @@ struct Run<'a> {
     applications: Vec<Application>,
     queriers: Vec<Querier>,
     readers: Vec<Reader>,
+    authenticators: Option<Authenticators>,
     start: Instant,
     heals: Vec<(Instant, Heal)>,
 }
@@ -79,6 +84,7 @@ impl<'a> Run<'a> {
         let applications = producers.iter().map(application).collect();
         let clients = 0..world.clients.len();
         let queriers = clients.map(|client| Querier::new(knobs.queries, knobs.seed, client)).collect();
+        let authenticators = knobs.sasl.as_ref().map(|sasl| Authenticators::new(sasl, knobs.seed, &world));
         Self {
             knobs,
             rng,
@@ -88,6 +94,7 @@ impl<'a> Run<'a> {
             applications,
             queriers,
             readers,
+            authenticators,
             heals: Vec::new(),
         }
     }
@@ -217,6 +224,9 @@ impl<'a> Run<'a> {
 
     /// Steps the applications; they begin new operations where they `may`.
     fn step_applications(&mut self, may: bool) -> Result<(), Broken> {
+        if let Some(authenticators) = &mut self.authenticators {
+            authenticators.step(&mut self.world, may);
+        }
         let mut pairs = self.applications.iter_mut().zip(&mut self.producers);
         pairs.try_for_each(|(application, producer)| application.step(producer, &mut self.world, may))?;
         let knobs = self.knobs;
@@ -291,6 +301,7 @@ impl<'a> Run<'a> {
             hash: self.world.trace.hash(),
             records: self.producers.iter().map(|p| p.sent).sum(),
             acknowledged: self.producers.iter().map(acknowledged).sum(),
+            reauthentications: self.world.wire.reauthentications(),
             read: self.readers.iter().map(Reader::records).sum(),
             trace: self.world.trace.lines().to_vec(),
         }
@@ -305,6 +316,7 @@ fn world(knobs: &Knobs, keep_trace: bool, rng: &mut Rng) -> World {
         replication_factor: knobs.brokers.min(3) as i16,
         replication_lag: knobs.replication_lag,
         auto_create_topics: false,
+        sasl: knobs.sasl.as_ref().map(SaslKnobs::listener),
         seed: Some(rng.next_u64()),
         ..ClusterOptions::default()
     });
@@ -326,7 +338,8 @@ fn producers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Producer> {
         let shared = Arc::new(ProducerShared::new(knobs.producer.clone(), sink, rng.fork()));
         let settings = knobs.topic_settings(shared.topic_settings());
         let parts = parts(knobs, Some(Arc::clone(&shared)), None, rng);
-        world.clients.push(Client::new(cluster_settings(knobs), parts, rng.fork()));
+        let of_cluster = cluster_settings(knobs, parts.connection.sasl.clone());
+        world.clients.push(Client::new(of_cluster, parts, rng.fork()));
         world.wire.allow(
             world.clients.len() - 1,
             Limits {
@@ -358,7 +371,8 @@ fn readers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Reader> {
     for number in 0..knobs.consumers {
         let shared = Arc::new(ConsumerShared::new(knobs.consumer.clone()));
         let parts = parts(knobs, None, Some(Arc::clone(&shared)), rng);
-        world.clients.push(Client::new(cluster_settings(knobs), parts, rng.fork()));
+        let of_cluster = cluster_settings(knobs, parts.connection.sasl.clone());
+        world.clients.push(Client::new(of_cluster, parts, rng.fork()));
         let share = |topic: u32, partition: i32| {
             !knobs.divided || (topic + partition as u32) % knobs.consumers == number
         };
@@ -368,8 +382,9 @@ fn readers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Reader> {
     readers
 }
 
-fn cluster_settings(knobs: &Knobs) -> ClusterSettings {
+fn cluster_settings(knobs: &Knobs, sasl: Option<Arc<SaslShared>>) -> ClusterSettings {
     ClusterSettings {
+        sasl,
         bootstrap: (0..knobs.brokers).map(|i| ("broker".to_owned(), FIRST_PORT + i as u16)).collect(),
         request_timeout: knobs.producer.response_timeout,
         refresh_interval: Some(Duration::from_secs(30)),
@@ -389,6 +404,7 @@ fn parts(
             request_timeout: knobs.producer.response_timeout,
             reconnect_backoff_max: Duration::from_secs(2),
             max_idle: rng.chance(1, 4).then(|| Duration::from_secs(2)),
+            sasl: knobs.sasl.as_ref().map(|sasl| sasl.client(rng)),
             ..ConnectionSettings::default()
         }),
         producer,

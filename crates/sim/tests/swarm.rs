@@ -261,3 +261,17 @@ mod found {
         assert_eq!(run(&Knobs::from_seed(seed), false).broken, None, "cargo xtask sim {seed}");
     }
 }
+
+/// Tokens expire and can't be obtained, passwords change at the brokers first, and sessions end while records flow.
+#[test]
+fn clients_that_authenticate_keep_all_guarantees() {
+    let (mut records, mut reauthentications) = (0, 0);
+    for seed in 1..=60 {
+        let outcome = run(&Knobs::with_sasl(seed), false);
+        assert_eq!(outcome.broken, None, "seed {seed}: ottla-sim --sasl {seed}");
+        records += outcome.acknowledged;
+        reauthentications += outcome.reauthentications;
+    }
+    assert!(records > 2_000, "hardly anything was acknowledged: {records}");
+    assert!(reauthentications > 200, "hardly any session was renewed: {reauthentications}");
+}

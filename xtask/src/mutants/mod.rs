@@ -126,6 +126,9 @@ fn list(mutants: &[Mutant]) -> Result<ExitCode> {
             Runner::Simulator { first, last } => {
                 format!("checker {}, seeds {first} to {last}", mutant.noticed_by)
             }
+            Runner::Sasl { first, last } => {
+                format!("checker {} with SASL, seeds {first} to {last}", mutant.noticed_by)
+            }
             Runner::Groups { first, last } => {
                 format!("checker {} of groups, seeds {first} to {last}", mutant.noticed_by)
             }
@@ -185,7 +188,7 @@ fn findings(mutants: &[Mutant]) -> Result<Vec<String>> {
         }
         let check = &mutant.noticed_by;
         let exists = match &mutant.run {
-            Runner::Simulator { .. } | Runner::Groups { .. } => {
+            Runner::Simulator { .. } | Runner::Sasl { .. } | Runner::Groups { .. } => {
                 simulator.iter().any(|(_, text)| text.contains(&format!("\"{check}\"")))
             }
             Runner::Loom { package } => models.iter().any(|(of, model)| of == package && model == check),

@@ -27,6 +27,8 @@ pub struct Mutant {
 pub enum Runner {
     /// The simulator with these seeds, until the checker notices something.
     Simulator { first: u64, last: u64 },
+    /// The simulator's worlds in which clients authenticate, with these seeds.
+    Sasl { first: u64, last: u64 },
     /// The simulator's worlds of consumer groups with these seeds.
     Groups { first: u64, last: u64 },
     /// A loom model of this package.
@@ -100,10 +102,10 @@ impl Header {
 }
 
 impl Runner {
-    /// Parses `simulator 1..=100`, `groups 1..=100` or `loom ottla-core`.
+    /// Parses `simulator 1..=100`, `groups 1..=100`, `sasl 1..=100` or `loom ottla-core`.
     fn parse(text: &str) -> Result<Self> {
         match text.split_once(' ') {
-            Some((worlds @ ("simulator" | "groups"), seeds)) => {
+            Some((worlds @ ("simulator" | "groups" | "sasl"), seeds)) => {
                 let (first, last) =
                     seeds.split_once("..=").ok_or(format!("`{seeds}` is no range of seeds"))?;
                 let (first, last) = (first.parse()?, last.parse()?);
@@ -112,12 +114,13 @@ impl Runner {
                 }
                 Ok(match worlds {
                     "groups" => Self::Groups { first, last },
+                    "sasl" => Self::Sasl { first, last },
                     _ => Self::Simulator { first, last },
                 })
             }
             Some(("loom", package)) => Ok(Self::Loom { package: package.to_owned() }),
             _ => Err(format!(
-                "`run: {text}` is none of `simulator FIRST..=LAST`, `groups FIRST..=LAST` and `loom PACKAGE`"
+                "`run: {text}` is none of `simulator FIRST..=LAST`, `groups FIRST..=LAST`, `sasl FIRST..=LAST` and `loom PACKAGE`"
             )
             .into()),
         }

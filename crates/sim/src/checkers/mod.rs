@@ -8,6 +8,7 @@ pub mod group_messages;
 pub mod log;
 mod member_rates;
 pub mod membership;
+mod messages;
 pub mod wire;
 
 use std::fmt;

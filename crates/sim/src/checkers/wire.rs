@@ -13,20 +13,18 @@ use ottla_protocol::{
     batch::{Batch, Batches, Records},
     compress::Compression,
     error_code::ErrorCode,
-    generated::{
-        api_versions, describe_groups, fetch, find_coordinator, init_producer_id, leave_group, list_offsets,
-        metadata, offset_commit, offset_fetch, offset_for_leader_epoch, produce,
-    },
+    generated::{api_versions, produce},
     header::{RequestHeader, ResponseHeader},
-    primitive::{DecodeError, Reader},
+    primitive::Reader,
     uuid::Uuid,
 };
 
 use super::{
     Broken,
     busy::Rates,
-    group_messages::{GroupRequest, GroupResponse},
+    group_messages::GroupResponse,
     membership::Membership,
+    messages::{Request, Response},
 };
 use crate::workload::{parse_destination, parse_value};
 
@@ -59,6 +57,8 @@ pub struct Wire {
     confirmed: BTreeSet<Numbering>,
     /// The number of times that each record was sent, by producer and number.
     sends: BTreeMap<(u32, u64), u32>,
+    /// Handshakes on connections that had authenticated before.
+    reauthentications: u64,
     /// Some responses are corrupted on purpose.
     spoiled: bool,
 }
@@ -74,6 +74,10 @@ struct Conversation {
     reported: Option<BTreeMap<i16, (i16, i16)>>,
     /// The client received an invalid response.
     nonsense: bool,
+    /// The client has begun to authenticate.
+    authenticates: bool,
+    /// Messages without headers may follow.
+    sends_tokens: bool,
     /// The number of bytes that the client wrote.
     written: u64,
     /// What the last response brought.
@@ -110,6 +114,8 @@ struct Question {
 /// The source of a partition's sequence numbers: client, topic index, partition, producer ID and epoch.
 type Numbering = (usize, u32, i32, i64, i16);
 
+/// The version of a message without a header.
+const TOKEN: i16 = -1;
 /// The maximum size of a batch with one record of at most 216 bytes.
 const ONE_RECORD: usize = 400;
 /// A request's bytes besides batches.
@@ -143,6 +149,8 @@ impl Wire {
                 last_correlation_id: None,
                 reported: None,
                 nonsense: false,
+                authenticates: false,
+                sends_tokens: false,
                 written: 0,
                 fetched: Fetched::Other,
                 of_group: None,
@@ -156,6 +164,11 @@ impl Wire {
     /// Takes the number of times that each record was sent, by producer and number.
     pub fn take_sends(&mut self) -> BTreeMap<(u32, u64), u32> {
         std::mem::take(&mut self.sends)
+    }
+
+    /// Returns how often a connection began to authenticate again.
+    pub const fn reauthentications(&self) -> u64 {
+        self.reauthentications
     }
 
     /// Removes a closed connection.
@@ -187,6 +200,9 @@ impl Wire {
         talk.written += bytes.len() as u64;
         talk.to_broker.extend_from_slice(bytes);
         while let Some(frame) = next_frame(&mut talk.to_broker) {
+            if talk.takes_token(&frame) {
+                continue;
+            }
             let (question, request) = match talk.ask(&frame) {
                 Ok(asked) => asked,
                 Err(what) => return broken(what),
@@ -194,6 +210,14 @@ impl Wire {
             let Question { correlation_id, api, version, .. } = question;
             let name = question.name();
             report(&format!("{client} sends on link {link}: {name}{}", request.details()));
+            let is_sasl = |api| matches!(api, ApiKey::SaslHandshake | ApiKey::SaslAuthenticate);
+            if !is_sasl(api) && talk.open.iter().any(|question| is_sasl(question.api)) {
+                return broken(format!("{name} during an authentication"));
+            }
+            if api == ApiKey::SaslHandshake {
+                self.reauthentications += u64::from(std::mem::replace(&mut talk.authenticates, true));
+                talk.sends_tokens = version == 0;
+            }
             let mut numbered = BTreeMap::new();
             if let Request::Produce(request) = &request {
                 for (key, numbering, sequence) in numberings(client, request) {
@@ -300,6 +324,22 @@ impl Question {
 }
 
 impl Conversation {
+    /// Takes a message of SASL without a header, after a handshake of version 0. Returns false for a request: a message does
+    /// not begin with a known API.
+    fn takes_token(&mut self, frame: &[u8]) -> bool {
+        let api = frame.first_chunk::<2>().and_then(|key| ApiKey::from_i16(i16::from_be_bytes(*key)));
+        if !self.sends_tokens || api.is_some() {
+            self.sends_tokens = false;
+            return false;
+        }
+        let correlation_id = self.last_correlation_id.unwrap_or_default().wrapping_add(1);
+        self.last_correlation_id = Some(correlation_id);
+        let numbered = BTreeMap::new();
+        let question = Question { correlation_id, api: ApiKey::SaslAuthenticate, version: TOKEN, numbered };
+        self.open.push_back(question);
+        true
+    }
+
     /// Decodes a request, and checks its correlation ID and version.
     fn ask(&mut self, frame: &[u8]) -> Result<(Question, Request), String> {
         let reader = &mut Reader::new(frame);
@@ -345,6 +385,9 @@ impl Conversation {
         self.fetched = Fetched::Other;
         let Some(question) = self.open.pop_front() else { return Err("matches no request".into()) };
         let Question { correlation_id, api, version, numbered } = question;
+        if version == TOKEN {
+            return Ok(());
+        }
         let name = format!("to {} v{version} #{correlation_id}", api.name());
         let mut reader = Reader::new(frame);
         // A broker that does not know the version of ApiVersions responds in version 0.
@@ -554,135 +597,4 @@ fn next_frame(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
     let frame = rest[..len].to_vec();
     bytes.drain(..4 + len);
     Some(frame)
-}
-
-/// A client's request, as far as it is checked.
-#[derive(Debug)]
-enum Request {
-    Produce(produce::ProduceRequest),
-    Fetch(fetch::FetchRequest),
-    Epochs(offset_for_leader_epoch::OffsetForLeaderEpochRequest),
-    Group(Box<GroupRequest>),
-    Other,
-}
-
-/// A response, as far as it is checked.
-#[derive(Debug)]
-enum Response {
-    ApiVersions(api_versions::ApiVersionsResponse),
-    Produce(produce::ProduceResponse),
-    Fetch(fetch::FetchResponse),
-    Metadata(metadata::MetadataResponse),
-    Epochs(offset_for_leader_epoch::OffsetForLeaderEpochResponse),
-    Group(Box<GroupResponse>),
-    Other,
-}
-
-/// Decodes messages that are not checked further.
-macro_rules! decode {
-    ($given:ident, $version:ident, $reader:ident: $($api:ident $module:ident $message:ident),* $(,)?) => {
-        match $given {
-            $(ApiKey::$api => $module::$message::decode($reader, $version).map(|_| Self::Other),)*
-            _ => Ok(Self::Other),
-        }
-    };
-}
-
-impl Request {
-    fn decode(api: ApiKey, version: i16, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        match api {
-            ApiKey::Produce => produce::ProduceRequest::decode(reader, version).map(Self::Produce),
-            ApiKey::Fetch => fetch::FetchRequest::decode(reader, version).map(Self::Fetch),
-            ApiKey::OffsetForLeaderEpoch => {
-                offset_for_leader_epoch::OffsetForLeaderEpochRequest::decode(reader, version)
-                    .map(Self::Epochs)
-            }
-            api => match GroupRequest::decode(api, version, reader) {
-                Some(request) => request.map(Self::Group),
-                None => decode!(api, version, reader:
-                    ListOffsets list_offsets ListOffsetsRequest,
-                    Metadata metadata MetadataRequest,
-                    ApiVersions api_versions ApiVersionsRequest,
-                    FindCoordinator find_coordinator FindCoordinatorRequest,
-                    InitProducerId init_producer_id InitProducerIdRequest,
-                    DescribeGroups describe_groups DescribeGroupsRequest,
-                ),
-            },
-        }
-    }
-
-    /// Returns the line for the trace.
-    fn details(&self) -> String {
-        match self {
-            Self::Fetch(fetch) => {
-                let asked = fetch.topics.iter().flat_map(|topic| &topic.partitions);
-                let asked: Vec<_> = asked.map(|p| (p.partition, p.fetch_offset)).collect();
-                let forgotten: Vec<_> =
-                    fetch.forgotten_topics_data.iter().flat_map(|t| &t.partitions).collect();
-                let (id, epoch) = (fetch.session_id, fetch.session_epoch);
-                format!(", session {id} epoch {epoch}, from {asked:?}, forget {forgotten:?}")
-            }
-            Self::Produce(request) => {
-                let partitions = request.topic_data.iter().flat_map(|topic| &topic.partition_data);
-                format!(" to {:?}", partitions.map(|p| p.index).collect::<Vec<_>>())
-            }
-            Self::Epochs(request) => format!(" about {:?}", request.topics),
-            Self::Group(request) => request.details(),
-            Self::Other => String::new(),
-        }
-    }
-}
-
-/// The first versions in which the client throttles itself (KIP-219); before, the broker delayed the response.
-const FIRST_THROTTLED_BY_CLIENT: [(ApiKey, i16); 8] = [
-    (ApiKey::Produce, 6),
-    (ApiKey::Fetch, 8),
-    (ApiKey::ListOffsets, 3),
-    (ApiKey::Metadata, 6),
-    (ApiKey::FindCoordinator, 2),
-    (ApiKey::ApiVersions, 2),
-    (ApiKey::InitProducerId, 1),
-    (ApiKey::OffsetForLeaderEpoch, 2),
-];
-
-impl Response {
-    /// Returns the throttle time of the response in milliseconds.
-    fn throttle_ms(&self, api: ApiKey, version: i16, body: &[u8]) -> i32 {
-        let reported =
-            FIRST_THROTTLED_BY_CLIENT.iter().any(|(known, first)| *known == api && version >= *first);
-        match self {
-            _ if !reported => 0,
-            Self::Produce(response) => response.throttle_time_ms,
-            Self::ApiVersions(response) => response.throttle_time_ms,
-            // All other responses begin with it.
-            _ => body.first_chunk().map_or(0, |bytes| i32::from_be_bytes(*bytes)),
-        }
-    }
-
-    fn decode(api: ApiKey, version: i16, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        match api {
-            ApiKey::ApiVersions => {
-                api_versions::ApiVersionsResponse::decode(reader, version).map(Self::ApiVersions)
-            }
-            ApiKey::Produce => produce::ProduceResponse::decode(reader, version).map(Self::Produce),
-            ApiKey::Fetch => fetch::FetchResponse::decode(reader, version).map(Self::Fetch),
-            ApiKey::Metadata => metadata::MetadataResponse::decode(reader, version).map(Self::Metadata),
-            ApiKey::OffsetForLeaderEpoch => {
-                offset_for_leader_epoch::OffsetForLeaderEpochResponse::decode(reader, version)
-                    .map(Self::Epochs)
-            }
-            api => match GroupResponse::decode(api, version, reader) {
-                Some(response) => response.map(Self::Group),
-                None => decode!(api, version, reader:
-                    ListOffsets list_offsets ListOffsetsResponse,
-                    FindCoordinator find_coordinator FindCoordinatorResponse,
-                    InitProducerId init_producer_id InitProducerIdResponse,
-                    OffsetCommit offset_commit OffsetCommitResponse,
-                    OffsetFetch offset_fetch OffsetFetchResponse,
-                    LeaveGroup leave_group LeaveGroupResponse,
-                    DescribeGroups describe_groups DescribeGroupsResponse,
-                ),
-            },
-        }
-    }
 }

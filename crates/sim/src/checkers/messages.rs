@@ -1,0 +1,148 @@
+//! The messages that the checker of the traffic decodes, as far as it looks into them.
+
+use ottla_protocol::{
+    api::ApiKey,
+    generated::{
+        api_versions, describe_groups, fetch, find_coordinator, init_producer_id, leave_group, list_offsets,
+        metadata, offset_commit, offset_fetch, offset_for_leader_epoch, produce, sasl_authenticate,
+        sasl_handshake,
+    },
+    primitive::{DecodeError, Reader},
+};
+
+use super::group_messages::{GroupRequest, GroupResponse};
+
+/// A client's request, as far as it is checked.
+#[derive(Debug)]
+pub(super) enum Request {
+    Produce(produce::ProduceRequest),
+    Fetch(fetch::FetchRequest),
+    Epochs(offset_for_leader_epoch::OffsetForLeaderEpochRequest),
+    Group(Box<GroupRequest>),
+    Other,
+}
+
+/// A response, as far as it is checked.
+#[derive(Debug)]
+pub(super) enum Response {
+    ApiVersions(api_versions::ApiVersionsResponse),
+    Produce(produce::ProduceResponse),
+    Fetch(fetch::FetchResponse),
+    Metadata(metadata::MetadataResponse),
+    Epochs(offset_for_leader_epoch::OffsetForLeaderEpochResponse),
+    Group(Box<GroupResponse>),
+    Other,
+}
+
+/// Decodes messages that are not checked further.
+macro_rules! decode {
+    ($given:ident, $version:ident, $reader:ident: $($api:ident $module:ident $message:ident),* $(,)?) => {
+        match $given {
+            $(ApiKey::$api => $module::$message::decode($reader, $version).map(|_| Self::Other),)*
+            _ => Ok(Self::Other),
+        }
+    };
+}
+
+impl Request {
+    pub(super) fn decode(api: ApiKey, version: i16, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match api {
+            ApiKey::Produce => produce::ProduceRequest::decode(reader, version).map(Self::Produce),
+            ApiKey::Fetch => fetch::FetchRequest::decode(reader, version).map(Self::Fetch),
+            ApiKey::OffsetForLeaderEpoch => {
+                offset_for_leader_epoch::OffsetForLeaderEpochRequest::decode(reader, version)
+                    .map(Self::Epochs)
+            }
+            api => match GroupRequest::decode(api, version, reader) {
+                Some(request) => request.map(Self::Group),
+                None => decode!(api, version, reader:
+                    ListOffsets list_offsets ListOffsetsRequest,
+                    Metadata metadata MetadataRequest,
+                    ApiVersions api_versions ApiVersionsRequest,
+                    FindCoordinator find_coordinator FindCoordinatorRequest,
+                    InitProducerId init_producer_id InitProducerIdRequest,
+                    DescribeGroups describe_groups DescribeGroupsRequest,
+                    SaslHandshake sasl_handshake SaslHandshakeRequest,
+                    SaslAuthenticate sasl_authenticate SaslAuthenticateRequest,
+                ),
+            },
+        }
+    }
+
+    /// Returns the line for the trace.
+    pub(super) fn details(&self) -> String {
+        match self {
+            Self::Fetch(fetch) => {
+                let asked = fetch.topics.iter().flat_map(|topic| &topic.partitions);
+                let asked: Vec<_> = asked.map(|p| (p.partition, p.fetch_offset)).collect();
+                let forgotten: Vec<_> =
+                    fetch.forgotten_topics_data.iter().flat_map(|t| &t.partitions).collect();
+                let (id, epoch) = (fetch.session_id, fetch.session_epoch);
+                format!(", session {id} epoch {epoch}, from {asked:?}, forget {forgotten:?}")
+            }
+            Self::Produce(request) => {
+                let partitions = request.topic_data.iter().flat_map(|topic| &topic.partition_data);
+                format!(" to {:?}", partitions.map(|p| p.index).collect::<Vec<_>>())
+            }
+            Self::Epochs(request) => format!(" about {:?}", request.topics),
+            Self::Group(request) => request.details(),
+            Self::Other => String::new(),
+        }
+    }
+}
+
+/// The first versions in which the client throttles itself (KIP-219); before, the broker delayed the response.
+const FIRST_THROTTLED_BY_CLIENT: [(ApiKey, i16); 8] = [
+    (ApiKey::Produce, 6),
+    (ApiKey::Fetch, 8),
+    (ApiKey::ListOffsets, 3),
+    (ApiKey::Metadata, 6),
+    (ApiKey::FindCoordinator, 2),
+    (ApiKey::ApiVersions, 2),
+    (ApiKey::InitProducerId, 1),
+    (ApiKey::OffsetForLeaderEpoch, 2),
+];
+
+impl Response {
+    /// Returns the throttle time of the response in milliseconds.
+    pub(super) fn throttle_ms(&self, api: ApiKey, version: i16, body: &[u8]) -> i32 {
+        let reported =
+            FIRST_THROTTLED_BY_CLIENT.iter().any(|(known, first)| *known == api && version >= *first);
+        match self {
+            _ if !reported => 0,
+            Self::Produce(response) => response.throttle_time_ms,
+            Self::ApiVersions(response) => response.throttle_time_ms,
+            // All other responses begin with it.
+            _ => body.first_chunk().map_or(0, |bytes| i32::from_be_bytes(*bytes)),
+        }
+    }
+
+    pub(super) fn decode(api: ApiKey, version: i16, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match api {
+            ApiKey::ApiVersions => {
+                api_versions::ApiVersionsResponse::decode(reader, version).map(Self::ApiVersions)
+            }
+            ApiKey::Produce => produce::ProduceResponse::decode(reader, version).map(Self::Produce),
+            ApiKey::Fetch => fetch::FetchResponse::decode(reader, version).map(Self::Fetch),
+            ApiKey::Metadata => metadata::MetadataResponse::decode(reader, version).map(Self::Metadata),
+            ApiKey::OffsetForLeaderEpoch => {
+                offset_for_leader_epoch::OffsetForLeaderEpochResponse::decode(reader, version)
+                    .map(Self::Epochs)
+            }
+            api => match GroupResponse::decode(api, version, reader) {
+                Some(response) => response.map(Self::Group),
+                None => decode!(api, version, reader:
+                    ListOffsets list_offsets ListOffsetsResponse,
+                    FindCoordinator find_coordinator FindCoordinatorResponse,
+                    InitProducerId init_producer_id InitProducerIdResponse,
+                    DescribeGroups describe_groups DescribeGroupsResponse,
+                    SaslHandshake sasl_handshake SaslHandshakeResponse,
+                    SaslAuthenticate sasl_authenticate SaslAuthenticateResponse,
+                    OffsetCommit offset_commit OffsetCommitResponse,
+                    OffsetFetch offset_fetch OffsetFetchResponse,
+                    LeaveGroup leave_group LeaveGroupResponse,
+                ),
+            },
+        }
+    }
+}
