@@ -165,7 +165,7 @@ impl Group {
     /// Creates a consumer without a subscription.
     pub fn new(shared: Arc<ConsumerShared>, settings: GroupSettings, rng: Rng) -> Self {
         let settings = Arc::new(settings);
-        Self {
+        let group = Self {
             member: Member::new(Arc::clone(&settings), rng),
             topics: GroupTopics::default(),
             rebalance: Rebalance::default(),
@@ -179,7 +179,10 @@ impl Group {
             needs: VecDeque::new(),
             shared,
             settings,
-        }
+        };
+        // A member of the consumer protocol chooses its ID itself.
+        group.show_membership();
+        group
     }
 
     /// Carries out a command of the application.

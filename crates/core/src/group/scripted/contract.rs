@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     fetch::{partition::StoredOffset, position::Offset},
     group::{
+        GroupProtocol,
         rebalance::RebalanceAnswer,
         shared::{Answers, GroupSink, RebalanceEvent, RebalanceKind},
     },
@@ -267,6 +268,14 @@ fn closing_asks_before_the_member_leaves() {
     script.unassign_all();
     assert_eq!(script.sent(), ["LeaveGroup"]);
     assert_eq!(waiting.try_take(), None);
+}
+
+#[test]
+fn member_of_the_consumer_protocol_has_its_id_from_the_start() {
+    let script = Script::subscribed(GroupProtocol::Consumer, &["t"]);
+    let view = script.group.settings.shared.view();
+    assert_eq!((&*view.member_id, view.generation), (script.group.member.member_id(), None));
+    assert!(!view.member_id.is_empty());
 }
 
 #[test]

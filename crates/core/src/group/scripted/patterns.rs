@@ -5,7 +5,7 @@ use crate::group::GroupProtocol;
 
 impl Script {
     /// A consumer without metadata that subscribes to these entries.
-    fn subscribed(protocol: GroupProtocol, entries: &[&str]) -> Self {
+    pub(super) fn subscribed(protocol: GroupProtocol, entries: &[&str]) -> Self {
         let settings = ConsumerSettings { group_id: Some("g".into()), ..ConsumerSettings::default() };
         let shared = Arc::new(ConsumerShared::new(settings));
         let of_group = GroupSettings {
