@@ -39,9 +39,16 @@ static void fill(const char *topic, int partition, int messages) {
         rd_kafka_destroy(rk);
 }
 
+/* A name of this case alone: all cases may use the same brokers. */
+static const char *own(const char *name) {
+        char text[256];
+        snprintf(text, sizeof(text), "%s-%s", name, case_name);
+        return topic_name(text);
+}
+
 static struct member member_with(const char *name, const char *value, const char *stores) {
         struct member member = {0};
-        rd_kafka_conf_t *conf = conf_of("bootstrap.servers", getenv("SBS_BOOTSTRAP"), "group.id", topic_name("g"), "statistics.interval.ms", "100",
+        rd_kafka_conf_t *conf = conf_of("bootstrap.servers", getenv("SBS_BOOTSTRAP"), "group.id", own("g"), "statistics.interval.ms", "100",
                                         "auto.offset.reset", "earliest", "enable.auto.commit", "false", "enable.auto.offset.store", stores, NULL);
         set(conf, name, value);
         rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_STATS);
@@ -234,8 +241,8 @@ static void create(const char *topic, int partitions) {
 }
 
 BROKER_CASE(life_with_the_consumer_protocol) {
-        create(topic_name("t"), PARTITIONS);
-        life_of_a_member("group.protocol", "consumer", topic_name("t"));
+        create(own("t"), PARTITIONS);
+        life_of_a_member("group.protocol", "consumer", own("t"));
 }
 
 static void both(struct member *one, struct member *other) {
@@ -268,8 +275,8 @@ static void second_member(const char *name, const char *value, const char *topic
 }
 
 BROKER_CASE(second_member_with_range_on_brokers) {
-        create(topic_name("t"), PARTITIONS);
-        second_member("partition.assignment.strategy", "range", topic_name("t"));
+        create(own("t"), PARTITIONS);
+        second_member("partition.assignment.strategy", "range", own("t"));
 }
 
 /* What a member stores, commits and reads, and what the next member finds. */
@@ -307,11 +314,11 @@ CASE(offsets_with_range) {
 }
 
 BROKER_CASE(offsets_with_range_on_brokers) {
-        create(topic_name("t"), PARTITIONS);
-        offsets("partition.assignment.strategy", "range", topic_name("t"));
+        create(own("t"), PARTITIONS);
+        offsets("partition.assignment.strategy", "range", own("t"));
 }
 
 BROKER_CASE(offsets_with_the_consumer_protocol) {
-        create(topic_name("t"), PARTITIONS);
-        offsets("group.protocol", "consumer", topic_name("t"));
+        create(own("t"), PARTITIONS);
+        offsets("group.protocol", "consumer", own("t"));
 }
