@@ -72,7 +72,10 @@ impl Sasl {
             (Some(TokenSource::Notify(notify)), None) => Arc::new(Notifier(notify)),
             (None, None) => return Ok(()),
         };
-        self.shared.set_refresh(WakeHandle::new(wake));
+        if self.shared.set_refresh(WakeHandle::new(wake)) {
+            // Not here: the caller may hold a lock, and the application may be notified.
+            self.commands.push(Command::RequestToken);
+        }
         Ok(())
     }
 

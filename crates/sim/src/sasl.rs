@@ -104,7 +104,8 @@ impl Authenticators {
     pub fn new(knobs: &SaslKnobs, seed: u64, world: &World) -> Self {
         let of_client = |shared: &Arc<SaslShared>| {
             let flag = Arc::new(Flag::default());
-            shared.set_refresh(WakeHandle::new(Arc::clone(&flag) as Arc<dyn Wake>));
+            // The clients have not run yet.
+            let _ = shared.set_refresh(WakeHandle::new(Arc::clone(&flag) as Arc<dyn Wake>));
             (Arc::clone(shared), flag)
         };
         let clients = world.clients.iter().filter_map(|client| client.parts.connection.sasl.as_ref());

@@ -98,7 +98,6 @@ CASE(event_asks_for_a_token) {
         say("error %s", err(rd_kafka_event_error(event)));
         rd_kafka_event_destroy(event);
         rd_kafka_queue_destroy(queue);
-        say("config of no event %s", quoted(rd_kafka_event_config_string(NULL)));
         rd_kafka_destroy(rk);
 }
 

@@ -9,6 +9,7 @@ use std::{
 
 use ottla_core::{
     cluster::metadata::RecreatedTopic,
+    error::ErrorKind,
     event::{CredentialsEvent, Event as ClientEvent},
 };
 
@@ -200,6 +201,12 @@ impl Wake for EventWaker {
                 None => None,
             };
             match event {
+                // Programs match on the text of a token that is missing.
+                Some(ClientEvent::Error(error))
+                    if error.kind() == ErrorKind::Authentication && error.context().peer.is_none() =>
+                {
+                    client.error(code_of(&error), error.context().detail.clone());
+                }
                 Some(ClientEvent::Error(error)) => client.failed(&error),
                 Some(ClientEvent::AllBrokersDown(error)) => {
                     client.error(code::_ALL_BROKERS_DOWN, error.to_string())

@@ -359,6 +359,9 @@ impl ClusterCore {
                 }
                 self.brokers.send_all(|| ToBroker::Connection(ConnectionMessage::Credentials));
             }
+            Command::RequestToken => {
+                self.settings.sasl.iter().for_each(|sasl| sasl.request_token());
+            }
             Command::TokenFailed(reason) => {
                 if let Some(tokens) = &mut self.tokens
                     && tokens.handle_failure(now, &reason)

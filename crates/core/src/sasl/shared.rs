@@ -93,13 +93,12 @@ impl SaslShared {
         &self.settings
     }
 
-    /// Sets what the cluster actor wakes when it needs a token, and wakes it if that was before. A request may come twice.
-    /// Later calls have no effect.
-    pub fn set_refresh(&self, wake: WakeHandle) {
+    /// Sets what the cluster actor wakes when it needs a token. Later calls have no effect. Returns true if it has needed one
+    /// before; then [`Command::RequestToken`](crate::cluster::command::Command::RequestToken) makes it wake again.
+    #[must_use]
+    pub fn set_refresh(&self, wake: WakeHandle) -> bool {
         let _ = self.refresh.set(wake);
-        if self.is_wanted.load(Ordering::SeqCst) {
-            self.request_token();
-        }
+        self.is_wanted.load(Ordering::SeqCst)
     }
 
     /// Asks the application for a token.
