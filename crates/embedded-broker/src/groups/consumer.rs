@@ -329,7 +329,11 @@ impl ConsumerGroup {
                 Some(known) if joins => {
                     let known = known.clone();
                     // This includes a request with the same member ID: two processes may have the same configuration.
-                    if self.members.get(&known).is_some_and(|member| member.epoch != LEAVES_FOR_A_WHILE) {
+                    // Classic members do not report that they leave (KAFKA-17228).
+                    let is_held = |member: &ConsumerMember| {
+                        member.classic.is_none() && member.epoch != LEAVES_FOR_A_WHILE
+                    };
+                    if self.members.get(&known).is_some_and(is_held) {
                         let message = format!(
                             "Static member {} with instance id {instance_id} cannot join the group because the instance id is \
                              owned by {known} member.",

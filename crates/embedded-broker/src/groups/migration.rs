@@ -171,7 +171,8 @@ impl ConsumerGroup {
         }
     }
 
-    /// Returns the ID of a classic member that joins; a static member that returns takes its place over.
+    /// Returns the ID of a classic member that joins; a static member takes the place of the one with its instance ID,
+    /// whose protocol does not matter (KAFKA-17228).
     fn classic_id(
         &mut self,
         version: i16,
@@ -181,10 +182,6 @@ impl ConsumerGroup {
         let known = body.group_instance_id.as_ref().and_then(|id| self.instances.get(id)).cloned();
         match known {
             Some(known) if body.member_id.is_empty() => {
-                let is_held = self.members.get(&known).is_some_and(|m| m.classic.is_none() && m.epoch >= 0);
-                if is_held {
-                    return Err((ErrorCode::UNRELEASED_INSTANCE_ID, String::new()));
-                }
                 self.replace_static(&known, &new_id);
                 Ok(new_id)
             }

@@ -23,7 +23,8 @@ use ottla_protocol::{
     consumer_protocol::{ConsumerProtocolAssignment, ConsumerProtocolSubscription},
     error_code::ErrorCode,
     generated::{
-        join_group::JoinGroupResponse, offset_commit::OffsetCommitRequest, sync_group::SyncGroupRequest,
+        consumer_group_heartbeat::ConsumerGroupHeartbeatResponse, join_group::JoinGroupResponse,
+        offset_commit::OffsetCommitRequest, sync_group::SyncGroupRequest,
     },
     uuid::Uuid,
 };
@@ -84,7 +85,9 @@ struct Member {
     undisturbed: Option<Instant>,
     /// The partitions of the consumer protocol that the coordinator assigned last, and that the member reported last.
     target: PartitionsById,
-    reported: PartitionsById,
+    reported: (PartitionsById, Instant),
+    /// Since when the member has to give up partitions of an earlier target.
+    gives_up: Option<Instant>,
     /// When the last request was sent that keeps the session.
     spoke: Option<Instant>,
     failed: Option<Instant>,
@@ -151,7 +154,8 @@ impl Membership {
             acknowledged: None,
             undisturbed: None,
             target: BTreeSet::new(),
-            reported: BTreeSet::new(),
+            reported: (BTreeSet::new(), Instant::ZERO),
+            gives_up: None,
             spoke: None,
             failed: None,
             assigned: Default::default(),
@@ -331,11 +335,11 @@ impl Member {
             }
             GroupRequest::ConsumerHeartbeat(request) => {
                 self.check_epoch(now, request.member_epoch)?;
-                let owned = request.topic_partitions.iter().flatten();
-                if request.topic_partitions.is_some() {
-                    self.reported = owned
-                        .flat_map(|topic| topic.partitions.iter().map(|number| (topic.topic_id, *number)))
-                        .collect();
+                if let Some(owned) = &request.topic_partitions {
+                    let owned = owned
+                        .iter()
+                        .flat_map(|topic| topic.partitions.iter().map(|number| (topic.topic_id, *number)));
+                    self.reported = (owned.collect(), now);
                 }
                 Asked::ConsumerHeartbeat
             }
@@ -437,6 +441,7 @@ impl Member {
         if self.epoch.take().is_some() {
             self.ended = Some(now);
         }
+        (self.target, self.gives_up) = (BTreeSet::new(), None);
         self.is_member = false;
     }
 
@@ -483,15 +488,7 @@ impl Member {
                     }
                     self.epoch = epoch;
                     self.acknowledge(open.sent);
-                    let assigned = response.assignment.iter().flat_map(|it| &it.topic_partitions);
-                    if response.assignment.is_some() {
-                        self.target = assigned
-                            .flat_map(|topic| topic.partitions.iter().map(|number| (topic.topic_id, *number)))
-                            .collect();
-                    }
-                    if self.reported.is_subset(&self.target) {
-                        self.undisturbed = Some(open.sent);
-                    }
+                    self.adopt_target(open.sent, response);
                 }
                 ErrorCode::UNKNOWN_MEMBER_ID
                 | ErrorCode::FENCED_MEMBER_EPOCH
@@ -501,9 +498,34 @@ impl Member {
         }
     }
 
+    /// The coordinator counts the rebalance timeout from the target that lacks a partition of the one before, until the
+    /// member reports what it has then.
+    fn adopt_target(&mut self, sent: Instant, response: &ConsumerGroupHeartbeatResponse) {
+        if let Some(assignment) = &response.assignment {
+            let assigned = assignment.topic_partitions.iter();
+            let target: PartitionsById = assigned
+                .flat_map(|topic| topic.partitions.iter().map(|number| (topic.topic_id, *number)))
+                .collect();
+            if !self.target.is_subset(&target) {
+                self.gives_up.get_or_insert(sent);
+            }
+            self.target = target;
+        }
+        let (reported, at) = &self.reported;
+        if self.gives_up.is_some_and(|since| since < *at) && reported.is_subset(&self.target) {
+            self.gives_up = None;
+        }
+        if self.gives_up.is_none() {
+            self.undisturbed = Some(sent);
+        }
+    }
+
     /// The member belongs to a generation.
     fn join(&mut self, now: Instant, response: &JoinGroupResponse) {
         let (id, generation) = (response.member_id.clone(), response.generation_id);
+        // The coordinator of a converted group admits any ID.
+        self.dead.remove(&id);
+        self.doubtful.remove(&id);
         // A member that lost its session may find its generation unchanged. Its commits from before may still wait for a
         // connection.
         let is_same = self.joined.as_ref().is_some_and(|(of, last, _)| *of == id && *last == generation);
