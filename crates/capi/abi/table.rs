@@ -10,7 +10,7 @@ pub enum Status {
     Complete,
     /// A part; the entry says what is missing.
     Partial,
-    /// Nothing: it results `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`.
+    /// Nothing: it returns `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`.
     NotYet,
 }
 
@@ -185,8 +185,8 @@ pub fn status_page() -> String {
     let mut page = format!(
         "# What is there of librdkafka's interface\n\n\
          Generated from [functions.txt](abi/functions.txt); a test compares it with the library's symbols.\n\n\
-         All {} symbols are exported: {} complete, {} partial, {} not yet. A function that is not there yet results\n\
-         `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`, or NULL or -1 where it has no error to result, and does nothing.\n\
+         All {} symbols are exported: {} complete, {} partial, {} not yet. A function that is not there yet returns\n\
+         `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`, or NULL or -1 if its type has no error, and does nothing.\n\
          What all of them do with mistakes and with panics is in [misuse.md](../../docs/misuse.md).\n\n\
          | function | status | missing |\n|---|---|---|\n",
         functions.len(),

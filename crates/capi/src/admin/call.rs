@@ -80,7 +80,7 @@ impl Failure {
         Self::new(code::_INVALID_ARG, text)
     }
 
-    /// A call that ended with an error. One that found no broker to result it tried until its time was over.
+    /// A call that ended with an error. One that found no broker to answer it tried until its time was over.
     pub(super) fn of(error: &Error) -> Self {
         let code = match error.kind() {
             ErrorKind::Resolve

@@ -1,6 +1,6 @@
 //! The application's functions for sockets, host names and files, in place of the system's.
 //!
-//! I/O threads call them, and the resolver's thread; both serve all clients of the process. What a function results is
+//! I/O threads call them, and the resolver's thread; both serve all clients of the process. What a function returns is
 //! checked before anything relies on it. Once `rd_kafka_destroy()` has returned none of them is called any more: the
 //! memory behind the opaque pointer is the application's.
 

@@ -13,7 +13,7 @@ pub(crate) fn last() -> RespErr {
     LAST.get()
 }
 
-/// Sets the error of this thread's last call, and `errno` with it; results -1.
+/// Sets the error of this thread's last call, and `errno` with it; returns -1.
 #[cold]
 pub(crate) fn fail(code: RespErr) -> c_int {
     set_last(code);

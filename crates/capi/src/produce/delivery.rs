@@ -256,7 +256,7 @@ impl Fate {
         message.broker_id = self.broker_id;
         message.message.offset = match self.base_offset {
             Some(base) => base + place as i64,
-            // A broker that refuses a batch results -1 where the offset would be, and programs see that.
+            // A broker that refuses a batch returns -1 where the offset would be, and programs see that.
             None if self.code.is_of_broker() => OFFSET_END,
             None => OFFSET_INVALID,
         };
