@@ -45,7 +45,7 @@ for source in crates/capi/tests/c/${OTTLA_PROGRAM:-*}.c; do
   if [ "$name" = fork ]; then continue; fi
   cc "${flags[@]}" -o "$work/$name" "$source" -lrdkafka -lpthread
   timeout 120 "$work/$name" "$OTTLA_BOOTSTRAP" > "$work/$name.out" 2>&1 ||
-    fail "$name with AddressSanitizer: $(head -60 "$work/$name.out")"
+    fail "$name with AddressSanitizer, exit status $?: $(grep -av '|TERMINATE|' "$work/$name.out" | head -60)"
   echo "$name: no finding ($SECONDS s)"
 done
 
