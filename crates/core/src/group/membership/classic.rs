@@ -34,7 +34,7 @@
 //!   (`heartbeats_go_on_while_a_join_waits`). The response to a heartbeat that was in flight when the member joined is
 //!   of an earlier term, so the next one must not wait for it (`heartbeat_in_flight_at_a_join_is_followed_by_others`).
 //! - A returning static leader does not compute the assignment (KIP-814), so partitions that were added before it returned
-//!   may belong to nobody (`returning_leader_joins_again_if_a_partition_belongs_to_nobody`).
+//!   may be unassigned (`returning_leader_joins_again_if_a_partition_is_unassigned`).
 //! - A member forgets its ID when it sends LeaveGroup, not when the response arrives: a late heartbeat response must not
 //!   revive it (`late_heartbeat_does_not_revive_a_member_that_left`).
 

@@ -2,7 +2,7 @@
 //!
 //! The coordinator keeps the assignment of a static member that restarts, and a leader that returns leaves the group as it
 //! is. But partitions may have been added while it was away, when nobody observed the topics. So the leader asks the
-//! coordinator once what is assigned, and begins a rebalance if a partition belongs to nobody.
+//! coordinator once what is assigned, and begins a rebalance if a partition is unassigned.
 
 use std::collections::BTreeSet;
 

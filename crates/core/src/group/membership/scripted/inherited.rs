@@ -40,7 +40,7 @@ fn describe(script: &mut Script, state: &str, code: ErrorCode, assigned: &[&[i32
 }
 
 #[test]
-fn returning_leader_joins_again_if_a_partition_belongs_to_nobody() {
+fn returning_leader_joins_again_if_a_partition_is_unassigned() {
     let mut script = returned();
     describe(&mut script, "Stable", ErrorCode::NONE, &[&[0], &[1]]);
     assert_eq!(script.take_steps(), ["revoke"]);
