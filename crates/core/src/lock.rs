@@ -2,6 +2,11 @@
 //!
 //! Each lock holds all of its state itself. A lock library that keeps waiting threads in a process-wide table can't be
 //! used after `fork`: the child inherits the table's own locks and the entries of threads that it does not have.
+//!
+//! # Pitfalls
+//!
+//! - The standard library asks the kernel to wait even if the timeout is zero, and the kernel's timers are some 50 µs late:
+//!   programs that poll without waiting would do so each time (`wait_without_time_does_not_wait`).
 
 use std::{
     ops::{Deref, DerefMut},
@@ -101,8 +106,11 @@ impl Condvar {
         guard.0 = Some(self.0.wait(locked).unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Like [`Condvar::wait`], for at most `timeout`.
+    /// Like [`Condvar::wait`], for at most `timeout`. A timeout of zero is over at once.
     pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, timeout: Duration) -> WaitTimeoutResult {
+        if timeout.is_zero() {
+            return WaitTimeoutResult(true);
+        }
         let Some(locked) = guard.0.take() else { return WaitTimeoutResult(true) };
         let (locked, result) = self.0.wait_timeout(locked, timeout).unwrap_or_else(PoisonError::into_inner);
         guard.0 = Some(locked);
@@ -124,5 +132,27 @@ impl WaitTimeoutResult {
     /// Returns true if the timeout ended the wait.
     pub const fn timed_out(self) -> bool {
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn wait_without_time_does_not_wait() {
+        let (lock, changed) = (Mutex::new(()), Condvar::new());
+        let ten_waits = |_| {
+            let since = Instant::now();
+            for _ in 0..10 {
+                assert!(changed.wait_for(&mut lock.lock(), Duration::ZERO).timed_out());
+            }
+            since.elapsed()
+        };
+        // The fastest of many tries: other programs may delay some of them.
+        let fastest = (0..200).map(ten_waits).min().unwrap();
+        assert!(fastest < Duration::from_micros(100), "{fastest:?}");
     }
 }
