@@ -83,7 +83,7 @@ impl TlsContext {
             .map_err(|error| Error::new(ErrorKind::Tls, format!("can't start a session: {error}")))
     }
 
-    /// Returns the configuration of a session with a broker, which the application's check of certificates is told.
+    /// Returns the configuration of a session with a broker; the application's check of certificates gets its name.
     pub(super) fn config_for(&self, broker: Broker) -> Arc<ClientConfig> {
         let Loaded { mut config, verifier, .. } = self.current.lock().clone();
         if let Some((callback, _)) = &verifier.callback {

@@ -39,7 +39,7 @@ pub struct Verifier {
     pub algorithms: WebPkiSupportedAlgorithms,
     /// What is checked.
     pub policy: Policy,
-    /// The application's check, and the broker that it is told.
+    /// The application's check, and the broker that is passed to it.
     pub callback: Option<(Arc<dyn CertificateCallback>, Broker)>,
 }
 

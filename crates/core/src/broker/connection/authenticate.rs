@@ -49,7 +49,7 @@ pub(super) struct Session {
     token: Option<Arc<Token>>,
     /// The session can only be renewed with another token.
     needs_token: bool,
-    /// A request was sent in this session.
+    /// A request was sent since the connection authenticated.
     pub(super) was_used: bool,
 }
 
