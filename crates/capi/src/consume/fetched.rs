@@ -102,9 +102,10 @@ impl Fetched {
         !self.news.is_empty() || !self.events.is_empty()
     }
 
-    /// Messages that were made already, and batches that wait.
+    /// How many records were taken and not handed out, according to the headers of their batches.
     pub(crate) fn len(&self) -> usize {
-        self.current.as_ref().map_or(0, OpenSlab::left) + self.walks.len()
+        let made = self.current.as_ref().map_or(0, OpenSlab::left);
+        made + self.walks.iter().map(PieceWalk::left).sum::<usize>()
     }
 
     /// What comes before the next message.

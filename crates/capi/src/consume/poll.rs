@@ -91,22 +91,24 @@ pub(super) fn callback(
     let most =
         of.raw.get("consume.callback.max.messages").ok().and_then(|most| most.parse().ok()).unwrap_or(0);
     let mut timeout = PollTimeout::new(timeout_ms);
-    let mut count = 0;
+    let (mut count, mut there) = (0, 0);
     while let Some(message) = queue.pop_message(client, &mut timeout) {
+        if count == 0 {
+            // On a busy topic something is always there: the call takes what had come with the first message.
+            there = 1 + queue.len();
+            timeout = PollTimeout::new(0);
+        }
         // SAFETY: the application's function, with a message that lives until it returns.
         unsafe {
             consume_cb(message, opaque);
             rd_kafka_message_destroy(message);
         }
         count += 1;
-        if count == most || take_yield() || client.is_closing() {
+        if count == most || count == there || take_yield() || client.is_closing() {
             break;
         }
-        if count == 1 {
-            timeout = PollTimeout::new(0);
-        }
     }
-    count
+    c_int::try_from(count).unwrap_or(c_int::MAX)
 }
 
 export!(

@@ -21,6 +21,41 @@ static void on_message(rd_kafka_message_t *message, void *opaque) {
                 called++;
 }
 
+static rd_kafka_topic_t *fed;
+static int feedings;
+
+/* Each message brings another one, which is there before the callback returns. */
+static void on_message_of_busy_topic(rd_kafka_message_t *message, void *opaque) {
+        if (message->err)
+                return;
+        CHECK(rd_kafka_produce(fed, 2, RD_KAFKA_MSG_F_COPY, "more", 4, NULL, 0, NULL) == 0);
+        CHECK(rd_kafka_flush(opaque, PATIENCE) == 0);
+        usleep(50000);
+        if (++feedings == 50)
+                rd_kafka_yield(opaque);
+}
+
+/* A topic that is never read to its end does not keep the call. */
+static void callback_returns_on_a_busy_topic(const char *brokers) {
+        rd_kafka_t *producer = client(RD_KAFKA_PRODUCER, brokers), *rk = client(RD_KAFKA_CONSUMER, brokers);
+        rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, "consume", NULL);
+        int i, count = 0;
+        fed = rd_kafka_topic_new(producer, "consume", NULL);
+        for (i = 0; i < 5; i++)
+                CHECK(rd_kafka_produce(fed, 2, RD_KAFKA_MSG_F_COPY, "first", 5, NULL, 0, NULL) == 0);
+        CHECK(rd_kafka_flush(producer, PATIENCE) == 0);
+        CHECK(rd_kafka_consume_start(topic, 2, RD_KAFKA_OFFSET_BEGINNING) == 0);
+        for (i = 0; i < 100 && count == 0; i++)
+                count = rd_kafka_consume_callback(topic, 2, 100, on_message_of_busy_topic, producer);
+        CHECK(count >= 1 && count <= 6);
+        CHECK(feedings <= 6);
+        CHECK(rd_kafka_consume_stop(topic, 2) == 0);
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_topic_destroy(fed);
+        rd_kafka_destroy(producer);
+        rd_kafka_destroy(rk);
+}
+
 /* The dump names the client, its brokers and what it reads. */
 static void is_described(rd_kafka_t *rk) {
         char text[8192];
@@ -167,5 +202,6 @@ int main(int argc, char **argv) {
         rd_kafka_queue_destroy(queue);
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
+        callback_returns_on_a_busy_topic(argv[1]);
         return bad != 0;
 }

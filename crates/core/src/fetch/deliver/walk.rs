@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use ottla_protocol::batch::{BatchHeader, Records as RecordWalk};
 
-use super::{super::queue::FetchQueue, cursor::RecordCursor, fetched::FetchedRecords, message::MessageRef};
+use super::{
+    super::queue::FetchQueue, buffer::RecordBatch, cursor::RecordCursor, fetched::FetchedRecords,
+    message::MessageRef,
+};
 
 /// A cursor over the records of one partition in one fetch. Reading in runs does not move the partition's position.
 #[derive(Clone, Debug)]
@@ -61,6 +64,14 @@ impl PieceWalk {
             }
         }
         count
+    }
+
+    /// Returns the number of records that were not read yet, according to the headers of their batches.
+    pub fn left(&self) -> usize {
+        let of = |batch: &RecordBatch| usize::try_from(batch.header.record_count).unwrap_or(0);
+        let Some(batch) = self.fetched.batches.get(self.batch) else { return 0 };
+        let first = self.place.map_or_else(|| of(batch), |(_, left)| usize::try_from(left).unwrap_or(0));
+        first + self.fetched.batches[self.batch + 1..].iter().map(of).sum::<usize>()
     }
 
     /// Returns the records that were not read yet.
