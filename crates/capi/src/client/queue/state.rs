@@ -193,16 +193,18 @@ impl State {
         }
         let mut count = 0;
         while count < places.into.len() {
-            match self.ops.pop_front() {
-                Some(Op::Message(message)) if !places.as_events => places.into[count] = message.take(),
+            count += match self.ops.pop_front() {
+                Some(Op::Message(message)) if !places.as_events => {
+                    places.into[count] = message.take();
+                    1
+                }
                 Some(op) => return (count, Next::Op(op)),
-                None => match self.fetched.next() {
-                    Some(message) => places.into[count] = message,
-                    None if places.is_without_consumer => return (count, Next::Wait(self.signals)),
-                    None => return (count, self.after_messages()),
+                None => match self.fetched.fill(&mut places.into[count..]) {
+                    0 if places.is_without_consumer => return (count, Next::Wait(self.signals)),
+                    0 => return (count, self.after_messages()),
+                    filled => filled,
                 },
-            }
-            count += 1;
+            };
         }
         (count, Next::Full)
     }
