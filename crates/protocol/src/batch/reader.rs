@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt};
 
 use crc_fast::{CrcAlgorithm, checksum};
 
-use super::{HeaderRef, LegacyMessage, layout, varint};
+use super::{HeaderRef, LegacyMessage, layout, prefetch::prefetch_ahead, varint};
 use crate::compress::{Compression, DecompressError, decompress};
 
 /// Iterates over the batches of a Fetch response's records. An incomplete batch at the end is left out: brokers cut the
@@ -341,13 +341,10 @@ impl<'a> Records<'a> {
 
     #[inline(always)]
     fn next_record(&mut self) -> Option<RecordView<'a>> {
-        let mut rest = self.bytes.get(self.position..)?;
-        let length = usize::try_from(varint::take(&mut rest)?).ok()?;
-        let (mut body, rest) = rest.split_at_checked(length)?;
-        // The attributes have no defined bits.
-        body = body.get(1..)?;
-        let timestamp_delta = varint::take(&mut body)?;
-        let offset_delta = i32::try_from(varint::take(&mut body)?).ok()?;
+        let rest = self.bytes.get(self.position..)?;
+        prefetch_ahead(rest);
+        let RecordHead { timestamp_delta, offset_delta, mut body, rest } =
+            RecordHead::short(rest).or_else(|| RecordHead::any(rest))?;
         let key = take_field(&mut body)?;
         let value = take_field(&mut body)?;
         let header_count = varint::take(&mut body)?;
@@ -356,13 +353,47 @@ impl<'a> Records<'a> {
         }
         self.position = self.bytes.len() - rest.len();
         Some(RecordView {
-            offset: self.base_offset.wrapping_add(i64::from(offset_delta)),
+            offset: self.base_offset.wrapping_add(i64::from(i32::try_from(offset_delta).ok()?)),
             timestamp: self.log_append_time.unwrap_or(self.base_timestamp.wrapping_add(timestamp_delta)),
             key,
             value,
             headers: body,
             header_count: header_count as u32,
         })
+    }
+}
+
+/// The first fields of a record.
+struct RecordHead<'a> {
+    timestamp_delta: i64,
+    offset_delta: i64,
+    /// What follows in the record.
+    body: &'a [u8],
+    /// What follows the record.
+    rest: &'a [u8],
+}
+
+impl<'a> RecordHead<'a> {
+    /// Reads fields of one or two bytes each, as almost all records have.
+    #[inline(always)]
+    fn short(bytes: &'a [u8]) -> Option<Self> {
+        let mut ahead = varint::Ahead::of(bytes)?;
+        let length = usize::try_from(ahead.take()?).ok()?;
+        let start = ahead.taken();
+        // The attributes have no defined bits.
+        ahead.skip();
+        let (timestamp_delta, offset_delta) = (ahead.take()?, ahead.take()?);
+        let (record, rest) = bytes.split_at_checked(start + length)?;
+        Some(Self { timestamp_delta, offset_delta, body: record.get(ahead.taken()..)?, rest })
+    }
+
+    #[cold]
+    fn any(mut bytes: &'a [u8]) -> Option<Self> {
+        let length = usize::try_from(varint::take(&mut bytes)?).ok()?;
+        let (body, rest) = bytes.split_at_checked(length)?;
+        let mut body = body.get(1..)?;
+        let (timestamp_delta, offset_delta) = (varint::take(&mut body)?, varint::take(&mut body)?);
+        Some(Self { timestamp_delta, offset_delta, body, rest })
     }
 }
 

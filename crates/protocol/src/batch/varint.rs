@@ -55,6 +55,48 @@ pub fn take(bytes: &mut &[u8]) -> Option<i64> {
     take_long(bytes)
 }
 
+/// The next eight bytes, from which several short integers are taken: their bounds are checked once.
+pub struct Ahead {
+    word: u64,
+    taken: usize,
+}
+
+impl Ahead {
+    /// Looks at the first eight bytes; `None` if there are fewer.
+    #[inline(always)]
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        bytes.first_chunk().map(|bytes| Self { word: u64::from_le_bytes(*bytes), taken: 0 })
+    }
+
+    /// Takes an integer of one or two bytes; `None` if it is longer. The caller takes at most eight bytes in all.
+    #[inline(always)]
+    pub fn take(&mut self) -> Option<i64> {
+        let word = self.word;
+        if word & 0x80 == 0 {
+            self.skip();
+            return Some(unzigzag(word & 0x7f));
+        }
+        if word & 0x8000 != 0 {
+            return None;
+        }
+        self.word >>= 16;
+        self.taken += 2;
+        Some(unzigzag(word & 0x7f | word >> 1 & 0x3f80))
+    }
+
+    /// Takes one byte.
+    #[inline(always)]
+    pub const fn skip(&mut self) {
+        self.word >>= 8;
+        self.taken += 1;
+    }
+
+    /// Returns the number of bytes taken.
+    pub const fn taken(&self) -> usize {
+        self.taken
+    }
+}
+
 #[cold]
 fn take_long(bytes: &mut &[u8]) -> Option<i64> {
     let mut value = 0;
@@ -97,5 +139,20 @@ mod tests {
             }
         }
         assert_eq!(take(&mut &[0xff; 11][..]), None, "no end");
+    }
+
+    #[test]
+    fn short_integers_are_taken_from_a_word() {
+        for value in [0, -1, 1, 63, -64, 64, -65, 8191, -8192] {
+            let mut out = [0xff; 8];
+            let written = put(&mut out, value);
+            let mut ahead = Ahead::of(&out).unwrap();
+            assert_eq!(ahead.take(), Some(value));
+            assert_eq!(ahead.taken(), written);
+        }
+        assert!(Ahead::of(&[0; 7]).is_none(), "too few bytes");
+        let mut out = [0; 8];
+        put(&mut out, 8192);
+        assert_eq!(Ahead::of(&out).unwrap().take(), None, "three bytes");
     }
 }
