@@ -181,6 +181,7 @@ impl PartitionHandle {
     }
 
     /// Returns true while the application has paused the partition, or a rebalance holds it.
+    #[inline]
     pub fn is_paused(&self) -> bool {
         self.pauses.load(Ordering::Acquire) != 0
     }
@@ -292,6 +293,7 @@ impl PartitionHandle {
     /// Stores the position after records were handed out, or the position from which the partition starts.
     /// `leader_epoch` is the epoch of the last record; -1 if unknown, as in a batch's header. Called under the queue's
     /// lock.
+    #[inline]
     pub(crate) fn set_position(&self, position: i64, leader_epoch: i32) {
         self.position_epoch.store(leader_epoch, Ordering::Release);
         self.position.store(position, Ordering::Release);

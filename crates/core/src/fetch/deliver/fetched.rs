@@ -44,17 +44,20 @@ impl FetchedRecords {
     }
 
     /// Returns false if the partition was meanwhile unassigned or started from another position.
+    #[inline]
     pub fn is_current(&self) -> bool {
         self.handle.version() == self.version
     }
 
     /// Returns true while the partition is paused.
+    #[inline]
     pub fn is_paused(&self) -> bool {
         self.handle.is_paused()
     }
 
     /// Sets the partition's position: `offset` is the next record to deliver, `leader_epoch` the epoch of the last one
     /// (-1 if unknown).
+    #[inline]
     pub fn set_position(&self, offset: i64, leader_epoch: i32) {
         if self.is_current() {
             self.handle.set_position(offset, leader_epoch);

@@ -62,6 +62,7 @@ impl<'a> MessageRef<'a> {
     }
 
     /// Returns true if the timestamp is the time at which the broker appended the record.
+    #[inline]
     pub const fn is_log_append_time(&self) -> bool {
         self.batch.header.is_log_append_time()
     }
@@ -91,6 +92,7 @@ impl<'a> MessageRef<'a> {
     }
 
     /// The headers, in the order in which they were written; a key may occur more than once.
+    #[inline]
     pub const fn headers(&self) -> Headers<'a> {
         self.record.headers()
     }
