@@ -22,9 +22,10 @@ use crate::{
         queue::Queue,
     },
     ffi::{
-        argument::{Given, GivenHandles, Handles, Part, Place, Ref, RefMut, Text},
+        argument::{Handles, Part, Place, Ref, RefMut, Text},
         boundary::{Handle, Tag, c_text},
         codes::{RespErr, code},
+        destroyers,
         error::ErrorObject,
         export,
         export::text_or_null,
@@ -216,19 +217,9 @@ export!(
     }
 );
 
-export!(
-    #[local(())]
-    fn rd_kafka_ConfigResource_destroy(config: Given<ConfigResource>) {
-        config.bury();
-    }
-);
-
-export!(
-    #[local(())]
-    fn rd_kafka_ConfigResource_destroy_array(config: GivenHandles<ConfigResource>, count: usize) {
-        config.bury(count);
-    }
-);
+destroyers! {
+    rd_kafka_ConfigResource_destroy(config), rd_kafka_ConfigResource_destroy_array(config): ConfigResource;
+}
 
 export!(
     #[local(code::_FATAL)]

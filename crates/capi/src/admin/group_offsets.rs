@@ -23,9 +23,10 @@ use crate::{
         queue::Queue,
     },
     ffi::{
-        argument::{Given, GivenHandles, Handles, Part, Place, Ref, Text},
+        argument::{Handles, Part, Place, Ref, Text},
         boundary::{Handle, Tag, c_text},
         codes::{RespErr, code},
+        destroyers,
         error::ErrorObject,
         export, getters,
         list::List,
@@ -161,19 +162,9 @@ export!(
     }
 );
 
-export!(
-    #[local(())]
-    fn rd_kafka_DeleteGroup_destroy(del_group: Given<DeleteGroup>) {
-        del_group.bury();
-    }
-);
-
-export!(
-    #[local(())]
-    fn rd_kafka_DeleteGroup_destroy_array(del_groups: GivenHandles<DeleteGroup>, count: usize) {
-        del_groups.bury(count);
-    }
-);
+destroyers! {
+    rd_kafka_DeleteGroup_destroy(del_group), rd_kafka_DeleteGroup_destroy_array(del_groups): DeleteGroup;
+}
 
 export!(
     #[on(rk, ())]
@@ -232,19 +223,7 @@ macro_rules! offset_objects {
             }
         );
 
-        export!(
-            #[local(())]
-            fn $destroy(offsets: Given<GroupOffsets>) {
-                offsets.bury();
-            }
-        );
-
-        export!(
-            #[local(())]
-            fn $destroy_array(offsets: GivenHandles<GroupOffsets>, count: usize) {
-                offsets.bury(count);
-            }
-        );
+        destroyers! { $destroy(offsets), $destroy_array(offsets): GroupOffsets; }
     )*};
 }
 

@@ -15,10 +15,10 @@ use crate::{
         queue::Queue,
     },
     ffi::{
-        argument::{Given, GivenHandles, Handles, Part, Ref},
+        argument::{Handles, Part, Ref},
         boundary::{Handle, Tag},
         codes::code,
-        export,
+        destroyers, export,
         list::{List, rd_kafka_topic_partition_list_destroy},
         types::OFFSET_END,
     },
@@ -94,19 +94,9 @@ export!(
     }
 );
 
-export!(
-    #[local(())]
-    fn rd_kafka_DeleteRecords_destroy(del_records: Given<DeleteRecords>) {
-        del_records.bury();
-    }
-);
-
-export!(
-    #[local(())]
-    fn rd_kafka_DeleteRecords_destroy_array(del_records: GivenHandles<DeleteRecords>, count: usize) {
-        del_records.bury(count);
-    }
-);
+destroyers! {
+    rd_kafka_DeleteRecords_destroy(del_records), rd_kafka_DeleteRecords_destroy_array(del_records): DeleteRecords;
+}
 
 export!(
     #[on(rk, ())]

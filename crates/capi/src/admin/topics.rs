@@ -23,10 +23,10 @@ use crate::{
         queue::Queue,
     },
     ffi::{
-        argument::{Buffer, Given, GivenHandles, Handles, Numbers, Part, Place, Ref, RefMut, Text},
+        argument::{Buffer, Handles, Numbers, Part, Place, Ref, RefMut, Text},
         boundary::{Handle, Tag, c_text},
         codes::{RespErr, code},
-        export, getters,
+        destroyers, export, getters,
     },
 };
 
@@ -133,19 +133,9 @@ export!(
     }
 );
 
-export!(
-    #[local(())]
-    fn rd_kafka_NewTopic_destroy(new_topic: Given<NewTopic>) {
-        new_topic.bury();
-    }
-);
-
-export!(
-    #[local(())]
-    fn rd_kafka_NewTopic_destroy_array(new_topics: GivenHandles<NewTopic>, count: usize) {
-        new_topics.bury(count);
-    }
-);
+destroyers! {
+    rd_kafka_NewTopic_destroy(new_topic), rd_kafka_NewTopic_destroy_array(new_topics): NewTopic;
+}
 
 /// Returns the brokers of a partition, of which the first is the preferred leader.
 fn brokers(ids: Numbers<'_>, count: usize) -> Result<Vec<i32>, String> {
@@ -243,19 +233,9 @@ export!(
     }
 );
 
-export!(
-    #[local(())]
-    fn rd_kafka_DeleteTopic_destroy(del_topic: Given<DeleteTopic>) {
-        del_topic.bury();
-    }
-);
-
-export!(
-    #[local(())]
-    fn rd_kafka_DeleteTopic_destroy_array(del_topics: GivenHandles<DeleteTopic>, count: usize) {
-        del_topics.bury(count);
-    }
-);
+destroyers! {
+    rd_kafka_DeleteTopic_destroy(del_topic), rd_kafka_DeleteTopic_destroy_array(del_topics): DeleteTopic;
+}
 
 export!(
     #[on(rk, ())]
@@ -298,19 +278,9 @@ export!(
     }
 );
 
-export!(
-    #[local(())]
-    fn rd_kafka_NewPartitions_destroy(new_parts: Given<NewPartitions>) {
-        new_parts.bury();
-    }
-);
-
-export!(
-    #[local(())]
-    fn rd_kafka_NewPartitions_destroy_array(new_parts: GivenHandles<NewPartitions>, count: usize) {
-        new_parts.bury(count);
-    }
-);
+destroyers! {
+    rd_kafka_NewPartitions_destroy(new_parts), rd_kafka_NewPartitions_destroy_array(new_parts): NewPartitions;
+}
 
 export!(
     #[local(code::_FATAL)]
@@ -371,35 +341,23 @@ fn topics_of(event: Ref<Event>, kind: c_int, cntp: Place<usize>) -> *const *cons
     Listed::show(event.and_then(Event::result::<Listed<TopicResult>>), cntp)
 }
 
-export!(
-    #[local(ptr::null())]
-    fn rd_kafka_CreateTopics_result_topics(
-        result: Ref<Event>,
-        cntp: Place<usize>,
-    ) -> *const *const TopicResult {
-        topics_of(result, CREATED, cntp)
-    }
-);
+/// The functions that return the topics of a result.
+macro_rules! result_topics {
+    ($($name:ident: $kind:expr;)*) => {$(
+        export!(
+            #[local(ptr::null())]
+            fn $name(result: Ref<Event>, cntp: Place<usize>) -> *const *const TopicResult {
+                topics_of(result, $kind, cntp)
+            }
+        );
+    )*};
+}
 
-export!(
-    #[local(ptr::null())]
-    fn rd_kafka_DeleteTopics_result_topics(
-        result: Ref<Event>,
-        cntp: Place<usize>,
-    ) -> *const *const TopicResult {
-        topics_of(result, DELETED, cntp)
-    }
-);
-
-export!(
-    #[local(ptr::null())]
-    fn rd_kafka_CreatePartitions_result_topics(
-        result: Ref<Event>,
-        cntp: Place<usize>,
-    ) -> *const *const TopicResult {
-        topics_of(result, EXTENDED, cntp)
-    }
-);
+result_topics! {
+    rd_kafka_CreateTopics_result_topics: CREATED;
+    rd_kafka_DeleteTopics_result_topics: DELETED;
+    rd_kafka_CreatePartitions_result_topics: EXTENDED;
+}
 
 getters! {
     fn rd_kafka_topic_result_error(topicres: Part<TopicResult>) -> RespErr { code::_INVALID_ARG; topicres.code }

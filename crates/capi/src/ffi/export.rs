@@ -1,4 +1,5 @@
-//! The macros that declare functions of the C library: `export!`, and `getters!` for those that only read a field.
+//! The macros that declare functions of the C library: `export!`, `getters!` for those that only read a field, and
+//! `destroyers!` for those that free an object.
 
 use std::ffi::{CString, c_char};
 
@@ -61,6 +62,25 @@ macro_rules! getters {
     )*};
 }
 
+/// Declares the two functions that free an object of the application, and an array of such objects.
+macro_rules! destroyers {
+    ($($one:ident($object:ident), $array:ident($objects:ident): $kind:ty;)*) => {$(
+        $crate::ffi::export::export!(
+            #[local(())]
+            fn $one($object: $crate::ffi::argument::Given<$kind>) {
+                $object.bury();
+            }
+        );
+
+        $crate::ffi::export::export!(
+            #[local(())]
+            fn $array($objects: $crate::ffi::argument::GivenHandles<$kind>, count: usize) {
+                $objects.bury(count);
+            }
+        );
+    )*};
+}
+
 /// Returns the address of a part of a result for C; NULL if the result has none.
 pub(crate) fn or_null<T>(part: Option<&T>) -> *const T {
     part.map_or(std::ptr::null(), std::ptr::from_ref)
@@ -71,5 +91,6 @@ pub(crate) fn text_or_null(text: Option<&CString>) -> *const c_char {
     text.map_or(std::ptr::null(), |text| text.as_ptr())
 }
 
+pub(crate) use destroyers;
 pub(crate) use export;
 pub(crate) use getters;

@@ -2,7 +2,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `export` | `export!` and `getters!`, which declare exported functions |
+//! | `export` | `export!`, `getters!` and `destroyers!`, which declare exported functions |
 //! | `boundary`, `argument` | panics, handles, texts; handles as arguments |
 //! | `graves` | the memory of destroyed handles |
 //! | `types`, `list`, `headers` | the structures that C sees |
@@ -29,4 +29,4 @@ pub(crate) mod task;
 pub(crate) mod time;
 pub(crate) mod types;
 
-pub(crate) use export::{export, getters, or_null, text_or_null};
+pub(crate) use export::{destroyers, export, getters, or_null, text_or_null};

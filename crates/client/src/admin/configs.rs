@@ -1,9 +1,15 @@
 //! Calls about configurations.
 
+use std::time::Duration;
+
 use ottla_core::{
-    admin::configs::{
-        ConfigChanges, ConfigResource, ConfigResults, change_configs, describe_configs, replace_configs,
+    admin::{
+        AdminCall,
+        configs::{
+            ConfigChanges, ConfigResource, ConfigResults, change_configs, describe_configs, replace_configs,
+        },
     },
+    completion::Completion,
     error::{Error, Result},
 };
 
@@ -62,11 +68,7 @@ impl Admin {
         changes: &ConfigChanges,
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<AlterConfigsResults> {
-        let (changes, options) = (changes.clone(), options.into());
-        let call = move |done| {
-            change_configs(changes, options.validate_only, options.timeout, done).done(options.how())
-        };
-        self.start("incremental_alter_configs", options.timeout, Ok(call)).and_then(without_entries)
+        self.alter("incremental_alter_configs", changes.clone(), options.into(), change_configs)
     }
 
     /// Replaces whole configurations: properties that are not named return to their defaults. Kafka deprecates this call;
@@ -85,11 +87,19 @@ impl Admin {
         changes: &ConfigChanges,
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<AlterConfigsResults> {
-        let (changes, options) = (changes.clone(), options.into());
-        let call = move |done| {
-            replace_configs(changes, options.validate_only, options.timeout, done).done(options.how())
-        };
-        self.start("alter_configs", options.timeout, Ok(call)).and_then(without_entries)
+        self.alter("alter_configs", changes.clone(), options.into(), replace_configs)
+    }
+
+    fn alter(
+        &self,
+        name: &'static str,
+        changes: ConfigChanges,
+        options: AdminOptions,
+        call: fn(ConfigChanges, bool, Duration, Completion<ConfigResults>) -> AdminCall,
+    ) -> AdminFuture<AlterConfigsResults> {
+        let call =
+            move |done| call(changes, options.validate_only, options.timeout, done).done(options.how());
+        self.start(name, options.timeout, Ok(call)).and_then(without_entries)
     }
 }
 

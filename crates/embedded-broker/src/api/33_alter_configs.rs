@@ -8,7 +8,11 @@ use ottla_protocol::{
 };
 
 use super::describe_configs::TOPIC;
-use crate::{cluster::Cluster, connection::Request, provisioning::Refusal};
+use crate::{
+    cluster::Cluster,
+    connection::Request,
+    provisioning::{Refusal, code_and_message},
+};
 
 impl Cluster {
     pub(crate) fn alter_configs_api(
@@ -20,8 +24,7 @@ impl Cluster {
             AlterConfigsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for resource in body.resources {
             let done = self.replace_configs(request, &resource, body.validate_only);
-            let (error_code, error_message) =
-                done.map_or_else(|(error, message)| (error, Some(message)), |()| (ErrorCode::NONE, None));
+            let (error_code, error_message) = code_and_message(done);
             response.responses.push(response::Response {
                 error_code,
                 error_message,

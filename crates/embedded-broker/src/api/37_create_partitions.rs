@@ -5,7 +5,11 @@ use ottla_protocol::{
     generated::create_partitions::{CreatePartitionsRequest, CreatePartitionsResponse, request, response},
 };
 
-use crate::{cluster::Cluster, connection::Request, provisioning::Refusal};
+use crate::{
+    cluster::Cluster,
+    connection::Request,
+    provisioning::{Refusal, code_and_message},
+};
 
 impl Cluster {
     pub(crate) fn create_partitions_api(
@@ -17,8 +21,7 @@ impl Cluster {
             CreatePartitionsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for topic in body.topics {
             let done = self.add_partitions(request, &topic, body.validate_only);
-            let (error_code, error_message) =
-                done.map_or_else(|(error, message)| (error, Some(message)), |()| (ErrorCode::NONE, None));
+            let (error_code, error_message) = code_and_message(done);
             let name = topic.name;
             response.results.push(response::CreatePartitionsResult { name, error_code, error_message });
         }

@@ -16,7 +16,11 @@ use super::{
     describe_configs::TOPIC,
     group_configs::GROUP,
 };
-use crate::{cluster::Cluster, connection::Request, provisioning::Refusal};
+use crate::{
+    cluster::Cluster,
+    connection::Request,
+    provisioning::{Refusal, code_and_message},
+};
 
 impl Cluster {
     pub(crate) fn incremental_alter_configs(
@@ -28,8 +32,7 @@ impl Cluster {
             IncrementalAlterConfigsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         for resource in body.resources {
             let done = self.alter_configs(request, &resource, body.validate_only);
-            let (error_code, error_message) =
-                done.map_or_else(|(error, message)| (error, Some(message)), |()| (ErrorCode::NONE, None));
+            let (error_code, error_message) = code_and_message(done);
             response.responses.push(response::Response {
                 error_code,
                 error_message,

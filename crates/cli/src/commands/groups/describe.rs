@@ -4,41 +4,19 @@ use clap::Args;
 use ottla::{Admin, GroupDescription, TopicPartition};
 use serde_json::Value;
 
-use super::{Selection, finish, table::Table};
-use crate::client_options::ClientOptions;
+use super::{TableOptions, finish, table::Table};
 use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
-
-/// Print coordinator, assignor, state and number of members
-#[derive(Args, Debug)]
-pub struct DescribeOptions {
-    #[command(flatten)]
-    pub client: ClientOptions,
-
-    #[command(flatten)]
-    selection: Selection,
-
-    /// Print the groups as JSON
-    #[arg(long)]
-    json: bool,
-}
 
 /// Print the members of groups
 #[derive(Args, Debug)]
 pub struct MembersOptions {
     #[command(flatten)]
-    pub client: ClientOptions,
+    pub table: TableOptions,
 
-    #[command(flatten)]
-    selection: Selection,
-
-    /// Print the partitions of each member
+    /// Print the partitions of each member; JSON has them always
     #[arg(long, visible_alias = "verbose")]
     assignments: bool,
-
-    /// Print the members as JSON, with their partitions
-    #[arg(long)]
-    json: bool,
 }
 
 /// Describes groups, and returns the errors of those that can't be described.
@@ -58,7 +36,7 @@ pub fn described(admin: &Admin, groups: &[String]) -> Outcome<(Vec<GroupDescript
 }
 
 /// Runs `describe`.
-pub fn run(options: &DescribeOptions, admin: &Admin) -> Outcome {
+pub fn run(options: &TableOptions, admin: &Admin) -> Outcome {
     let (groups, failures) = described(admin, &options.selection.resolve(admin)?)?;
     let mut table = Table::new(&[
         ("GROUP", "group", 15),
@@ -83,7 +61,10 @@ pub fn run(options: &DescribeOptions, admin: &Admin) -> Outcome {
 }
 
 /// Runs `members`.
-pub fn run_members(options: &MembersOptions, admin: &Admin) -> Outcome {
+pub fn run_members(
+    MembersOptions { table: options, assignments }: &MembersOptions,
+    admin: &Admin,
+) -> Outcome {
     let (groups, failures) = described(admin, &options.selection.resolve(admin)?)?;
     let columns = &[
         ("GROUP", "group", 15),
@@ -94,7 +75,7 @@ pub fn run_members(options: &MembersOptions, admin: &Admin) -> Outcome {
         ("#PARTITIONS", "partitions", 0),
         ("ASSIGNMENT", "assignment", 0),
     ];
-    let with_assignments = options.assignments || options.json;
+    let with_assignments = *assignments || options.json;
     let mut table = Table::new(if with_assignments { columns } else { &columns[..6] });
     for group in groups {
         if group.members.is_empty() && !options.json {

@@ -2,30 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
 use ottla::{Admin, GroupDescription, GroupOffset, MemberDescription, OffsetSpec, TopicPartition};
 
-use super::{Selection, describe::described, finish, table::Table};
-use crate::client_options::ClientOptions;
+use super::{TableOptions, describe::described, finish, table::Table};
 use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
 
-/// Print committed offset, end offset and lag of each partition
-#[derive(Args, Debug)]
-pub struct LagOptions {
-    #[command(flatten)]
-    pub client: ClientOptions,
-
-    #[command(flatten)]
-    selection: Selection,
-
-    /// Print the partitions as JSON
-    #[arg(long)]
-    json: bool,
-}
-
 /// Runs `lag`.
-pub fn run(options: &LagOptions, admin: &Admin) -> Outcome {
+pub fn run(options: &TableOptions, admin: &Admin) -> Outcome {
     let (groups, mut failures) = described(admin, &options.selection.resolve(admin)?)?;
     let mut table = Table::new(&[
         ("GROUP", "group", 15),

@@ -51,9 +51,11 @@ pub struct GroupsOptions {
 #[derive(Subcommand, Debug)]
 enum Action {
     List(list::ListOptions),
-    Describe(describe::DescribeOptions),
+    /// Print coordinator, assignor, state and number of members
+    Describe(TableOptions),
     Members(describe::MembersOptions),
-    Lag(lag::LagOptions),
+    /// Print committed offset, end offset and lag of each partition
+    Lag(TableOptions),
     ResetOffsets(ResetOptions),
     Delete(DeleteOptions),
     DeleteOffsets(DeleteOffsetsOptions),
@@ -69,6 +71,20 @@ struct Selection {
     /// All consumer groups
     #[arg(long, conflicts_with = "groups")]
     all: bool,
+}
+
+/// The groups whose table a subcommand prints.
+#[derive(Args, Debug)]
+pub struct TableOptions {
+    #[command(flatten)]
+    client: ClientOptions,
+
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Print the rows as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl Selection {
@@ -94,7 +110,7 @@ impl Action {
         match self {
             Action::List(options) => &options.client,
             Action::Describe(options) => &options.client,
-            Action::Members(options) => &options.client,
+            Action::Members(options) => &options.table.client,
             Action::Lag(options) => &options.client,
             Action::ResetOffsets(options) => &options.client,
             Action::Delete(options) => &options.client,

@@ -111,9 +111,7 @@ mod tests {
 
     #[test]
     fn a_new_leader_is_asked_whether_it_has_what_was_read() {
-        let mut script = Script::new(OffsetReset::End);
-        script.assign(0, Offset::At(5));
-        script.wants();
+        let mut script = Script::reading_from(5);
         let mut partition = script.back(17);
         partition.position_epoch = epoch(2);
         partition.checked_epoch = epoch(3);

@@ -260,12 +260,9 @@ mod tests {
 
     #[test]
     fn a_partition_moves_with_its_offset_when_the_leader_changes() {
-        let mut script = Script::new(OffsetReset::End);
-        script.assign(0, Offset::At(5));
-        script.wants();
+        let mut script = Script::reading_from(5);
         script.metadata = metadata(2);
-        let known = script.metadata.clone();
-        assert!(!script.manager.handle_metadata(NOW, &known, &MetadataChanges::default()));
+        assert!(!script.see_metadata(NOW));
         assert_eq!(script.wants(), ["release 1"], "it has one owner at a time");
         let partition = script.back(17);
         script.manager.handle_report(NOW, FetchReport::Released(partition));
@@ -274,32 +271,26 @@ mod tests {
 
     #[test]
     fn a_partition_that_its_leader_refused_waits_for_newer_metadata() {
-        let mut script = Script::new(OffsetReset::End);
-        script.assign(0, Offset::At(5));
-        script.wants();
+        let mut script = Script::reading_from(5);
         let partition = script.back(6);
         script.manager.handle_report(NOW, FetchReport::NotLeader(partition));
         assert!(script.wants().is_empty(), "not back and forth with the same metadata");
-        let known = script.metadata.clone();
-        script.manager.handle_metadata(NOW, &known, &MetadataChanges::default());
+        script.see_metadata(NOW);
         assert_eq!(script.wants(), ["adopt 1 from 6 version 1"]);
     }
 
     #[test]
     fn unknown_leader_epoch_is_replaced_from_newer_metadata() {
-        let mut script = Script::new(OffsetReset::End);
-        script.assign(0, Offset::At(5));
-        script.wants();
+        let mut script = Script::reading_from(5);
         let partition = script.back(6);
         script.manager.handle_report(NOW, FetchReport::UnknownEpoch(partition));
         script.metadata.topics.get_mut("t").unwrap().partitions[0].leader_epoch = None;
-        let known = script.metadata.clone();
-        script.manager.handle_metadata(NOW, &known, &MetadataChanges::default());
+        script.see_metadata(NOW);
         assert!(script.wants().is_empty(), "the broker gets time to learn of the epoch");
         let later = script.manager.poll_timeout().expect("it is tried again");
         assert_eq!(later, NOW + script.shared.settings.fetch_error_backoff);
         script.manager.handle_timeout(later, None);
-        script.manager.advance(later, &known);
+        script.manager.advance(later, &script.metadata);
         match script.manager.poll_need() {
             Some(Need::Message { node: to, message: ToBroker::Fetch(FetchMessage::Adopt(partition)) })
                 if to == node(1) =>
@@ -312,9 +303,7 @@ mod tests {
 
     #[test]
     fn a_new_leader_that_is_known_already_is_gone_to_at_once_but_not_for_ever() {
-        let mut script = Script::new(OffsetReset::End);
-        script.assign(0, Offset::At(5));
-        script.wants();
+        let mut script = Script::reading_from(5);
         let key = TopicPartition::new("t", 0);
         for (leader, epoch, refusals, goes) in
             [(2, 4, 1, true), (1, 5, 2, true), (2, 6, 3, false), (2, 6, 3, false)]
@@ -329,8 +318,7 @@ mod tests {
             script.manager.handle_new_leader(&key, &script.metadata);
             assert_eq!(!script.wants().is_empty(), goes, "epoch {epoch}");
         }
-        let known = script.metadata.clone();
-        script.manager.handle_metadata(NOW, &known, &MetadataChanges::default());
+        script.see_metadata(NOW);
         assert_eq!(script.wants(), ["adopt 2 from 6 version 1"], "metadata is asked for with a back-off");
     }
 
@@ -350,24 +338,20 @@ mod tests {
         }
         assert_eq!(script.errors(), [ErrorKind::UnknownTopic]);
         script.metadata = metadata(1);
-        let known = script.metadata.clone();
-        script.manager.handle_metadata(NOW, &known, &MetadataChanges::default());
+        script.see_metadata(NOW);
         assert_eq!(script.wants(), ["adopt 1 from 0 version 1"]);
     }
 
     #[test]
     fn a_closer_replica_is_read_from_until_something_speaks_against_it() {
-        let mut script = Script::new(OffsetReset::End);
-        script.assign(0, Offset::At(5));
-        script.wants();
+        let mut script = Script::reading_from(5);
         let partition = script.back(5);
         script.manager.handle_report(NOW, FetchReport::ReadFrom(partition, node(2)));
         assert_eq!(script.wants(), ["adopt 2 from 5 version 1"]);
-        let known = script.metadata.clone();
-        script.manager.handle_metadata(NOW, &known, &MetadataChanges::default());
+        script.see_metadata(NOW);
         assert!(script.wants().is_empty(), "that it does not lead is no reason to leave");
         let almost = NOW + (REPLICA_LEASE - Duration::from_millis(1));
-        script.manager.handle_metadata(almost, &known, &MetadataChanges::default());
+        script.see_metadata(almost);
         assert!(script.wants().is_empty(), "its time is not over");
         let partition = script.back(9);
         script.manager.handle_report(NOW, FetchReport::OutOfRange(partition));
@@ -376,14 +360,11 @@ mod tests {
 
     #[test]
     fn preferred_replica_is_checked_again_with_the_leader() {
-        let mut script = Script::new(OffsetReset::End);
-        script.assign(0, Offset::At(5));
-        script.wants();
+        let mut script = Script::reading_from(5);
         let partition = script.back(5);
         script.manager.handle_report(NOW, FetchReport::ReadFrom(partition, node(2)));
         assert_eq!(script.wants(), ["adopt 2 from 5 version 1"]);
-        let known = script.metadata.clone();
-        script.manager.handle_metadata(NOW + REPLICA_LEASE, &known, &MetadataChanges::default());
+        script.see_metadata(NOW + REPLICA_LEASE);
         assert_eq!(script.wants(), ["release 2"]);
         let partition = script.back(8);
         script.manager.handle_report(NOW, FetchReport::Released(partition));
@@ -392,9 +373,7 @@ mod tests {
 
     #[test]
     fn partition_bouncing_between_leader_and_replica_backs_off() {
-        let mut script = Script::new(OffsetReset::End);
-        script.assign(0, Offset::At(5));
-        script.wants();
+        let mut script = Script::reading_from(5);
         for round in 0..2 {
             let partition = script.back(5);
             script.manager.handle_report(NOW, FetchReport::ReadFrom(partition, node(2)));
@@ -412,9 +391,7 @@ mod tests {
 
     #[test]
     fn a_closer_replica_that_cannot_be_reached_is_left_for_the_leader() {
-        let mut script = Script::new(OffsetReset::End);
-        script.assign(0, Offset::At(5));
-        script.wants();
+        let mut script = Script::reading_from(5);
         let partition = script.back(5);
         script.manager.handle_report(NOW, FetchReport::ReadFrom(partition, node(2)));
         assert_eq!(script.wants(), ["adopt 2 from 5 version 1"]);

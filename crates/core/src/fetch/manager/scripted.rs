@@ -12,7 +12,7 @@ use crate::{
     cluster::metadata::{Node, PartitionMetadata, TopicMetadata},
     cluster::{
         metadata::Metadata,
-        part::{Need, Part, Urgency},
+        part::{MetadataChanges, Need, Part, Urgency},
         route::Route,
     },
     config::OffsetReset,
@@ -67,6 +67,19 @@ impl Script {
         for command in self.shared.assign(&[(TopicPartition::new("t", partition), from)]) {
             self.manager.handle_command(NOW, command);
         }
+    }
+
+    /// A script whose partition 0 was adopted by broker 1, from an offset on.
+    pub(super) fn reading_from(offset: i64) -> Self {
+        let mut script = Self::new(OffsetReset::End);
+        script.assign(0, Offset::At(offset));
+        script.wants();
+        script
+    }
+
+    /// Shows the manager the cluster's metadata, as if they had just come.
+    pub(super) fn see_metadata(&mut self, now: Instant) -> bool {
+        self.manager.handle_metadata(now, &self.metadata, &MetadataChanges::default())
     }
 
     /// Returns the manager's current requests as short texts.

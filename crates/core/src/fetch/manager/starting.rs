@@ -198,9 +198,7 @@ mod tests {
 
     #[test]
     fn seek_restarts_once_the_broker_returns_the_partition() {
-        let mut script = Script::new(OffsetReset::End);
-        script.assign(0, Offset::At(5));
-        script.wants();
+        let mut script = Script::reading_from(5);
         let (done, waiting) = completion();
         let seek = script.shared.seek("t", 0, Offset::At(90), Some(done)).unwrap();
         let stale = script.back(7);
@@ -230,9 +228,7 @@ mod tests {
 
     #[test]
     fn partition_stopped_in_transit_is_forgotten_on_return() {
-        let mut script = Script::new(OffsetReset::End);
-        script.assign(0, Offset::At(5));
-        script.wants();
+        let mut script = Script::reading_from(5);
         let partition = script.back(6);
         let stop = script.shared.incremental_unassign(&[TopicPartition::new("t", 0)]).unwrap();
         script.manager.handle_command(NOW, stop);
