@@ -42,8 +42,10 @@ pub fn main() -> support::Result {
         }
     }
 
-    for offset in admin.list_offsets(&[(TOPIC, 0, OffsetSpec::Latest)], TIMEOUT)? {
-        println!("the end of partition 0 is at offset {}", offset?.offset);
+    for listed in admin.list_offsets(&[(TOPIC, 0, OffsetSpec::Latest)], TIMEOUT)? {
+        if let Some(end) = listed?.offset {
+            println!("the end of partition 0 is at offset {end}");
+        }
     }
     for lowest in admin.delete_records(&[(TOPIC, 0, RecordsToDelete::All)], TIMEOUT)? {
         println!("the lowest offset is {}", lowest?);

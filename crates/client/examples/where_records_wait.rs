@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     for state in states.iter().filter(|state| !known.contains(*state)) {
                         let (id, leader, epoch, in_sync) = state;
                         println!(
-                            "{} partition {id}: leader {leader:?}, epoch {epoch}, in sync {in_sync:?}",
+                            "{} partition {id}: leader {leader:?}, epoch {epoch:?}, in sync {in_sync:?}",
                             clock()
                         );
                     }

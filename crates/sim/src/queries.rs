@@ -257,15 +257,15 @@ type Given = Option<Result<(), String>>;
 
 impl PartitionQuery {
     /// Returns how an offset contradicts the log, if only producers changed the log in the meantime.
-    fn contradiction(&self, now: Option<Bounds>, offset: i64) -> Option<String> {
+    fn contradiction(&self, now: Option<Bounds>, offset: Option<i64>) -> Option<String> {
         let (then, now) = (self.then?, now?);
         let allowed = match self.spec {
             OffsetSpec::Earliest => then.start..=now.start,
             _ => then.end..=now.end,
         };
-        (then.changes == now.changes && !allowed.contains(&offset)).then(|| {
+        (then.changes == now.changes && !offset.is_some_and(|offset| allowed.contains(&offset))).then(|| {
             format!(
-                "{:?} of {} [{}] is reported as {offset}, but was in {allowed:?}",
+                "{:?} of {} [{}] is reported as {offset:?}, but was in {allowed:?}",
                 self.spec, self.topic.1, self.partition
             )
         })
@@ -296,17 +296,17 @@ mod tests {
     #[test]
     fn end_offset_may_be_any_between_query_and_result() {
         let (last, now) = (place(OffsetSpec::Latest, 3, 7), Some(Bounds { start: 3, end: 9, changes: 1 }));
-        assert!((7..=9).all(|offset| last.contradiction(now, offset).is_none()));
-        assert!([3, 6, 10].into_iter().all(|offset| last.contradiction(now, offset).is_some()));
+        assert!((7..=9).all(|offset| last.contradiction(now, Some(offset)).is_none()));
+        assert!([3, 6, 10].into_iter().all(|offset| last.contradiction(now, Some(offset)).is_some()));
     }
 
     #[test]
     fn beginning_does_not_move() {
         let first = place(OffsetSpec::Earliest, 3, 7);
         let now = Bounds { start: 3, end: 9, changes: 1 };
-        assert_eq!(first.contradiction(Some(now), 3), None);
-        assert!([2, 4, 7].into_iter().all(|offset| first.contradiction(Some(now), offset).is_some()));
-        assert_eq!(first.contradiction(Some(Bounds { changes: 2, ..now }), 0), None, "it was changed");
-        assert_eq!(first.contradiction(None, 0), None, "the topic is gone");
+        assert_eq!(first.contradiction(Some(now), Some(3)), None);
+        assert!([2, 4, 7].into_iter().all(|offset| first.contradiction(Some(now), Some(offset)).is_some()));
+        assert_eq!(first.contradiction(Some(Bounds { changes: 2, ..now }), Some(0)), None, "it was changed");
+        assert_eq!(first.contradiction(None, Some(0)), None, "the topic is gone");
     }
 }

@@ -28,7 +28,7 @@ use crate::{
         codes::code,
         export, getters,
         list::{self, List, rd_kafka_topic_partition_destroy, rd_kafka_topic_partition_set_leader_epoch},
-        types::{OFFSET_INVALID, rd_kafka_topic_partition_t},
+        types::{OFFSET_END, OFFSET_INVALID, rd_kafka_topic_partition_t},
     },
 };
 
@@ -50,7 +50,7 @@ unsafe impl Sync for ListedInfo {}
 impl ListedInfo {
     fn new(topic: &str, partition: i32, result: &Result<ListedOffset, Error>) -> Self {
         let (offset, code) = match result {
-            Ok(listed) => (listed.offset, code::NO_ERROR),
+            Ok(listed) => (listed.offset.unwrap_or(OFFSET_END), code::NO_ERROR),
             // The leaders are looked up in metadata: no broker was asked about a partition that is not there.
             Err(error) if error.kind() == ErrorKind::UnknownPartition => {
                 (OFFSET_INVALID, code::_UNKNOWN_PARTITION)
@@ -59,10 +59,10 @@ impl ListedInfo {
         };
         let element = list::alone(topic, partition, offset, code);
         let (epoch, timestamp) =
-            result.as_ref().map_or((None, -1), |listed| (listed.leader_epoch, listed.timestamp));
+            result.as_ref().map_or((None, None), |listed| (listed.leader_epoch, listed.timestamp));
         // SAFETY: the element was just made, or is NULL.
         unsafe { rd_kafka_topic_partition_set_leader_epoch(element, LeaderEpoch::to_wire(epoch)) };
-        Self { partition: element, timestamp }
+        Self { partition: element, timestamp: timestamp.unwrap_or(-1) }
     }
 }
 

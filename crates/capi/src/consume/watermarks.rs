@@ -62,7 +62,7 @@ export!(
         };
         for (result, to) in results.iter().zip([low, high]) {
             match result {
-                Ok(result) => to.put(result.offset),
+                Ok(result) => to.put(result.offset.unwrap_or(OFFSET_END)),
                 Err(error) => return code_of_offset_query(error),
             }
         }
@@ -129,7 +129,7 @@ export!(
             match result {
                 // -1 is "no such message", which the interface calls the end.
                 Ok(result) => {
-                    (element.offset, element.err) = (result.offset, code::NO_ERROR);
+                    (element.offset, element.err) = (result.offset.unwrap_or(OFFSET_END), code::NO_ERROR);
                     element.set_leader_epoch(LeaderEpoch::to_wire(result.leader_epoch));
                 }
                 // The time that was asked for stays, so that the application can ask again.

@@ -49,8 +49,10 @@ pub fn run(options: &OffsetsOptions, outer: &ClientOptions) -> Outcome {
     for ((topic, partition, _), result) in questions.iter().zip(admin.list_offsets(&questions, TIMEOUT)?) {
         match result {
             // If no record has this timestamp or a later one, Kafka's tool prints an empty offset.
-            Ok(listed) if listed.offset < 0 => writeln!(out, "{topic}:{partition}:")?,
-            Ok(listed) => writeln!(out, "{topic}:{partition}:{}", listed.offset)?,
+            Ok(listed) => {
+                let offset = listed.offset.map_or_else(String::new, |offset| offset.to_string());
+                writeln!(out, "{topic}:{partition}:{offset}")?;
+            }
             Err(error) => failure = Some(error),
         }
     }

@@ -32,7 +32,7 @@ impl Admin {
     ///
     /// let yesterday = OffsetSpec::Timestamp(1_700_000_000_000);
     /// for found in admin.list_offsets(&[("orders", 0, yesterday)], Duration::from_secs(10))? {
-    ///     println!("{}", found?.offset);
+    ///     println!("{:?}", found?.offset);
     /// }
     /// # Ok(())
     /// # }

@@ -80,9 +80,12 @@ impl Consumer {
     pub fn watermarks(&self, topic: &str, partition: i32, timeout: Duration) -> Result<(i64, i64)> {
         let questions = [(topic, partition, OffsetSpec::Earliest), (topic, partition, OffsetSpec::Latest)];
         let mut results = self.list_offsets(&questions, timeout)?.into_iter();
-        let mut next =
-            || results.next().unwrap_or_else(|| Err(Error::new(ErrorKind::Bug, "an offset is missing")));
-        Ok((next()?.offset, next()?.offset))
+        let mut next = || {
+            let listed =
+                results.next().unwrap_or_else(|| Err(Error::new(ErrorKind::Bug, "an offset is missing")))?;
+            listed.offset.ok_or_else(|| Error::new(ErrorKind::BadResponse, "the leader returned no offset"))
+        };
+        Ok((next()?, next()?))
     }
 
     /// Returns the lowest and the highest offset from the last fetch, without a request.

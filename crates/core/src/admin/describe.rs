@@ -8,6 +8,7 @@ use ottla_protocol::{
     generated::metadata::{MetadataRequest, MetadataResponse, request::Topic as RequestTopic},
     primitive::Reader,
     uuid::Uuid,
+    vocabulary::LeaderEpoch,
 };
 
 use super::{AdminCall, Operation, Verdict, undecodable};
@@ -90,8 +91,8 @@ pub struct PartitionDescription {
     pub id: i32,
     /// The broker that leads the partition.
     pub leader: Option<i32>,
-    /// The leader epoch, which counts the leader changes; -1 if the broker does not report it.
-    pub leader_epoch: i32,
+    /// The leader epoch, which counts the leader changes; `None` if the broker does not report it.
+    pub leader_epoch: Option<LeaderEpoch>,
     /// The brokers that have a replica, the preferred leader first.
     pub replicas: Vec<i32>,
     /// The brokers whose replica is in sync.
@@ -224,7 +225,7 @@ fn description(response: MetadataResponse, which: &WhichTopics) -> ClusterDescri
                 .map(|p| PartitionDescription {
                     id: p.partition_index,
                     leader: Some(p.leader_id).filter(|leader| *leader >= 0),
-                    leader_epoch: p.leader_epoch,
+                    leader_epoch: LeaderEpoch::from_wire(p.leader_epoch),
                     replicas: p.replica_nodes,
                     in_sync_replicas: p.isr_nodes,
                     offline_replicas: p.offline_replicas,

@@ -276,7 +276,7 @@ fn offset_lookups_take_one_request_per_leader_and_keep_their_order() {
     }
     let responses = waiting.try_take().unwrap();
     let offsets: Vec<i64> =
-        responses.iter().take(4).map(|response| response.as_ref().unwrap().offset).collect();
+        responses.iter().take(4).map(|response| response.as_ref().unwrap().offset.unwrap()).collect();
     assert_eq!(offsets, [102, 100, 101, 5]);
     assert_eq!(responses[4].as_ref().unwrap_err().kind(), ErrorKind::UnknownPartition);
 }
@@ -304,5 +304,5 @@ fn offsets_are_asked_again_where_the_leader_moved() {
         calls.handle_timeout(now, None);
         calls.handle_metadata(now, &metadata(), &MetadataChanges::default());
     }
-    assert_eq!(waiting.try_take().unwrap()[0].as_ref().unwrap().offset, 9);
+    assert_eq!(waiting.try_take().unwrap()[0].as_ref().unwrap().offset, Some(9));
 }

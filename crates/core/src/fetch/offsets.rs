@@ -68,10 +68,10 @@ pub type OffsetResults = Vec<Result<ListedOffset, Error>>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListedOffset {
-    /// The offset; -1 if there is no such record.
-    pub offset: i64,
-    /// The record's timestamp; -1 if the query was not about a timestamp.
-    pub timestamp: i64,
+    /// The offset; `None` if there is no such record.
+    pub offset: Option<i64>,
+    /// The record's timestamp; `None` if the query was not about a timestamp.
+    pub timestamp: Option<i64>,
     /// The leader's epoch, if it is known.
     pub leader_epoch: Option<LeaderEpoch>,
 }
@@ -366,9 +366,13 @@ impl OffsetLookups {
                         0 => listed.old_style_offsets.first().copied().unwrap_or(-1),
                         _ => listed.offset,
                     };
-                    let (timestamp, leader_epoch) =
-                        (listed.timestamp, LeaderEpoch::from_wire(listed.leader_epoch));
-                    self.finish(id, Ok(ListedOffset { offset, timestamp, leader_epoch }));
+                    let known = |value: i64| (value >= 0).then_some(value);
+                    let listed = ListedOffset {
+                        offset: known(offset),
+                        timestamp: known(listed.timestamp),
+                        leader_epoch: LeaderEpoch::from_wire(listed.leader_epoch),
+                    };
+                    self.finish(id, Ok(listed));
                 }
                 Some(listed) => self.handle_refusal(now, id, listed.error_code),
                 None => {

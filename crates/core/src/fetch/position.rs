@@ -70,19 +70,20 @@ impl Resolution {
         (Self { place, end: None }, step)
     }
 
-    /// Returns the step after a response; -1 means that there is no such offset.
-    pub(crate) fn handle_offset(&mut self, offset: i64) -> Step {
+    /// Returns the step after a response; `None` means that there is no such offset.
+    pub(crate) fn handle_offset(&mut self, found: Option<i64>) -> Step {
+        if found.is_none() && matches!(self.place, Offset::Timestamp(_)) {
+            self.place = Offset::End;
+            return Step::Ask(OffsetSpec::Latest);
+        }
+        let offset = found.unwrap_or(0);
         match (self.place, self.end) {
-            (Offset::Timestamp(_), _) if offset < 0 => {
-                self.place = Offset::End;
-                Step::Ask(OffsetSpec::Latest)
-            }
             (Offset::Tail(_), None) => {
                 self.end = Some(offset);
                 Step::Ask(OffsetSpec::Earliest)
             }
             (Offset::Tail(count), Some(end)) => Step::Known(end.saturating_sub(count).max(offset)),
-            _ => Step::Known(offset.max(0)),
+            _ => Step::Known(offset),
         }
     }
 }
@@ -95,7 +96,7 @@ mod tests {
     fn beginning_and_end_take_one_question() {
         let (mut way, step) = Resolution::begin(Offset::Beginning, OffsetReset::End);
         assert_eq!(step, Step::Ask(OffsetSpec::Earliest));
-        assert_eq!(way.handle_offset(7), Step::Known(7));
+        assert_eq!(way.handle_offset(Some(7)), Step::Known(7));
         assert_eq!(Resolution::begin(Offset::At(5), OffsetReset::End).1, Step::Known(5));
     }
 
@@ -103,16 +104,16 @@ mod tests {
     fn a_time_after_the_last_record_is_the_end() {
         let (mut way, step) = Resolution::begin(Offset::Timestamp(1000), OffsetReset::End);
         assert_eq!(step, Step::Ask(OffsetSpec::Timestamp(1000)));
-        assert_eq!(way.handle_offset(-1), Step::Ask(OffsetSpec::Latest));
-        assert_eq!(way.handle_offset(12), Step::Known(12));
+        assert_eq!(way.handle_offset(None), Step::Ask(OffsetSpec::Latest));
+        assert_eq!(way.handle_offset(Some(12)), Step::Known(12));
     }
 
     #[test]
     fn a_tail_does_not_reach_before_the_beginning() {
         for (count, expected) in [(3, 97), (1000, 90), (0, 100)] {
             let (mut way, _) = Resolution::begin(Offset::Tail(count), OffsetReset::End);
-            assert_eq!(way.handle_offset(100), Step::Ask(OffsetSpec::Earliest));
-            assert_eq!(way.handle_offset(90), Step::Known(expected));
+            assert_eq!(way.handle_offset(Some(100)), Step::Ask(OffsetSpec::Earliest));
+            assert_eq!(way.handle_offset(Some(90)), Step::Known(expected));
         }
     }
 

@@ -99,7 +99,7 @@ fn ends<'a>(
     let mut ends = BTreeMap::new();
     for (key, result) in partitions.into_iter().zip(admin.list_offsets(&questions, TIMEOUT)?) {
         match result {
-            Ok(listed) => drop(ends.insert(key.clone(), listed.offset)),
+            Ok(listed) => ends.extend(listed.offset.map(|end| (key.clone(), end))),
             Err(error) => failures.push(error.to_string()),
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{ArgGroup, Args};
-use ottla::{Admin, ErrorCode, ErrorKind, GroupOffset, ListedOffset, OffsetSpec, TopicPartition};
+use ottla::{Admin, ErrorCode, ErrorKind, GroupOffset, OffsetSpec, TopicPartition};
 
 use super::finish;
 use super::table::Table;
@@ -203,8 +203,8 @@ pub fn run(options: &ResetOptions, plan: &Plan, admin: &Admin) -> Outcome {
         (listed(admin, &partitions, OffsetSpec::Earliest)?, listed(admin, &partitions, OffsetSpec::Latest)?);
     let mut offsets = Vec::new();
     for (key, requested) in requested {
-        let (first, last) = (first[&key].offset, last[&key].offset);
-        let offset = requested.clamp(first, last);
+        // A topic that was recreated in between can end before it began.
+        let offset = requested.min(known(last[&key])).max(known(first[&key]));
         if offset != requested {
             eprintln!("{key}: offset {requested} is out of range, using {offset}");
         }
@@ -238,17 +238,22 @@ fn check_is_inactive(admin: &Admin, group: &str) -> Outcome {
     Ok(())
 }
 
+/// The first or last offset of a partition, which always has both.
+fn known(offset: Option<i64>) -> i64 {
+    offset.unwrap_or(0)
+}
+
 fn listed(
     admin: &Admin,
     partitions: &BTreeSet<TopicPartition>,
     spec: OffsetSpec,
-) -> Outcome<BTreeMap<TopicPartition, ListedOffset>> {
+) -> Outcome<BTreeMap<TopicPartition, Option<i64>>> {
     if partitions.is_empty() {
         return Ok(BTreeMap::new());
     }
     let questions: Vec<_> = partitions.iter().map(|key| (&*key.topic, key.partition, spec)).collect();
     let results = partitions.iter().zip(admin.list_offsets(&questions, TIMEOUT)?);
-    results.map(|(key, result)| Ok((key.clone(), result?))).collect()
+    results.map(|(key, result)| Ok((key.clone(), result?.offset))).collect()
 }
 
 /// Returns the offsets that the rule selects, before they are limited to the range of the partition.
@@ -271,11 +276,10 @@ fn target_offsets(
     let mut offsets = BTreeMap::new();
     for key in partitions {
         let offset = match target {
-            Target::Earliest | Target::Latest => found[key].offset,
+            Target::Earliest | Target::Latest => known(found[key]),
             // Without a record of this time or later, the group continues at the end.
-            Target::Time(_) if found[key].offset < 0 => ends[key].offset,
-            Target::Time(_) => found[key].offset,
-            Target::Current => committed.get(key).copied().unwrap_or(found[key].offset),
+            Target::Time(_) => found[key].unwrap_or_else(|| known(ends[key])),
+            Target::Current => committed.get(key).copied().unwrap_or_else(|| known(found[key])),
             Target::Offset(offset) => *offset,
             Target::Shift(count) => {
                 let Some(current) = committed.get(key) else {

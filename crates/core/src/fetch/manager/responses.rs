@@ -64,7 +64,8 @@ impl FetchManager {
             Ok(listed) => {
                 let step = resolution.handle_offset(listed.offset);
                 // The epoch is that of the returned offset: a tail starts elsewhere.
-                let epoch = listed.leader_epoch.filter(|_| step == Step::Known(listed.offset));
+                let known = listed.offset.map(Step::Known);
+                let epoch = listed.leader_epoch.filter(|_| known.as_ref() == Some(&step));
                 self.take_step(now, &key, resolution, step, epoch);
             }
             Err(error) => {
