@@ -199,6 +199,7 @@ mod admin;
 mod config;
 mod consumer;
 mod logging;
+mod oidc;
 mod producer;
 mod sasl;
 mod start;

@@ -11,10 +11,13 @@ use ottla_core::{
     config::EffectiveConfig,
     error::{Error, ErrorKind, Result},
     lock::Mutex,
-    sasl::{Mechanism, SaslSettings, SaslShared},
+    sasl::{Mechanism, SaslSettings, SaslShared, refresh::RETRY},
     secret::Secret,
     wake::{Wake, WakeHandle},
 };
+use ottla_net::TokenClient;
+
+use crate::oidc::OidcTokens;
 
 /// A token for OAUTHBEARER.
 #[derive(Clone, Debug)]
@@ -41,6 +44,15 @@ pub struct Sasl {
     commands: Arc<CommandQueue>,
 }
 
+/// Creates the client of the identity provider, if the configuration has one and the application has no function for tokens.
+pub(crate) fn identity_provider(
+    shared: Option<&Arc<SaslShared>>,
+    source: Option<&TokenSource>,
+) -> Result<Option<TokenClient>> {
+    let settings = shared.and_then(|shared| shared.settings().oidc.clone());
+    settings.filter(|_| source.is_none()).map(TokenClient::new).transpose()
+}
+
 /// Creates the shared state of SASL, if the protocol has it.
 pub(crate) fn shared(config: &EffectiveConfig<'_>) -> Result<Option<Arc<SaslShared>>> {
     let Some(settings) = SaslSettings::new(config) else { return Ok(None) };
@@ -55,8 +67,13 @@ impl Sasl {
         Self { shared, commands }
     }
 
-    /// Starts to obtain tokens, if the configuration or the application says how.
-    pub(crate) fn obtain_tokens(&self, provider: Option<TokenSource>) -> Result<()> {
+    /// Starts to obtain tokens, if the configuration or the application says how. The application's function takes
+    /// precedence over an identity provider.
+    pub(crate) fn obtain_tokens(
+        &self,
+        provider: Option<TokenSource>,
+        oidc: Option<TokenClient>,
+    ) -> Result<()> {
         let settings = self.shared.settings();
         if settings.mechanism != Mechanism::OauthBearer {
             return Ok(());
@@ -70,7 +87,10 @@ impl Sasl {
             (Some(TokenSource::Provider(provider)), None) => Arc::new(self.start_provider(provider)?),
             #[cfg(feature = "capi")]
             (Some(TokenSource::Notify(notify)), None) => Arc::new(Notifier(notify)),
-            (None, None) => return Ok(()),
+            (None, None) => match oidc {
+                Some(client) => Arc::new(OidcTokens::new(client, &self.shared, &self.commands)),
+                None => return Ok(()),
+            },
         };
         if self.shared.set_refresh(WakeHandle::new(wake)) {
             // Not here: the caller may hold a lock, and the application may be notified.
@@ -90,7 +110,7 @@ impl Sasl {
                 let sasl = Self { shared, commands: Arc::clone(&commands) };
                 let result = token.and_then(|token| sasl.try_set_token(token));
                 if let Err(reason) = result {
-                    sasl.commands.push(Command::TokenFailed(reason));
+                    sasl.commands.push(Command::TokenFailed { reason, retry_in: RETRY });
                 }
             }
         };
@@ -120,7 +140,7 @@ impl Sasl {
         if reason.is_empty() {
             return Err(Error::new(ErrorKind::InvalidArgument, "the reason of the failure is missing"));
         }
-        self.commands.push(Command::TokenFailed(reason.to_owned()));
+        self.commands.push(Command::TokenFailed { reason: reason.to_owned(), retry_in: RETRY });
         Ok(())
     }
 
@@ -136,7 +156,7 @@ impl Sasl {
         Err(Error::new(ErrorKind::State, "SASL/OAUTHBEARER is not the configured authentication mechanism"))
     }
 
-    fn try_set_token(&self, token: OauthToken) -> Result<(), String> {
+    pub(crate) fn try_set_token(&self, token: OauthToken) -> Result<(), String> {
         let OauthToken { value, expires_ms, principal, extensions } = token;
         self.shared.set_token(ottla_net::sasl::token(value, expires_ms, &principal, extensions)?);
         self.commands.push(Command::Credentials);
@@ -173,7 +193,7 @@ impl Wake for Unsecured {
                 shared.set_token(token);
                 commands.push(Command::Credentials);
             }
-            Err(reason) => commands.push(Command::TokenFailed(reason)),
+            Err(reason) => commands.push(Command::TokenFailed { reason, retry_in: RETRY }),
         }
     }
 }

@@ -72,6 +72,7 @@ pub fn client(
     let sasl = sasl::shared(config)?;
     let connection = ConnectionSettings { observer, sasl: sasl.clone(), ..ConnectionSettings::new(config) };
     cluster.sasl.clone_from(&sasl);
+    let oidc = sasl::identity_provider(sasl.as_ref(), hooks.tokens.as_ref())?;
     let tls = TlsSettings::new(config, hooks.credentials).map(TlsContext::new).transpose()?.map(Arc::new);
     let watcher = match &tls {
         None => None,
@@ -104,7 +105,7 @@ pub fn client(
         seed,
     });
     let sasl = sasl.map(|shared| Sasl::new(shared, Arc::clone(handle.commands())));
-    sasl.as_ref().map_or(Ok(()), |sasl| sasl.obtain_tokens(hooks.tokens))?;
+    sasl.as_ref().map_or(Ok(()), |sasl| sasl.obtain_tokens(hooks.tokens, oidc))?;
     Ok(Client { handle, identity, servers, logger, tls, sasl, _watcher: watcher })
 }
 
@@ -178,7 +179,7 @@ macro_rules! hook_setters {
             }
 
             /// Sets the function that gets tokens for OAUTHBEARER. It runs on a thread of its own and may block. It excludes
-            /// `enable.sasl.oauthbearer.unsecure.jwt`.
+            /// `enable.sasl.oauthbearer.unsecure.jwt`, and replaces `sasl.oauthbearer.method=oidc`.
             #[must_use]
             pub fn token_provider(
                 mut self,

@@ -19,6 +19,7 @@ pub mod credentials;
 pub mod injection;
 mod link;
 pub mod mailbox;
+mod oidc;
 pub mod process;
 pub mod reactor;
 mod resolver;
@@ -30,6 +31,7 @@ mod transport;
 
 pub use canonical::canonical_servers;
 pub use credentials::secret::Secret;
+pub use oidc::{IssuedToken, TokenClient, TokenFailure};
 pub use runtime::{ClientHandle, ClientParts, Runtime, SocketSettings, is_io_thread};
 pub use tls::{CertificateCallback, CertificateInChain, PassedCredentials, TlsContext, TlsSettings, Watcher};
 pub use transport::{SystemTransport, Transport};

@@ -13,7 +13,9 @@ use ottla_core::{
     cluster::command::Command,
     machine::Instant,
     rng::Rng,
-    sasl::{Mechanism, SaslSettings, SaslShared, shared::Credentials, unsecured::UnsecuredToken},
+    sasl::{
+        Mechanism, SaslSettings, SaslShared, refresh::RETRY, shared::Credentials, unsecured::UnsecuredToken,
+    },
     wake::{Wake, WakeHandle},
 };
 use ottla_embedded_broker::{SaslListener, SaslMechanism};
@@ -146,7 +148,8 @@ impl Authenticators {
             let commands = &world.clients[client].commands;
             if may && self.rng.chance(self.knobs.failing_tokens, 100) {
                 world.trace.note(world.now, format_args!("{client} gets no token"));
-                commands.push(Command::TokenFailed("the identity provider is down".to_owned()));
+                let reason = "the identity provider is down".to_owned();
+                commands.push(Command::TokenFailed { reason, retry_in: RETRY });
                 continue;
             }
             let fields = format!("principal={USER} lifeSeconds={}", self.knobs.token_seconds);

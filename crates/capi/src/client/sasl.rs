@@ -41,8 +41,10 @@ impl Client {
     pub(super) fn token_notification(&self) -> Option<Arc<dyn Fn() + Send + Sync>> {
         let conf = self.conf();
         let is_unsecured = self.property("enable.sasl.oauthbearer.unsecure.jwt").as_deref() == Some("true");
+        let is_oidc = self.property("sasl.oauthbearer.method").as_deref() == Some("oidc");
+        // The library gets the tokens itself, unless the application has a callback.
         let is_asked = conf.callbacks.token_refresh.is_some()
-            || wants(conf.events, event_type::OAUTHBEARER_TOKEN_REFRESH) && !is_unsecured;
+            || wants(conf.events, event_type::OAUTHBEARER_TOKEN_REFRESH) && !is_unsecured && !is_oidc;
         let me = self.weak();
         is_asked.then(|| {
             Arc::new(move || {

@@ -1,6 +1,6 @@
 //! The queue of commands from the application to the cluster actor, one of three structures that threads share.
 
-use std::{collections::VecDeque, mem, sync::Arc};
+use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
 use ottla_protocol::vocabulary::TopicPartition;
 
@@ -43,8 +43,13 @@ pub enum Command {
     Credentials,
     /// Ask the application for a token, on the I/O thread.
     RequestToken,
-    /// No token could be obtained, for this reason.
-    TokenFailed(String),
+    /// No token could be obtained.
+    TokenFailed {
+        /// Why.
+        reason: String,
+        /// The time until the next request for one.
+        retry_in: Duration,
+    },
     /// A command of the consuming half.
     Fetch(FetchCommand),
     /// A command about the group membership.

@@ -362,9 +362,9 @@ impl ClusterCore {
             Command::RequestToken => {
                 self.settings.sasl.iter().for_each(|sasl| sasl.request_token());
             }
-            Command::TokenFailed(reason) => {
+            Command::TokenFailed { reason, retry_in } => {
                 if let Some(tokens) = &mut self.tokens
-                    && tokens.handle_failure(now, &reason)
+                    && tokens.handle_failure(now, &reason, retry_in)
                 {
                     let detail =
                         format!("Failed to acquire SASL OAUTHBEARER token: {}", sasl::quoted(&reason));

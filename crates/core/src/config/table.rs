@@ -372,7 +372,6 @@ impl fmt::Display for Side {
     }
 }
 
-const OIDC: &str = "tokens of an identity provider (`sasl.oauthbearer.method=oidc`) are unimplemented";
 const KERBEROS: &str = "Kerberos (GSSAPI) is unimplemented";
 const GROUPS: &str = "consumer groups are unimplemented";
 

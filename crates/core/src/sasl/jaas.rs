@@ -13,6 +13,14 @@ pub struct JaasConfig {
     pub password: Option<String>,
     /// True if the option `tokenauth` is `true`: the user name is the ID of a delegation token.
     pub is_delegation_token: bool,
+    /// The option `clientId` of OAuthBearerLoginModule.
+    pub client_id: Option<String>,
+    /// The option `clientSecret` of OAuthBearerLoginModule.
+    pub client_secret: Option<String>,
+    /// The option `scope` of OAuthBearerLoginModule.
+    pub scope: Option<String>,
+    /// The options `extension_NAME` of OAuthBearerLoginModule.
+    pub extensions: Vec<(String, String)>,
 }
 
 /// Shows nothing.
@@ -50,7 +58,18 @@ impl JaasConfig {
                 "username" => config.username = Some(value.to_owned()),
                 "password" => config.password = Some(value.to_owned()),
                 "tokenauth" => config.is_delegation_token = value == "true",
-                _ => return Err("only the options username, password and tokenauth are known"),
+                "clientId" => config.client_id = Some(value.to_owned()),
+                "clientSecret" => config.client_secret = Some(value.to_owned()),
+                "scope" => config.scope = Some(value.to_owned()),
+                _ => match name.strip_prefix("extension_") {
+                    Some(name) => config.extensions.push((name.to_owned(), value.to_owned())),
+                    None => {
+                        return Err(
+                            "only the options username, password, tokenauth, clientId, clientSecret, scope and \
+                                    extension_NAME are known",
+                        );
+                    }
+                },
             }
         }
         Ok(config)

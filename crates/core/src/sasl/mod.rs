@@ -16,6 +16,7 @@
 //! | [`exchange`] | one authentication: handshake, messages, result |
 //! | [`plain`], [`scram`], [`oauthbearer`] | the messages of a mechanism: bytes in, bytes out |
 //! | [`token`], [`unsecured`], [`refresh`] | tokens, tokens for tests, the time of the next token |
+//! | [`oidc`] | the settings of tokens from an identity provider |
 //! | [`hash`], [`base64`] | HMAC and key derivation; text forms of bytes |
 //!
 //! # Pitfalls
@@ -33,6 +34,7 @@ pub mod hash;
 pub mod jaas;
 pub mod mechanism;
 pub mod oauthbearer;
+pub mod oidc;
 pub mod plain;
 pub mod refresh;
 pub mod scram;

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use crate::machine::Instant;
 
-/// The time after a failure until the next request.
-const RETRY: Duration = Duration::from_secs(10);
+/// The time until the next request after a failure that the application has reported.
+pub const RETRY: Duration = Duration::from_secs(10);
 
 /// The schedule of requests for tokens. At most one request is outstanding.
 ///
 /// ```text
 ///   Due(at) ── time ──► Requested ── token ──► Due(after 80 % of its lifetime)
 ///      ▲                    │ failure
-///      └──── in 10 s ───────┘
+///      └── after a delay ───┘
 /// ```
 #[derive(Debug)]
 pub struct TokenRefresh {
@@ -41,9 +41,10 @@ impl TokenRefresh {
         self.state = State::Due(now + expires_at.saturating_since(now) * 4 / 5);
     }
 
-    /// Handles the reason why no token could be obtained. Returns true if it is news for the application.
-    pub fn handle_failure(&mut self, now: Instant, reason: &str) -> bool {
-        self.state = State::Due(now + RETRY);
+    /// Handles the reason why no token could be obtained; the next request is due after `retry_in`. Returns true if the
+    /// reason is news for the application.
+    pub fn handle_failure(&mut self, now: Instant, reason: &str, retry_in: Duration) -> bool {
+        self.state = State::Due(now + retry_in);
         let is_news = self.failure.as_deref() != Some(reason);
         self.failure = Some(reason.to_owned());
         is_news
@@ -86,13 +87,16 @@ mod tests {
     }
 
     #[test]
-    fn failure_is_repeated_in_ten_seconds_and_reported_once() {
+    fn failure_is_repeated_after_its_delay_and_reported_once() {
         let mut refresh = TokenRefresh::default();
         assert!(refresh.take_due(at(1)));
-        assert!(refresh.handle_failure(at(2), "down"));
+        assert!(refresh.handle_failure(at(2), "down", RETRY));
         assert!(!refresh.take_due(at(11)) && refresh.take_due(at(12)));
-        assert!(!refresh.handle_failure(at(13), "down") && refresh.handle_failure(at(14), "refused"));
+        assert!(
+            !refresh.handle_failure(at(13), "down", RETRY)
+                && refresh.handle_failure(at(14), "refused", RETRY)
+        );
         refresh.handle_token(at(20), at(30));
-        assert!(refresh.handle_failure(at(29), "refused"), "after a token it is news again");
+        assert!(refresh.handle_failure(at(29), "refused", RETRY), "after a token it is news again");
     }
 }

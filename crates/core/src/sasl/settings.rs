@@ -1,6 +1,9 @@
 //! The properties of SASL.
 
-use super::{jaas::JaasConfig, mechanism::Mechanism, shared::Credentials, unsecured::UnsecuredToken};
+use super::{
+    jaas::JaasConfig, mechanism::Mechanism, oidc::OidcSettings, shared::Credentials,
+    unsecured::UnsecuredToken,
+};
 use crate::{config::EffectiveConfig, secret::Secret};
 
 /// The properties of SASL, for `security.protocol=sasl_plaintext` and `sasl_ssl`.
@@ -14,6 +17,8 @@ pub struct SaslSettings {
     pub max_iterations: u32,
     /// `sasl.oauthbearer.config`, if `enable.sasl.oauthbearer.unsecure.jwt` is set.
     pub unsecured: Option<UnsecuredToken>,
+    /// The identity provider, if `sasl.oauthbearer.method` is `oidc`.
+    pub oidc: Option<OidcSettings>,
     /// `sasl.oauthbearer.config`, for the application's token callback.
     pub token_config: String,
 }
@@ -27,6 +32,8 @@ impl SaslSettings {
         // The rules between properties have checked the name and the texts.
         let mechanism = Mechanism::parse(config.text("sasl.mechanisms")).ok()?;
         let jaas = JaasConfig::parse(config.text("sasl.jaas.config"), mechanism).unwrap_or_default();
+        let oidc =
+            (mechanism == Mechanism::OauthBearer).then(|| OidcSettings::new(config, &jaas).ok().flatten());
         let username = config.non_empty("sasl.username").or(jaas.username).unwrap_or_default();
         let password = config.non_empty("sasl.password").or(jaas.password).unwrap_or_default();
         let token_config = config.text("sasl.oauthbearer.config").to_owned();
@@ -40,6 +47,7 @@ impl SaslSettings {
             },
             max_iterations: config.size("sasl.scram.max.iterations") as u32,
             unsecured: is_unsecured.then(|| UnsecuredToken::parse(&token_config).ok()).flatten(),
+            oidc: oidc.flatten(),
             token_config,
         })
     }
@@ -53,6 +61,7 @@ impl Default for SaslSettings {
             credentials: Credentials::new("", Secret::default()),
             max_iterations: 1_000_000,
             unsecured: None,
+            oidc: None,
             token_config: String::new(),
         }
     }

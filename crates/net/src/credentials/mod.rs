@@ -11,7 +11,7 @@
 //!
 //! The readers return errors as text without the file's name; `tls` adds the property and the file.
 
-mod der;
+pub(crate) mod der;
 mod jks;
 pub mod pbe;
 pub mod pem;

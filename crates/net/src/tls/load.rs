@@ -44,7 +44,7 @@ pub fn invalid(property: &str, why: impl std::fmt::Display) -> Error {
 }
 
 /// Reads a file of bounded size.
-fn read(property: &str, path: &str) -> Result<Secret, Error> {
+pub fn read(property: &str, path: &str) -> Result<Secret, Error> {
     let failed = |error: io::Error| invalid(property, format_args!("can't read \"{path}\": {error}"));
     if fs::metadata(path).map_err(failed)?.is_dir() {
         return Err(invalid(property, format_args!("\"{path}\" is a folder and not a file")));
@@ -120,6 +120,22 @@ pub fn trusted(settings: &TlsSettings, notes: &mut Vec<String>) -> Result<Truste
         ));
     }
     Ok(found)
+}
+
+/// Returns the certificates that HTTPS servers are checked against: `https.ca.location` and `https.ca.pem`, or the system's.
+pub fn https_roots(location: Option<&str>, text: Option<&str>) -> Result<Vec<Vec<u8>>, Error> {
+    let mut ders = Vec::new();
+    if let Some(location) = location {
+        ders.extend(at_location("https.ca.location", location, &mut Vec::new(), &mut Vec::new())?);
+    }
+    if let Some(text) = text {
+        ders.extend(credentials::certificates(text.as_bytes()).map_err(|why| invalid("https.ca.pem", why))?);
+    }
+    if location.is_none() && text.is_none() {
+        let native = rustls_native_certs::load_native_certs();
+        ders.extend(native.certs.iter().map(|der| der.to_vec()));
+    }
+    Ok(ders)
 }
 
 /// Returns the certificates of a file or folder.

@@ -30,13 +30,14 @@ mod verify;
 mod watch;
 
 pub use context::TlsContext;
+pub(crate) use load::{https_roots, invalid, read as read_file};
 pub use settings::{PassedCredentials, TlsSettings};
 pub(crate) use socket::TlsSocket;
 pub use verify::{CertificateCallback, CertificateInChain};
 pub use watch::Watcher;
 
 /// The implementation of all algorithms.
-fn default_provider() -> rustls::crypto::CryptoProvider {
+pub(crate) fn default_provider() -> rustls::crypto::CryptoProvider {
     #[cfg(feature = "aws-lc-rs")]
     return rustls::crypto::aws_lc_rs::default_provider();
     #[cfg(not(feature = "aws-lc-rs"))]

@@ -12,6 +12,7 @@ mod consumer_groups;
 mod delivery;
 mod failures;
 mod groups;
+mod oidc;
 mod partition_life;
 mod processing;
 mod produce;

@@ -19,15 +19,15 @@ use ottla_scenarios::TIMEOUT;
 const PASSWORD: &str = "se,cr=et-ä";
 const UNSECURED: &str = "principal=alice scope=a,b extension_traceId=1";
 
-fn listener() -> SaslListener {
+pub fn listener() -> SaslListener {
     SaslListener::new(&SaslMechanism::ALL).user("alice", PASSWORD)
 }
 
-fn cluster(sasl: SaslListener) -> EmbeddedCluster {
+pub fn cluster(sasl: SaslListener) -> EmbeddedCluster {
     EmbeddedCluster::start(ClusterOptions { sasl: Some(sasl), ..ClusterOptions::default() }).unwrap()
 }
 
-fn config(cluster: &EmbeddedCluster, mechanism: &str) -> Config {
+pub fn config(cluster: &EmbeddedCluster, mechanism: &str) -> Config {
     let mut config = Config::from_properties([
         ("bootstrap.servers", &*cluster.bootstrap_servers()),
         ("security.protocol", "sasl_plaintext"),
@@ -50,7 +50,7 @@ fn unsecured(cluster: &EmbeddedCluster) -> Config {
 }
 
 /// Returns the text of an unsecured token for alice that ends at this time.
-fn token(expires_ms: i64) -> OauthToken {
+pub fn token(expires_ms: i64) -> OauthToken {
     let claims =
         format!("{{\"sub\":\"alice\",\"iat\":1,\"exp\":{}.{:03}}}", expires_ms / 1000, expires_ms % 1000);
     let value = format!("eyJhbGciOiJub25lIn0.{}.", url_base64(claims.as_bytes()));
@@ -64,7 +64,7 @@ fn url_base64(bytes: &[u8]) -> String {
     bits.chunks(6).map(|six| LETTERS[digit(six)] as char).collect()
 }
 
-fn unix_ms() -> i64 {
+pub fn unix_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
 }
 
@@ -83,7 +83,7 @@ fn round_trip(config: &Config, topic: &str) {
 }
 
 /// Returns the first authentication error of a client.
-fn authentication_error(producer: &Producer) -> Error {
+pub fn authentication_error(producer: &Producer) -> Error {
     let until = Instant::now() + TIMEOUT;
     while Instant::now() < until {
         match producer.poll_event() {

@@ -7,7 +7,12 @@ use crate::{
         error::{ConfigError, ConfigErrorKind},
         table::{Kind, Property, Status},
     },
-    sasl::{Mechanism, jaas::JaasConfig, unsecured::UnsecuredToken},
+    sasl::{
+        Mechanism,
+        jaas::JaasConfig,
+        oidc::{Grant, OidcSettings},
+        unsecured::UnsecuredToken,
+    },
 };
 
 /// Refuses what this library can't do, and warns about properties that have no effect with the protocol.
@@ -72,7 +77,7 @@ fn sasl(config: &mut EffectiveConfig<'_>) -> Outcome {
         },
     };
     if mechanism == Mechanism::OauthBearer {
-        return token(config);
+        return token(config, &jaas);
     }
     for (name, other) in [("sasl.username", &jaas.username), ("sasl.password", &jaas.password)] {
         if config.text(name).is_empty() && other.is_none() {
@@ -90,12 +95,16 @@ fn sasl(config: &mut EffectiveConfig<'_>) -> Outcome {
 }
 
 /// The rules of OAUTHBEARER.
-fn token(config: &mut EffectiveConfig<'_>) -> Outcome {
-    if config.text("sasl.oauthbearer.method") == "oidc" {
-        let reason =
-            "tokens of an identity provider are unimplemented; the application can set tokens by a call";
-        let value = "oidc".to_owned();
-        return Err(ConfigError::new("sasl.oauthbearer.method", ConfigErrorKind::Refused { value, reason }));
+fn token(config: &mut EffectiveConfig<'_>, jaas: &JaasConfig) -> Outcome {
+    if let Some(oidc) = OidcSettings::new(config, jaas)?
+        && !oidc.endpoint.is_https()
+        && !oidc.endpoint.is_loopback()
+        && !matches!(oidc.grant, Grant::AzureImds(_))
+    {
+        config.warn(format!(
+            "`sasl.oauthbearer.token.endpoint.url={}` sends the client's secret and gets tokens unencrypted; use https",
+            oidc.endpoint
+        ));
     }
     if config.boolean("enable.sasl.oauthbearer.unsecure.jwt")
         && let Err(expected) = UnsecuredToken::parse(config.text("sasl.oauthbearer.config"))
@@ -134,8 +143,17 @@ mod tests {
         assert!(outcome(&[("security.protocol", "sasl_ssl")]).unwrap_err().contains("Kerberos"));
         let oauth = [("security.protocol", "sasl_ssl"), ("sasl.mechanisms", "OAUTHBEARER")];
         assert!(outcome(&oauth).is_ok());
-        let oidc = [oauth[0], oauth[1], ("sasl.oauthbearer.method", "oidc")];
-        assert!(outcome(&oidc).unwrap_err().contains("unimplemented"));
+        let mut oidc = vec![
+            oauth[0],
+            oauth[1],
+            ("sasl.oauthbearer.method", "oidc"),
+            ("sasl.oauthbearer.client.id", "me"),
+            ("sasl.oauthbearer.client.secret", "hunter2"),
+        ];
+        assert!(outcome(&oidc).unwrap_err().contains("token.endpoint.url"));
+        oidc.push(("sasl.oauthbearer.token.endpoint.url", "http://idp.test/token?a=hunter2"));
+        let warnings = outcome(&oidc).unwrap();
+        assert!(warnings[0].contains("unencrypted") && !warnings[0].contains("hunter2"), "{warnings:?}");
     }
 
     #[test]

@@ -183,5 +183,24 @@ pub(super) const ROWS: &[Property] = &[
         .string("")
         .refused(JAVA_CLASS)
         .doc("The class that handles SASL login callbacks."),
+    Property::java("sasl.oauthbearer.header.urlencode").boolean("false").doc(
+        "Percent-encode the client ID and the secret in the header `Authorization` (KIP-1025), which RFC 6749 demands and many \
+         identity providers do not expect.",
+    ),
+    Property::java("sasl.oauthbearer.assertion.template.file")
+        .string("")
+        .alias_of("sasl.oauthbearer.assertion.jwt.template.file"),
+    Property::java("sasl.login.connect.timeout.ms")
+        .integer(1, 300000, "10000")
+        .doc("The timeout of a connection to the identity provider, TLS included."),
+    Property::java("sasl.login.read.timeout.ms")
+        .integer(1, 300000, "20000")
+        .doc("The timeout of a whole exchange with the identity provider."),
+    Property::java("sasl.login.retry.backoff.ms")
+        .integer(1, 300000, "100")
+        .doc("The time until an exchange with the identity provider is repeated; it doubles with each failure."),
+    Property::java("sasl.login.retry.backoff.max.ms")
+        .integer(1, 300000, "10000")
+        .doc("The longest time until an exchange with the identity provider is repeated."),
     Property::java("sasl.login.class").string("").refused(JAVA_CLASS).doc("The class that logs in."),
 ];

@@ -1,6 +1,6 @@
 //! The 199 rows that librdkafka 2.16 documents: names, ranges and defaults are its facts, the texts are ours.
 
-use super::{GROUPS, KERBEROS, OIDC, Property};
+use super::{GROUPS, KERBEROS, Property};
 
 const KINIT: &str = "kinit -R -t \"%{sasl.kerberos.keytab}\" -k %{sasl.kerberos.principal} \
     || kinit -t \"%{sasl.kerberos.keytab}\" -k %{sasl.kerberos.principal}";
@@ -8,8 +8,8 @@ const KINIT: &str = "kinit -R -t \"%{sasl.kerberos.keytab}\" -k %{sasl.kerberos.
 pub(super) const ROWS: &[Property] = &[
     Property::global("builtin.features")
         .flags(
-            &["gzip", "snappy", "ssl", "sasl_plain", "sasl_scram", "sasl_oauthbearer", "lz4", "zstd"],
-            "gzip,snappy,ssl,sasl_plain,sasl_scram,sasl_oauthbearer,lz4,zstd",
+            &["gzip", "snappy", "ssl", "sasl_plain", "sasl_scram", "sasl_oauthbearer", "lz4", "zstd", "http", "oidc"],
+            "gzip,snappy,ssl,sasl_plain,sasl_scram,sasl_oauthbearer,lz4,zstd,http,oidc",
         )
         .doc(
             "The features of this build: codecs and mechanisms. Setting it fails unless the build has every named \
@@ -266,11 +266,9 @@ pub(super) const ROWS: &[Property] = &[
         .string("").doc("A file or folder of CA certificates that brokers are checked against."),
     Property::global("https.ca.location")
         .string("")
-        .unbuilt(OIDC)
         .doc("CA certificates for HTTPS endpoints: file, folder or `probe`."),
     Property::global("https.ca.pem")
         .string("")
-        .unbuilt(OIDC)
         .doc("CA certificates for HTTPS endpoints as a PEM string."),
     Property::global("ssl.ca.pem").string("").doc("CA certificates as a PEM string."),
     Property::global("ssl_ca").by_call().doc("CA certificates, set by a call."),
@@ -328,99 +326,78 @@ pub(super) const ROWS: &[Property] = &[
     Property::global("sasl.password").string("").high().doc("The password of PLAIN and SCRAM."),
     Property::global("sasl.oauthbearer.config")
         .string("")
-        .doc("Text for the token refresh callback, or the fields of unsecured tokens."),
+        .doc("Text for the token refresh callback, the fields of unsecured tokens, or `query=` of `azure_imds`."),
     Property::global("enable.sasl.oauthbearer.unsecure.jwt")
         .boolean("false")
         .doc("Create unsecured tokens, for development only."),
     Property::global("oauthbearer_token_refresh_cb").by_call().doc("The callback that renews the token."),
     Property::global("sasl.oauthbearer.method")
         .one_of(&["default", "oidc"], "default")
-        .doc("The method that obtains a token; `oidc` is unimplemented."),
+        .doc("The method that obtains a token: `oidc` is an identity provider, by the other properties; `default` is the application."),
     Property::global("sasl.oauthbearer.client.id")
         .string("")
-        .unbuilt(OIDC)
         .doc("The client's public ID at the authorization server."),
     Property::global("sasl.oauthbearer.client.credentials.client.id")
         .string("")
-        .alias_of("sasl.oauthbearer.client.id")
-        .unbuilt(OIDC),
+        .alias_of("sasl.oauthbearer.client.id"),
     Property::global("sasl.oauthbearer.client.credentials.client.secret")
         .string("")
-        .alias_of("sasl.oauthbearer.client.secret")
-        .unbuilt(OIDC),
+        .alias_of("sasl.oauthbearer.client.secret"),
     Property::global("sasl.oauthbearer.client.secret")
         .string("")
-        .unbuilt(OIDC)
         .doc("The client's secret at the authorization server."),
-    Property::global("sasl.oauthbearer.scope").string("").unbuilt(OIDC).doc("The requested scope."),
+    Property::global("sasl.oauthbearer.scope").string("").doc("The requested scope."),
     Property::global("sasl.oauthbearer.extensions")
         .string("")
-        .unbuilt(OIDC)
         .doc("Extensions sent to the broker, comma-separated key=value."),
     Property::global("sasl.oauthbearer.token.endpoint.url")
         .string("")
-        .unbuilt(OIDC)
         .doc("The authorization server's token endpoint."),
     Property::global("sasl.oauthbearer.sub.claim.name")
         .string("sub")
-        .unbuilt(OIDC)
         .doc("The claim of the token that names its subject."),
     Property::global("sasl.oauthbearer.grant.type")
         .one_of(&["client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer"], "client_credentials")
-        .unbuilt(OIDC)
-        .doc("The OAuth grant type."),
+        .doc("The OAuth grant type: a client ID with a secret, or a signed assertion."),
     Property::global("sasl.oauthbearer.assertion.algorithm")
         .one_of(&["RS256", "ES256"], "RS256")
-        .unbuilt(OIDC)
-        .doc("The algorithm that signs the assertion."),
+        .doc("The algorithm that signs the assertion, by the kind of the key: RSA or EC (P-256)."),
     Property::global("sasl.oauthbearer.assertion.private.key.file")
         .string("")
-        .unbuilt(OIDC)
         .doc("The file with the key that signs the assertion."),
     Property::global("sasl.oauthbearer.assertion.private.key.passphrase")
         .string("")
-        .unbuilt(OIDC)
         .doc("The pass phrase of that key."),
     Property::global("sasl.oauthbearer.assertion.private.key.pem")
         .string("")
-        .unbuilt(OIDC)
         .doc("The key that signs the assertion as a PEM string."),
     Property::global("sasl.oauthbearer.assertion.file")
         .string("")
-        .unbuilt(OIDC)
         .doc("A file with a ready-made assertion."),
     Property::global("sasl.oauthbearer.assertion.claim.aud")
         .string("")
-        .unbuilt(OIDC)
         .doc("The assertion's audience."),
     Property::global("sasl.oauthbearer.assertion.claim.exp.seconds")
         .integer(1, 2147483647, "300")
-        .unbuilt(OIDC)
         .doc("How long the assertion is valid."),
     Property::global("sasl.oauthbearer.assertion.claim.iss")
         .string("")
-        .unbuilt(OIDC)
         .doc("The assertion's issuer."),
     Property::global("sasl.oauthbearer.assertion.claim.jti.include")
         .boolean("false")
-        .unbuilt(OIDC)
         .doc("Give every assertion a unique ID."),
     Property::global("sasl.oauthbearer.assertion.claim.nbf.seconds")
         .integer(0, 2147483647, "60")
-        .unbuilt(OIDC)
         .doc("How long before now the assertion becomes valid."),
     Property::global("sasl.oauthbearer.assertion.claim.sub")
         .string("")
-        .unbuilt(OIDC)
         .doc("The assertion's subject."),
     Property::global("sasl.oauthbearer.assertion.jwt.template.file")
         .string("")
-        .unbuilt(OIDC)
         .doc("A file with additional headers and claims for the assertion."),
     Property::global("sasl.oauthbearer.metadata.authentication.type")
         .one_of(&["none", "azure_imds", "aws_iam"], "none")
-        .unbuilt(OIDC)
-        .doc("Obtain the token from a cloud's metadata service."),
+        .doc("Obtain the token from a cloud's metadata service. `aws_iam` is refused: see `sasl.mechanisms=AWS_MSK_IAM`."),
     Property::global("plugin.library.paths")
         .string("")
         .doc("Plug-in libraries to load, separated by semicolons, for the C library."),

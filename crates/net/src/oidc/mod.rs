@@ -1,0 +1,180 @@
+//! Gets tokens of an identity provider: one HTTP exchange per token, on a thread that may block.
+//!
+//! ```text
+//!   OidcSettings ─► TokenClient::fetch ─► request: form, assertion ─► http ─► answer ─► IssuedToken
+//! ```
+//!
+//! | file | content |
+//! |---|---|
+//! | [`http`] | one exchange, bounded in time and size |
+//! | [`form`] | parameters of a request, percent-encoded |
+//! | [`assertion`] | signed assertions |
+//! | [`answer`] | the response of the token endpoint |
+//!
+//! # Pitfalls
+//!
+//! - A JSON Web Signature with ES256 is the two numbers as 64 bytes, and not the DER that TLS libraries make
+//!   (`es256_signature_is_two_numbers_of_32_bytes`).
+//! - The response of an endpoint may repeat the secret that it was sent, so that no error quotes a response that contains it
+//!   (`secret_in_a_description_is_not_quoted`).
+//! - A redirect would pass the client's secret to another server: it is an error (`hostile_endpoints_are_bounded_errors`).
+
+mod answer;
+mod assertion;
+mod form;
+mod http;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use form::Form;
+use http::{Http, Request};
+use ottla_core::{
+    error::Error,
+    sasl::{
+        base64::{self, Alphabet},
+        oidc::{Grant, OidcSettings},
+    },
+    secret::Secret,
+};
+
+use crate::tls;
+
+/// A token as the identity provider issued it.
+#[derive(Clone, Debug)]
+pub struct IssuedToken {
+    /// The text.
+    pub value: Secret,
+    /// The end of its life, in milliseconds since 1970.
+    pub expires_ms: i64,
+    /// The name that it stands for.
+    pub principal: String,
+    /// Extensions for the broker (KIP-342).
+    pub extensions: Vec<(String, String)>,
+}
+
+/// Error: no token was issued.
+#[derive(Clone, Debug)]
+pub struct TokenFailure {
+    /// The endpoint, what failed and what to do, without secrets.
+    pub reason: String,
+    /// True if the same request may succeed soon.
+    pub is_transient: bool,
+}
+
+impl TokenFailure {
+    fn permanent(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_transient: false }
+    }
+
+    fn transient(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_transient: true }
+    }
+}
+
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+/// The longest assertion in a file.
+const MAX_ASSERTION_BYTES: usize = 1 << 20;
+
+/// The client of a token endpoint.
+pub struct TokenClient {
+    settings: OidcSettings,
+    http: Http,
+}
+
+impl TokenClient {
+    /// Creates the client. Reads the trusted certificates, and signs an assertion to check the key. Error: what is wrong
+    /// with which property.
+    pub fn new(settings: OidcSettings) -> Result<Self, Error> {
+        if let Grant::SignedAssertion(assertion) = &settings.grant {
+            assertion::sign(assertion, 0).map_err(|why| tls::invalid("sasl.oauthbearer.assertion", why))?;
+        }
+        let location = settings.ca_location.as_deref();
+        let is_used = settings.endpoint.is_https() || location.is_some() || settings.ca_pem.is_some();
+        let roots =
+            if is_used { tls::https_roots(location, settings.ca_pem.as_deref())? } else { Vec::new() };
+        // A metadata service is on the same machine, and its tokens are not for proxies.
+        let has_proxy = !matches!(settings.grant, Grant::AzureImds(_));
+        let OidcSettings { endpoint, connect_timeout, exchange_timeout, .. } = &settings;
+        let http = Http::new(&roots, endpoint, has_proxy, *connect_timeout, *exchange_timeout);
+        Ok(Self { settings, http })
+    }
+
+    /// Gets a token. Blocks for at most `sasl.login.read.timeout.ms`.
+    pub fn fetch(&self) -> Result<IssuedToken, TokenFailure> {
+        let now_ms = unix_ms();
+        let endpoint = &self.settings.endpoint;
+        let answer = match &self.settings.grant {
+            Grant::AzureImds(query) => {
+                let url = endpoint.url(query.as_deref());
+                self.http.send(Request { url: &url, header: ("Metadata", "true"), form: None })
+            }
+            Grant::ClientCredentials { id, secret, is_encoded } => {
+                let authorization = basic(id, secret, *is_encoded);
+                let value = String::from_utf8_lossy(authorization.expose());
+                let form = Form::new("client_credentials").add("scope", self.settings.scope.as_bytes());
+                let header = ("Authorization", &*value);
+                self.http.send(Request { url: &endpoint.url(None), header, form: Some(&form.finish()) })
+            }
+            Grant::AssertionFile(_) | Grant::SignedAssertion(_) => {
+                let assertion = self.assertion(now_ms / 1000).map_err(TokenFailure::permanent)?;
+                let form = Form::new(JWT_BEARER)
+                    .add("assertion", assertion.expose())
+                    .add("scope", self.settings.scope.as_bytes());
+                let header = ("Accept", "application/json");
+                self.http.send(Request { url: &endpoint.url(None), header, form: Some(&form.finish()) })
+            }
+        };
+        let at_endpoint = |failure: TokenFailure| TokenFailure {
+            reason: format!("{endpoint}: {}", failure.reason),
+            ..failure
+        };
+        answer.and_then(|answer| answer::token(&answer, &self.settings, now_ms)).map_err(at_endpoint)
+    }
+
+    fn assertion(&self, now_seconds: i64) -> Result<Secret, String> {
+        match &self.settings.grant {
+            Grant::SignedAssertion(settings) => assertion::sign(settings, now_seconds),
+            Grant::AssertionFile(path) => {
+                let name = "sasl.oauthbearer.assertion.file";
+                let bytes = tls::read_file(name, path).map_err(|error| error.context().detail.clone())?;
+                let text = bytes.expose().trim_ascii();
+                if text.is_empty()
+                    || text.len() > MAX_ASSERTION_BYTES
+                    || !text.iter().all(u8::is_ascii_graphic)
+                {
+                    return Err(format!("{name}: \"{path}\" is no assertion of one line, up to 1 MiB"));
+                }
+                Ok(Secret::new(text.to_vec()))
+            }
+            Grant::ClientCredentials { .. } | Grant::AzureImds(_) => {
+                Err("the grant has no assertion".to_owned())
+            }
+        }
+    }
+}
+
+/// Returns the value of `Authorization` with ID and secret.
+fn basic(id: &str, secret: &Secret, is_encoded: bool) -> Secret {
+    let pair = if is_encoded {
+        Secret::concat(&[form::encode(id.as_bytes()).expose(), b":", form::encode(secret.expose()).expose()])
+    } else {
+        Secret::concat(&[id.as_bytes(), b":", secret.expose()])
+    };
+    let encoded = Secret::new(base64::encode(Alphabet::Standard, pair.expose()).into_bytes());
+    Secret::concat(&[b"Basic ", encoded.expose()])
+}
+
+fn unix_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as i64)
+}
+
+impl fmt::Debug for TokenClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenClient").field("endpoint", &self.settings.endpoint).finish_non_exhaustive()
+    }
+}
