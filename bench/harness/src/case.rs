@@ -37,6 +37,8 @@ pub struct Case {
     pub messages: u64,
     /// Partition 0, 1, 2, ... in turn, in place of the client's own partitioner.
     pub round_robin: bool,
+    /// The clients encrypt (TLS 1.3, AES), and check the brokers' certificate.
+    pub tls: bool,
     /// The measured calls of the C interface; only the C program runs these cases, and it runs no others.
     pub calls: Option<Calls>,
 }
@@ -86,6 +88,7 @@ impl Case {
                 format!("{brokers} real brokers")
             }
         };
+        let against = if self.tls { format!("{against} over TLS") } else { against };
         let Self { messages, size, codec, acks, partitions, .. } = self;
         let calls = match &self.calls {
             None => String::new(),
@@ -136,6 +139,7 @@ pub fn all() -> Vec<Case> {
         replicas: 1,
         messages: 5_000_000,
         round_robin: false,
+        tls: false,
         calls: None,
     };
     let kafka = Against::Kafka { brokers: 3 };
@@ -183,6 +187,23 @@ pub fn all() -> Vec<Case> {
         cases.push(Case { name, against, codec, messages: 500_000, ..base.clone() });
     }
     cases.extend(of_the_c_interface(&base));
+    cases.extend(over_tls(&base));
+    cases
+}
+
+/// Returns the cases over TLS, for the Rust and the C interface.
+fn over_tls(base: &Case) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (size, messages) in [(100, 5_000_000), (1000, 1_500_000)] {
+        for (kind, verb, against) in
+            [(Kind::Produce, "produce", Against::Discard), (Kind::Consume, "consume", Against::Embedded)]
+        {
+            let case = Case { kind, against, size, messages, tls: true, ..base.clone() };
+            cases.push(Case { name: format!("tls-{verb}-{size}"), ..case.clone() });
+            let calls = Some(if kind == Kind::Produce { SINGLE } else { CONSUMING[2] });
+            cases.push(Case { name: format!("c-tls-{verb}-{size}"), calls, ..case });
+        }
+    }
     cases
 }
 

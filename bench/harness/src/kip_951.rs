@@ -145,9 +145,9 @@ fn measure_all(options: &Options) -> Result<()> {
             // A JVM that just started is slow, so the first measured peer would be at a disadvantage.
             let peer = peers.iter().find(|peer| peer.name == client.peer).ok_or("no peer to warm up with")?;
             let warm = Options { seconds: 60, ..options.clone() };
-            peer::topic("create", &server.bootstrap(), "warm-up", PARTITIONS, 3)?;
+            peer::topic("create", &server, "warm-up", PARTITIONS, 3)?;
             one(&warm, &server, client, peer, "warm-up")?;
-            peer::topic("delete", &server.bootstrap(), "warm-up", 0, 0)?;
+            peer::topic("delete", &server, "warm-up", 0, 0)?;
         }
         for run in 1..=options.runs {
             // The order rotates: each peer is first once, and last once.
@@ -155,10 +155,10 @@ fn measure_all(options: &Options) -> Result<()> {
             for client in clients[first..].iter().chain(&clients[..first]) {
                 let Some(peer) = peers.iter().find(|peer| peer.name == client.peer) else { continue };
                 let topic = format!("kip-951-{}-{run}", client.name);
-                peer::topic("create", &server.bootstrap(), &topic, PARTITIONS, 3)?;
+                peer::topic("create", &server, &topic, PARTITIONS, 3)?;
                 let load = machine::load();
                 let outcome = one(options, &server, client, peer, &topic);
-                peer::topic("delete", &server.bootstrap(), &topic, 0, 0)?;
+                peer::topic("delete", &server, &topic, 0, 0)?;
                 let mut row = json!({"against": name, "client": client.name, "run": run, "load": load});
                 match outcome {
                     Ok(said) => {

@@ -306,7 +306,7 @@ fn one(
 ) -> Result<()> {
     let Some(peer) = peers.iter().find(|known| known.name == peer) else { return Ok(()) };
     let topic = format!("linger-{}", runs.len());
-    peer::topic("create", &server.bootstrap(), &topic, partitions, 1)?;
+    peer::topic("create", server, &topic, partitions, 1)?;
     let mut command = peer.program()?;
     command.args(["steady", "--bootstrap", &server.bootstrap(), "--topic", &topic]);
     command.args(["--partitions", &partitions.to_string(), "--size", &SIZE.to_string()]);
@@ -319,7 +319,7 @@ fn one(
     }
     row["load"] = json!(machine::load());
     let used = measure::run(&mut command)?;
-    peer::topic("delete", &server.bootstrap(), &topic, 0, 0)?;
+    peer::topic("delete", server, &topic, 0, 0)?;
     let name = row["client"].as_str().unwrap_or_default().to_owned();
     match serde_json::from_str::<Value>(used.stdout.lines().last().unwrap_or_default()) {
         Ok(said) => {

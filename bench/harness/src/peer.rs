@@ -289,12 +289,29 @@ impl Peer {
             command.args(["--mode", calls.mode, "--threads", &calls.threads.to_string()]);
             command.args(["--reports", if calls.reports { "yes" } else { "no" }]);
         }
+        if let Some(authority) = server.authority() {
+            self.encrypt(&mut command, authority);
+        }
         command.args(match case.kind {
             Kind::Produce => self.producing,
             Kind::Consume => self.consuming,
             Kind::Latency => self.one_at_a_time,
         });
         Ok(command)
+    }
+
+    /// Makes the client trust this CA and encrypt.
+    fn encrypt(&self, command: &mut Command, authority: &Path) {
+        let authority = authority.display();
+        match self.made {
+            Made::Go => command.args(["--ca", &authority.to_string()]),
+            Made::Java => command
+                .args(["--set", "security.protocol=SSL", "--set", "ssl.truststore.type=PEM"])
+                .args(["--set", &format!("ssl.truststore.location={authority}")]),
+            _ => command
+                .args(["--set", "security.protocol=ssl"])
+                .args(["--set", &format!("ssl.ca.location={authority}")]),
+        };
     }
 
     /// The program that does this peer's jobs.
@@ -315,9 +332,12 @@ impl Peer {
 }
 
 /// Creates or deletes a topic, with the quickest program that can.
-pub fn topic(job: &str, bootstrap: &str, topic: &str, partitions: usize, replicas: usize) -> Result<()> {
+pub fn topic(job: &str, server: &Server, topic: &str, partitions: usize, replicas: usize) -> Result<()> {
     let mut command = Command::new(target().join("franz-go"));
-    command.args([job, "--bootstrap", bootstrap, "--topic", topic]);
+    command.args([job, "--bootstrap", &server.bootstrap(), "--topic", topic]);
+    if let Some(authority) = server.authority() {
+        command.arg("--ca").arg(authority);
+    }
     command.args(["--partitions", &partitions.to_string(), "--replicas", &replicas.to_string()]);
     let used = measure::run(&mut command)?;
     if used.success { Ok(()) } else { Err(format!("cannot {job} topic {topic}: {}", used.stderr).into()) }

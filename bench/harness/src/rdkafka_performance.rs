@@ -229,7 +229,7 @@ fn one(
     // Brokers may keep a deleted topic for a while, so each run's topic has a unique name.
     static TOPICS: AtomicUsize = AtomicUsize::new(1);
     let topic = format!("test2-{}", TOPICS.fetch_add(1, Relaxed));
-    peer::topic("create", &server.bootstrap(), &topic, 2, options.replicas)?;
+    peer::topic("create", server, &topic, 2, options.replicas)?;
     // A follower that fetches from a leader too early retries after a second, and `acks=-1` would wait for it.
     thread::sleep(Duration::from_millis(1500));
     let mut command = program.command();
@@ -237,7 +237,7 @@ fn one(
     command.args(["-m", published.payload, "-S", "1", "-a", program.acks(published.acks)]);
     command.args(published.more).args(program.settings);
     let used = measure::run(&mut command);
-    peer::topic("delete", &server.bootstrap(), &topic, 0, 0)?;
+    peer::topic("delete", server, &topic, 0, 0)?;
     outcome(&used?, messages)
 }
 

@@ -3,7 +3,7 @@
 use std::{
     env,
     io::{BufRead, BufReader, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
 };
@@ -18,6 +18,8 @@ use crate::{
 pub struct Server {
     against: Against,
     bootstrap: String,
+    /// The file with the CA that signed the brokers' certificate, if clients have to encrypt.
+    authority: Option<PathBuf>,
     running: Running,
     /// The number of topics created so far, for their names.
     topics: AtomicUsize,
@@ -33,17 +35,35 @@ impl Server {
     /// Makes sure that the server of this case runs, and no other one.
     pub fn prepare(current: &mut Option<Self>, case: &Case) -> Result<()> {
         // The embedded broker stores records in memory, so every case starts a new one.
-        let fits = |server: &Self| server.against == case.against && case.against != Against::Embedded;
+        let fits = |server: &Self| {
+            server.against == case.against
+                && server.authority.is_some() == case.tls
+                && case.against != Against::Embedded
+        };
         if !current.as_ref().is_some_and(fits) {
             *current = None;
-            *current = Some(Self::start(case.against)?);
+            *current =
+                Some(if case.tls { Self::start_tls(case.against)? } else { Self::start(case.against)? });
         }
         Ok(())
     }
 
     /// Starts a cluster.
     pub fn start(against: Against) -> Result<Self> {
+        Self::start_with(against, false)
+    }
+
+    /// Starts a cluster whose clients encrypt.
+    fn start_tls(against: Against) -> Result<Self> {
+        Self::start_with(against, true)
+    }
+
+    fn start_with(against: Against, tls: bool) -> Result<Self> {
+        let mut authority = None;
         let (running, bootstrap) = match against {
+            Against::Kafka { .. } | Against::QuickFollowers { .. } if tls => {
+                return Err("cases over TLS have embedded brokers".into());
+            }
             Against::Kafka { brokers } | Against::QuickFollowers { brokers } => {
                 let data = scratch().join(format!("ottla-bench-kafka-{}", std::process::id()));
                 let brokers = brokers.to_string();
@@ -62,17 +82,28 @@ impl Server {
                 if against == Against::Discard {
                     serve.arg("discard");
                 }
+                if tls {
+                    serve.arg("tls");
+                }
                 let mut child = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-                let mut bootstrap = String::new();
-                BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut bootstrap)?;
-                (Running::Embedded(child), bootstrap.trim().to_owned())
+                let mut lines = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
+                let mut line = || lines.next().unwrap_or_else(|| Ok(String::new()));
+                let bootstrap = line()?;
+                if tls {
+                    authority = Some(PathBuf::from(line()?));
+                }
+                (Running::Embedded(child), bootstrap)
             }
         };
-        Ok(Self { against, bootstrap, running, topics: AtomicUsize::new(0) })
+        Ok(Self { against, bootstrap, authority, running, topics: AtomicUsize::new(0) })
     }
 
     pub fn bootstrap(&self) -> String {
         self.bootstrap.clone()
+    }
+
+    pub fn authority(&self) -> Option<&Path> {
+        self.authority.as_deref()
     }
 
     /// Moves the leadership of every partition of the topic to its next replica. The metadata of embedded brokers names
@@ -82,7 +113,7 @@ impl Server {
             Running::Embedded(child) => {
                 Ok(writeln!(child.stdin.as_ref().ok_or("no stdin")?, "rotate {lag_ms}")?)
             }
-            Running::Kafka(_) => peer::topic("rotate", &self.bootstrap, topic, partitions, 0),
+            Running::Kafka(_) => peer::topic("rotate", self, topic, partitions, 0),
         }
     }
 
@@ -99,7 +130,7 @@ impl Server {
     /// Creates and fills the topic of a consuming case.
     pub fn fill(&self, case: &Case) -> Result<()> {
         if case.kind == Kind::Consume {
-            peer::topic("create", &self.bootstrap, &case.name, case.partitions, case.replicas)?;
+            peer::topic("create", self, &case.name, case.partitions, case.replicas)?;
             peer::fill(case, self, &case.name)?;
         }
         Ok(())
@@ -114,7 +145,7 @@ impl Server {
         let number = self.topics.load(Relaxed) + 1;
         self.topics.store(number, Relaxed);
         let topic = format!("{}-{number}", case.name);
-        peer::topic("create", &self.bootstrap, &topic, case.partitions, case.replicas)?;
+        peer::topic("create", self, &topic, case.partitions, case.replicas)?;
         Ok(topic)
     }
 
@@ -125,7 +156,7 @@ impl Server {
             (_, 0) => return Ok(()),
             (_, number) => format!("{}-{number}", case.name),
         };
-        peer::topic("delete", &self.bootstrap, &topic, 0, 0)
+        peer::topic("delete", self, &topic, 0, 0)
     }
 }
 
@@ -160,7 +191,7 @@ pub fn build_package(package: &str) -> Result<()> {
 }
 
 /// `cargo xtask kafka`.
-pub fn kafka(data: &std::path::Path, args: &[&str]) -> Result<String> {
+pub fn kafka(data: &Path, args: &[&str]) -> Result<String> {
     let mut xtask = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     xtask.args(["run", "--quiet", "--package", "xtask", "--", "kafka", "--data"]).arg(data).args(args);
     xtask.current_dir(repository()).env("CARGO_TARGET_DIR", own_target());

@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -60,6 +62,13 @@ func main() {
 
 func client(options ...kgo.Opt) *kgo.Client {
 	options = append(options, kgo.SeedBrokers(strings.Split(values["bootstrap"], ",")...))
+	if file, given := values["ca"]; given {
+		pem, err := os.ReadFile(file)
+		check(err)
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM(pem)
+		options = append(options, kgo.DialTLSConfig(&tls.Config{RootCAs: roots}))
+	}
 	c, err := kgo.NewClient(options...)
 	check(err)
 	return c
