@@ -27,7 +27,8 @@ pub enum Event {
     TopicRecreated(RecreatedTopic),
     /// A broker throttles the client, or stops throttling it.
     Throttled(Throttle),
-    /// The application has not polled for most of `max.poll.interval.ms`: after the rest of it the consumer leaves its group.
+    /// The application has not polled for half of `max.poll.interval.ms`, or for four fifths of it: after the rest of it the
+    /// consumer leaves its group.
     PollOverdue(PollOverdue),
     /// A broker reported a cluster ID that differs from the known one. The client adopts the new ID.
     ClusterChanged(ClusterChange),
@@ -94,7 +95,7 @@ impl fmt::Display for ClusterChange {
     }
 }
 
-/// The application has not polled for most of `max.poll.interval.ms`.
+/// The application has not polled for half of `max.poll.interval.ms`, or for four fifths of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PollOverdue {

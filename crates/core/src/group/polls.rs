@@ -1,13 +1,13 @@
 //! `max.poll.interval.ms`: whether the application still polls.
 //!
 //! ```text
-//!   Off ── subscribe ──► Watching ── no poll for 80 % ──► a warning ── no poll for 100 % ──► Expired
-//!    ▲                      ▲                                                                  │
-//!    └── unsubscribe        └───────────────────────── poll, subscribe ────────────────────────┘
+//!   Off ── subscribe ──► Watching ── no poll for 50 %, 80 % ──► warnings ── no poll for 100 % ──► Expired
+//!    ▲                      ▲                                                                       │
+//!    └── unsubscribe        └────────────────────────── poll, subscribe ────────────────────────────┘
 //! ```
 //!
-//! The watch wakes up when the interval of the last known poll ends, and only then looks for later polls, so that an idle
-//! member does not wake up for it.
+//! The watch wakes up when half of the interval of the last known poll is over, and only then looks for later polls. Heartbeats
+//! do so, too, so that an idle member does not wake up for it.
 //!
 //! # Pitfalls
 //!
@@ -40,13 +40,17 @@ struct Watching {
     since: Instant,
     /// [`ConsumerShared::progress`](crate::fetch::shared::ConsumerShared::progress) at that time.
     progress: i64,
-    is_warned: bool,
+    /// The number of warnings since then, each after one of [`WARNINGS`].
+    warnings: usize,
 }
+
+/// The parts of the interval after which the application is warned, in percent.
+const WARNINGS: [u32; 2] = [50, 80];
 
 /// The result of a check.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Overdue {
-    /// Most of the interval is over since the last poll, which was this long ago.
+    /// A large part of the interval is over since the last poll, which was this long ago.
     Soon(Duration),
     /// The interval is over since the last poll.
     Exceeded,
@@ -55,7 +59,7 @@ pub(super) enum Overdue {
 impl PollWatch {
     /// Starts the watch, or restarts it: the application subscribed or polled.
     pub(super) const fn start(&mut self, now: Instant, progress: i64) {
-        self.state = State::Watching(Watching { since: now, progress, is_warned: false });
+        self.state = State::Watching(Watching { since: now, progress, warnings: 0 });
     }
 
     /// Stops watching.
@@ -89,7 +93,7 @@ impl PollWatch {
         watching.progress = progress;
         if since > watching.since {
             watching.since = since;
-            watching.is_warned = false;
+            watching.warnings = 0;
         }
     }
 
@@ -99,18 +103,20 @@ impl PollWatch {
         if watching.due(limit) > now {
             return None;
         }
-        if watching.is_warned || now.saturating_since(watching.since) >= limit {
+        let late = now.saturating_since(watching.since);
+        if late >= limit {
             self.state = State::Expired;
             return Some(Overdue::Exceeded);
         }
-        watching.is_warned = true;
-        Some(Overdue::Soon(now.saturating_since(watching.since)))
+        // One warning is enough if the machine was stopped for a while.
+        watching.warnings = WARNINGS.iter().filter(|percent| late >= limit * **percent / 100).count();
+        Some(Overdue::Soon(late))
     }
 }
 
 impl Watching {
     fn due(&self, limit: Duration) -> Instant {
-        self.since + if self.is_warned { limit } else { limit * 4 / 5 }
+        self.since + WARNINGS.get(self.warnings).map_or(limit, |percent| limit * *percent / 100)
     }
 }
 
@@ -128,6 +134,10 @@ mod tests {
     fn missing_polls_are_reported_before_and_at_the_end_of_the_interval() {
         let mut watch = PollWatch::default();
         watch.start(at(100), 0);
+        assert_eq!(watch.poll_timeout(LIMIT), Some(at(105)));
+        watch.observe(at(105), at(0), 0);
+        assert_eq!(watch.check(at(105), LIMIT), Some(Overdue::Soon(Duration::from_secs(5))));
+        assert_eq!(watch.check(at(106), LIMIT), None, "it warns once");
         assert_eq!(watch.poll_timeout(LIMIT), Some(at(108)));
         watch.observe(at(108), at(0), 0);
         assert_eq!(watch.check(at(108), LIMIT), Some(Overdue::Soon(Duration::from_secs(8))));
@@ -144,9 +154,12 @@ mod tests {
     fn poll_begins_the_interval_anew() {
         let mut watch = PollWatch::default();
         watch.start(at(100), 0);
+        assert_eq!(watch.check(at(105), LIMIT), Some(Overdue::Soon(Duration::from_secs(5))));
         watch.observe(at(108), at(107), 0);
         assert_eq!(watch.check(at(108), LIMIT), None);
-        assert_eq!(watch.poll_timeout(LIMIT), Some(at(115)));
+        assert_eq!(watch.poll_timeout(LIMIT), Some(at(112)));
+        watch.observe(at(112), at(107), 0);
+        assert_eq!(watch.check(at(112), LIMIT), Some(Overdue::Soon(Duration::from_secs(5))), "it warns again");
     }
 
     #[test]
@@ -157,5 +170,15 @@ mod tests {
         assert_eq!(watch.check(at(108), LIMIT), None);
         watch.observe(at(116), at(100), 8);
         assert_eq!(watch.check(at(116), LIMIT), Some(Overdue::Soon(Duration::from_secs(8))));
+    }
+
+    #[test]
+    fn late_check_warns_once_or_reports_the_end() {
+        for (now, expected) in [(109, Overdue::Soon(Duration::from_secs(9))), (110, Overdue::Exceeded)] {
+            let mut watch = PollWatch::default();
+            watch.start(at(100), 0);
+            assert_eq!(watch.check(at(now), LIMIT), Some(expected));
+            assert_eq!(watch.check(at(now), LIMIT), None);
+        }
     }
 }

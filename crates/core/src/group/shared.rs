@@ -72,7 +72,7 @@ pub trait GroupSink: fmt::Debug + Send + Sync {
     /// Reports an error of the group. The member continues by itself.
     fn error(&self, error: Error);
 
-    /// The application has not polled for most of `max.poll.interval.ms`.
+    /// The application has not polled for half of `max.poll.interval.ms`; again after four fifths.
     fn poll_overdue(&self, since: Duration, limit: Duration);
 }
 
