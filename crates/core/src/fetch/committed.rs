@@ -309,7 +309,7 @@ impl CommittedOffsets {
                 request.timeout = request.timeout.min(terms.deadline.saturating_since(now));
                 (Asked::Call(QueuedCall { terms, kind }, ids), request)
             }
-            None if self.requested.is_empty() => return None,
+            None if self.requested.is_empty() || self.is_querying() => return None,
             None => {
                 let questions = self.take_questions();
                 let (request, ids) = self.fetch_offsets(questions.iter().map(|(_, key)| key));
@@ -353,6 +353,12 @@ impl CommittedOffsets {
     /// Returns the route to the group's coordinator.
     pub(crate) fn route(&self) -> Route {
         Route::Coordinator(CoordinatorKey::group(Arc::clone(&self.group)))
+    }
+
+    /// Returns true while a request with queries is in flight. Others wait for its response: a burst of rebalances must not
+    /// become a burst of requests.
+    fn is_querying(&self) -> bool {
+        self.asked.values().any(|asked| matches!(asked, Asked::Offsets(..)))
     }
 
     /// Takes the queries that one request can carry: a request may name a partition only once.

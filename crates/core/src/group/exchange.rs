@@ -14,7 +14,8 @@
 //! - Members of the eager `sticky` assignor own nothing when they join: their last assignment is in the user data, whatever
 //!   the version of the subscription (`eager_sticky_members_have_their_last_assignment_in_the_user_data`).
 //! - A member may name millions of topics, or names that no topic can have. The leader would request metadata for all of
-//!   them, in one request, and keep them. It ignores and reports them (`impossible_and_excessive_topics_are_ignored`).
+//!   them, in one request, and keep them. It ignores and reports them (`impossible_and_excessive_topics_are_ignored`). So may
+//!   many members together (`topics_of_a_whole_group_are_bounded_and_small_members_keep_theirs`).
 //! - Partition numbers of other members may be negative or repeated (`hostile_subscription_loses_its_nonsense`).
 
 use std::{
@@ -53,6 +54,8 @@ pub(super) struct Subscription {
 
 /// The number of topics of one member that the leader considers. librdkafka refuses subscriptions with more.
 const MAX_TOPICS: usize = 10_000;
+/// The number of topics of a whole group that its leader considers, besides those that it subscribes to itself.
+const MAX_GROUP_TOPICS: usize = 100_000;
 /// The longest name of a topic, in bytes.
 const MAX_TOPIC_NAME: usize = 249;
 
@@ -123,6 +126,24 @@ impl Subscription {
             user_data: self.user_data,
         }
     }
+}
+
+/// Removes topics of members that have many until the group has at most [`MAX_GROUP_TOPICS`] besides `own`. Returns the
+/// number of removed ones.
+pub(super) fn bound_topics(members: &mut [GroupMember], own: &BTreeSet<Arc<str>>) -> usize {
+    let mut order: Vec<usize> = (0..members.len()).collect();
+    order.sort_by_key(|at| members.get(*at).map(|member| (member.topics.len(), member.id.clone())));
+    let (mut known, most) = (own.clone(), own.len() + MAX_GROUP_TOPICS);
+    let mut removed = 0;
+    for at in order {
+        let Some(member) = members.get_mut(at) else { continue };
+        let count = member.topics.len();
+        member.topics.retain(|topic| {
+            known.contains(topic) || known.len() < most && known.insert(Arc::clone(topic))
+        });
+        removed += count - member.topics.len();
+    }
+    removed
 }
 
 /// Returns the topics that can exist, up to [`MAX_TOPICS`] in the order of their names, and the number of the others.
@@ -399,6 +420,24 @@ mod tests {
             ..Subscription::default()
         };
         assert_eq!(decoded, expected);
+    }
+
+    #[test]
+    fn topics_of_a_whole_group_are_bounded_and_small_members_keep_theirs() {
+        let member = |id: &str, topics: BTreeSet<Arc<str>>| GroupMember {
+            topics,
+            ..Subscription::default().into_member(None, id.to_owned(), None)
+        };
+        let many = |prefix: usize| (0..10_000).map(|number| format!("h{prefix}-{number}").into()).collect();
+        let mut members: Vec<_> = (0..12).map(|at| member(&format!("hostile {at}"), many(at))).collect();
+        members.push(member("small", ["z".into(), "own".into()].into()));
+        let own: BTreeSet<Arc<str>> = ["own".into(), "h11-7".into()].into();
+        assert_eq!(bound_topics(&mut members, &own), 20_000);
+        assert_eq!(members[12].topics.len(), 2);
+        assert!(members[11].topics.contains("h11-7"), "the leader subscribes to it, too");
+        let all: BTreeSet<_> = members.iter().flat_map(|member| &member.topics).collect();
+        assert_eq!(all.len(), MAX_GROUP_TOPICS + own.len());
+        assert_eq!(bound_topics(&mut members, &own), 0, "nothing else is removed");
     }
 
     #[test]

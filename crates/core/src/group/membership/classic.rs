@@ -35,6 +35,8 @@
 //!   of an earlier term, so the next one must not wait for it (`heartbeat_in_flight_at_a_join_is_followed_by_others`).
 //! - A returning static leader does not compute the assignment (KIP-814), so partitions that were added before it returned
 //!   may be unassigned (`returning_leader_joins_again_if_a_partition_is_unassigned`).
+//! - A member may lose its membership while a JoinGroup waits at the coordinator. The next JoinGroup waits for the response to
+//!   it, but not for long (`join_waits_for_the_response_to_an_earlier_one`).
 //! - A member forgets its ID when it sends LeaveGroup, not when the response arrives: a late heartbeat response must not
 //!   revive it (`late_heartbeat_does_not_revive_a_member_that_left`).
 
@@ -74,6 +76,8 @@ use crate::{
 const MARGIN: Duration = Duration::from_secs(5);
 /// The maximum wait for a LeaveGroup response.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum wait for the response to a JoinGroup whose membership has ended meanwhile.
+const ABANDONED_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Distinguishes the requests before and after a change of the membership.
 pub(in crate::group) type Term = u64;
@@ -103,6 +107,8 @@ pub(in crate::group) struct ClassicMember {
     leads: Option<BTreeMap<Arc<str>, TopicTable>>,
     /// The check of the assignment that a returning leader did not compute.
     inherited: Inherited,
+    /// The JoinGroup in flight.
+    unanswered: Option<Unanswered>,
     /// The number of consecutive responses that required a member ID.
     required_ids: u32,
     backoff: Backoff,
@@ -136,6 +142,14 @@ enum State {
     Expired,
     /// The member can't continue.
     Failed,
+}
+
+/// A JoinGroup without a response.
+#[derive(Debug)]
+struct Unanswered {
+    term: Term,
+    /// The time until which the next JoinGroup waits for the response, once the membership has ended.
+    until: Option<Instant>,
 }
 
 /// The leader's work of a generation.
@@ -202,6 +216,7 @@ impl ClassicMember {
             heartbeat: Heartbeat::default(),
             leads: None,
             inherited: Inherited::None,
+            unanswered: None,
             required_ids: 0,
             backoff: Backoff::new(first, longest),
             rng,
@@ -310,6 +325,7 @@ impl ClassicMember {
         self.topics.clear();
         self.must_rejoin = false;
         self.is_assigned = false;
+        self.abandon_join(now);
         self.end_generation();
         if member_id.is_empty() || !must_leave || is_failed {
             if !is_failed {
@@ -392,7 +408,7 @@ impl ClassicMember {
         owned: &BTreeSet<TopicPartition>,
         may_join: bool,
     ) {
-        if matches!(self.state, State::WaitToJoin(at) if at <= now) && may_join {
+        if self.next_join().is_some_and(|at| at <= now) && may_join {
             self.join(now, owned);
         }
         if self.generation.is_some() && self.heartbeat.next.is_some_and(|at| at <= now) {
@@ -428,7 +444,7 @@ impl ClassicMember {
     /// Returns when to call [`ClassicMember::handle_timeout`] and [`ClassicMember::advance`]. `may_join` as in `advance`.
     pub(in crate::group) fn poll_timeout(&self, may_join: bool) -> Option<Instant> {
         let of_state = match self.state {
-            State::WaitToJoin(at) => Some(at).filter(|_| may_join),
+            State::WaitToJoin(_) => self.next_join().filter(|_| may_join),
             State::Leaving(at) => Some(at),
             _ => None,
         };
@@ -484,8 +500,24 @@ impl ClassicMember {
         self.state = State::WaitToJoin(at);
     }
 
+    /// Returns when to send JoinGroup.
+    fn next_join(&self) -> Option<Instant> {
+        let State::WaitToJoin(at) = self.state else { return None };
+        let until = self.unanswered.as_ref().and_then(|unanswered| unanswered.until);
+        Some(until.map_or(at, |until| until.max(at)))
+    }
+
+    /// The membership ends. The coordinator refuses a JoinGroup in flight, and the next one waits for that: with two of
+    /// them, the coordinator could count two members.
+    fn abandon_join(&mut self, now: Instant) {
+        if let Some(unanswered) = &mut self.unanswered {
+            unanswered.until.get_or_insert(now + ABANDONED_TIMEOUT);
+        }
+    }
+
     /// Handles the loss of the membership and with it of the assignment; the member joins again.
     fn lose(&mut self, now: Instant, reason: &str) {
+        self.abandon_join(now);
         self.end_generation();
         if self.is_assigned {
             self.reason = reason.to_owned();

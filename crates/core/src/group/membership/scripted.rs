@@ -2,6 +2,7 @@
 
 mod custom;
 mod inherited;
+mod joins;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

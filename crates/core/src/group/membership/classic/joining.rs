@@ -12,10 +12,10 @@ use ottla_protocol::{
 use super::{
     super::super::{
         assignor::{Assignor, Strategy},
-        exchange::{Subscription, last_assignment_data, sticky_user_data},
+        exchange::{Subscription, bound_topics, last_assignment_data, sticky_user_data},
     },
-    ClassicMember, Inherited, Leadership, MemberRequest, State, Term, bad_response, has_moved, is_final,
-    millis,
+    ClassicMember, Inherited, Leadership, MemberRequest, State, Term, Unanswered, bad_response, has_moved,
+    is_final, millis,
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -59,6 +59,7 @@ impl ClassicMember {
         let is_first = self.member_id.is_empty() && self.settings.instance_id.is_none();
         let timeout = self.rebalance_timeout();
         let timeout = if is_first { timeout.min(self.settings.session_timeout) } else { timeout };
+        self.unanswered = Some(Unanswered { term: self.term, until: None });
         self.send(MemberRequest::Join(request), timeout);
     }
 
@@ -95,6 +96,7 @@ impl ClassicMember {
         term: Term,
         result: Result<JoinGroupResponse, Error>,
     ) -> bool {
+        self.unanswered.take_if(|unanswered| unanswered.term == term);
         let expected = term == self.term && matches!(self.state, State::Joining);
         let Some(response) = self.take_response(now, expected, result) else { return false };
         let code = response.error_code;
@@ -173,6 +175,14 @@ impl ClassicMember {
                     self.report(bad_response("JoinGroup", detail));
                 }
             }
+        }
+        let removed = bound_topics(&mut members, &self.topics);
+        if removed > 0 {
+            let detail = format!(
+                "{removed} topics of the members with the most topics are ignored, because the group subscribes to too many; \
+                 the group's other members are not affected"
+            );
+            self.report(bad_response("JoinGroup", detail));
         }
         let is_skipped = response.skip_assignment;
         self.state = State::Assigning(Box::new(Leadership { assignor, members, is_skipped }));

@@ -1,0 +1,51 @@
+//! At most one JoinGroup is in flight.
+
+use super::*;
+
+/// A member that left for want of polls while its JoinGroup waited at the coordinator, and polls again; and the term of that
+/// JoinGroup.
+fn expired_while_joining() -> (Script, Term) {
+    let mut script = Script::stable();
+    script.beat_after_interval(ErrorCode::REBALANCE_IN_PROGRESS);
+    script.revoked();
+    let (term, _) = script.take_join();
+    script.member.handle_poll_exceeded(script.now);
+    script.settle();
+    script.take("LeaveGroup");
+    script.member.handle_polled(script.now);
+    script.settle();
+    (script, term)
+}
+
+#[test]
+fn join_waits_for_the_response_to_an_earlier_one() {
+    let (mut script, term) = expired_while_joining();
+    script.pass(Duration::from_secs(4));
+    assert_eq!(script.sent(), [""; 0], "the coordinator could count two members");
+    let refused = JoinGroupResponse { error_code: ErrorCode::UNKNOWN_MEMBER_ID, ..Default::default() };
+    script.member.handle_join(script.now, term, Ok(refused));
+    script.settle();
+    assert_eq!(script.take_join().1.member_id, "");
+}
+
+#[test]
+fn lost_response_to_an_earlier_join_ends_the_wait() {
+    let (mut script, term) = expired_while_joining();
+    script.member.handle_join(script.now, term, disconnected());
+    script.settle();
+    assert_eq!(script.sent(), ["JoinGroup"]);
+}
+
+#[test]
+fn silent_coordinator_delays_the_next_join_for_a_short_time() {
+    let (mut script, term) = expired_while_joining();
+    script.pass(Duration::from_secs(5));
+    assert_eq!(script.sent(), ["JoinGroup"]);
+    // The late response to the first one changes nothing.
+    script.member.handle_join(script.now, term, Ok(joined("m", 2, "other", &[])));
+    script.settle();
+    assert_eq!(script.sent(), ["JoinGroup"]);
+    script.refuse_join(ErrorCode::REBALANCE_IN_PROGRESS);
+    script.pass(Duration::from_secs(1));
+    assert_eq!(script.sent(), ["JoinGroup"], "only an abandoned one is waited for");
+}
