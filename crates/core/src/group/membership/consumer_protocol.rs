@@ -26,6 +26,8 @@
 //!   present state (`heartbeat_after_a_lost_response_has_all_fields`).
 //! - The coordinator refuses an instance ID that is in use even to the member that has it, for example after the
 //!   response to a join was lost. The member releases it first (`static_member_releases_its_own_instance_id`).
+//! - The coordinator can't notify a member. One that joins without partitions would learn only after a whole heartbeat
+//!   interval that others have given some up (`new_member_without_partitions_asks_for_them_several_times`).
 //! - There is no local session: a member without a coordinator keeps its partitions, as in the Java client and librdkafka
 //!   (`member_keeps_its_partitions_without_a_coordinator`).
 
@@ -409,6 +411,10 @@ impl ConsumerMember {
         }
         if self.goal.is_none() && next.is_empty() && self.target.unresolved().next().is_some() {
             return;
+        }
+        if self.goal.is_none() && next.is_empty() {
+            // Others have to give partitions up first. Like librdkafka, the member does not report that it has none.
+            self.goal = Some(BTreeSet::new());
         }
         if self.goal.as_ref() == Some(&next) {
             let contents = self.contents();

@@ -9,6 +9,9 @@ use crate::{group::settings::GroupSettings, machine::Instant};
 
 /// The interval of heartbeats until the coordinator sets it, and if it sets none.
 pub(super) const DEFAULT_INTERVAL: Duration = Duration::from_secs(5);
+/// The waits between the first heartbeats of a member that joined and has no partitions yet, in twentieths of the interval;
+/// together they are one interval.
+const FIRST_WAITS: [u32; 5] = [1, 2, 4, 6, 7];
 /// The epoch of a member that joins.
 pub(super) const JOINS: i32 = 0;
 
@@ -38,6 +41,8 @@ pub(super) struct Heartbeat {
     pub(super) acknowledged: Option<Contents>,
     /// True if the contents may have changed since the last heartbeat was sent.
     pub(super) must_report: bool,
+    /// The number of waits of [`FIRST_WAITS`] that are over.
+    first_waits: usize,
 }
 
 impl Default for Heartbeat {
@@ -49,7 +54,18 @@ impl Default for Heartbeat {
             in_flight: None,
             acknowledged: None,
             must_report: false,
+            first_waits: 0,
         }
+    }
+}
+
+impl Heartbeat {
+    /// Schedules the next heartbeat after the one that was sent at `sent`. The partitions of a new member become free at
+    /// any time during the first interval, when other members give them up: the coordinator can't notify it.
+    pub(super) fn schedule(&mut self, sent: Instant, has_partitions: bool) {
+        let wait = FIRST_WAITS.get(self.first_waits).filter(|_| !has_partitions);
+        self.first_waits = wait.map_or(FIRST_WAITS.len(), |_| self.first_waits + 1);
+        self.next = Some(sent + wait.map_or(self.interval, |twentieths| self.interval * *twentieths / 20));
     }
 }
 

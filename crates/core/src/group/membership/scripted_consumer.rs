@@ -252,11 +252,34 @@ fn target_is_carried_out_and_acknowledged_at_once() {
 }
 
 #[test]
-fn empty_first_assignment_is_reported_to_the_application() {
+fn member_without_partitions_at_first_reports_only_the_real_assignment() {
     let mut script = Script::new();
     script.answer(accepted(1, Some(&[])));
-    assert_eq!(script.take_steps(), ["assign []"]);
+    assert_eq!(script.take_steps(), Vec::<String>::new());
     assert!(script.requests.is_empty(), "it was reported with the join");
+    script.pass(INTERVAL);
+    script.answer(accepted(2, Some(&[(1, &[0])])));
+    assert_eq!(script.take_steps(), ["assign [t [0]]"]);
+    script.answer(accepted(2, Some(&[])));
+    assert_eq!(script.take_steps(), ["assign []"], "later it is a revocation");
+}
+
+#[test]
+fn new_member_without_partitions_asks_for_them_several_times() {
+    let mut script = Script::new();
+    script.answer(accepted(1, Some(&[])));
+    for wait in [250, 500, 1_000, 1_500, 1_750, 5_000, 5_000] {
+        script.pass(Duration::from_millis(wait - 1));
+        assert!(script.requests.is_empty(), "{wait} ms");
+        script.pass(Duration::from_millis(1));
+        script.answer(accepted(1, None));
+    }
+    let mut script = Script::stable();
+    script.pass(INTERVAL);
+    script.answer(accepted(2, Some(&[])));
+    script.answer(accepted(2, None));
+    script.pass(INTERVAL - Duration::from_millis(1));
+    assert!(script.requests.is_empty(), "one that gave its partitions up is not new");
 }
 
 #[test]

@@ -55,6 +55,11 @@ impl Target {
         *self = Self::default();
     }
 
+    /// Returns true if no partition is assigned.
+    pub(super) fn is_empty(&self) -> bool {
+        self.partitions.is_empty()
+    }
+
     /// Adopts the names of assigned topics from metadata.
     pub(super) fn resolve(&mut self, metadata: &Metadata) {
         let unresolved: BTreeSet<Uuid> = self.unresolved().collect();

@@ -95,7 +95,7 @@ impl ConsumerMember {
         let interval = u64::try_from(response.heartbeat_interval_ms).unwrap_or(0);
         self.heartbeat.interval =
             if interval == 0 { DEFAULT_INTERVAL } else { Duration::from_millis(interval) };
-        self.heartbeat.next = Some(sent + self.heartbeat.interval);
+        self.heartbeat.schedule(sent, !self.target.is_empty());
         self.heartbeat.not_before = now;
         match self.state {
             State::Acknowledging if self.heartbeat.must_report => {}
