@@ -480,10 +480,11 @@ impl Group {
 
 impl Part for Group {
     fn handle_metadata(&mut self, now: Instant, metadata: &Metadata, changes: &MetadataChanges) -> bool {
-        let errors = self.topics.handle_metadata(metadata, changes, self.subscription.names());
-        errors.into_iter().for_each(|error| self.report(error));
+        let (subscribed, propagation) = (self.subscription.names(), self.settings.topic_propagation);
+        let news = self.topics.handle_metadata(now, metadata, changes, subscribed, propagation);
+        news.errors.into_iter().for_each(|error| self.report(error));
         let misses_names = self.subscription.has_patterns() && self.matched.is_none();
-        self.observe_topics(now, metadata) || misses_names
+        self.observe_topics(now, metadata) || misses_names || news.is_incomplete
     }
 
     fn handle_all_topics(&mut self, now: Instant, names: &[Arc<str>]) {

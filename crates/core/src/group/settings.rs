@@ -46,6 +46,8 @@ pub struct GroupSettings {
     pub auto_commit: bool,
     /// `auto.commit.interval.ms`; `None` if offsets are committed only when partitions are given up.
     pub auto_commit_interval: Option<Duration>,
+    /// `topic.metadata.propagation.max.ms`: the time in which all brokers learn of a new topic.
+    pub topic_propagation: Duration,
     /// `client.rack`.
     pub rack: Option<Arc<str>>,
     /// The timeout of a request that the coordinator responds to at once (`socket.timeout.ms`).
@@ -87,6 +89,7 @@ impl GroupSettings {
             max_poll_interval: config.millis("max.poll.interval.ms"),
             auto_commit: config.boolean("enable.auto.commit"),
             auto_commit_interval: config.positive_millis("auto.commit.interval.ms"),
+            topic_propagation: config.millis("topic.metadata.propagation.max.ms"),
             rack: config.non_empty("client.rack").map(Arc::from),
             request_timeout: config.millis("socket.timeout.ms"),
             backoff: (first_backoff, config.millis("retry.backoff.max.ms").max(first_backoff)),
@@ -108,6 +111,7 @@ impl GroupSettings {
             max_poll_interval: Duration::from_secs(300),
             auto_commit: true,
             auto_commit_interval: Some(Duration::from_secs(5)),
+            topic_propagation: Duration::from_secs(30),
             rack: None,
             request_timeout: Duration::from_secs(60),
             backoff: (Duration::from_millis(100), Duration::from_secs(1)),

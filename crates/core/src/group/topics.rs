@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 use ottla_protocol::{error_code::ErrorCode, vocabulary::NodeId};
@@ -14,6 +15,7 @@ use crate::{
         part::MetadataChanges,
     },
     error::Error,
+    machine::Instant,
 };
 
 /// The topics without metadata, and the state of the leader's metadata requests for them.
@@ -21,12 +23,33 @@ use crate::{
 pub(super) struct GroupTopics {
     /// The topics that brokers reported as unusable, with the last reason.
     unusable: BTreeMap<Arc<str>, ErrorCode>,
+    /// The subscribed topics that do not exist.
+    missing: BTreeMap<Arc<str>, Missing>,
     /// The number of metadata responses since the leader asked for unknown topics; `None` if it did not ask.
     responses: Option<u32>,
     /// The number of consecutive metadata responses that contradict the assigned topics without adding partitions.
     doubts: u32,
 }
 
+/// A subscribed topic that does not exist, or that was created a moment ago.
+#[derive(Debug)]
+struct Missing {
+    since: Instant,
+    is_reported: bool,
+}
+
+/// The consequences of a metadata response for the subscribed topics.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct TopicNews {
+    /// The errors of topics that were not reported before.
+    pub(super) errors: Vec<Error>,
+    /// True if a missing topic may be about to become known.
+    pub(super) is_incomplete: bool,
+}
+
+/// The time after which a missing topic is reported. librdkafka reports it with the first metadata, whatever
+/// `topic.metadata.propagation.max.ms` is, but its members take longer until they have metadata.
+const REPORTED_AFTER: Duration = Duration::from_secs(1);
 /// The number of metadata responses after which a topic that is neither described nor reported as unusable counts as
 /// missing. The first response may have been sent before the leader requested the topic.
 const ENOUGH_RESPONSES: u32 = 2;
@@ -46,28 +69,52 @@ pub(super) enum TopicChange {
 }
 
 impl GroupTopics {
-    /// Handles a metadata response. Returns the errors of the topics in `subscribed` that were not reported before.
+    /// Handles a metadata response. A missing topic in `subscribed` may have been created a moment ago: brokers learn of it
+    /// one after the other, within the time `propagation`. It is reported after a short time.
     pub(super) fn handle_metadata(
         &mut self,
+        now: Instant,
         metadata: &Metadata,
         changes: &MetadataChanges,
         subscribed: &BTreeSet<Arc<str>>,
-    ) -> Vec<Error> {
+        propagation: Duration,
+    ) -> TopicNews {
         if let Some(responses) = &mut self.responses {
             *responses += 1;
         }
         self.unusable.retain(|name, _| usable(metadata, name).is_none());
-        let mut errors = Vec::new();
+        let unusable = &self.unusable;
+        self.missing.retain(|name, _| subscribed.contains(name) && unusable.contains_key(name));
+        let mut news = TopicNews::default();
         for TopicError { name, code } in &changes.errors {
             let is_new = self.unusable.insert(Arc::clone(name), *code) != Some(*code);
-            // A topic that was just created has no leader for a moment.
-            if is_new && subscribed.contains(name) && *code != ErrorCode::LEADER_NOT_AVAILABLE {
+            if !subscribed.contains(name) {
+                continue;
+            }
+            let must_report = match *code {
+                // A topic that was just created has no leader for a moment.
+                ErrorCode::LEADER_NOT_AVAILABLE => false,
+                ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {
+                    let new = Missing { since: now, is_reported: false };
+                    let missing = self.missing.entry(Arc::clone(name)).or_insert(new);
+                    let missing_for = now.saturating_since(missing.since);
+                    news.is_incomplete |= missing_for < propagation;
+                    let must_report = missing_for >= propagation.min(REPORTED_AFTER) && !missing.is_reported;
+                    missing.is_reported |= must_report;
+                    must_report
+                }
+                _ => {
+                    self.missing.remove(name);
+                    is_new
+                }
+            };
+            if must_report {
                 let detail = "the consumer subscribes to a topic that it can't use; it gets the topic's partitions as \
                               soon as it can";
-                errors.push(Error::broker(*code, Some(detail)).with_topic(&**name));
+                news.errors.push(Error::broker(*code, Some(detail)).with_topic(&**name));
             }
         }
-        errors
+        news
     }
 
     /// Returns the topics as the leader assigns them, or `None` while some of them are unknown. A topic that does not
@@ -152,6 +199,18 @@ mod tests {
         names.iter().map(|name| Arc::from(*name)).collect()
     }
 
+    const NOW: Instant = Instant::from_nanos(1_000_000_000);
+
+    /// Handles a response with the topics of `metadata` and these errors, without a wait for missing topics.
+    fn handle(
+        topics: &mut GroupTopics,
+        metadata: &Metadata,
+        errors: &MetadataChanges,
+        subscribed: &BTreeSet<Arc<str>>,
+    ) -> Vec<Error> {
+        topics.handle_metadata(NOW, metadata, errors, subscribed, Duration::ZERO).errors
+    }
+
     fn errors(name: &str, code: ErrorCode) -> MetadataChanges {
         MetadataChanges { errors: vec![TopicError { name: name.into(), code }], ..Default::default() }
     }
@@ -164,12 +223,12 @@ mod tests {
         assert_eq!(topics.tables(&known, &requested, &mut ask), None);
         assert!(ask);
         let gone = errors("b", ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
-        assert_eq!(topics.handle_metadata(&known, &gone, &requested).len(), 1);
+        assert_eq!(handle(&mut topics, &known, &gone, &requested).len(), 1);
         let tables = topics.tables(&known, &requested, &mut false).expect("both are known");
         let counts: Vec<usize> = tables.values().map(TopicTable::partitions).collect();
         assert_eq!(counts, [2, 0]);
         assert_eq!(tables["a"].racks[0], [Arc::from("r")].into(), "one of the replicas has a rack");
-        assert_eq!(topics.handle_metadata(&known, &gone, &requested), [], "each change is reported once");
+        assert_eq!(handle(&mut topics, &known, &gone, &requested), [], "each change is reported once");
     }
 
     #[test]
@@ -177,21 +236,38 @@ mod tests {
         let (mut topics, none) = (GroupTopics::default(), metadata(&[]));
         let requested = names(&["a"]);
         for code in [ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ErrorCode::TOPIC_AUTHORIZATION_FAILED] {
-            let reported = topics.handle_metadata(&none, &errors("a", code), &requested);
+            let reported = handle(&mut topics, &none, &errors("a", code), &requested);
             assert_eq!(reported.len(), 1, "{code}");
             assert_eq!(reported[0].kind(), crate::error::ErrorKind::Broker(code));
             assert!(reported[0].to_string().starts_with("a: "), "{}", reported[0]);
-            assert_eq!(topics.handle_metadata(&none, &errors("a", code), &requested), []);
+            assert_eq!(handle(&mut topics, &none, &errors("a", code), &requested), []);
         }
         // It exists for a while, and is reported again.
-        assert_eq!(
-            topics.handle_metadata(&metadata(&[("a", 1)]), &MetadataChanges::default(), &requested),
-            []
-        );
+        let nothing = MetadataChanges::default();
+        assert_eq!(handle(&mut topics, &metadata(&[("a", 1)]), &nothing, &requested), []);
         let gone = errors("a", ErrorCode::TOPIC_AUTHORIZATION_FAILED);
-        assert_eq!(topics.handle_metadata(&none, &gone, &requested).len(), 1);
+        assert_eq!(handle(&mut topics, &none, &gone, &requested).len(), 1);
         let of_others = errors("b", ErrorCode::TOPIC_AUTHORIZATION_FAILED);
-        assert_eq!(topics.handle_metadata(&none, &of_others, &requested), [], "only another member wants it");
+        assert_eq!(handle(&mut topics, &none, &of_others, &requested), [], "only another member wants it");
+    }
+
+    #[test]
+    fn new_topic_that_brokers_do_not_know_yet_is_no_error() {
+        let (mut topics, none, requested) = (GroupTopics::default(), metadata(&[]), names(&["a"]));
+        let unknown = errors("a", ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        let propagation = Duration::from_secs(30);
+        let mut after = |millis, metadata: &Metadata, changes: &MetadataChanges| {
+            let now = NOW + Duration::from_millis(millis);
+            let news = topics.handle_metadata(now, metadata, changes, &requested, propagation);
+            (news.errors.len(), news.is_incomplete)
+        };
+        assert_eq!(after(0, &none, &unknown), (0, true), "it is requested again soon");
+        assert_eq!(after(900, &none, &unknown), (0, true));
+        assert_eq!(after(950, &metadata(&[("a", 1)]), &MetadataChanges::default()), (0, false));
+        assert_eq!(after(2_000, &none, &unknown), (0, true), "it was there in between");
+        assert_eq!(after(3_100, &none, &unknown), (1, true));
+        assert_eq!(after(20_000, &none, &unknown), (0, true), "it is reported once");
+        assert_eq!(after(32_000, &none, &unknown), (0, false), "it is not requested at short intervals for ever");
     }
 
     #[test]
@@ -202,7 +278,7 @@ mod tests {
             let mut ask = false;
             assert_eq!(topics.tables(&known, &requested, &mut ask), None);
             assert_eq!(ask, expected);
-            topics.handle_metadata(&known, &MetadataChanges::default(), &requested);
+            handle(&mut topics, &known, &MetadataChanges::default(), &requested);
         }
         assert!(topics.tables(&known, &requested, &mut false).is_some());
     }

@@ -82,7 +82,8 @@ pub(super) const ROWS: &[Property] = &[
         ),
     Property::global("topic.metadata.propagation.max.ms").integer(0, 3600000, "30000").doc(
         "How long a topic may be unknown to the brokers before its records fail with unknown topic: a new topic takes \
-         a short time to become known to every broker.",
+         a short time to become known to every broker. A member of a group requests metadata of a missing topic at \
+         short intervals during this time.",
     ),
     Property::global("topic.blacklist")
         .string("")
