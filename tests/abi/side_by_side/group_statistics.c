@@ -2,6 +2,9 @@
 #include "side_by_side.h"
 
 #define PARTITIONS 2
+/* Brokers of Apache Kafka want heartbeats of the consumer protocol every 5 s, and a rebalance takes several. */
+#undef PATIENCE
+#define PATIENCE 40000
 
 static rd_kafka_t *host;
 
