@@ -72,12 +72,23 @@ impl Consumer {
     }
 
     /// Waits until the consumer has left its group, and calls the listener meanwhile.
-    pub(super) fn wait_until_left(&self, mut left: Waiting<()>, timeout: Duration) -> Option<Option<()>> {
+    pub(super) fn wait_until_left(&self, left: &mut Waiting<()>, timeout: Duration) -> Option<Option<()>> {
         let serving = poll_fn(|context| {
             self.serve_listener(context);
-            Pin::new(&mut left).poll(context)
+            Pin::new(&mut *left).poll(context)
         });
         wait_for(serving, timeout)
+    }
+
+    /// Waits until the consumer has left its group, and accepts rebalances meanwhile.
+    pub(super) fn accept_until_left(&self, mut left: Waiting<()>, timeout: Duration) {
+        let accepting = poll_fn(|context| {
+            if let Some(number) = self.inner.subscription.questions().take_unanswered(context) {
+                self.answer(number, Vec::new());
+            }
+            Pin::new(&mut left).poll(context)
+        });
+        wait_for(accepting, timeout);
     }
 }
 

@@ -51,6 +51,10 @@ struct State {
     overdue: Option<PollOverdue>,
     /// The number of the last event.
     last: u64,
+    /// The number of the last event that the application, or the library for it, answered.
+    answered: u64,
+    /// The number of calls and futures that wait for the next event.
+    waiting: usize,
     wakers: Vec<Waker>,
 }
 
@@ -86,6 +90,33 @@ impl Questions {
         let old = self.listener.lock().replace(listener);
         self.has_listener.store(true, Ordering::Release);
         drop(old);
+    }
+
+    /// Returns true if the application can be expected to answer: it has a listener, waits for the next event, or took the
+    /// last one and has not answered it.
+    pub(super) fn has_attentive_application(&self) -> bool {
+        let state = self.state.lock();
+        let is_receiving = state.takers > 0 && (state.waiting > 0 || state.queue.is_empty() && state.last > state.answered);
+        is_receiving || self.has_listener.load(Ordering::Acquire)
+    }
+
+    /// Leaves an event for a receiver that does not wait for it, instead of earlier ones: the library answers it.
+    fn announce(&self, event: Option<RebalanceEvent>) {
+        let mut state = self.state.lock();
+        let has_receiver = state.takers > 0;
+        state.queue.clear();
+        state.queue.extend(event.filter(|_| has_receiver));
+    }
+
+    /// Takes the number of the event without an answer. Registers for the next event.
+    pub(super) fn take_unanswered(&self, context: &Context<'_>) -> Option<u64> {
+        let mut state = self.state.lock();
+        if !state.wakers.iter().any(|known| known.will_wake(context.waker())) {
+            state.wakers.push(context.waker().clone());
+        }
+        let is_unanswered = state.last > state.answered;
+        state.answered = state.last;
+        is_unanswered.then_some(state.last)
     }
 
     fn take_overdue(&self) -> Option<PollOverdue> {
@@ -152,10 +183,11 @@ impl Rebalances {
     ///
     /// If the future is dropped before it is ready, no rebalance was taken.
     pub fn next_async(&self) -> impl Future<Output = Option<Rebalance>> + Send + use<> {
-        let consumer = self.consumer.clone();
+        let mut wait = Wait::new(&self.consumer);
         poll_fn(move |context| {
-            let event = consumer.inner.subscription.questions().poll(context);
-            event.map(|event| Some(Rebalance::new(consumer.clone(), event?)))
+            let event = wait.questions().poll(context);
+            wait.set_waiting(event.is_pending());
+            event.map(|event| Some(Rebalance::new(wait.consumer.clone(), event?)))
         })
     }
 
@@ -170,21 +202,54 @@ impl Rebalances {
     ///
     /// If the future is dropped before it is ready, nothing was taken.
     pub fn next_event_async(&self) -> impl Future<Output = Option<GroupEvent>> + Send + use<> {
-        let consumer = self.consumer.clone();
+        let mut wait = Wait::new(&self.consumer);
         poll_fn(move |context| {
-            let questions = consumer.inner.subscription.questions();
+            let questions = wait.questions();
             // The check of the warning follows the registration for the next event.
             let event = questions.poll(context);
-            match (event, questions.take_overdue()) {
+            let polled = match (event, questions.take_overdue()) {
                 (Poll::Ready(Some(event)), overdue) => {
                     questions.state.lock().overdue = overdue;
-                    Poll::Ready(Some(GroupEvent::Rebalance(Rebalance::new(consumer.clone(), event))))
+                    Poll::Ready(Some(GroupEvent::Rebalance(Rebalance::new(wait.consumer.clone(), event))))
                 }
                 (_, Some(overdue)) => Poll::Ready(Some(GroupEvent::PollOverdue(overdue))),
                 (Poll::Ready(None), None) => Poll::Ready(None),
                 (Poll::Pending, None) => Poll::Pending,
-            }
+            };
+            wait.set_waiting(polled.is_pending());
+            polled
         })
+    }
+}
+
+/// A call or future that may wait for the next event.
+struct Wait {
+    consumer: Consumer,
+    is_waiting: bool,
+}
+
+impl Wait {
+    fn new(consumer: &Consumer) -> Self {
+        Self { consumer: consumer.clone(), is_waiting: false }
+    }
+
+    fn questions(&self) -> &Arc<Questions> {
+        self.consumer.inner.subscription.questions()
+    }
+
+    fn set_waiting(&mut self, is_waiting: bool) {
+        if is_waiting == self.is_waiting {
+            return;
+        }
+        self.is_waiting = is_waiting;
+        let mut state = self.questions().state.lock();
+        state.waiting = if is_waiting { state.waiting + 1 } else { state.waiting.saturating_sub(1) };
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        self.set_waiting(false);
     }
 }
 
@@ -214,8 +279,8 @@ impl fmt::Debug for Rebalances {
 pub enum GroupEvent {
     /// The assignment changes.
     Rebalance(Rebalance),
-    /// The application has not polled for four fifths of `max.poll.interval.ms`. After the rest of it the consumer leaves its
-    /// group, and its partitions are lost.
+    /// The application has not polled for half of `max.poll.interval.ms`; again after four fifths. After the rest of it the
+    /// consumer leaves its group, and its partitions are lost.
     PollOverdue(PollOverdue),
 }
 
@@ -281,7 +346,8 @@ impl Consumer {
     /// application accepts it. [`Consumer::set_rebalance_listener`] is the alternative with callbacks. After several calls each rebalance comes to one of the receivers.
     ///
     /// The answer may come from any thread, and takes effect without a poll. It has a deadline, half of
-    /// `max.poll.interval.ms`. [`Consumer::close`] does not wait for answers.
+    /// `max.poll.interval.ms`. [`Consumer::close`] gives a receiver that waits for the next rebalance half of its timeout for
+    /// the answer. Otherwise it accepts the revocation, which the receiver returns afterwards.
     pub fn rebalances(&self) -> Rebalances {
         let subscription = &self.inner.subscription;
         subscription.questions().state.lock().takers += 1;
@@ -289,12 +355,33 @@ impl Consumer {
         Rebalances { consumer: self.clone() }
     }
 
+    /// Leaves the revocation by [`Consumer::close`] for a receiver that does not wait for it.
+    pub(super) fn announce_revocation(&self) {
+        let partitions = self.assignment();
+        let protocol = self.inner.subscription.group().view().protocol;
+        let event = protocol.filter(|_| !partitions.is_empty()).map(|protocol| RebalanceEvent {
+            // No question has this number: the answer has no effect.
+            number: 0,
+            kind: RebalanceKind::Revoke,
+            partitions,
+            protocol,
+            deadline: Some(clock::now()),
+        });
+        self.inner.subscription.questions().announce(event);
+    }
+
     /// Makes the library answer rebalances, the outstanding one included.
     pub(super) fn stop_asking(&self) {
+        let questions = self.inner.subscription.questions();
+        questions.state.lock().queue.clear();
+        self.answer_by_library();
+    }
+
+    /// Like [`Consumer::stop_asking`]; receivers return the last event even so.
+    pub(super) fn answer_by_library(&self) {
         let (last, wakers) = {
             let mut state = self.inner.subscription.questions().state.lock();
             state.takers = 0;
-            state.queue.clear();
             self.inner.subscription.questions().has_listener.store(false, Ordering::Release);
             (state.last, std::mem::take(&mut state.wakers))
         };
@@ -304,7 +391,11 @@ impl Consumer {
         }
     }
 
-    fn answer(&self, number: u64, offsets: Vec<(TopicPartition, Offset)>) {
+    pub(super) fn answer(&self, number: u64, offsets: Vec<(TopicPartition, Offset)>) {
+        {
+            let mut state = self.inner.subscription.questions().state.lock();
+            state.answered = state.answered.max(number);
+        }
         let answer = RebalanceAnswer::Accepted(number, offsets);
         self.inner.client.command(Command::Group(GroupCommand::Answer(answer)));
     }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -151,7 +151,7 @@ impl Consumer {
 
     /// Gives all partitions up and leaves the group, static members included. Waits until the group knows.
     pub fn unsubscribe(&self, timeout: Duration) -> Result<()> {
-        let (done, waiting) = completion();
+        let (done, mut waiting) = completion();
         {
             let mut subscribed = self.inner.subscription.topics.lock();
             if subscribed.is_empty() {
@@ -160,7 +160,7 @@ impl Consumer {
             subscribed.clear();
             self.inner.client.command(Command::Group(GroupCommand::Unsubscribe(done)));
         }
-        match self.wait_until_left(waiting, timeout) {
+        match self.wait_until_left(&mut waiting, timeout) {
             Some(Some(())) => Ok(()),
             Some(None) => Err(Error::new(ErrorKind::Closed, "")),
             None => Err(Error::new(ErrorKind::TimedOut, "the consumer is still leaving its group")),
@@ -175,22 +175,27 @@ impl Consumer {
     /// Leaves the group before the consumer closes. Returns what is left of the time.
     pub(super) fn leave_group(&self, timeout: Duration) -> Duration {
         let began = Instant::now();
-        // A listener is called until the end; a receiver of messages may be gone already.
-        let has_listener = self.inner.subscription.questions().has_listener.load(Ordering::Acquire);
-        if !has_listener {
-            self.stop_asking();
+        let is_attentive = self.inner.subscription.questions().has_attentive_application();
+        if !is_attentive {
+            self.announce_revocation();
+            self.answer_by_library();
         }
-        let (done, waiting) = completion();
+        let (done, mut waiting) = completion();
         {
             let mut subscribed = self.inner.subscription.topics.lock();
             if subscribed.is_empty() {
+                self.answer_by_library();
                 return timeout;
             }
             subscribed.clear();
             self.inner.client.command(Command::Group(GroupCommand::Close(done)));
         }
-        self.wait_until_left(waiting, timeout);
-        self.stop_asking();
+        // The rest of the time is for the commit and for leaving.
+        if !is_attentive || self.wait_until_left(&mut waiting, timeout / 2).is_none() {
+            self.answer_by_library();
+            self.accept_until_left(waiting, timeout.saturating_sub(began.elapsed()));
+        }
+        self.answer_by_library();
         // The client itself ends within a moment, and must not be given up because the coordinator is silent.
         timeout.saturating_sub(began.elapsed()).max(CLOSING_MOMENT)
     }

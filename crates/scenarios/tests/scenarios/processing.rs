@@ -7,7 +7,7 @@ use std::{
 };
 
 use ottla::{
-    Admin, Consumer, ConsumerEvent, ErrorKind, GroupEvent, Message, NewTopic, Offset, Rebalance,
+    Admin, Consumer, ConsumerEvent, ErrorKind, GroupEvent, Message, NewTopic, Offset, Rebalance, RebalanceKind,
     RebalanceListener, Record, TrackedMessage, TrackedMessages,
 };
 use ottla_scenarios::{Backend, TIMEOUT, eventually};
@@ -21,6 +21,9 @@ ottla_scenarios::run_on_all!(
     tracked_messages_stop_at_the_limit,
     listener_is_called_by_polls_and_by_close,
     rebalance_waits_for_the_token_that_a_listener_keeps,
+    receiver_of_rebalances_commits_during_close,
+    revocation_of_close_is_returned_afterwards_if_nobody_waits,
+    close_does_not_wait_for_ever_for_an_answer,
     partition_streams_end_with_the_assignment,
     partition_stream_and_polls_share_the_records,
 );
@@ -241,6 +244,77 @@ fn listener_is_called_by_polls_and_by_close(backend: &Backend) {
     assert_eq!(committed(&second, &topic, 0), Some(1), "the listener committed it");
 }
 
+fn receiver_of_rebalances_commits_during_close(backend: &Backend) {
+    let topic = backend.topic(1);
+    write(backend, &topic, 0, 0..10);
+    let first = consumer(backend, &topic, &[("enable.auto.commit", "false")]);
+    let rebalances = first.rebalances();
+    std::thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            let mut kinds = Vec::new();
+            while let Some(rebalance) = rebalances.next(TIMEOUT) {
+                kinds.push((rebalance.kind(), rebalance.partitions().len()));
+                if rebalance.kind() == RebalanceKind::Revoke {
+                    let outcomes = first.commit_stored(TIMEOUT).unwrap();
+                    assert!(outcomes.iter().all(|(_, outcome)| outcome.is_ok()), "{outcomes:?}");
+                }
+            }
+            kinds
+        });
+        first.subscribe(&[&topic]).unwrap();
+        first.store_message(&next(&first)).unwrap();
+        let began = Instant::now();
+        first.close(TIMEOUT).unwrap();
+        assert!(began.elapsed() < TIMEOUT / 4, "{:?}", began.elapsed());
+        assert_eq!(receiver.join().unwrap(), [(RebalanceKind::Assign, 1), (RebalanceKind::Revoke, 1)]);
+    });
+    let second = consumer(backend, &topic, &[]);
+    assert_eq!(committed(&second, &topic, 0), Some(1), "the receiver committed it");
+}
+
+fn revocation_of_close_is_returned_afterwards_if_nobody_waits(backend: &Backend) {
+    let topic = backend.topic(1);
+    write(backend, &topic, 0, 0..10);
+    let consumer = consumer(backend, &topic, &[]);
+    let rebalances = consumer.rebalances();
+    consumer.subscribe(&[&topic]).unwrap();
+    rebalances.next(TIMEOUT).expect("an assignment").accept();
+    next(&consumer);
+    // A call that has ended does not wait.
+    assert!(rebalances.next(Duration::ZERO).is_none());
+    let began = Instant::now();
+    consumer.close(TIMEOUT).unwrap();
+    assert!(began.elapsed() < TIMEOUT / 4, "{:?}", began.elapsed());
+    let revocation = rebalances.next(Duration::ZERO).expect("the revocation");
+    assert_eq!((revocation.kind(), revocation.partitions().len()), (RebalanceKind::Revoke, 1));
+    assert_eq!(revocation.time_left(), Duration::ZERO, "the library answered it");
+    drop(revocation);
+    assert!(rebalances.next(Duration::ZERO).is_none());
+}
+
+fn close_does_not_wait_for_ever_for_an_answer(backend: &Backend) {
+    let topic = backend.topic(1);
+    write(backend, &topic, 0, 0..10);
+    let first = consumer(backend, &topic, &[]);
+    let rebalances = first.rebalances();
+    first.subscribe(&[&topic]).unwrap();
+    rebalances.next(TIMEOUT).expect("an assignment").accept();
+    first.store_message(&next(&first)).unwrap();
+    std::thread::scope(|scope| {
+        let receiver = scope.spawn(|| rebalances.next(TIMEOUT).expect("the revocation"));
+        assert!(!receiver.is_finished());
+        std::thread::sleep(Duration::from_millis(100));
+        let began = Instant::now();
+        first.close(Duration::from_secs(4)).unwrap();
+        let took = began.elapsed();
+        assert!((Duration::from_secs(2)..Duration::from_secs(4)).contains(&took), "{took:?}");
+        // It was kept until now.
+        receiver.join().unwrap().accept();
+    });
+    let second = consumer(backend, &topic, &[]);
+    assert_eq!(committed(&second, &topic, 0), Some(1), "the library committed and left in time");
+}
+
 fn rebalance_waits_for_the_token_that_a_listener_keeps(backend: &Backend) {
     let topic = backend.topic(1);
     write(backend, &topic, 0, 0..10);
@@ -340,7 +414,7 @@ fn missing_polls_are_announced_before_the_interval_is_over(backend: &Backend) {
         panic!("the application does not poll")
     };
     assert_eq!(overdue.limit, Duration::from_secs(2));
-    assert!(overdue.since >= Duration::from_millis(1600), "{overdue:?}");
+    assert!(overdue.since >= Duration::from_secs(1), "{overdue:?}");
     let events = || std::iter::from_fn(|| consumer.poll_event()).collect::<Vec<_>>();
     let is_overdue = |event: &ConsumerEvent| matches!(event, ConsumerEvent::PollOverdue(_));
     assert!(events().iter().any(is_overdue), "it is among the events, too");
