@@ -4,19 +4,29 @@ use std::time::Duration;
 
 use ottla::{Consumer, ConsumerEvent, Error, ErrorCode, ErrorKind, Record};
 use ottla_embedded_broker::{Fault, FaultAction};
-use ottla_protocol::api::ApiKey;
-use ottla_scenarios::{Backend, TIMEOUT, eventually, unused_topic_name};
+use ottla_protocol::{
+    api::ApiKey,
+    generated::{
+        find_coordinator::FindCoordinatorRequest,
+        join_group::{JoinGroupRequest, request::Protocol},
+        sync_group::SyncGroupRequest,
+    },
+};
+use ottla_scenarios::{Backend, TIMEOUT, eventually, raw::RawClient, unused_topic_name};
 
 ottla_scenarios::run_on_all!(
     empty_duplicate_and_invalid_entries_are_refused,
     refused_subscription_leaves_the_last_one_in_place,
     missing_topic_is_reported_and_the_others_are_consumed,
     session_timeout_outside_the_brokers_limits_is_reported,
+    hostile_subscriptions_leave_the_group_unharmed,
+    member_with_another_strategy_is_refused_and_the_group_unharmed,
 );
 
 ottla_scenarios::run_on_embedded!(
     garbage_from_the_coordinator_does_not_end_the_membership,
     truncated_responses_of_the_coordinator_are_survived,
+    garbage_from_the_coordinator_of_the_consumer_protocol_is_survived,
     topic_that_is_not_authorised_is_reported_and_the_others_are_consumed,
 );
 
@@ -155,6 +165,94 @@ fn session_timeout_outside_the_brokers_limits_is_reported(backend: &Backend) {
     assert_eq!(member.assignment().len(), 2, "the group of others is unharmed");
 }
 
+/// A subscription as bytes: version 0, with these topics and without user data.
+fn subscription(topics: &[String]) -> Vec<u8> {
+    let mut bytes = vec![0, 0];
+    bytes.extend((topics.len() as i32).to_be_bytes());
+    for topic in topics {
+        bytes.extend((topic.len() as i16).to_be_bytes());
+        bytes.extend(topic.as_bytes());
+    }
+    bytes.extend((-1i32).to_be_bytes());
+    bytes
+}
+
+/// Joins a group with this subscription. Returns the assignment that its leader sends.
+fn join_with(backend: &Backend, group: &str, metadata: Vec<u8>) -> Vec<u8> {
+    let keys = vec![group.to_owned()];
+    let lookup = FindCoordinatorRequest { coordinator_keys: keys, ..Default::default() };
+    let found = RawClient::connect(&backend.bootstrap_servers()).call(4, &lookup).coordinators.remove(0);
+    let mut client = RawClient::connect(&format!("{}:{}", found.host, found.port));
+    let mut join = JoinGroupRequest {
+        group_id: group.to_owned(),
+        session_timeout_ms: 6_000,
+        rebalance_timeout_ms: 60_000,
+        protocol_type: "consumer".to_owned(),
+        protocols: vec![Protocol { name: "range".to_owned(), metadata }],
+        ..Default::default()
+    };
+    join.member_id = client.call(5, &join).member_id;
+    let joined = client.call(5, &join);
+    assert_eq!(joined.error_code, ErrorCode::NONE);
+    let sync = SyncGroupRequest {
+        group_id: group.to_owned(),
+        generation_id: joined.generation_id,
+        member_id: joined.member_id,
+        ..Default::default()
+    };
+    let synced = client.call(3, &sync);
+    assert_eq!(synced.error_code, ErrorCode::NONE);
+    synced.assignment
+}
+
+fn hostile_subscriptions_leave_the_group_unharmed(backend: &Backend) {
+    let impossible: Vec<String> = (0..10_500).map(|number| format!("no topic {number}")).collect();
+    let many: Vec<String> = (0..10_500).map(|number| format!("{}-{number}", unused_topic_name())).collect();
+    for (metadata, is_readable) in [
+        (Vec::new(), false),
+        (vec![0xff; 40], false),
+        (vec![0, 3, 0x7f, 0xff, 0xff, 0xff, 0, 1, b't'], false),
+        (subscription(&impossible), true),
+        (subscription(&many), true),
+    ] {
+        let topic = backend.topic(2);
+        let member = consumer(backend, &topic, &[]);
+        member.subscribe(&[&topic]).unwrap();
+        assert!(eventually(|| {
+            drop(member.poll(Duration::from_millis(5)));
+            member.assignment().len() == 2
+        }));
+        let assigned = join_with(backend, &topic, metadata);
+        assert_eq!(assigned.is_empty(), !is_readable, "the leader sends nothing to a member that it can't read");
+        let error = wait_for_error(&member, ErrorKind::BadResponse);
+        assert!(error.to_string().contains("member"), "{error}");
+        assert!(eventually(|| {
+            drop(member.poll(Duration::from_millis(5)));
+            member.assignment().len() == 2
+        }));
+        write(backend, &topic, 10);
+        read(&member, 10);
+        member.close(TIMEOUT).unwrap();
+    }
+}
+
+fn member_with_another_strategy_is_refused_and_the_group_unharmed(backend: &Backend) {
+    let topic = backend.topic(2);
+    let eager = consumer(backend, &topic, &[("partition.assignment.strategy", "range")]);
+    eager.subscribe(&[&topic]).unwrap();
+    assert!(eventually(|| {
+        drop(eager.poll(Duration::from_millis(5)));
+        eager.assignment().len() == 2
+    }));
+    let cooperative = consumer(backend, &topic, &[("partition.assignment.strategy", "cooperative-sticky")]);
+    cooperative.subscribe(&[&topic]).unwrap();
+    let error = wait_for_error(&cooperative, ErrorKind::Broker(ErrorCode::INCONSISTENT_GROUP_PROTOCOL));
+    assert!(error.to_string().contains("JoinGroup"), "{error}");
+    assert_eq!((eager.assignment().len(), cooperative.assignment().len()), (2, 0));
+    write(backend, &topic, 10);
+    assert_eq!(read(&eager, 10), []);
+}
+
 /// Disturbs the coordinator's responses while two members share a topic, and checks that they go on.
 fn disturb(backend: &Backend, api: ApiKey, action: FaultAction) {
     let topic = backend.topic(2);
@@ -183,6 +281,32 @@ fn garbage_from_the_coordinator_does_not_end_the_membership(backend: &Backend) {
     for api in OF_MEMBERS {
         disturb(backend, api, FaultAction::ReplaceResponse(vec![0, 0, 0, 3, 1, 2, 3]));
         disturb(backend, api, FaultAction::ReplaceResponse(vec![0x7f; 64]));
+    }
+}
+
+fn garbage_from_the_coordinator_of_the_consumer_protocol_is_survived(backend: &Backend) {
+    for action in [
+        FaultAction::ReplaceResponse(vec![0, 0, 0, 3, 1, 2, 3]),
+        FaultAction::ReplaceResponse(vec![0x7f; 64]),
+        FaultAction::TruncateResponse(9),
+    ] {
+        let topic = backend.topic(2);
+        backend.control(|control| {
+            let fault = Fault::new(action.clone()).api(ApiKey::ConsumerGroupHeartbeat);
+            control.inject(fault.times(2));
+        });
+        let properties = [
+            ("group.id", &*topic),
+            ("group.protocol", "consumer"),
+            ("auto.offset.reset", "earliest"),
+            ("retry.backoff.ms", "20"),
+            ("reconnect.backoff.ms", "20"),
+        ];
+        let member = Consumer::new(&backend.config(&properties)).expect("the configuration is right");
+        member.subscribe(&[&topic]).unwrap();
+        write(backend, &topic, 10);
+        read(&member, 10);
+        backend.control(|control| control.clear_faults());
     }
 }
 
