@@ -22,6 +22,9 @@
 //!
 //! - A partition that was given up counts as held until its commit is done: the coordinator would give it to another
 //!   member, whose offset the commit would overwrite (`partition_is_held_until_its_commit_is_done`).
+//! - A partition counts as owned as soon as it is being taken over. The target may lose it before the application has
+//!   answered, and a full heartbeat without it would allow another member to take it
+//!   (`partitions_count_as_owned_while_the_application_takes_them_over`).
 //! - The coordinator may have handled a heartbeat whose response was lost. The next one is not a copy but reports the
 //!   present state (`heartbeat_after_a_lost_response_has_all_fields`).
 //! - The coordinator refuses an instance ID that is in use even to the member that has it, for example after the
@@ -443,8 +446,11 @@ impl ConsumerMember {
 
     // ---- heartbeats
 
+    /// Returns the present contents. Partitions that the rebalance is taking over count as owned: the application may have
+    /// them at any time, and the coordinator gives away what is neither assigned nor reported.
     fn contents(&self) -> Contents {
-        Contents { subscription: self.subscription.clone(), held: self.target.to_ids(self.held.keys()) }
+        let owned = self.held.keys().chain(self.goal.iter().flatten());
+        Contents { subscription: self.subscription.clone(), held: self.target.to_ids(owned) }
     }
 
     fn join(&mut self) {

@@ -29,6 +29,8 @@ use crate::{
     rng::Rng,
 };
 
+mod owned;
+
 const START: Instant = Instant::from_nanos(1_000_000_000);
 const INTERVAL: Duration = Duration::from_secs(5);
 
@@ -38,8 +40,10 @@ struct Script {
     member: ConsumerMember,
     owned: BTreeSet<TopicPartition>,
     metadata: Metadata,
-    /// True while the rebalance waits for a commit.
+    /// True while the rebalance waits for a commit or for the application.
     is_busy: bool,
+    /// True if the application takes time for each assignment.
+    is_slow: bool,
     requests: Vec<(Term, MemberRequest)>,
     /// The other steps, as short texts.
     steps: Vec<String>,
@@ -99,6 +103,7 @@ impl Script {
             owned: BTreeSet::new(),
             metadata: metadata(&[("t", 1)]),
             is_busy: false,
+            is_slow: false,
             requests: Vec::new(),
             steps: Vec::new(),
         };
@@ -135,6 +140,7 @@ impl Script {
                 Step::Assign(partitions) => {
                     self.steps.push(format!("assign {:?}", Vec::from_iter(&partitions)));
                     self.owned = partitions;
+                    self.is_busy |= self.is_slow;
                 }
                 Step::Lost => {
                     self.steps.push("lost".to_owned());

@@ -1,0 +1,28 @@
+//! The partitions that heartbeats report.
+
+use super::*;
+
+#[test]
+fn partitions_count_as_owned_while_the_application_takes_them_over() {
+    let mut script = Script::new();
+    script.is_slow = true;
+    script.answer(accepted(1, Some(&[(1, &[0, 1])])));
+    assert_eq!(script.take_steps(), ["assign [t [0], t [1]]"]);
+    script.pass(INTERVAL);
+    // The target shrinks before the application has answered, and the coordinator moves.
+    let request = script.answer(accepted(1, Some(&[(1, &[0])])));
+    assert_eq!(reported(&request), Some([(id(1), vec![0, 1])].into()));
+    script.pass(INTERVAL);
+    script.answer(refused(ErrorCode::NOT_COORDINATOR));
+    let (term, request) = script.take_heartbeat();
+    assert!(is_full(&request));
+    assert_eq!(reported(&request), Some([(id(1), vec![0, 1])].into()), "the coordinator would give t 1 away");
+
+    let response = accepted(1, Some(&[(1, &[0])]));
+    script.member.handle_heartbeat(script.now, term, Ok((script.now, response)));
+    (script.is_slow, script.is_busy) = (false, false);
+    script.settle();
+    assert_eq!(script.take_steps(), ["assign [t [0]]"]);
+    let (_, request) = script.take_heartbeat();
+    assert_eq!(reported(&request), Some([(id(1), vec![0])].into()));
+}
