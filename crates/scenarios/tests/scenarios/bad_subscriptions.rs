@@ -28,6 +28,7 @@ ottla_scenarios::run_on_embedded!(
     truncated_responses_of_the_coordinator_are_survived,
     garbage_from_the_coordinator_of_the_consumer_protocol_is_survived,
     topic_that_is_not_authorised_is_reported_and_the_others_are_consumed,
+    unreadable_lengths_leave_the_group_unharmed,
 );
 
 fn consumer(backend: &Backend, group: &str, properties: &[(&str, &str)]) -> Consumer {
@@ -208,13 +209,30 @@ fn join_with(backend: &Backend, group: &str, metadata: Vec<u8>) -> Vec<u8> {
 fn hostile_subscriptions_leave_the_group_unharmed(backend: &Backend) {
     let impossible: Vec<String> = (0..10_500).map(|number| format!("no topic {number}")).collect();
     let many: Vec<String> = (0..10_500).map(|number| format!("{}-{number}", unused_topic_name())).collect();
-    for (metadata, is_readable) in [
+    let cases = [
         (Vec::new(), false),
-        (vec![0xff; 40], false),
-        (vec![0, 3, 0x7f, 0xff, 0xff, 0xff, 0, 1, b't'], false),
+        (vec![0, 3, 0], false),
         (subscription(&impossible), true),
         (subscription(&many), true),
-    ] {
+    ];
+    join_hostile_members(backend, cases);
+}
+
+/// The coordinator of Apache Kafka 4.3.1 fails to read these, and never completes the rebalance.
+fn unreadable_lengths_leave_the_group_unharmed(backend: &Backend) {
+    let length = |length: i32, rest: &[u8]| [&[0, 3], &length.to_be_bytes()[..], rest].concat();
+    let cases = [
+        (vec![0xff; 40], false),
+        (length(i32::MAX, &[0, 1, b't']), false),
+        (length(i32::MIN, &[]), false),
+        (length(1, &[0x7f, 0xff, b't']), false),
+    ];
+    join_hostile_members(backend, cases);
+}
+
+/// Joins a member's group with each of these subscriptions, and checks that the member goes on.
+fn join_hostile_members(backend: &Backend, cases: impl IntoIterator<Item = (Vec<u8>, bool)>) {
+    for (metadata, is_readable) in cases {
         let topic = backend.topic(2);
         let member = consumer(backend, &topic, &[]);
         member.subscribe(&[&topic]).unwrap();
