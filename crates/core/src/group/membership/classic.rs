@@ -35,6 +35,9 @@
 //!   of an earlier term, so the next one must not wait for it (`heartbeat_in_flight_at_a_join_is_followed_by_others`).
 //! - A returning static leader does not compute the assignment (KIP-814), so partitions that were added before it returned
 //!   may be unassigned (`returning_leader_joins_again_if_a_partition_is_unassigned`).
+//! - The coordinator of a group with members of both protocols admits a member again whose session has ended, under the same
+//!   ID. Only the response to a heartbeat of before shows that others may have got its partitions
+//!   (`cooperative_member_loses_its_partitions_if_it_was_unknown_before_it_joined`).
 //! - A member may lose its membership while a JoinGroup waits at the coordinator. The next JoinGroup waits for the response to
 //!   it, but not for long (`join_waits_for_the_response_to_an_earlier_one`).
 //! - A member forgets its ID when it sends LeaveGroup, not when the response arrives: a late heartbeat response must not
@@ -148,6 +151,8 @@ enum State {
 #[derive(Debug)]
 struct Unanswered {
     term: Term,
+    /// The term before that.
+    before: Term,
     /// The time until which the next JoinGroup waits for the response, once the membership has ended.
     until: Option<Instant>,
 }

@@ -15,6 +15,7 @@ impl ClassicMember {
         result: Result<(Instant, HeartbeatResponse), Error>,
     ) -> bool {
         if term != self.term || self.generation.is_none() {
+            self.handle_late_heartbeat(now, term, &result);
             return false;
         }
         let (sent, response) = match result {
@@ -51,6 +52,22 @@ impl ClassicMember {
             code => self.retry_heartbeat(now, Error::broker(code, None).with_api("Heartbeat")),
         }
         has_moved(code)
+    }
+
+    /// Handles the response to a heartbeat that was in flight when the member joined again. If the coordinator did not know
+    /// the member then, others may have its partitions, although the coordinator admits it under the same ID.
+    fn handle_late_heartbeat(
+        &mut self,
+        now: Instant,
+        term: Term,
+        result: &Result<(Instant, HeartbeatResponse), Error>,
+    ) {
+        let is_before = self.unanswered.as_ref().is_some_and(|join| join.before == term && join.until.is_none());
+        let is_unknown =
+            result.as_ref().is_ok_and(|(_, response)| response.error_code == ErrorCode::UNKNOWN_MEMBER_ID);
+        if is_before && is_unknown && self.is_assigned && matches!(self.state, State::Joining) {
+            self.lose(now, "the coordinator did not know the member before it joined");
+        }
     }
 
     /// Sends a heartbeat at once: the response to another request casts doubt on the membership.

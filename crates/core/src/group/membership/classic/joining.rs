@@ -25,6 +25,7 @@ use crate::{
 impl ClassicMember {
     /// Sends the subscription, which names the partitions that the member owns.
     pub(super) fn join(&mut self, now: Instant, owned: &BTreeSet<TopicPartition>) {
+        let before = self.term;
         self.term += 1;
         self.state = State::Joining;
         self.must_rejoin = false;
@@ -59,7 +60,7 @@ impl ClassicMember {
         let is_first = self.member_id.is_empty() && self.settings.instance_id.is_none();
         let timeout = self.rebalance_timeout();
         let timeout = if is_first { timeout.min(self.settings.session_timeout) } else { timeout };
-        self.unanswered = Some(Unanswered { term: self.term, until: None });
+        self.unanswered = Some(Unanswered { term: self.term, before, until: None });
         self.send(MemberRequest::Join(request), timeout);
     }
 
@@ -96,7 +97,13 @@ impl ClassicMember {
         term: Term,
         result: Result<JoinGroupResponse, Error>,
     ) -> bool {
-        self.unanswered.take_if(|unanswered| unanswered.term == term);
+        let answered = self.unanswered.take_if(|unanswered| unanswered.term == term);
+        let is_abandoned = answered.is_some_and(|answered| answered.until.is_some());
+        let is_unknown =
+            result.as_ref().is_ok_and(|response| response.error_code == ErrorCode::UNKNOWN_MEMBER_ID);
+        if is_abandoned && is_unknown {
+            self.member_id.clear();
+        }
         let expected = term == self.term && matches!(self.state, State::Joining);
         let Some(response) = self.take_response(now, expected, result) else { return false };
         let code = response.error_code;

@@ -49,3 +49,34 @@ fn silent_coordinator_delays_the_next_join_for_a_short_time() {
     script.pass(Duration::from_secs(1));
     assert_eq!(script.sent(), ["JoinGroup"], "only an abandoned one is waited for");
 }
+
+#[test]
+fn cooperative_member_loses_its_partitions_if_it_was_unknown_before_it_joined() {
+    let mut script =
+        Script::with(GroupSettings { assignors: vec![Assignor::CooperativeSticky.into()], ..defaults() });
+    let cooperative = |id: &str, generation| {
+        let protocol_name = Some("cooperative-sticky".into());
+        Ok(JoinGroupResponse { protocol_name, ..joined(id, generation, "other", &[]) })
+    };
+    script.join(cooperative("m", 1));
+    script.sync(Ok(assignment(&[0])));
+    script.take_steps();
+    script.pass(Duration::from_secs(3));
+    let (heartbeat, _) = script.take("Heartbeat");
+    script.member.rejoin(script.now, "partitions were given up for other members");
+    script.settle();
+    let (join, _) = script.take_join();
+    let unknown = HeartbeatResponse { error_code: ErrorCode::UNKNOWN_MEMBER_ID, ..Default::default() };
+    script.member.handle_heartbeat(script.now, heartbeat, Ok((script.beat_at, unknown)));
+    script.settle();
+    assert_eq!(script.take_steps(), ["lost"]);
+    script.revoked();
+    assert_eq!(script.sent(), [""; 0], "the first JoinGroup has no response yet");
+    script.member.handle_join(script.now, join, cooperative("m", 2));
+    script.settle();
+    assert_eq!(script.take_join().1.member_id, "m", "it is admitted under this ID");
+}
+
+fn defaults() -> GroupSettings {
+    GroupSettings::with_defaults("g")
+}
