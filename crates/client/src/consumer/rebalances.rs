@@ -96,7 +96,8 @@ impl Questions {
     /// last one and has not answered it.
     pub(super) fn has_attentive_application(&self) -> bool {
         let state = self.state.lock();
-        let is_receiving = state.takers > 0 && (state.waiting > 0 || state.queue.is_empty() && state.last > state.answered);
+        let is_receiving =
+            state.takers > 0 && (state.waiting > 0 || state.queue.is_empty() && state.last > state.answered);
         is_receiving || self.has_listener.load(Ordering::Acquire)
     }
 

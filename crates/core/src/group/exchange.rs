@@ -138,9 +138,9 @@ pub(super) fn bound_topics(members: &mut [GroupMember], own: &BTreeSet<Arc<str>>
     for at in order {
         let Some(member) = members.get_mut(at) else { continue };
         let count = member.topics.len();
-        member.topics.retain(|topic| {
-            known.contains(topic) || known.len() < most && known.insert(Arc::clone(topic))
-        });
+        member
+            .topics
+            .retain(|topic| known.contains(topic) || known.len() < most && known.insert(Arc::clone(topic)));
         removed += count - member.topics.len();
     }
     removed

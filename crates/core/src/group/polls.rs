@@ -159,7 +159,11 @@ mod tests {
         assert_eq!(watch.check(at(108), LIMIT), None);
         assert_eq!(watch.poll_timeout(LIMIT), Some(at(112)));
         watch.observe(at(112), at(107), 0);
-        assert_eq!(watch.check(at(112), LIMIT), Some(Overdue::Soon(Duration::from_secs(5))), "it warns again");
+        assert_eq!(
+            watch.check(at(112), LIMIT),
+            Some(Overdue::Soon(Duration::from_secs(5))),
+            "it warns again"
+        );
     }
 
     #[test]

@@ -267,7 +267,11 @@ mod tests {
         assert_eq!(after(2_000, &none, &unknown), (0, true), "it was there in between");
         assert_eq!(after(3_100, &none, &unknown), (1, true));
         assert_eq!(after(20_000, &none, &unknown), (0, true), "it is reported once");
-        assert_eq!(after(32_000, &none, &unknown), (0, false), "it is not requested at short intervals for ever");
+        assert_eq!(
+            after(32_000, &none, &unknown),
+            (0, false),
+            "it is not requested at short intervals for ever"
+        );
     }
 
     #[test]

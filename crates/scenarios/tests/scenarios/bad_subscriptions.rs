@@ -241,7 +241,11 @@ fn join_hostile_members(backend: &Backend, cases: impl IntoIterator<Item = (Vec<
             member.assignment().len() == 2
         }));
         let assigned = join_with(backend, &topic, metadata);
-        assert_eq!(assigned.is_empty(), !is_readable, "the leader sends nothing to a member that it can't read");
+        assert_eq!(
+            assigned.is_empty(),
+            !is_readable,
+            "the leader sends nothing to a member that it can't read"
+        );
         let error = wait_for_error(&member, ErrorKind::BadResponse);
         assert!(error.to_string().contains("member"), "{error}");
         assert!(eventually(|| {

@@ -7,8 +7,8 @@ use std::{
 };
 
 use ottla::{
-    Admin, Consumer, ConsumerEvent, ErrorKind, GroupEvent, Message, NewTopic, Offset, Rebalance, RebalanceKind,
-    RebalanceListener, Record, TrackedMessage, TrackedMessages,
+    Admin, Consumer, ConsumerEvent, ErrorKind, GroupEvent, Message, NewTopic, Offset, Rebalance,
+    RebalanceKind, RebalanceListener, Record, TrackedMessage, TrackedMessages,
 };
 use ottla_scenarios::{Backend, TIMEOUT, eventually};
 

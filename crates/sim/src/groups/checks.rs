@@ -143,7 +143,8 @@ impl Run {
             return Ok(());
         }
         let idle = now - member.polled;
-        if idle >= REBALANCE {
+        // Without a membership there are no heartbeats. The coordinator may still count the member.
+        if idle >= REBALANCE || member.group.is_assignment_lost() {
             membership.rest(member.client);
         } else {
             membership.check_silence(now, member.client)?;

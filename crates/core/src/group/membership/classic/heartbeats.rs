@@ -62,7 +62,8 @@ impl ClassicMember {
         term: Term,
         result: &Result<(Instant, HeartbeatResponse), Error>,
     ) {
-        let is_before = self.unanswered.as_ref().is_some_and(|join| join.before == term && join.until.is_none());
+        let is_before =
+            self.unanswered.as_ref().is_some_and(|join| join.before == term && join.until.is_none());
         let is_unknown =
             result.as_ref().is_ok_and(|(_, response)| response.error_code == ErrorCode::UNKNOWN_MEMBER_ID);
         if is_before && is_unknown && self.is_assigned && matches!(self.state, State::Joining) {
