@@ -37,7 +37,7 @@
 //!   may be unassigned (`returning_leader_joins_again_if_a_partition_is_unassigned`).
 //! - The coordinator of a group with members of both protocols admits a member again whose session has ended, under the same
 //!   ID. Only the response to a heartbeat of before shows that others may have got its partitions
-//!   (`cooperative_member_loses_its_partitions_if_it_was_unknown_before_it_joined`).
+//!   (`cooperative_member_that_was_unknown_at_its_join_loses_its_partitions`).
 //! - A member may lose its membership while a JoinGroup waits at the coordinator. The next JoinGroup waits for the response to
 //!   it, but not for long (`join_waits_for_the_response_to_an_earlier_one`).
 //! - A member forgets its ID when it sends LeaveGroup, not when the response arrives: a late heartbeat response must not

@@ -51,7 +51,7 @@ fn silent_coordinator_delays_the_next_join_for_a_short_time() {
 }
 
 #[test]
-fn cooperative_member_loses_its_partitions_if_it_was_unknown_before_it_joined() {
+fn cooperative_member_that_was_unknown_at_its_join_loses_its_partitions() {
     let mut script =
         Script::with(GroupSettings { assignors: vec![Assignor::CooperativeSticky.into()], ..defaults() });
     let cooperative = |id: &str, generation| {
