@@ -1,4 +1,4 @@
-//! Tokens that the library gets from an identity provider.
+//! Tokens that the library gets from an identity provider, and the keys of AWS.
 //!
 //! Each token has a thread of its own, which ends after one exchange. It holds no reference to the client: a client that
 //! closes does not wait for it, and the time of an exchange is bounded (`sasl.login.read.timeout.ms`).
@@ -18,27 +18,50 @@ use std::{
 
 use ottla_core::{
     cluster::command::{Command, CommandQueue},
-    sasl::SaslShared,
+    sasl::{SaslShared, Token},
     wake::Wake,
 };
-use ottla_net::{IssuedToken, TokenClient, TokenFailure};
+use ottla_net::{AwsClient, FoundKeys, IssuedToken, TokenClient, TokenFailure};
 
-use crate::sasl::{OauthToken, Sasl};
+/// The delays after failures, unless properties have others.
+const DEFAULT_BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+
+/// A function that gets a token. It may block.
+type Fetch = dyn Fn() -> Result<Token, TokenFailure> + Send + Sync;
+
+/// Where the library gets tokens.
+pub(crate) enum Issuer {
+    /// An identity provider.
+    Oidc(Box<TokenClient>),
+    /// The keys of an AWS identity.
+    Aws(AwsClient),
+}
 
 /// Gets a token each time it is woken.
 #[derive(Clone)]
-pub(crate) struct OidcTokens {
-    client: Arc<TokenClient>,
+pub(crate) struct IssuedTokens {
+    fetch: Arc<Fetch>,
     shared: Weak<SaslShared>,
     commands: Arc<CommandQueue>,
     /// The number of failures since the last token.
     failures: Arc<AtomicU32>,
 }
 
-impl OidcTokens {
-    pub(crate) fn new(client: TokenClient, shared: &Arc<SaslShared>, commands: &Arc<CommandQueue>) -> Self {
+impl IssuedTokens {
+    pub(crate) fn new(issuer: Issuer, shared: &Arc<SaslShared>, commands: &Arc<CommandQueue>) -> Self {
+        let fetch: Arc<Fetch> = match issuer {
+            Issuer::Oidc(client) => Arc::new(move || {
+                let IssuedToken { value, expires_ms, principal, extensions } = client.fetch()?;
+                ottla_net::sasl::token(value, expires_ms, &principal, extensions)
+                    .map_err(|reason| TokenFailure { reason, is_transient: false })
+            }),
+            Issuer::Aws(client) => Arc::new(move || {
+                let FoundKeys { keys, expires_ms } = client.fetch()?;
+                Ok(ottla_net::sasl::token_of_keys(keys, expires_ms))
+            }),
+        };
         Self {
-            client: Arc::new(client),
+            fetch,
             shared: Arc::downgrade(shared),
             commands: Arc::clone(commands),
             failures: Arc::default(),
@@ -46,28 +69,26 @@ impl OidcTokens {
     }
 
     fn run(&self) {
-        let result = catch_unwind(AssertUnwindSafe(|| self.client.fetch())).unwrap_or_else(|_| {
+        let result = catch_unwind(AssertUnwindSafe(|| (self.fetch)())).unwrap_or_else(|_| {
             Err(TokenFailure {
                 reason: "the thread that gets tokens has panicked".to_owned(),
                 is_transient: false,
             })
         });
         let Some(shared) = self.shared.upgrade() else { return };
-        let sasl = Sasl::new(shared, Arc::clone(&self.commands));
-        let set = |token: IssuedToken| {
-            let IssuedToken { value, expires_ms, principal, extensions } = token;
-            sasl.try_set_token(OauthToken { value, expires_ms, principal, extensions })
-                .map_err(|reason| TokenFailure { reason, is_transient: false })
-        };
-        match result.and_then(set) {
-            Ok(()) => self.failures.store(0, Ordering::Relaxed),
+        match result {
+            Ok(token) => {
+                self.failures.store(0, Ordering::Relaxed);
+                shared.set_token(token);
+                self.commands.push(Command::Credentials);
+            }
             Err(failure) => self.report(failure),
         }
     }
 
     fn report(&self, failure: TokenFailure) {
         let (first, longest) = self.shared.upgrade().map_or((Duration::ZERO, Duration::ZERO), |shared| {
-            shared.settings().oidc.as_ref().map_or_else(Default::default, |oidc| oidc.backoff)
+            shared.settings().oidc.as_ref().map_or(DEFAULT_BACKOFF, |oidc| oidc.backoff)
         });
         let failures = self.failures.fetch_add(1, Ordering::Relaxed);
         let retry_in = if failure.is_transient { delay(first, longest, failures) } else { longest };
@@ -75,7 +96,7 @@ impl OidcTokens {
     }
 }
 
-impl Wake for OidcTokens {
+impl Wake for IssuedTokens {
     fn wake(&self) {
         let me = self.clone();
         let spawned = thread::Builder::new().name("ottla-token".to_owned()).spawn(move || me.run());
@@ -86,9 +107,9 @@ impl Wake for OidcTokens {
     }
 }
 
-impl fmt::Debug for OidcTokens {
+impl fmt::Debug for IssuedTokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OidcTokens").field("client", &self.client).finish_non_exhaustive()
+        f.write_str("IssuedTokens")
     }
 }
 

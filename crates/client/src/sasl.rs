@@ -15,9 +15,9 @@ use ottla_core::{
     secret::Secret,
     wake::{Wake, WakeHandle},
 };
-use ottla_net::TokenClient;
+use ottla_net::{AwsClient, TokenClient};
 
-use crate::oidc::OidcTokens;
+use crate::oidc::{IssuedTokens, Issuer};
 
 /// A token for OAUTHBEARER.
 #[derive(Clone, Debug)]
@@ -44,13 +44,17 @@ pub struct Sasl {
     commands: Arc<CommandQueue>,
 }
 
-/// Creates the client of the identity provider, if the configuration has one and the application has no function for tokens.
-pub(crate) fn identity_provider(
+/// Creates the client that gets tokens or keys, if the configuration has one and the application has no function for tokens.
+pub(crate) fn issuer(
     shared: Option<&Arc<SaslShared>>,
     source: Option<&TokenSource>,
-) -> Result<Option<TokenClient>> {
-    let settings = shared.and_then(|shared| shared.settings().oidc.clone());
-    settings.filter(|_| source.is_none()).map(TokenClient::new).transpose()
+) -> Result<Option<Issuer>> {
+    let Some(settings) = shared.map(|shared| shared.settings()) else { return Ok(None) };
+    if let Some(aws) = &settings.aws {
+        return Ok(Some(Issuer::Aws(AwsClient::new(aws.clone()))));
+    }
+    let oidc = settings.oidc.clone().filter(|_| source.is_none());
+    oidc.map(|oidc| TokenClient::new(oidc).map(|client| Issuer::Oidc(Box::new(client)))).transpose()
 }
 
 /// Creates the shared state of SASL, if the protocol has it.
@@ -69,15 +73,13 @@ impl Sasl {
 
     /// Starts to obtain tokens, if the configuration or the application says how. The application's function takes
     /// precedence over an identity provider.
-    pub(crate) fn obtain_tokens(
-        &self,
-        provider: Option<TokenSource>,
-        oidc: Option<TokenClient>,
-    ) -> Result<()> {
+    pub(crate) fn obtain_tokens(&self, provider: Option<TokenSource>, issuer: Option<Issuer>) -> Result<()> {
         let settings = self.shared.settings();
-        if settings.mechanism != Mechanism::OauthBearer {
+        if !settings.mechanism.needs_token() {
             return Ok(());
         }
+        // The application has tokens for OAUTHBEARER only.
+        let provider = provider.filter(|_| settings.mechanism == Mechanism::OauthBearer);
         let wake: Arc<dyn Wake> = match (provider, &settings.unsecured) {
             (Some(_), Some(_)) => {
                 let detail = "enable.sasl.oauthbearer.unsecure.jwt and a token provider exclude each other";
@@ -87,8 +89,8 @@ impl Sasl {
             (Some(TokenSource::Provider(provider)), None) => Arc::new(self.start_provider(provider)?),
             #[cfg(feature = "capi")]
             (Some(TokenSource::Notify(notify)), None) => Arc::new(Notifier(notify)),
-            (None, None) => match oidc {
-                Some(client) => Arc::new(OidcTokens::new(client, &self.shared, &self.commands)),
+            (None, None) => match issuer {
+                Some(issuer) => Arc::new(IssuedTokens::new(issuer, &self.shared, &self.commands)),
                 None => return Ok(()),
             },
         };
@@ -156,7 +158,7 @@ impl Sasl {
         Err(Error::new(ErrorKind::State, "SASL/OAUTHBEARER is not the configured authentication mechanism"))
     }
 
-    pub(crate) fn try_set_token(&self, token: OauthToken) -> Result<(), String> {
+    fn try_set_token(&self, token: OauthToken) -> Result<(), String> {
         let OauthToken { value, expires_ms, principal, extensions } = token;
         self.shared.set_token(ottla_net::sasl::token(value, expires_ms, &principal, extensions)?);
         self.commands.push(Command::Credentials);

@@ -72,7 +72,7 @@ pub fn client(
     let sasl = sasl::shared(config)?;
     let connection = ConnectionSettings { observer, sasl: sasl.clone(), ..ConnectionSettings::new(config) };
     cluster.sasl.clone_from(&sasl);
-    let oidc = sasl::identity_provider(sasl.as_ref(), hooks.tokens.as_ref())?;
+    let issuer = sasl::issuer(sasl.as_ref(), hooks.tokens.as_ref())?;
     let tls = TlsSettings::new(config, hooks.credentials).map(TlsContext::new).transpose()?.map(Arc::new);
     let watcher = match &tls {
         None => None,
@@ -105,7 +105,7 @@ pub fn client(
         seed,
     });
     let sasl = sasl.map(|shared| Sasl::new(shared, Arc::clone(handle.commands())));
-    sasl.as_ref().map_or(Ok(()), |sasl| sasl.obtain_tokens(hooks.tokens, oidc))?;
+    sasl.as_ref().map_or(Ok(()), |sasl| sasl.obtain_tokens(hooks.tokens, issuer))?;
     Ok(Client { handle, identity, servers, logger, tls, sasl, _watcher: watcher })
 }
 

@@ -13,6 +13,7 @@
 //! (how threads wake each other), [`reactor`] (the loop), [`runtime`]. [`Transport`] contains the system calls that an
 //! application may replace.
 
+mod aws;
 mod canonical;
 pub mod clock;
 pub mod credentials;
@@ -29,6 +30,7 @@ mod socket;
 mod tls;
 mod transport;
 
+pub use aws::{AwsClient, FoundKeys};
 pub use canonical::canonical_servers;
 pub use credentials::secret::Secret;
 pub use oidc::{IssuedToken, TokenClient, TokenFailure};

@@ -3,7 +3,7 @@
 use std::io;
 
 use ottla_core::{
-    sasl::{Token, unsecured::UnsecuredToken},
+    sasl::{Token, aws::AwsKeys, unsecured::UnsecuredToken},
     secret::Secret,
 };
 
@@ -25,6 +25,13 @@ pub fn token(
 ) -> Result<Token, String> {
     let (now, unix_ms) = clock::now_and_wall_ms();
     Token::new(now, unix_ms, value, expires_ms, principal, extensions)
+}
+
+/// Creates the token of AWS_MSK_IAM: keys that live until this time. Keys without an end are searched again in an hour.
+pub fn token_of_keys(keys: AwsKeys, expires_ms: Option<i64>) -> Token {
+    const HOUR_MS: i64 = 3_600_000;
+    let (now, unix_ms) = clock::now_and_wall_ms();
+    Token::of_keys(now, unix_ms, keys, expires_ms.unwrap_or_else(|| unix_ms.saturating_add(HOUR_MS)))
 }
 
 /// Creates an unsecured token of now.

@@ -158,7 +158,7 @@ impl ClusterCore {
             tokens: settings
                 .sasl
                 .as_ref()
-                .filter(|sasl| sasl.settings().mechanism == Mechanism::OauthBearer)
+                .filter(|sasl| sasl.settings().mechanism.needs_token())
                 .map(|_| TokenRefresh::default()),
             settings,
             commands,
@@ -366,8 +366,12 @@ impl ClusterCore {
                 if let Some(tokens) = &mut self.tokens
                     && tokens.handle_failure(now, &reason, retry_in)
                 {
-                    let detail =
-                        format!("Failed to acquire SASL OAUTHBEARER token: {}", sasl::quoted(&reason));
+                    let mechanism = self.settings.sasl.as_ref().map(|sasl| sasl.settings().mechanism);
+                    let what = match mechanism {
+                        Some(Mechanism::AwsMskIam) => "keys for SASL AWS_MSK_IAM",
+                        _ => "SASL OAUTHBEARER token",
+                    };
+                    let detail = format!("Failed to acquire {what}: {}", sasl::quoted(&reason));
                     self.events.push(Event::Error(Error::new(ErrorKind::Authentication, detail)));
                 }
             }

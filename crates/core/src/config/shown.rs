@@ -20,8 +20,16 @@ fn masked(property: &str, value: String) -> String {
 
 /// Returns true if logs must not contain the value of a property.
 pub fn is_secret(property: &str) -> bool {
-    const SECRET: [&str; 7] =
-        ["password", "passphrase", "secret", "key.pem", "oauthbearer.config", "jaas", "sasl.username"];
+    const SECRET: [&str; 8] = [
+        "password",
+        "passphrase",
+        "secret",
+        "session.token",
+        "key.pem",
+        "oauthbearer.config",
+        "jaas",
+        "sasl.username",
+    ];
     SECRET.iter().any(|part| property.replace('_', ".").contains(part))
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use ottla_protocol::error_code::ErrorCode;
 
 use super::{
+    aws,
     mechanism::Mechanism,
     oauthbearer::OauthBearer,
     plain, quoted,
@@ -30,6 +31,8 @@ pub struct Exchange {
     state: State,
     /// The token that was sent.
     token: Option<Arc<Token>>,
+    /// The broker's name.
+    host: String,
     /// True if messages have no Kafka header (SaslHandshake version 0).
     pub is_raw: bool,
 }
@@ -41,12 +44,13 @@ enum State {
     Plain,
     Scram(Box<Scram>),
     OauthBearer(OauthBearer),
+    AwsMskIam,
 }
 
 impl Exchange {
-    /// Starts an authentication.
-    pub fn new(shared: Arc<SaslShared>, is_raw: bool) -> Self {
-        Self { shared, state: State::Handshake, token: None, is_raw }
+    /// Starts an authentication at the broker with this name.
+    pub fn new(shared: Arc<SaslShared>, host: &str, is_raw: bool) -> Self {
+        Self { shared, state: State::Handshake, token: None, host: host.to_owned(), is_raw }
     }
 
     /// Returns the mechanism.
@@ -117,6 +121,14 @@ impl Exchange {
                 self.state = State::OauthBearer(OauthBearer::default());
                 Ok(first)
             }
+            Mechanism::AwsMskIam => {
+                let token = self.shared.valid_token(now).filter(|token| token.keys().is_some());
+                let token = token.ok_or_else(|| self.error("the keys have expired"))?;
+                let signed = token.keys().map(|keys| aws::message(keys, &self.host, token.unix_seconds(now)));
+                self.token = Some(Arc::clone(&token));
+                self.state = State::AwsMskIam;
+                signed.unwrap_or_else(|| Ok(Secret::default())).map_err(|why| self.error(why))
+            }
         }
     }
 
@@ -125,7 +137,7 @@ impl Exchange {
         let progress = match &mut self.state {
             State::Handshake => Err("the broker sent a message before the handshake".to_owned()),
             // The content of the broker's message has no meaning.
-            State::Plain => Ok(Progress::Done),
+            State::Plain | State::AwsMskIam => Ok(Progress::Done),
             State::Scram(scram) => scram.handle(message, self.shared.salted().as_deref()),
             State::OauthBearer(machine) => machine.handle(message),
         };
@@ -155,13 +167,17 @@ impl Exchange {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::sasl::settings::SaslSettings;
+    use crate::sasl::{aws::AwsKeys, settings::SaslSettings};
+
+    const HOST: &str = "b-1.demo.abc.c2.kafka.eu-central-1.amazonaws.com";
 
     fn exchange(mechanism: &str) -> Exchange {
         let mechanism = Mechanism::parse(mechanism).unwrap();
         let settings = SaslSettings { mechanism, ..SaslSettings::default() };
-        Exchange::new(Arc::new(SaslShared::new(settings, "key".into())), false)
+        Exchange::new(Arc::new(SaslShared::new(settings, "key".into())), HOST, false)
     }
 
     #[test]
@@ -183,6 +199,30 @@ mod tests {
         assert!(exchange.handle(b"").is_err());
         let error = exchange.handle_handshake(Instant::ZERO, ErrorCode::NONE, &[]).unwrap_err();
         assert!(error.to_string().contains("expired"), "{error}");
+    }
+
+    #[test]
+    fn aws_message_is_signed_for_the_broker_at_the_time_of_the_handshake() {
+        let mut exchange = exchange("AWS_MSK_IAM");
+        let error = exchange.handle_handshake(Instant::ZERO, ErrorCode::NONE, &[]).unwrap_err();
+        assert!(error.to_string().contains("AWS_MSK_IAM: the keys have expired"), "{error}");
+        let keys = AwsKeys {
+            access_key: "A".to_owned(),
+            secret_key: "hunter2".into(),
+            session_token: None,
+            region: None,
+        };
+        let token = Token::of_keys(Instant::ZERO, 1_700_000_000_000, keys, 1_700_000_900_000);
+        assert!(!format!("{token:?}").contains("hunter2"));
+        exchange.shared.set_token(token);
+        let later = Instant::ZERO + Duration::from_secs(61);
+        let message = exchange.handle_handshake(later, ErrorCode::NONE, &[]).unwrap();
+        let text = String::from_utf8(message.expose().to_vec()).unwrap();
+        assert!(text.contains("\"x-amz-date\":\"20231114T221421Z\"") && text.contains(HOST), "{text}");
+        let accepted = exchange.handle(b"{\"version\":\"2020_10_22\",\"request-id\":\"1\"}");
+        assert!(matches!(accepted, Ok(Progress::Done)));
+        let expired = Instant::ZERO + Duration::from_secs(900);
+        assert!(exchange.handle_handshake(expired, ErrorCode::NONE, &[]).is_err());
     }
 
     #[test]

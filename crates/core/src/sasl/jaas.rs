@@ -1,4 +1,4 @@
-//! `sasl.jaas.config` of the Java client: user name and password of three login modules, by name. No code is loaded.
+//! `sasl.jaas.config` of the Java client: the options of four login modules, by name. No code is loaded.
 
 use std::fmt;
 
@@ -19,6 +19,8 @@ pub struct JaasConfig {
     pub client_secret: Option<String>,
     /// The option `scope` of OAuthBearerLoginModule.
     pub scope: Option<String>,
+    /// The option `awsProfileName` of IAMLoginModule.
+    pub aws_profile: Option<String>,
     /// The options `extension_NAME` of OAuthBearerLoginModule.
     pub extensions: Vec<(String, String)>,
 }
@@ -30,10 +32,11 @@ impl fmt::Debug for JaasConfig {
     }
 }
 
-const MODULES: [(&str, &str); 3] = [
+const MODULES: [(&str, &str); 4] = [
     ("org.apache.kafka.common.security.plain.PlainLoginModule", "PLAIN"),
     ("org.apache.kafka.common.security.scram.ScramLoginModule", "SCRAM"),
     ("org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule", "OAUTHBEARER"),
+    ("software.amazon.msk.auth.iam.IAMLoginModule", "AWS_MSK_IAM"),
 ];
 
 impl JaasConfig {
@@ -43,7 +46,7 @@ impl JaasConfig {
         let module = words.next().unwrap_or_default();
         let of = MODULES.iter().find(|(name, _)| *name == module).map(|(_, mechanism)| *mechanism);
         let of = of.ok_or(
-            "it must begin with PlainLoginModule, ScramLoginModule or OAuthBearerLoginModule of Kafka",
+            "it must begin with PlainLoginModule, ScramLoginModule or OAuthBearerLoginModule of Kafka, or IAMLoginModule of MSK",
         )?;
         if !mechanism.name().starts_with(of) {
             return Err("its login module belongs to another mechanism than sasl.mechanism");
@@ -60,13 +63,14 @@ impl JaasConfig {
                 "tokenauth" => config.is_delegation_token = value == "true",
                 "clientId" => config.client_id = Some(value.to_owned()),
                 "clientSecret" => config.client_secret = Some(value.to_owned()),
+                "awsProfileName" => config.aws_profile = Some(value.to_owned()),
                 "scope" => config.scope = Some(value.to_owned()),
                 _ => match name.strip_prefix("extension_") {
                     Some(name) => config.extensions.push((name.to_owned(), value.to_owned())),
                     None => {
                         return Err(
-                            "only the options username, password, tokenauth, clientId, clientSecret, scope and \
-                                    extension_NAME are known",
+                            "only the options username, password, tokenauth, clientId, clientSecret, scope, \
+                                    extension_NAME and awsProfileName are known",
                         );
                     }
                 },

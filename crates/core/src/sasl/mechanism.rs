@@ -13,6 +13,8 @@ pub enum Mechanism {
     Scram(Hash),
     /// A token.
     OauthBearer,
+    /// A request to AWS, signed with the keys of an AWS identity.
+    AwsMskIam,
 }
 
 impl Mechanism {
@@ -26,11 +28,10 @@ impl Mechanism {
             "GSSAPI" => Err("Kerberos is unimplemented; set sasl.mechanisms to PLAIN, SCRAM-SHA-256, \
                              SCRAM-SHA-512 or OAUTHBEARER"),
             "SCRAM-SHA-1" => Err("Kafka has no SCRAM-SHA-1; use SCRAM-SHA-256 or SCRAM-SHA-512"),
-            "AWS_MSK_IAM" => {
-                Err("AWS_MSK_IAM is unimplemented; MSK also accepts OAUTHBEARER, with a token that \
-                                  the application signs")
-            }
-            _ => Err("no mechanism has this name; use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"),
+            "AWS_MSK_IAM" => Ok(Self::AwsMskIam),
+            _ => Err(
+                "no mechanism has this name; use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM",
+            ),
         }
     }
 
@@ -41,7 +42,13 @@ impl Mechanism {
             Self::Scram(Hash::Sha256) => "SCRAM-SHA-256",
             Self::Scram(Hash::Sha512) => "SCRAM-SHA-512",
             Self::OauthBearer => "OAUTHBEARER",
+            Self::AwsMskIam => "AWS_MSK_IAM",
         }
+    }
+
+    /// Returns whether connections wait for a token, or for keys, that have a lifetime.
+    pub const fn needs_token(self) -> bool {
+        matches!(self, Self::OauthBearer | Self::AwsMskIam)
     }
 }
 
@@ -57,15 +64,12 @@ mod tests {
 
     #[test]
     fn names_lead_to_mechanisms_and_others_to_reasons() {
-        for name in ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] {
+        for name in ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM"] {
             assert_eq!(Mechanism::parse(name).map(Mechanism::name), Ok(name));
         }
-        for (name, reason) in [
-            ("GSSAPI", "Kerberos"),
-            ("SCRAM-SHA-1", "Kafka has no"),
-            ("AWS_MSK_IAM", "unimplemented"),
-            ("plain", "no mechanism"),
-        ] {
+        for (name, reason) in
+            [("GSSAPI", "Kerberos"), ("SCRAM-SHA-1", "Kafka has no"), ("plain", "no mechanism")]
+        {
             assert!(Mechanism::parse(name).unwrap_err().contains(reason), "{name}");
         }
     }

@@ -17,6 +17,7 @@
 //! | [`plain`], [`scram`], [`oauthbearer`] | the messages of a mechanism: bytes in, bytes out |
 //! | [`token`], [`unsecured`], [`refresh`] | tokens, tokens for tests, the time of the next token |
 //! | [`oidc`] | the settings of tokens from an identity provider |
+//! | [`aws`] | the message of AWS_MSK_IAM, signed with AWS's keys |
 //! | [`hash`], [`base64`] | HMAC and key derivation; text forms of bytes |
 //!
 //! # Pitfalls
@@ -28,6 +29,7 @@
 //! - During a re-authentication a broker closes the connection on any other request
 //!   (`requests_wait_while_a_connection_authenticates_again`).
 
+pub mod aws;
 pub mod base64;
 pub mod exchange;
 pub mod hash;

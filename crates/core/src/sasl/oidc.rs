@@ -381,6 +381,11 @@ impl Endpoint {
         }
     }
 
+    /// Returns the host's name or address.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
     /// Returns whether the exchange is encrypted.
     pub const fn is_https(&self) -> bool {
         self.is_https

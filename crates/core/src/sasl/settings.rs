@@ -1,7 +1,7 @@
 //! The properties of SASL.
 
 use super::{
-    jaas::JaasConfig, mechanism::Mechanism, oidc::OidcSettings, shared::Credentials,
+    aws::AwsSettings, jaas::JaasConfig, mechanism::Mechanism, oidc::OidcSettings, shared::Credentials,
     unsecured::UnsecuredToken,
 };
 use crate::{config::EffectiveConfig, secret::Secret};
@@ -19,6 +19,8 @@ pub struct SaslSettings {
     pub unsecured: Option<UnsecuredToken>,
     /// The identity provider, if `sasl.oauthbearer.method` is `oidc`.
     pub oidc: Option<OidcSettings>,
+    /// The keys of AWS_MSK_IAM, if it is the mechanism.
+    pub aws: Option<AwsSettings>,
     /// `sasl.oauthbearer.config`, for the application's token callback.
     pub token_config: String,
 }
@@ -46,8 +48,14 @@ impl SaslSettings {
                 is_delegation_token: config.boolean("sasl.delegation.token") || jaas.is_delegation_token,
             },
             max_iterations: config.size("sasl.scram.max.iterations") as u32,
-            unsecured: is_unsecured.then(|| UnsecuredToken::parse(&token_config).ok()).flatten(),
+            unsecured: (is_unsecured && mechanism == Mechanism::OauthBearer)
+                .then(|| UnsecuredToken::parse(&token_config).ok())
+                .flatten(),
             oidc: oidc.flatten(),
+            aws: (mechanism == Mechanism::AwsMskIam).then(|| {
+                let settings = AwsSettings::new(config).unwrap_or_default();
+                AwsSettings { profile: settings.profile.clone().or(jaas.aws_profile), ..settings }
+            }),
             token_config,
         })
     }
@@ -62,6 +70,7 @@ impl Default for SaslSettings {
             max_iterations: 1_000_000,
             unsecured: None,
             oidc: None,
+            aws: None,
             token_config: String::new(),
         }
     }

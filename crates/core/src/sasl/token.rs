@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::aws::AwsKeys;
 use crate::{machine::Instant, secret::Secret};
 
 /// The largest token. Brokers refuse messages above `sasl.server.max.receive.size`, which is 512 KiB by default.
@@ -16,6 +17,10 @@ pub struct Token {
     expires_at: Instant,
     principal: String,
     extensions: Vec<(String, String)>,
+    /// The keys, with AWS_MSK_IAM; then there is no text.
+    keys: Option<AwsKeys>,
+    /// When it was created, and the milliseconds since 1970 then.
+    created: (Instant, i64),
 }
 
 impl Token {
@@ -44,8 +49,37 @@ impl Token {
             return Err(format!("Must supply an unexpired token: now={unix_ms}ms, exp={expires_ms}ms"));
         }
         check_extensions(&extensions)?;
-        let lifetime = Duration::from_millis(expires_ms.abs_diff(unix_ms)).min(LONGEST);
-        Ok(Self { value, expires_at: now + lifetime, principal: principal.to_owned(), extensions })
+        Ok(Self {
+            value,
+            expires_at: now + lifetime(unix_ms, expires_ms),
+            principal: principal.to_owned(),
+            extensions,
+            keys: None,
+            created: (now, unix_ms),
+        })
+    }
+
+    /// Creates the token of AWS_MSK_IAM: keys with their lifetime.
+    pub fn of_keys(now: Instant, unix_ms: i64, keys: AwsKeys, expires_ms: i64) -> Self {
+        Self {
+            value: Secret::default(),
+            expires_at: now + lifetime(unix_ms, expires_ms),
+            principal: keys.access_key.clone(),
+            extensions: Vec::new(),
+            keys: Some(keys),
+            created: (now, unix_ms),
+        }
+    }
+
+    /// Returns the keys, with AWS_MSK_IAM.
+    pub const fn keys(&self) -> Option<&AwsKeys> {
+        self.keys.as_ref()
+    }
+
+    /// Returns the seconds since 1970, by the clock that the token was created with.
+    pub fn unix_seconds(&self, now: Instant) -> i64 {
+        let (then, unix_ms) = self.created;
+        unix_ms.saturating_add(now.saturating_since(then).as_millis() as i64) / 1000
     }
 
     /// Returns the end of its lifetime.
@@ -67,6 +101,10 @@ impl Token {
     pub fn extensions(&self) -> &[(String, String)] {
         &self.extensions
     }
+}
+
+fn lifetime(unix_ms: i64, expires_ms: i64) -> Duration {
+    Duration::from_millis(u64::try_from(expires_ms.saturating_sub(unix_ms)).unwrap_or(0)).min(LONGEST)
 }
 
 /// Checks the names and values of extensions (RFC 7628, section 3.1). Error: the wrong one.

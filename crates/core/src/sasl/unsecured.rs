@@ -101,7 +101,7 @@ impl UnsecuredToken {
 }
 
 /// Returns text as a string of JSON.
-fn json(text: &str) -> String {
+pub(super) fn json(text: &str) -> String {
     let mut out = String::from("\"");
     for letter in text.chars() {
         match letter {

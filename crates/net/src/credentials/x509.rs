@@ -165,7 +165,7 @@ fn time(der: &mut Der<'_>) -> Result<i64, DerError> {
 }
 
 /// Returns the number of days from 1970-01-01 to a date of the Gregorian calendar.
-fn days_from_1970(year: i64, month: i64, day: i64) -> i64 {
+pub fn days_from_1970(year: i64, month: i64, day: i64) -> i64 {
     // Years begin in March here, so that a leap day is the last day of its year.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let before_month = (153 * month + 2) / 5;

@@ -8,7 +8,12 @@ pub struct Form(Vec<Secret>);
 impl Form {
     /// Starts with the parameter `grant_type`.
     pub fn new(grant: &str) -> Self {
-        Self(Vec::new()).add("grant_type", grant.as_bytes())
+        Self::starting_with("grant_type", grant)
+    }
+
+    /// Starts with this parameter.
+    pub fn starting_with(name: &str, value: &str) -> Self {
+        Self(Vec::new()).add(name, value.as_bytes())
     }
 
     /// Adds a parameter, unless its value is empty.

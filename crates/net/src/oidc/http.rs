@@ -24,11 +24,22 @@ pub struct Http {
     timeout: Duration,
 }
 
-/// A request: POST with a form, GET without.
+/// A request.
 pub struct Request<'a> {
     pub url: &'a str,
     pub header: (&'a str, &'a str),
+    /// The body, with POST.
     pub form: Option<&'a Secret>,
+    pub method: Method,
+}
+
+/// The method of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Post,
+    /// Without a body.
+    Put,
 }
 
 /// A response.
@@ -80,14 +91,15 @@ impl Http {
 
     fn exchange(&self, request: Request<'_>) -> Result<Answer, ureq::Error> {
         let (name, value) = request.header;
-        let mut response = match request.form {
-            Some(form) => self
+        let mut response = match request.method {
+            Method::Post => self
                 .agent
                 .post(request.url)
                 .header("Content-Type", "application/x-www-form-urlencoded")
                 .header(name, value)
-                .send(form.expose())?,
-            None => self.agent.get(request.url).header(name, value).call()?,
+                .send(request.form.map_or(&[][..], Secret::expose))?,
+            Method::Get => self.agent.get(request.url).header(name, value).call()?,
+            Method::Put => self.agent.put(request.url).header(name, value).send_empty()?,
         };
         let header = |name: &str| {
             let value = response.headers().get(name)?.to_str().ok()?;

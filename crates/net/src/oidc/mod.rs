@@ -22,17 +22,17 @@
 mod answer;
 mod assertion;
 mod form;
-mod http;
+pub(crate) mod http;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::{
     fmt,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use form::Form;
-use http::{Http, Request};
+pub(crate) use form::Form;
+use http::{Http, Method, Request};
 use ottla_core::{
     error::Error,
     sasl::{
@@ -67,11 +67,11 @@ pub struct TokenFailure {
 }
 
 impl TokenFailure {
-    fn permanent(reason: impl Into<String>) -> Self {
+    pub(crate) fn permanent(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), is_transient: false }
     }
 
-    fn transient(reason: impl Into<String>) -> Self {
+    pub(crate) fn transient(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), is_transient: true }
     }
 }
@@ -111,14 +111,24 @@ impl TokenClient {
         let answer = match &self.settings.grant {
             Grant::AzureImds(query) => {
                 let url = endpoint.url(query.as_deref());
-                self.http.send(Request { url: &url, header: ("Metadata", "true"), form: None })
+                self.http.send(Request {
+                    url: &url,
+                    header: ("Metadata", "true"),
+                    form: None,
+                    method: Method::Get,
+                })
             }
             Grant::ClientCredentials { id, secret, is_encoded } => {
                 let authorization = basic(id, secret, *is_encoded);
                 let value = String::from_utf8_lossy(authorization.expose());
                 let form = Form::new("client_credentials").add("scope", self.settings.scope.as_bytes());
                 let header = ("Authorization", &*value);
-                self.http.send(Request { url: &endpoint.url(None), header, form: Some(&form.finish()) })
+                self.http.send(Request {
+                    url: &endpoint.url(None),
+                    header,
+                    form: Some(&form.finish()),
+                    method: Method::Post,
+                })
             }
             Grant::AssertionFile(_) | Grant::SignedAssertion(_) => {
                 let assertion = self.assertion(now_ms / 1000).map_err(TokenFailure::permanent)?;
@@ -126,7 +136,12 @@ impl TokenClient {
                     .add("assertion", assertion.expose())
                     .add("scope", self.settings.scope.as_bytes());
                 let header = ("Accept", "application/json");
-                self.http.send(Request { url: &endpoint.url(None), header, form: Some(&form.finish()) })
+                self.http.send(Request {
+                    url: &endpoint.url(None),
+                    header,
+                    form: Some(&form.finish()),
+                    method: Method::Post,
+                })
             }
         };
         let at_endpoint = |failure: TokenFailure| TokenFailure {
@@ -169,7 +184,7 @@ fn basic(id: &str, secret: &Secret, is_encoded: bool) -> Secret {
     Secret::concat(&[b"Basic ", encoded.expose()])
 }
 
-fn unix_ms() -> i64 {
+pub(crate) fn unix_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as i64)
 }
 

@@ -22,18 +22,18 @@ use super::{IssuedToken, TokenClient, TokenFailure, unix_ms};
 const SECRET: &str = "hunter2 ü";
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-trait Stream: Read + Write {}
+pub(crate) trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
 /// A token endpoint.
-struct Idp {
-    url: String,
+pub(crate) struct Idp {
+    pub url: String,
     requests: mpsc::Receiver<String>,
 }
 
 impl Idp {
     /// Starts an endpoint that passes each request to `answer`. Its thread ends with the process.
-    fn start(answer: impl Fn(&str, &mut dyn Stream) + Send + 'static) -> Self {
+    pub fn start(answer: impl Fn(&str, &mut dyn Stream) + Send + 'static) -> Self {
         Self::with("http", |socket| Box::new(socket), answer)
     }
 
@@ -58,7 +58,7 @@ impl Idp {
         Self { url, requests }
     }
 
-    fn answering(answer: Vec<u8>) -> Self {
+    pub fn answering(answer: Vec<u8>) -> Self {
         Self::start(move |_, stream| drop(stream.write_all(&answer)))
     }
 
@@ -81,7 +81,7 @@ impl Idp {
         TokenClient::new(self.settings(credentials())).unwrap().fetch()
     }
 
-    fn request(&self) -> String {
+    pub fn request(&self) -> String {
         self.requests.recv_timeout(TIMEOUT).unwrap()
     }
 }
@@ -406,10 +406,12 @@ fn https_endpoint_is_checked_against_its_own_ca() {
         let answer = json_response("200 OK", &json!({ "access_token": token }));
         (Idp::with("https", accept, move |_, stream| drop(stream.write_all(&answer))), certificate.pem())
     };
-    let fetch = |idp: &Idp, pem: &str| {
-        let settings = OidcSettings { ca_pem: Some(pem.to_owned()), ..idp.settings(credentials()) };
+    let fetch_within = |idp: &Idp, pem: &str, exchange_timeout| {
+        let settings =
+            OidcSettings { ca_pem: Some(pem.to_owned()), exchange_timeout, ..idp.settings(credentials()) };
         TokenClient::new(settings).unwrap().fetch()
     };
+    let fetch = |idp: &Idp, pem: &str| fetch_within(idp, pem, TIMEOUT);
     let (idp, pem) = start("localhost");
     assert_eq!(fetch(&idp, &pem).unwrap().principal, "alice");
     let (elsewhere, other_pem) = start("idp.test");
@@ -417,8 +419,8 @@ fn https_endpoint_is_checked_against_its_own_ca() {
         let failure = fetch(idp, pem).unwrap_err();
         assert!(failure.reason.contains("https.ca.location") && !failure.is_transient, "{}", failure.reason);
     }
-    // TLS at a port without it.
+    // TLS at a port without it, which waits for the end of a request.
     let plain = Idp::answering(Vec::new());
     let plain = Idp { url: plain.url.replace("http:", "https:"), ..plain };
-    assert!(fetch(&plain, &pem).is_err());
+    assert!(fetch_within(&plain, &pem, Duration::from_millis(300)).is_err());
 }

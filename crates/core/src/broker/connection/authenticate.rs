@@ -21,7 +21,7 @@ use crate::{
     broker::inflight::{InFlight, Payload, RequestTag},
     error::{Error, ErrorKind},
     machine::Instant,
-    sasl::{Mechanism, SaslShared, Token, exchange::Exchange, scram::Progress},
+    sasl::{SaslShared, Token, exchange::Exchange, scram::Progress},
     secret::Secret,
 };
 
@@ -81,9 +81,7 @@ impl Authentication {
 
 /// Returns true if a connection can authenticate now.
 pub(super) fn is_prepared(sasl: Option<&Arc<SaslShared>>, now: Instant) -> bool {
-    sasl.is_none_or(|sasl| {
-        sasl.settings().mechanism != Mechanism::OauthBearer || sasl.valid_token(now).is_some()
-    })
+    sasl.is_none_or(|sasl| !sasl.settings().mechanism.needs_token() || sasl.valid_token(now).is_some())
 }
 
 /// Overwrites a request that contains a secret.
@@ -117,7 +115,7 @@ impl Connection {
                           security.protocol, and broker.version.fallback if it is set";
             return self.fail(now, Error::new(ErrorKind::Authentication, detail));
         };
-        let exchange = Exchange::new(Arc::clone(sasl), version == 0);
+        let exchange = Exchange::new(Arc::clone(sasl), &self.host, version == 0);
         let request = SaslHandshakeRequest { mechanism: exchange.mechanism().name().to_owned() };
         self.authentication = Authentication::Running(Box::new(exchange));
         let timeout = self.settings.setup_timeout;
@@ -142,8 +140,11 @@ impl Connection {
                 let Some((at, end)) = session.renewal else { return };
                 if session.needs_token && end <= now {
                     // A broker would close the connection on the next request, without a response.
-                    let detail =
-                        "SASL OAUTHBEARER: the session has ended with its token, and there is no newer one";
+                    let mechanism =
+                        self.settings.sasl.as_ref().map_or("", |sasl| sasl.settings().mechanism.name());
+                    let detail = format!(
+                        "SASL {mechanism}: the session has ended with its token, and there is no newer one"
+                    );
                     return self.fail(now, Error::new(ErrorKind::Authentication, detail));
                 }
                 if at > now || session.needs_token || self.throttled_until.is_some() {

@@ -9,6 +9,7 @@ use crate::{
     },
     sasl::{
         Mechanism,
+        aws::AwsSettings,
         jaas::JaasConfig,
         oidc::{Grant, OidcSettings},
         unsecured::UnsecuredToken,
@@ -78,6 +79,12 @@ fn sasl(config: &mut EffectiveConfig<'_>) -> Outcome {
     };
     if mechanism == Mechanism::OauthBearer {
         return token(config, &jaas);
+    }
+    if mechanism == Mechanism::AwsMskIam {
+        let purpose = "an access key of AWS is an ID and a secret";
+        return AwsSettings::new(config)
+            .map(drop)
+            .map_err(|name| ConfigError::new(name, ConfigErrorKind::Missing { purpose }));
     }
     for (name, other) in [("sasl.username", &jaas.username), ("sasl.password", &jaas.password)] {
         if config.text(name).is_empty() && other.is_none() {
@@ -166,6 +173,20 @@ mod tests {
         assert_eq!(outcome(&[base[0], base[1], ("sasl.jaas.config", jaas)]), Ok(Vec::new()));
         let error = outcome(&[base[0], base[1], ("sasl.jaas.config", &jaas[1..])]).unwrap_err();
         assert!(error.contains("sasl.jaas.config") && !error.contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn aws_needs_no_property_but_an_access_key_needs_its_secret() {
+        let base = [("security.protocol", "sasl_ssl"), ("sasl.mechanism", "AWS_MSK_IAM")];
+        let jaas = (
+            "sasl.jaas.config",
+            "software.amazon.msk.auth.iam.IAMLoginModule required awsProfileName=\"x\";",
+        );
+        assert_eq!(outcome(&[base[0], base[1], jaas]), Ok(Vec::new()));
+        let error = outcome(&[base[0], base[1], ("sasl.aws.access.key.id", "A")]).unwrap_err();
+        assert!(error.contains("sasl.aws.secret.access.key"), "{error}");
+        let error = outcome(&[base[0], base[1], ("sasl.aws.session.token", "t")]).unwrap_err();
+        assert!(error.contains("sasl.aws.access.key.id"), "{error}");
     }
 
     #[test]

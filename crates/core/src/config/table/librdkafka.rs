@@ -301,7 +301,7 @@ pub(super) const ROWS: &[Property] = &[
         .one_of(&["none", "https"], "https")
         .doc("Check the host name in the broker's certificate."),
     Property::global("ssl.certificate.verify_cb").by_call().doc("The callback that checks certificates."),
-    Property::global("sasl.mechanisms").string("GSSAPI").high().doc("The SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. GSSAPI, which is the default, is unimplemented."),
+    Property::global("sasl.mechanisms").string("GSSAPI").high().doc("The SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM. GSSAPI, which is the default, is unimplemented."),
     Property::global("sasl.mechanism").string("GSSAPI").high().alias_of("sasl.mechanisms"),
     Property::global("sasl.kerberos.service.name")
         .string("kafka")

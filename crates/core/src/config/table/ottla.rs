@@ -82,6 +82,18 @@ pub(super) const ROWS: &[Property] = &[
         "`sasl.username` and `sasl.password` are the ID and the HMAC of a delegation token (KIP-48), for SCRAM. In Java: \
          `tokenauth=true` in `sasl.jaas.config`.",
     ),
+    Property::ottla("sasl.aws.region").string("").doc(
+        "The AWS region of the brokers, for AWS_MSK_IAM. Otherwise it is that of `AWS_REGION`, of the profile, or of the broker's \
+         name.",
+    ),
+    Property::ottla("sasl.aws.profile")
+        .string("")
+        .doc("The profile with the keys for AWS_MSK_IAM, in the files of AWS's tools. In Java: `awsProfileName` in `sasl.jaas.config`."),
+    Property::ottla("sasl.aws.access.key.id")
+        .string("")
+        .doc("The ID of the access key for AWS_MSK_IAM. Without it, keys are searched as AWS's tools do."),
+    Property::ottla("sasl.aws.secret.access.key").string("").doc("The secret access key for AWS_MSK_IAM."),
+    Property::ottla("sasl.aws.session.token").string("").doc("The session token of temporary keys for AWS_MSK_IAM."),
     Property::ottla("sasl.scram.max.iterations").integer(4096, 100000000, "1000000").doc(
         "The most iterations that a broker may ask for with SCRAM; each costs the client about 0.5 us. Kafka's brokers \
          store 4,096 to 16,384.",
