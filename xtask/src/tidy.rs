@@ -48,7 +48,14 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ("ottla-rdkafka-performance", &["ottla-capi"]),
     (
         "ottla-cli",
-        &["ottla", "ottla-core", "ottla-protocol", "ottla-embedded-broker", "ottla-rdkafka-performance"],
+        &[
+            "ottla",
+            "ottla-net",
+            "ottla-core",
+            "ottla-protocol",
+            "ottla-embedded-broker",
+            "ottla-rdkafka-performance",
+        ],
     ),
     ("xtask", &[]),
 ];

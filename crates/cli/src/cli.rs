@@ -8,8 +8,8 @@ use clap::{Parser, Subcommand};
 
 use crate::client_options::ClientOptions;
 use crate::commands::{
-    broker, consume, consumer_perf_test, groups, metadata, offsets, produce, producer_perf_test, properties,
-    rdkafka_performance, topics,
+    broker, consume, consumer_perf_test, doctor, groups, metadata, offsets, produce, producer_perf_test,
+    properties, rdkafka_performance, topics,
 };
 
 /// Apache Kafka from the command line: produce, consume, measure, inspect, and run an embedded cluster
@@ -27,6 +27,7 @@ use crate::commands::{
         echo hello | ottla produce -b localhost:9092 -t demo\n  \
         ottla consume -b localhost:9092 -t demo -o beginning -e\n  \
         ottla groups lag -b localhost:9092 billing\n  \
+        ottla doctor -b localhost:9092        # why does it not connect?\n  \
         ottla -X list                         # all properties\n  \
         ottla properties linger.ms            # one property\n\n\
         `ottla COMMAND --help` prints the options and examples of a command.\n\
@@ -52,6 +53,7 @@ enum Command {
     Offsets(offsets::OffsetsOptions),
     Groups(groups::GroupsOptions),
     Metadata(metadata::MetadataOptions),
+    Doctor(doctor::DoctorOptions),
     Broker(broker::BrokerOptions),
     Properties(properties::PropertiesOptions),
     #[command(name = "rdkafka_performance")]
@@ -88,6 +90,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         Command::Offsets(options) => offsets::run(&options, &client),
         Command::Groups(options) => groups::run(&options, &client),
         Command::Metadata(options) => metadata::run(&options, &client),
+        Command::Doctor(options) => doctor::run(&options, &client),
         Command::Broker(options) => client.refuse("broker").and_then(|()| broker::run(&options)),
         Command::Properties(options) => client.refuse("properties").and_then(|()| properties::run(&options)),
         Command::RdkafkaPerformance(options) => match client.refuse(rdkafka_performance::NAME) {

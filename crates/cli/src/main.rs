@@ -3,13 +3,15 @@
 //! `cli.rs` lists the subcommands; each is a file in `commands/`. The options of all clients are in
 //! `client_options.rs`, the parts of the performance tools in `perf/`, the output formats of `consume` in
 //! `message_format.rs`. A command returns `Ok` or a [`failure::Failure`], which determines the exit code. `events.rs`
-//! prints the events of the client, `signals.rs` ends a command on SIGINT and SIGTERM.
+//! prints the events of the client, `signals.rs` ends a command on SIGINT and SIGTERM. `doctor/` has the examination of
+//! `ottla doctor`.
 
 #![forbid(unsafe_code)]
 
 mod cli;
 mod client_options;
 mod commands;
+mod doctor;
 mod events;
 mod failure;
 mod input;

@@ -35,5 +35,8 @@ pub use canonical::canonical_servers;
 pub use credentials::secret::Secret;
 pub use oidc::{IssuedToken, TokenClient, TokenFailure};
 pub use runtime::{ClientHandle, ClientParts, Runtime, SocketSettings, is_io_thread};
-pub use tls::{CertificateCallback, CertificateInChain, PassedCredentials, TlsContext, TlsSettings, Watcher};
+pub use tls::{
+    CertificateCallback, CertificateInChain, ClientCertificate, PassedCredentials, Shown, TlsContext,
+    TlsFailure, TlsProbe, TlsProblem, TlsSettings, Watcher,
+};
 pub use transport::{SystemTransport, Transport};

@@ -4,6 +4,7 @@ pub mod broker;
 pub mod consume;
 mod consume_group;
 pub mod consumer_perf_test;
+pub mod doctor;
 pub mod groups;
 pub mod metadata;
 pub mod offsets;

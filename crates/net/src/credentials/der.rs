@@ -5,6 +5,7 @@
 
 /// The tags of the types that occur.
 pub mod tag {
+    pub const BOOLEAN: u8 = 0x01;
     pub const INTEGER: u8 = 0x02;
     pub const OCTET_STRING: u8 = 0x04;
     pub const OID: u8 = 0x06;
@@ -43,6 +44,11 @@ impl<'a> Der<'a> {
     /// Returns true if no value is left.
     pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()
+    }
+
+    /// Returns the bytes that are left.
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
     }
 
     /// Returns the tag of the next value.

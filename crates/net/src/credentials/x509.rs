@@ -3,7 +3,7 @@
 //! webpki verifies certificates and refuses those that it does not support. This reader also understands what webpki
 //! refuses, such as version 1, so that errors can say which certificate it is.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{fmt::Write as _, net::IpAddr, time::Duration};
 
 use super::der::{Der, DerError, tag};
 
@@ -30,7 +30,12 @@ pub struct Certificate {
     pub public_key: Vec<u8>,
     /// True if the certificate has a subjectAltName.
     pub has_names: bool,
+    /// The host names and addresses of the subjectAltName, as far as they can be read; at most [`MAX_NAMES`].
+    pub names: Vec<String>,
 }
+
+/// The highest number of names that are kept of a certificate.
+const MAX_NAMES: usize = 100;
 
 impl Certificate {
     /// Reads a certificate in DER.
@@ -48,11 +53,11 @@ impl Certificate {
         let subject = body.any()?;
         let public_key = body.any()?.whole.to_vec();
         let (subject_name, common_name) = name(subject.content)?;
-        let mut has_names = false;
+        let mut names = None;
         while !body.is_empty() {
             let value = body.any()?;
             if value.tag == tag::CONTEXT_3 {
-                has_names = has_alternative_names(value.content)?;
+                names = alternative_names(value.content)?;
             }
         }
         Ok(Self {
@@ -65,7 +70,8 @@ impl Certificate {
             not_before,
             not_after,
             public_key,
-            has_names,
+            has_names: names.is_some(),
+            names: names.unwrap_or_default(),
         })
     }
 
@@ -85,15 +91,52 @@ pub fn describe(der: &[u8]) -> String {
     Certificate::parse(der).map_or_else(|why| format!("of {} bytes ({why})", der.len()), |it| it.describe())
 }
 
-fn has_alternative_names(extensions: &[u8]) -> Result<bool, DerError> {
+/// Returns the names of the subjectAltName among the extensions, if there is one.
+fn alternative_names(extensions: &[u8]) -> Result<Option<Vec<String>>, DerError> {
     const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 0x11];
     let mut extensions = Der::new(extensions).inside(tag::SEQUENCE)?;
     while !extensions.is_empty() {
-        if extensions.inside(tag::SEQUENCE)?.expect(tag::OID)? == SUBJECT_ALT_NAME {
-            return Ok(true);
+        let mut extension = extensions.inside(tag::SEQUENCE)?;
+        if extension.expect(tag::OID)? == SUBJECT_ALT_NAME {
+            // A malformed list of names is webpki's to refuse; the certificate can still be described.
+            return Ok(Some(general_names(extension).unwrap_or_default()));
         }
     }
-    Ok(false)
+    Ok(None)
+}
+
+/// Reads host names and addresses behind the identifier of a subjectAltName.
+fn general_names(mut extension: Der<'_>) -> Result<Vec<String>, DerError> {
+    const DNS_NAME: u8 = 0x82;
+    const IP_ADDRESS: u8 = 0x87;
+    extension.optional(tag::BOOLEAN)?;
+    let mut list = Der::new(extension.expect(tag::OCTET_STRING)?).inside(tag::SEQUENCE)?;
+    let mut names = Vec::new();
+    while !list.is_empty() && names.len() < MAX_NAMES {
+        let value = list.any()?;
+        match (value.tag, value.content) {
+            (DNS_NAME, name) => names.push(printable(name)),
+            (IP_ADDRESS, bytes) => {
+                let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+                let address = v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from));
+                names.extend(address.ok().map(|address| address.to_string()));
+            }
+            _ => {}
+        }
+    }
+    Ok(names)
+}
+
+/// Returns text of a certificate without characters that could confuse a log, at most 100 of them.
+fn printable(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).take(100).collect()
+}
+
+/// Returns a distinguished name in DER in words.
+pub fn distinguished_name(der: &[u8]) -> String {
+    let name = Der::new(der).inside(tag::SEQUENCE).and_then(|inner| name(inner.rest()));
+    name.map_or_else(|why| format!("a name of {} bytes ({why})", der.len()), |(text, _)| text)
 }
 
 /// Returns a distinguished name in words, and its common name. Characters that could confuse a log are replaced.
@@ -106,14 +149,9 @@ fn name(content: &[u8]) -> Result<(String, Option<String>), DerError> {
         while !set.is_empty() {
             let mut pair = set.inside(tag::SEQUENCE)?;
             let (kind, value) = (pair.expect(tag::OID)?, pair.any()?.content);
-            let value = String::from_utf8_lossy(value);
-            let shown: String = value
-                .chars()
-                .map(|letter| if letter.is_control() { '?' } else { letter })
-                .take(100)
-                .collect();
+            let shown = printable(value);
             if kind == [0x55, 4, 3] {
-                common_name = Some(value.into_owned());
+                common_name = Some(String::from_utf8_lossy(value).into_owned());
             }
             if text.len() < LIMIT {
                 let comma = if text.is_empty() { "" } else { "," };

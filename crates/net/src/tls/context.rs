@@ -19,6 +19,7 @@ use super::{
     load,
     verify::{Broker, Policy, Verifier},
 };
+use crate::credentials::x509::Certificate;
 
 /// The trusted certificates, the client's identity and the algorithms of a client's TLS connections.
 pub struct TlsContext {
@@ -61,6 +62,25 @@ impl TlsContext {
     /// Returns the files and folders that were read.
     pub(crate) fn files(&self) -> Vec<std::path::PathBuf> {
         load::files(&self.settings)
+    }
+
+    /// Returns the client's certificate.
+    pub fn client_certificate(&self) -> Option<Certificate> {
+        self.current.lock().identity.as_ref().map(|identity| identity.certificate.clone())
+    }
+
+    /// Returns the certificates that brokers are checked against, and their origin in words.
+    pub fn trusted(&self) -> (Vec<Certificate>, String) {
+        let verifier = Arc::clone(&self.current.lock().verifier);
+        let parsed = verifier.trusted.certificates.iter().filter_map(|der| Certificate::parse(der).ok());
+        (parsed.collect(), verifier.trusted.origin.clone())
+    }
+
+    /// Returns the configuration of a session, the check of certificates in it, and the client's identity.
+    pub(super) fn parts_for(&self, broker: Broker) -> (ClientConfig, Arc<Verifier>, Option<Arc<Identity>>) {
+        let Loaded { config, verifier, identity, .. } = self.current.lock().clone();
+        let callback = verifier.callback.clone().map(|(callback, _)| (callback, broker));
+        ((*config).clone(), Arc::new(Verifier { callback, ..(*verifier).clone() }), identity)
     }
 
     /// Returns the client's certificate in words, and the end of its validity in seconds since 1970.

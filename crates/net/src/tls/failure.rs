@@ -3,6 +3,76 @@
 use ottla_core::error::{Error, ErrorKind};
 use rustls::AlertDescription;
 
+use super::refusal::Refusal;
+
+/// The kind of a failure, for programs that explain it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TlsProblem {
+    /// The peer sent something else than TLS.
+    NotTls,
+    /// The peer ended the connection during the handshake without a reason.
+    Closed,
+    /// The peer did not respond in time.
+    Silent,
+    /// The peers share no protocol version, cipher suite, curve or signature algorithm.
+    NothingInCommon,
+    /// A certificate of the broker's chain has expired.
+    Expired,
+    /// A certificate of the broker's chain is not valid yet.
+    NotYetValid,
+    /// The broker's certificate is for other hosts.
+    WrongHost,
+    /// The broker's certificate is issued by a CA that is not trusted.
+    UnknownAuthority,
+    /// The broker's certificate is revoked, or it can't be checked for revocation.
+    Revoked,
+    /// The broker's certificate breaks another rule.
+    BadCertificate,
+    /// The broker requires a client certificate and got none.
+    ClientCertificateMissing,
+    /// The broker refuses the client's certificate.
+    ClientCertificateRefused,
+    /// The client's certificate has expired, or is not valid yet, by the broker's clock.
+    ClientCertificateExpired,
+    /// Something else.
+    Other,
+}
+
+/// Returns the kind of a failure.
+pub fn problem(error: &rustls::Error, presented: bool) -> TlsProblem {
+    use rustls::Error as E;
+    match error {
+        E::InvalidCertificate(rustls::CertificateError::Other(refused)) => {
+            refused.0.downcast_ref::<Refusal>().map_or(TlsProblem::BadCertificate, Refusal::problem)
+        }
+        E::InvalidCertificate(_) => TlsProblem::BadCertificate,
+        E::InvalidMessage(_) => TlsProblem::NotTls,
+        E::PeerIncompatible(_) => TlsProblem::NothingInCommon,
+        E::AlertReceived(alert) => problem_of_alert(*alert, presented),
+        _ => TlsProblem::Other,
+    }
+}
+
+fn problem_of_alert(alert: AlertDescription, presented: bool) -> TlsProblem {
+    use AlertDescription as A;
+    match alert {
+        A::CertificateRequired => TlsProblem::ClientCertificateMissing,
+        // Java reports a missing certificate in this way.
+        A::BadCertificate if !presented => TlsProblem::ClientCertificateMissing,
+        A::CertificateExpired => TlsProblem::ClientCertificateExpired,
+        A::BadCertificate
+        | A::UnknownCA
+        | A::CertificateUnknown
+        | A::UnsupportedCertificate
+        | A::CertificateRevoked
+        | A::AccessDenied => TlsProblem::ClientCertificateRefused,
+        A::HandshakeFailure | A::ProtocolVersion | A::InsufficientSecurity => TlsProblem::NothingInCommon,
+        A::UnrecognisedName => TlsProblem::WrongHost,
+        _ => TlsProblem::Other,
+    }
+}
+
 /// Returns the error of a session that failed. `first` are the first bytes that were not processed, and `is_open` is true
 /// after the handshake.
 pub fn explain(error: &rustls::Error, first: Option<[u8; 5]>, is_open: bool) -> Error {

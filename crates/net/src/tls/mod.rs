@@ -12,6 +12,7 @@
 //! | [`buffers`] | the buffers that connections borrow from their I/O thread |
 //! | [`watch`] | notices changed files and certificates that expire soon |
 //! | [`failure`] | errors of sessions in words |
+//! | [`probe`] | one handshake that blocks, for a diagnosis |
 //!
 //! The core does not know of TLS: a connection is in the state `Securing` until the driver reports that it is connected.
 
@@ -21,6 +22,7 @@ mod context;
 mod failure;
 mod identity;
 mod load;
+mod probe;
 mod refusal;
 mod settings;
 mod socket;
@@ -30,7 +32,9 @@ mod verify;
 mod watch;
 
 pub use context::TlsContext;
+pub use failure::TlsProblem;
 pub(crate) use load::{https_roots, invalid, read as read_file};
+pub use probe::{ClientCertificate, Shown, TlsFailure, TlsProbe};
 pub use settings::{PassedCredentials, TlsSettings};
 pub(crate) use socket::TlsSocket;
 pub use verify::{CertificateCallback, CertificateInChain};

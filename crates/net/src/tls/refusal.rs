@@ -6,7 +6,7 @@ use std::fmt;
 use rustls::pki_types::{CertificateDer, ServerName};
 use webpki::Error;
 
-use super::verify::Trusted;
+use super::{failure::TlsProblem, verify::Trusted};
 use crate::credentials::x509::{self, Certificate, date};
 
 /// The reason of a refusal.
@@ -38,6 +38,20 @@ impl Refusal {
     /// Creates a refusal.
     pub const fn new(number: i32, text: String) -> Self {
         Self { number, text }
+    }
+}
+
+impl Refusal {
+    /// Returns the kind of the reason.
+    pub const fn problem(&self) -> TlsProblem {
+        match self.number {
+            EXPIRED => TlsProblem::Expired,
+            NOT_YET_VALID => TlsProblem::NotYetValid,
+            HOST_MISMATCH => TlsProblem::WrongHost,
+            SELF_SIGNED_LEAF | SELF_SIGNED_IN_CHAIN | NO_ISSUER => TlsProblem::UnknownAuthority,
+            REVOKED | NO_REVOCATION_LIST | REVOCATION_LIST_EXPIRED => TlsProblem::Revoked,
+            _ => TlsProblem::BadCertificate,
+        }
     }
 }
 

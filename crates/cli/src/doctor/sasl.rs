@@ -1,0 +1,158 @@
+//! The authentication with SASL, and what its failures mean.
+
+use std::{sync::Arc, time::Duration};
+
+use ottla_core::sasl::{Mechanism, SaslShared, exchange::Exchange, quoted, scram::Progress};
+use ottla_net::{Secret, clock};
+use ottla_protocol::{
+    api::ApiKey,
+    error_code::ErrorCode,
+    generated::{
+        sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse},
+        sasl_handshake::SaslHandshakeRequest,
+    },
+};
+
+use super::{
+    connection::{Broken, Connection},
+    diagnosis::{Finding, Problem, Stepped},
+    steps::Doctor,
+};
+
+/// Returns the mechanism and the user in words.
+pub fn described(sasl: &SaslShared) -> String {
+    let mechanism = sasl.settings().mechanism;
+    match user(sasl) {
+        Some(name) => format!("{mechanism} as \"{name}\""),
+        None => mechanism.to_string(),
+    }
+}
+
+/// Returns the user's name, unless it may be the ID of a token.
+pub fn user(sasl: &SaslShared) -> Option<String> {
+    let credentials = sasl.credentials();
+    let is_name = !credentials.is_delegation_token && !credentials.username.is_empty();
+    is_name.then(|| quoted(&credentials.username))
+}
+
+/// Authenticates, as the first request after ApiVersions.
+pub fn authenticate(
+    doctor: &Doctor,
+    connection: &mut Connection,
+    sasl: &Arc<SaslShared>,
+    host: &str,
+) -> Stepped<()> {
+    let mechanism = sasl.settings().mechanism;
+    if mechanism == Mechanism::OauthBearer {
+        obtain_token(sasl)?;
+    }
+    connection.set_deadline(doctor.deadline());
+    let has_messages = connection.versions.pick_any(ApiKey::SaslAuthenticate).is_some();
+    let version = connection.versions.pick(ApiKey::SaslHandshake, 0..=i16::from(has_messages));
+    let version = version.ok_or_else(|| no_sasl(doctor))?;
+    let request = SaslHandshakeRequest { mechanism: mechanism.name().to_owned() };
+    let answer = connection.call_in(version, &request).map_err(|broken| doctor.explain(broken))?;
+    let offered: Vec<_> = answer.mechanisms.iter().take(50).map(|name| quoted(name)).collect();
+    let mut exchange = Exchange::new(Arc::clone(sasl), host, version == 0);
+    let mut message = match exchange.handle_handshake(clock::now(), answer.error_code, &answer.mechanisms) {
+        Ok(first) => first,
+        Err(_) if answer.error_code == ErrorCode::UNSUPPORTED_SASL_MECHANISM => {
+            let text = format!("the broker does not offer {mechanism}; it offers {}", offered.join(", "));
+            return Err(Finding::failed(Problem::WrongMechanism, text)
+                .advise(format!("set sasl.mechanisms to one of {}", offered.join(", ")))
+                .advise(format!("or add {mechanism} to the broker's sasl.enabled.mechanisms")));
+        }
+        Err(_) if answer.error_code == ErrorCode::ILLEGAL_SASL_STATE => return Err(no_sasl(doctor)),
+        Err(error) => return Err(failed(&error)),
+    };
+    let lifetime_ms = loop {
+        let answer = send(connection, &exchange, &message).map_err(|broken| match broken {
+            // Brokers before 1.0 close the connection instead of responding.
+            Broken::Closed(_) if exchange.is_raw => {
+                wrong_credentials(mechanism, "the broker closed the connection: it refuses the credentials")
+            }
+            other => doctor.explain(other),
+        })?;
+        if answer.error_code.is_error() {
+            let refusal = exchange.refused(answer.error_code, answer.error_message.as_deref());
+            return Err(wrong_credentials(mechanism, &refusal.context().detail));
+        }
+        match exchange.handle(&answer.auth_bytes).map_err(|error| failed(&error))? {
+            Progress::Send(next) => message = next,
+            Progress::Derive => {
+                message = loop {
+                    if let Some(next) = exchange.derive() {
+                        break next;
+                    }
+                }
+            }
+            Progress::Done => break answer.session_lifetime_ms,
+        }
+    };
+    let mut finding = Finding::passed(format!("authenticated with {}", described(sasl)))
+        .note(format!("the broker offers {}", offered.join(", ")))
+        .with("mechanism", mechanism.name())
+        .with("offered", offered);
+    if let Some(lifetime) = u64::try_from(lifetime_ms).ok().filter(|millis| *millis > 0) {
+        let shown = Duration::from_millis(lifetime);
+        finding =
+            finding.note(format!("the session ends after {shown:?}; clients authenticate again before"));
+    }
+    Ok(((), finding.with("session_lifetime_ms", lifetime_ms)))
+}
+
+fn send(
+    connection: &mut Connection,
+    exchange: &Exchange,
+    message: &Secret,
+) -> Result<SaslAuthenticateResponse, Broken> {
+    if exchange.is_raw {
+        let auth_bytes = connection.exchange_raw(message.expose())?;
+        return Ok(SaslAuthenticateResponse { auth_bytes, ..Default::default() });
+    }
+    connection.call(&SaslAuthenticateRequest { auth_bytes: message.expose().to_vec() })
+}
+
+/// Sets the token that the configuration describes.
+fn obtain_token(sasl: &SaslShared) -> Result<(), Finding> {
+    let fields = sasl.settings().unsecured.as_ref().ok_or_else(|| {
+        Finding::failed(Problem::NoToken, "the configuration names no source of tokens for OAUTHBEARER")
+            .advise("the application gets tokens from its identity provider by a callback, which the doctor does not have")
+            .advise("for a test with a broker that accepts them: enable.sasl.oauthbearer.unsecure.jwt=true")
+    })?;
+    let token = ottla_net::sasl::unsecured_token(fields)
+        .map_err(|why| Finding::failed(Problem::NoToken, why).advise("correct sasl.oauthbearer.config"))?;
+    sasl.set_token(token);
+    Ok(())
+}
+
+fn no_sasl(doctor: &Doctor) -> Finding {
+    let text = format!("the listener has no SASL, and security.protocol={} has", doctor.protocol);
+    let without = if doctor.tls.is_some() { "ssl" } else { "plaintext" };
+    Finding::failed(Problem::NoSaslListener, text)
+        .advise(format!("set security.protocol={without}"))
+        .advise("or use the port of a listener with SASL")
+}
+
+fn failed(error: &ottla::Error) -> Finding {
+    Finding::failed(Problem::AuthenticationFailed, error.context().detail.clone())
+}
+
+fn wrong_credentials(mechanism: Mechanism, text: &str) -> Finding {
+    let finding = Finding::failed(Problem::WrongCredentials, text);
+    match mechanism {
+        Mechanism::Plain => finding
+            .advise("check sasl.username and sasl.password; white space at their ends counts")
+            .advise("the broker's users are in the PlainLoginModule of its sasl.jaas.config: user_NAME=\"PASSWORD\""),
+        Mechanism::Scram(_) => finding
+            .advise("check sasl.username and sasl.password; white space at their ends counts")
+            .advise(format!(
+                "set the password for this mechanism: kafka-configs.sh --alter --entity-type users --entity-name NAME \
+                 --add-config '{mechanism}=[password=...]'"
+            ))
+            .advise("a delegation token needs sasl.delegation.token=true"),
+        _ => finding
+            .advise("check issuer, audience and signature of the token with the identity provider; the broker's log says more")
+            .advise("a token is refused before and after its time: compare the clocks with `date -u`"),
+    }
+}
