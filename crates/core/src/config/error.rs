@@ -68,11 +68,8 @@ pub enum ConfigErrorKind {
         /// The feature that needs the property.
         purpose: &'static str,
     },
-    /// A line of a file is not a property.
-    NotAProperty {
-        /// The line.
-        line: String,
-    },
+    /// A line of a file is not a property. The error does not have its text, which may be a part of a password or a key.
+    NotAProperty,
     /// A warning that `config.strict` turns into an error.
     Strict {
         /// The warning.
@@ -126,8 +123,8 @@ impl fmt::Display for ConfigError {
             }
             ConfigErrorKind::Conflict { sentence, .. } => f.write_str(sentence),
             ConfigErrorKind::Missing { purpose } => write!(f, "`{property}` isn't set: {purpose}"),
-            ConfigErrorKind::NotAProperty { line } => {
-                write!(f, "\"{line}\" is no property; write name=value")
+            ConfigErrorKind::NotAProperty => {
+                f.write_str("the line is no property; write name=value, and a backslash at the end of a line that continues")
             }
             ConfigErrorKind::Strict { warning } => {
                 write!(f, "{warning} (an error because of `config.strict`)")

@@ -4,8 +4,13 @@
 //! the next, and `\t`, `\n`, `\r`, `\f`, `\u` with four digits are escapes. Any other character after a backslash
 //! stands for itself.
 
-/// A name and a value, or the text of a line that is neither a comment nor a property.
-pub(super) type Pair = Result<(String, String), String>;
+/// A name and a value. Error: the line is neither a comment nor a property. Its text is left out, because it may be a part of
+/// a password or a key.
+pub(super) type Pair = Result<(String, String), NotAProperty>;
+
+/// A line that is no property.
+#[derive(Debug, PartialEq)]
+pub(super) struct NotAProperty;
 
 /// Parses the properties of a file, each with the number of its first line, counted from 1.
 pub(super) fn parse(text: &str) -> Vec<(usize, Pair)> {
@@ -42,10 +47,10 @@ fn pair(line: &str) -> Pair {
         escaped = *letter == '\\' && !escaped;
         ends
     });
-    let Some((end, _)) = end else { return Err(line.to_string()) };
+    let Some((end, _)) = end else { return Err(NotAProperty) };
     let name = unescape(line[..end].trim());
     if name.is_empty() || name.contains(char::is_whitespace) {
-        return Err(line.to_string());
+        return Err(NotAProperty);
     }
     Ok((name, unescape(line[end + 1..].trim())))
 }
@@ -90,7 +95,13 @@ mod tests {
         parse(text)
             .into_iter()
             .map(|(line, pair)| {
-                (line, pair.map_or_else(|line| format!("?{line}"), |(name, value)| format!("{name}>{value}")))
+                (
+                    line,
+                    pair.map_or_else(
+                        |NotAProperty| "?".to_owned(),
+                        |(name, value)| format!("{name}>{value}"),
+                    ),
+                )
             })
             .collect()
     }
@@ -110,10 +121,10 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_no_properties_are_handed_back() {
-        assert_eq!(pairs("words"), [(1, "?words".to_string())]);
-        assert_eq!(pairs("=1"), [(1, "?=1".to_string())]);
-        assert_eq!(pairs("two words=1"), [(1, "?two words=1".to_string())]);
+    fn lines_that_are_no_properties_are_not_handed_back() {
+        assert_eq!(pairs("words"), [(1, "?".to_string())]);
+        assert_eq!(pairs("=1"), [(1, "?".to_string())]);
+        assert_eq!(pairs("two words=1"), [(1, "?".to_string())]);
         assert_eq!(pairs("end=\\u12"), [(1, "end>u12".to_string())]);
         assert_eq!(pairs("end=\\"), [(1, "end>".to_string())]);
     }

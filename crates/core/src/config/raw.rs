@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use super::{
     check::{check, convert, flags_with, shortened},
     error::{ConfigError, ConfigErrorKind},
-    properties_file,
+    properties_file::{self, NotAProperty},
+    shown::is_secret,
     spelling::{self, Spelling},
     suggest::closest,
     table::{self, Kind, Property, Scope},
 };
+use crate::secret::Secret;
 
 /// The set of defaults that a configuration uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,10 +47,32 @@ pub struct Entry {
 
 type Key = (bool, &'static str);
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Setting {
     name: &'static str,
-    value: String,
+    value: Value,
+}
+
+/// The value of a property.
+#[derive(Clone)]
+enum Value {
+    Text(String),
+    /// A password, a key or a token, which is overwritten in memory when it is replaced or dropped.
+    Secret(Secret),
+}
+
+impl Value {
+    fn new(property: &str, value: String) -> Self {
+        if is_secret(property) { Self::Secret(Secret::new(value.into_bytes())) } else { Self::Text(value) }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            // It was made of text.
+            Self::Secret(secret) => std::str::from_utf8(secret.expose()).unwrap_or_default(),
+        }
+    }
 }
 
 impl RawConfig {
@@ -121,7 +145,10 @@ impl RawConfig {
                 }
             },
         };
-        self.modified.insert(key(canonical), Setting { name: property.name, value });
+        self.modified.insert(
+            key(canonical),
+            Setting { name: property.name, value: Value::new(canonical.name, value) },
+        );
         Ok(())
     }
 
@@ -162,10 +189,7 @@ impl RawConfig {
             let placed = |error: ConfigError| ConfigError { place: Some((file.to_string(), line)), ..error };
             match pair {
                 Ok((name, value)) => self.set(&name, &value).map_err(placed)?,
-                Err(text) => {
-                    let kind = ConfigErrorKind::NotAProperty { line: text.clone() };
-                    return Err(placed(ConfigError::new(text, kind)));
-                }
+                Err(NotAProperty) => return Err(placed(ConfigError::new("", ConfigErrorKind::NotAProperty))),
             }
         }
         Ok(())
@@ -185,7 +209,7 @@ impl RawConfig {
 
     fn value(&self, canonical: &'static Property) -> &str {
         match self.modified.get(&key(canonical)) {
-            Some(setting) => &setting.value,
+            Some(setting) => setting.value.text(),
             None => match self.profile {
                 Profile::Rust => canonical.rust_default.unwrap_or(canonical.default),
                 Profile::Librdkafka => canonical.default,
@@ -468,7 +492,10 @@ mod tests {
         );
         assert_eq!(config.get("acks").unwrap(), "-1");
         let error = config.load("my.properties", "acks=1\n\njust words\n").unwrap_err();
-        assert_eq!(error.to_string(), "my.properties:3: \"just words\" is no property; write name=value");
+        assert_eq!(
+            error.to_string(),
+            "my.properties:3: the line is no property; write name=value, and a backslash at the end of a line that continues"
+        );
     }
 
     #[test]
