@@ -370,6 +370,11 @@ impl Cluster {
         }
     }
 
+    /// Returns the client's address of a connection, if the driver has set it.
+    pub(crate) fn peer(&self, connection: ConnectionId) -> Option<std::net::SocketAddr> {
+        self.connections.get(&connection)?.peer
+    }
+
     pub(crate) fn principal(&self, connection: ConnectionId) -> Option<&str> {
         self.connections.get(&connection)?.principal.as_deref()
     }

@@ -6,10 +6,12 @@
 //! `inbox` splits the received bytes into frames. `cluster` dispatches each request to its file in `api/`, which uses
 //! `topics` (leaders), `log` (record batches) and `producer_state` (sequence numbers), and responds with a `frame`.
 //! Groups are in `groups`, share groups in `share_groups` (members) and `share_partitions` (records). Tests use
-//! `control` and `faults`. `tls` encrypts the connections of a listener, with certificates of `self_signed` in tests; `sasl` authenticates their clients. `telemetry` has the clients' metrics (KIP-714), which `otlp` decodes.
+//! `control` and `faults`. `tls` encrypts the connections of a listener, with certificates of `self_signed` in tests; `sasl` authenticates their clients, and `acls` with `access` decides what they may do. `telemetry` has the clients' metrics (KIP-714), which `otlp` decodes.
 
 #![forbid(unsafe_code)]
 
+mod access;
+mod acls;
 mod api;
 mod appending;
 mod batch;
@@ -42,6 +44,7 @@ mod timers;
 mod tls;
 mod topics;
 
+pub use acls::{Acl, AclOperation, Authorizer, PatternType, Permission, ResourceType};
 pub use cluster::{Cluster, Output, RequestRecord, Traffic};
 pub use connection::ConnectionId;
 pub use control::{Control, CoordinatorKey, PartitionState, Tail};

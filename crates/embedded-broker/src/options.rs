@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, net::IpAddr, time::Duration};
 
-use crate::{sasl::SaslListener, telemetry::ClientTelemetry, tls::TlsListener};
+use crate::{acls::Authorizer, sasl::SaslListener, telemetry::ClientTelemetry, tls::TlsListener};
 
 /// A broker's node ID, Kafka's `broker.id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +35,8 @@ pub struct ClusterOptions {
     pub tls: Option<TlsListener>,
     /// The SASL of all listeners; without it clients need not authenticate.
     pub sasl: Option<SaslListener>,
+    /// The access rules (`authorizer.class.name`); without them every client may do everything.
+    pub authorizer: Option<Authorizer>,
     /// The cluster ID; the default is derived from the seed.
     pub cluster_id: Option<String>,
     /// The number of partitions of topics created without one (`num.partitions`).
@@ -191,6 +193,7 @@ impl Default for ClusterOptions {
             port: 0,
             tls: None,
             sasl: None,
+            authorizer: None,
             cluster_id: None,
             partitions: 4,
             replication_factor: 3,

@@ -48,6 +48,9 @@ const KAFKA_4_3_1: &[(i16, i16, i16)] = &[
     (21, 0, 2),
     (22, 0, 5),
     (23, 2, 4),
+    (29, 1, 3),
+    (30, 1, 3),
+    (31, 1, 3),
     (32, 1, 4),
     (33, 0, 2),
     (36, 0, 2),
@@ -139,6 +142,9 @@ macro_rules! every_request {
         $act::<delete_records::DeleteRecordsRequest>(0..=2 $(, $argument)?);
         $act::<init_producer_id::InitProducerIdRequest>(0..=5 $(, $argument)?);
         $act::<offset_for_leader_epoch::OffsetForLeaderEpochRequest>(2..=4 $(, $argument)?);
+        $act::<describe_acls::DescribeAclsRequest>(1..=3 $(, $argument)?);
+        $act::<create_acls::CreateAclsRequest>(1..=3 $(, $argument)?);
+        $act::<delete_acls::DeleteAclsRequest>(1..=3 $(, $argument)?);
         $act::<describe_configs::DescribeConfigsRequest>(1..=4 $(, $argument)?);
         $act::<create_partitions::CreatePartitionsRequest>(0..=3 $(, $argument)?);
         $act::<delete_groups::DeleteGroupsRequest>(0..=2 $(, $argument)?);

@@ -20,7 +20,8 @@ use crate::{
 /// retention.ms and retention.bytes (if a topic sets them; retention deletes single record batches instead of
 /// segments), and cleanup.policy, which enables or disables that retention. A compacted topic refuses records without
 /// keys, but nothing is compacted. All other configurations are accepted and listed but have no effect; a warning names
-/// them. Transactions, ACLs and quotas are unimplemented.
+/// them. Access rules have no option here: programs set them with `ClusterOptions::authorizer`. Transactions and quotas are
+/// unimplemented.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     ottla broker --brokers 3 --port 9092\n  \

@@ -195,6 +195,12 @@ impl Cluster {
             } else {
                 self.topics.by_name(topic.name).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
             };
+            let name = match index {
+                Ok(index) => self.topics.get(index).map(|topic| topic.name.as_str()),
+                Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => Some(topic.name),
+                Err(_) => None,
+            };
+            let index = name.and_then(|name| self.topic_refusal(request, name)).map_or(index, Err);
             let partitions = topic.partition_data.iter().map(|partition| {
                 let range = partition.records.map(|records| {
                     let start = records.as_ptr() as usize - base;

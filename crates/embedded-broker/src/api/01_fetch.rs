@@ -342,7 +342,17 @@ impl Cluster {
         partition: &SessionPartition,
         part: &mut Fetched,
     ) -> Result<&Partition, ErrorCode> {
-        let index = self.find_topic(&partition.key.topic).ok_or(match partition.key.topic {
+        let found = self.find_topic(&partition.key.topic);
+        let name = match &partition.key.topic {
+            TopicName::Name(name) => Some(&**name),
+            TopicName::Id(_) => {
+                found.and_then(|index| self.topics.get(index)).map(|topic| topic.name.as_str())
+            }
+        };
+        if let Some(error) = name.and_then(|name| self.topic_refusal(request, name)) {
+            return Err(error);
+        }
+        let index = found.ok_or(match partition.key.topic {
             TopicName::Name(_) => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
             TopicName::Id(_) => ErrorCode::UNKNOWN_TOPIC_ID,
         })?;

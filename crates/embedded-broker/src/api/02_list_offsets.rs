@@ -48,7 +48,7 @@ impl Cluster {
         topic: &str,
         requested: &request::Partition,
     ) -> Result<response::Partition, ErrorCode> {
-        if let Some(error) = self.injected_error(request, topic, requested.partition_index) {
+        if let Some(error) = self.topic_error(request, topic, requested.partition_index) {
             return Err(error);
         }
         let index = self.topics.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;

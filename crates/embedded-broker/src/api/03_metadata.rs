@@ -15,6 +15,7 @@ use ottla_protocol::{
 };
 
 use crate::{
+    acls::{AclOperation, CLUSTER_NAME, ResourceType},
     cluster::Cluster,
     connection::Request,
     topics::{Partition, TopicIndex, check_name},
@@ -47,7 +48,12 @@ impl Cluster {
             });
         }
         if body.include_cluster_authorized_operations && (8..=10).contains(&request.version) {
-            response.cluster_authorized_operations = CLUSTER_OPERATIONS;
+            response.cluster_authorized_operations = self.permitted_operations(
+                request.connection,
+                CLUSTER_OPERATIONS,
+                ResourceType::Cluster,
+                CLUSTER_NAME,
+            );
         }
         let may_create =
             self.options.auto_create_topics && (request.version < 4 || body.allow_auto_topic_creation);
@@ -58,8 +64,8 @@ impl Cluster {
                     // A request by ID may contain an empty name as well; Kafka's Java client sends one.
                     let name = topic.name.filter(|_| topic.topic_id.is_zero());
                     let found = match &name {
-                        Some(name) => self.find_for_metadata(name, may_create),
-                        None => self.topics.by_id(topic.topic_id).ok_or(ErrorCode::UNKNOWN_TOPIC_ID),
+                        Some(name) => self.find_for_metadata(request, name, may_create),
+                        None => self.find_by_id_for_metadata(request, topic.topic_id),
                     };
                     response.topics.push(self.describe_topic(request, name, topic.topic_id, found));
                 }
@@ -68,6 +74,10 @@ impl Cluster {
                 let all: Vec<_> =
                     self.topics.in_order().map(|(index, topic)| (index, topic.name.clone())).collect();
                 for (index, name) in all {
+                    // Kafka leaves out the topics that the client may not describe, unless it names them.
+                    if self.topic_refusal(request, &name).is_some() {
+                        continue;
+                    }
                     response.topics.push(self.describe_topic(request, Some(name), Uuid::ZERO, Ok(index)));
                 }
             }
@@ -75,13 +85,27 @@ impl Cluster {
         if with_operations {
             // The operations depend on the name only, so they are also reported for a topic that doesn't exist.
             for topic in response.topics.iter_mut().filter(|topic| topic.name.is_some()) {
-                topic.topic_authorized_operations = TOPIC_OPERATIONS;
+                let name = topic.name.as_deref().unwrap_or_default();
+                topic.topic_authorized_operations = self.permitted_operations(
+                    request.connection,
+                    TOPIC_OPERATIONS,
+                    ResourceType::Topic,
+                    name,
+                );
             }
         }
         response
     }
 
-    fn find_for_metadata(&mut self, name: &str, may_create: bool) -> Result<TopicIndex, ErrorCode> {
+    fn find_for_metadata(
+        &mut self,
+        request: &Request,
+        name: &str,
+        may_create: bool,
+    ) -> Result<TopicIndex, ErrorCode> {
+        if let Some(error) = self.topic_refusal(request, name) {
+            return Err(error);
+        }
         if let Some(index) = self.topics.by_name(name) {
             return Ok(index);
         }
@@ -91,7 +115,23 @@ impl Cluster {
         if !may_create {
             return Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
         }
+        let (connection, create) = (request.connection, AclOperation::Create);
+        if !self.permits_on_cluster(connection, create)
+            && !self.permits(connection, create, ResourceType::Topic, name)
+        {
+            return Err(ErrorCode::TOPIC_AUTHORIZATION_FAILED);
+        }
         self.create_topic(name, -1, -1, BTreeMap::new(), false).map_err(|(error, _)| error)
+    }
+
+    /// Finds a topic by ID. Kafka does not tell that a topic exists which the client may not describe.
+    fn find_by_id_for_metadata(&self, request: &Request, id: Uuid) -> Result<TopicIndex, ErrorCode> {
+        let index = self.topics.by_id(id).ok_or(ErrorCode::UNKNOWN_TOPIC_ID)?;
+        let name = self.topics.get(index).map(|topic| topic.name.as_str());
+        match name.and_then(|name| self.topic_refusal(request, name)) {
+            Some(_) => Err(ErrorCode::UNKNOWN_TOPIC_ID),
+            None => Ok(index),
+        }
     }
 
     fn describe_topic(

@@ -45,6 +45,11 @@ impl Cluster {
             let named = found.and_then(|index| self.topics.get(index));
             let (name, id) =
                 (named.map(|topic| topic.name.clone()), named.map_or(Uuid::ZERO, |topic| topic.id));
+            let refused = match &name {
+                Some(name) => self.topic_refusal(request, name),
+                None if request.version < 10 => self.topic_refusal(request, &topic.name),
+                None => None,
+            };
             let mut partitions = Vec::new();
             for partition in topic.partitions {
                 let known =
@@ -55,6 +60,7 @@ impl Cluster {
                 });
                 let error_code = match (checked, &name) {
                     (Err(error), _) => error,
+                    _ if refused.is_some() => refused.unwrap_or_default(),
                     (Ok(()), None) => unknown,
                     (Ok(()), Some(_)) if !known => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
                     (Ok(()), Some(_))

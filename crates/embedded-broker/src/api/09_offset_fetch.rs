@@ -101,6 +101,10 @@ impl Cluster {
         let Some(requested) = requested else {
             let mut found: Vec<Found> = Vec::new();
             for ((name, partition), committed) in offsets {
+                // Kafka leaves out the topics that the client may not describe.
+                if self.topic_refusal(request, name).is_some() {
+                    continue;
+                }
                 if found.last().is_none_or(|(last, ..)| last != name) {
                     found.push((name.clone(), id_of(name), Vec::new()));
                 }
@@ -118,9 +122,12 @@ impl Cluster {
             });
             let unknown = by_id && known.is_none();
             let name = known.unwrap_or_default();
-            let error = if unknown { ErrorCode::UNKNOWN_TOPIC_ID } else { ErrorCode::NONE };
+            let refused = if unknown { None } else { self.topic_refusal(request, &name) };
+            let error =
+                if unknown { ErrorCode::UNKNOWN_TOPIC_ID } else { refused.unwrap_or(ErrorCode::NONE) };
             let partitions = partitions.into_iter().map(|partition| {
-                let committed = offsets.get(&(name.clone(), partition)).cloned();
+                let committed =
+                    offsets.get(&(name.clone(), partition)).filter(|_| refused.is_none()).cloned();
                 let none = CommittedOffset { offset: -1, leader_epoch: -1, metadata: Some(String::new()) };
                 (partition, committed.unwrap_or(none), error)
             });

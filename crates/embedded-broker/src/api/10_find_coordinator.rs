@@ -7,7 +7,11 @@ use ottla_protocol::{
     generated::find_coordinator::{FindCoordinatorRequest, FindCoordinatorResponse, response},
 };
 
-use crate::{cluster::Cluster, connection::Request};
+use crate::{
+    acls::{AclOperation, ResourceType},
+    cluster::Cluster,
+    connection::Request,
+};
 
 impl Cluster {
     pub(crate) fn find_coordinator(
@@ -20,12 +24,12 @@ impl Cluster {
         let error = request.injected_error();
         if request.version >= 4 {
             for key in body.coordinator_keys {
-                let coordinator = self.find_one(&key, body.key_type, error);
+                let coordinator = self.find_one(request, &key, body.key_type, error);
                 response.coordinators.push(response::Coordinator { key, ..coordinator });
             }
             return response;
         }
-        let coordinator = self.find_one(&body.key, body.key_type, error);
+        let coordinator = self.find_one(request, &body.key, body.key_type, error);
         response.error_code = coordinator.error_code;
         if request.version >= 1 {
             response.error_message = coordinator.error_message;
@@ -35,7 +39,27 @@ impl Cluster {
         response
     }
 
-    fn find_one(&self, key: &str, key_type: i8, injected: ErrorCode) -> response::Coordinator {
+    fn find_one(
+        &self,
+        request: &Request,
+        key: &str,
+        key_type: i8,
+        injected: ErrorCode,
+    ) -> response::Coordinator {
+        let injected = match (injected, key_type) {
+            (ErrorCode::NONE, 0) => self.check_group_access(request, key).err().unwrap_or_default(),
+            (ErrorCode::NONE, 1)
+                if !self.permits(
+                    request.connection,
+                    AclOperation::Describe,
+                    ResourceType::TransactionalId,
+                    key,
+                ) =>
+            {
+                ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            }
+            (error, _) => error,
+        };
         let found = match (injected, key_type) {
             (ErrorCode::NONE, 0 | 1) => self
                 .coordinator_of(key_type, key)

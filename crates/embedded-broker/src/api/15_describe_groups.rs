@@ -7,6 +7,7 @@ use ottla_protocol::{
 };
 
 use crate::{
+    acls::ResourceType,
     cluster::Cluster,
     connection::Request,
     groups::{ClassicGroup, Group, GroupKind, GroupState},
@@ -32,7 +33,12 @@ impl Cluster {
                 (Ok(()), _) => not_found(request.version, &name, group.is_some()),
             };
             if body.include_authorized_operations && request.version >= 3 {
-                described.authorized_operations = GROUP_OPERATIONS;
+                described.authorized_operations = self.permitted_operations(
+                    request.connection,
+                    GROUP_OPERATIONS,
+                    ResourceType::Group,
+                    &name,
+                );
             }
             response.groups.push(response::Group { group_id: name, ..described });
         }

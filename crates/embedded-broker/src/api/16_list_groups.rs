@@ -6,7 +6,7 @@ use ottla_protocol::{
     generated::list_groups::{ListGroupsRequest, ListGroupsResponse, response},
 };
 
-use crate::{cluster::Cluster, connection::Request};
+use crate::{acls::AclOperation, cluster::Cluster, connection::Request};
 
 impl Cluster {
     pub(crate) fn list_groups(
@@ -22,6 +22,7 @@ impl Cluster {
         if response.error_code != ErrorCode::NONE {
             return response;
         }
+        let sees_all = self.permits_on_cluster(request.connection, AclOperation::Describe);
         let in_filter = |filter: &[String], is: &str| {
             filter.is_empty() || filter.iter().any(|f| f.eq_ignore_ascii_case(is))
         };
@@ -32,6 +33,7 @@ impl Cluster {
             if self.coordinator_of(0, name) != Some(request.broker)
                 || !in_filter(&body.states_filter, state)
                 || !in_filter(&body.types_filter, group_type)
+                || !sees_all && self.check_group_access(request, name).is_err()
             {
                 continue;
             }

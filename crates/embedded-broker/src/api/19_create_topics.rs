@@ -57,6 +57,9 @@ impl Cluster {
         if let Some(error) = self.injected_error(request, &topic.name, -1) {
             return Err((error, "A fault was injected.".to_owned()));
         }
+        if let Some(error) = self.topic_refusal(request, &topic.name) {
+            return Err((error, "Authorization failed.".to_owned()));
+        }
         let mut configs = BTreeMap::new();
         for config in &topic.configs {
             let Some(value) = &config.value else {

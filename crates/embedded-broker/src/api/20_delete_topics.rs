@@ -35,9 +35,12 @@ impl Cluster {
         let topic = found.ok().and_then(|index| self.topics.get(index));
         let name = requested.name.or_else(|| topic.map(|topic| topic.name.clone()));
         let topic_id = topic.map_or(requested.topic_id, |topic| topic.id);
-        let injected = self.injected_error(request, name.as_deref().unwrap_or_default(), -1);
+        let error = match &name {
+            Some(name) => self.topic_error(request, name, -1),
+            None => self.injected_error(request, "", -1),
+        };
         let mut response = response::Response { name, ..Default::default() };
-        match injected.map_or(found, Err) {
+        match error.map_or(found, Err) {
             Ok(index) => self.delete_topic(index),
             Err(error) => response.error_code = error,
         }

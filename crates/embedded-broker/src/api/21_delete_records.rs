@@ -38,7 +38,7 @@ impl Cluster {
         partition: i32,
         offset: i64,
     ) -> Result<i64, ErrorCode> {
-        if let Some(error) = self.injected_error(request, topic, partition) {
+        if let Some(error) = self.topic_error(request, topic, partition) {
             return Err(error);
         }
         let index = self.topics.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;

@@ -25,7 +25,12 @@ impl Cluster {
             return response;
         }
         match body.transactional_id.as_deref() {
-            None => {}
+            None => {
+                if let Err(error_code) = self.check_idempotent_write(request) {
+                    response.error_code = error_code;
+                    return response;
+                }
+            }
             Some("") => {
                 response.error_code = ErrorCode::INVALID_REQUEST;
                 return response;

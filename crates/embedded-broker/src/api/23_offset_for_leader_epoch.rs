@@ -42,7 +42,7 @@ impl Cluster {
         topic: &str,
         requested: &request::Partition,
     ) -> Result<(i32, i64), ErrorCode> {
-        if let Some(error) = self.injected_error(request, topic, requested.partition) {
+        if let Some(error) = self.topic_error(request, topic, requested.partition) {
             return Err(error);
         }
         let index = self.topics.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;

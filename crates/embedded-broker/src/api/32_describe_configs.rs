@@ -60,6 +60,7 @@ impl Cluster {
         if let Some(error) = self.injected_error(request, &resource.resource_name, -1) {
             return Err((error, "A fault was injected.".to_owned()));
         }
+        self.check_config_access(request, resource.resource_type, &resource.resource_name)?;
         match resource.resource_type {
             TOPIC => {
                 let index = self.topics.by_name(&resource.resource_name);

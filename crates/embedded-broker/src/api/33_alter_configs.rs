@@ -44,6 +44,7 @@ impl Cluster {
         if let Some(error) = self.injected_error(request, &resource.resource_name, -1) {
             return Err((error, "A fault was injected.".to_owned()));
         }
+        self.check_config_access(request, resource.resource_type, &resource.resource_name)?;
         if resource.resource_type != TOPIC {
             let message = "Only the configuration of topics can be changed.".to_owned();
             return Err((ErrorCode::INVALID_REQUEST, message));

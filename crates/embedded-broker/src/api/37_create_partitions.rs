@@ -37,6 +37,9 @@ impl Cluster {
         if let Some(error) = self.injected_error(request, &topic.name, -1) {
             return Err((error, "A fault was injected.".to_owned()));
         }
+        if let Some(error) = self.topic_refusal(request, &topic.name) {
+            return Err((error, error.description().to_owned()));
+        }
         let Some(index) = self.topics.by_name(&topic.name) else {
             return Err((
                 ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,

@@ -52,6 +52,7 @@ impl Cluster {
         if let Some(error) = self.injected_error(request, &resource.resource_name, -1) {
             return Err((error, "A fault was injected.".to_owned()));
         }
+        self.check_config_access(request, resource.resource_type, &resource.resource_name)?;
         if resource.resource_type == GROUP {
             let group = &resource.resource_name;
             let mut configs = self.group_configs.get(group).cloned().unwrap_or_default();

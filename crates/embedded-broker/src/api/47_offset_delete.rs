@@ -22,12 +22,15 @@ impl Cluster {
             let found = self.topics.by_name(&topic.name);
             let group = self.groups.get(&body.group_id);
             let is_subscribed = group.is_some_and(|group| group.subscribes_to(&self.topics, &topic.name));
+            let refused = self.topic_refusal(request, &topic.name);
             let mut partitions = Vec::new();
             for partition in topic.partitions {
                 let partition_index = partition.partition_index;
                 let is_known =
                     found.and_then(|index| self.topics.partition(index, partition_index)).is_some();
-                let error_code = if !is_known {
+                let error_code = if let Some(error) = refused {
+                    error
+                } else if !is_known {
                     ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
                 } else if is_subscribed {
                     ErrorCode::GROUP_SUBSCRIBED_TO_TOPIC

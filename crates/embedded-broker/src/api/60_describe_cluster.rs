@@ -6,7 +6,11 @@ use ottla_protocol::{
 };
 
 use super::metadata::CLUSTER_OPERATIONS;
-use crate::{cluster::Cluster, connection::Request};
+use crate::{
+    acls::{CLUSTER_NAME, ResourceType},
+    cluster::Cluster,
+    connection::Request,
+};
 
 impl Cluster {
     pub(crate) fn describe_cluster(
@@ -42,7 +46,12 @@ impl Cluster {
             }
         }
         if body.include_cluster_authorized_operations {
-            response.cluster_authorized_operations = CLUSTER_OPERATIONS;
+            response.cluster_authorized_operations = self.permitted_operations(
+                request.connection,
+                CLUSTER_OPERATIONS,
+                ResourceType::Cluster,
+                CLUSTER_NAME,
+            );
         }
         response
     }

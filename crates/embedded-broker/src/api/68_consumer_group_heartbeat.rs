@@ -23,7 +23,8 @@ impl Cluster {
     ) -> ConsumerGroupHeartbeatResponse {
         let name = body.group_id.clone();
         let mut responses = GroupResponses::default();
-        let outcome = check(request.version, &body).and_then(|()| {
+        let outcome = self.check_heartbeat_access(request, &body).and_then(|()| {
+            check(request.version, &body)?;
             self.check_group(request, &name).map_err(|error| (error, error.description().to_owned()))?;
             self.heartbeat_of(request, body, &mut responses)
         });
@@ -34,6 +35,21 @@ impl Cluster {
             ..Default::default()
         });
         ConsumerGroupHeartbeatResponse { throttle_time_ms: request.throttle_ms(), ..response }
+    }
+
+    /// Error: the client may not be a member, or may not describe a topic that it subscribes to.
+    fn check_heartbeat_access(
+        &self,
+        request: &Request,
+        body: &ConsumerGroupHeartbeatRequest,
+    ) -> Result<(), Refusal> {
+        self.check_group_access(request, &body.group_id)
+            .map_err(|error| (error, error.description().to_owned()))?;
+        let names = body.subscribed_topic_names.iter().flatten();
+        match names.into_iter().find_map(|name| self.topic_refusal(request, name)) {
+            Some(error) => Err((error, error.description().to_owned())),
+            None => Ok(()),
+        }
     }
 
     fn heartbeat_of(

@@ -9,6 +9,7 @@ use ottla_protocol::{
 
 use super::describe_groups::GROUP_OPERATIONS;
 use crate::{
+    acls::ResourceType,
     cluster::Cluster,
     connection::Request,
     groups::{ConsumerGroup, ConsumerMember, Group, GroupKind, Partitions},
@@ -36,7 +37,12 @@ impl Cluster {
                 (Ok(()), None) => not_found(format!("Group {name} not found.")),
             };
             if body.include_authorized_operations {
-                described.authorized_operations = GROUP_OPERATIONS;
+                described.authorized_operations = self.permitted_operations(
+                    request.connection,
+                    GROUP_OPERATIONS,
+                    ResourceType::Group,
+                    &name,
+                );
             }
             response.groups.push(response::Group { group_id: name, ..described });
         }

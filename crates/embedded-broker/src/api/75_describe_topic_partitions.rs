@@ -8,7 +8,7 @@ use ottla_protocol::{
 };
 
 use super::metadata::TOPIC_OPERATIONS;
-use crate::{cluster::Cluster, connection::Request, topics::TopicIndex};
+use crate::{acls::ResourceType, cluster::Cluster, connection::Request, topics::TopicIndex};
 
 const MOST: usize = 2000;
 
@@ -21,7 +21,8 @@ impl Cluster {
         let mut response =
             DescribeTopicPartitionsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
         let mut names: Vec<String> = body.topics.into_iter().map(|topic| topic.name).collect();
-        if names.is_empty() {
+        let names_all = names.is_empty();
+        if names_all {
             names = self.topics.in_order().map(|(_, topic)| topic.name.clone()).collect();
         }
         names.sort();
@@ -37,9 +38,13 @@ impl Cluster {
                 response.next_cursor = Some(response::NextCursor { topic_name: name, partition_index: 0 });
                 return response;
             }
-            let injected = self.injected_error(request, &name, -1);
+            let error = self.topic_error(request, &name, -1);
+            // Kafka leaves out the topics that the client may not describe, unless it names them.
+            if names_all && error == Some(ErrorCode::TOPIC_AUTHORIZATION_FAILED) {
+                continue;
+            }
             let found = self.topics.by_name(&name).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
-            match injected.map_or(found, Err) {
+            match error.map_or(found, Err) {
                 Err(error_code) => {
                     response.topics.push(response::Topic {
                         error_code,
@@ -48,7 +53,13 @@ impl Cluster {
                     });
                 }
                 Ok(index) => {
-                    let (topic, end, all) = self.describe_page(index, start, left);
+                    let (mut topic, end, all) = self.describe_page(index, start, left);
+                    topic.topic_authorized_operations = self.permitted_operations(
+                        request.connection,
+                        TOPIC_OPERATIONS,
+                        ResourceType::Topic,
+                        &name,
+                    );
                     left -= end - start.min(end);
                     response.topics.push(topic);
                     if end < all {
@@ -94,7 +105,6 @@ impl Cluster {
             name: Some(topic.name.clone()),
             topic_id: topic.id,
             partitions: partitions.collect(),
-            topic_authorized_operations: TOPIC_OPERATIONS,
             ..Default::default()
         };
         (topic, end, all)

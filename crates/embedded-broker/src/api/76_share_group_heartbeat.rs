@@ -46,6 +46,12 @@ impl Cluster {
         request: &mut Request,
         body: ShareGroupHeartbeatRequest,
     ) -> Result<HeardOf, Refusal> {
+        let refuse = |error: ErrorCode| (error, error.description().to_owned());
+        self.check_group_access(request, &body.group_id).map_err(refuse)?;
+        let names = body.subscribed_topic_names.iter().flatten();
+        if let Some(error) = names.into_iter().find_map(|name| self.topic_refusal(request, name)) {
+            return Err(refuse(error));
+        }
         check(&body).map_err(|message| (ErrorCode::INVALID_REQUEST, message.to_owned()))?;
         let group_id = body.group_id;
         self.check_group(request, &group_id).map_err(|error| (error, String::new()))?;

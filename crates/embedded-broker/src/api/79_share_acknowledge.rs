@@ -118,6 +118,7 @@ impl Cluster {
         let Some(group) = group.filter(|group| !group.is_empty()) else {
             return invalid("Invalid group id in the request.");
         };
+        self.check_group_access(request, &group).map_err(|error| (error, error.description().to_owned()))?;
         let Some(member) = member.filter(|member| (1..=36).contains(&member.len())) else {
             return invalid("Invalid member id in the request.");
         };
@@ -209,6 +210,10 @@ impl Cluster {
             return refuse(ErrorCode::UNKNOWN_TOPIC_ID);
         };
         if let Some(error) = request.struck.partition_error(index, partition) {
+            return refuse(error);
+        }
+        let name = self.topics.get(index).map(|topic| topic.name.as_str()).unwrap_or_default();
+        if let Some(error) = self.topic_refusal(request, name) {
             return refuse(error);
         }
         let Some(state) = self.topics.partition(index, partition) else {

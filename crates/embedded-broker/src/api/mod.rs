@@ -15,6 +15,8 @@ use crate::{
     options::BrokerId,
 };
 
+#[path = "29_describe_acls.rs"]
+mod acls;
 #[path = "33_alter_configs.rs"]
 pub(crate) mod alter_configs;
 #[path = "91_alter_share_group_offsets.rs"]
@@ -127,6 +129,9 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::DeleteRecords, 0, 2),
     (ApiKey::InitProducerId, 0, 5),
     (ApiKey::OffsetForLeaderEpoch, 2, 4),
+    (ApiKey::DescribeAcls, 1, 3),
+    (ApiKey::CreateAcls, 1, 3),
+    (ApiKey::DeleteAcls, 1, 3),
     (ApiKey::DescribeConfigs, 1, 4),
     (ApiKey::AlterConfigs, 0, 2),
     (ApiKey::SaslAuthenticate, 0, 2),
@@ -213,6 +218,9 @@ impl Cluster {
             ApiKey::DeleteRecords => self.respond(request, body, Self::delete_records)?,
             ApiKey::InitProducerId => self.respond(request, body, Self::init_producer_id)?,
             ApiKey::OffsetForLeaderEpoch => self.respond(request, body, Self::offset_for_leader_epoch)?,
+            ApiKey::DescribeAcls => self.respond(request, body, Self::describe_acls)?,
+            ApiKey::CreateAcls => self.respond(request, body, Self::create_acls)?,
+            ApiKey::DeleteAcls => self.respond(request, body, Self::delete_acls)?,
             ApiKey::DescribeConfigs => self.respond(request, body, Self::describe_configs)?,
             ApiKey::AlterConfigs => self.respond(request, body, Self::alter_configs_api)?,
             ApiKey::CreatePartitions => self.respond(request, body, Self::create_partitions_api)?,
@@ -298,6 +306,7 @@ impl Cluster {
         if let Some(error) = self.injected_error(request, group, -1) {
             return Err(error);
         }
+        self.check_group_access(request, group)?;
         if group.is_empty() {
             return Err(ErrorCode::INVALID_GROUP_ID);
         }

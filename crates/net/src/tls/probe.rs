@@ -6,7 +6,8 @@
 //! # Pitfalls
 //!
 //! - In TLS 1.3 the client's handshake is complete before the broker has checked the client's certificate, so that its
-//!   refusal arrives with the first bytes that are read ([`TlsProbe::explain`]).
+//!   refusal arrives with the first bytes that are read
+//!   (`broker_that_wants_a_client_certificate_is_recognized`).
 
 use std::{
     fmt,
