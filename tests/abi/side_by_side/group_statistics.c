@@ -237,6 +237,9 @@ static void create(const char *topic, int partitions) {
         rd_kafka_CreateTopics(rk, &wanted, 1, NULL, queue);
         event = rd_kafka_queue_poll(queue, PATIENCE);
         say("create %s", event ? err(rd_kafka_event_error(event)) : "nothing");
+        /* Brokers of Apache Kafka learn of it one after the other. */
+        if (getenv("OTTLA_BOOTSTRAP"))
+                usleep(1000000);
         rd_kafka_event_destroy(event);
         rd_kafka_NewTopic_destroy(wanted);
         rd_kafka_queue_destroy(queue);
