@@ -12,6 +12,8 @@
 //!
 //! # Pitfalls
 //!
+//! - A lookup of the coordinator must not wait behind a JoinGroup: the member's heartbeats need the coordinator, or its session
+//!   ends before the rebalance does (`lookup_does_not_wait_behind_a_join`).
 //! - Going back to the bootstrap servers keeps the requests in flight to the old brokers; only new requests that any
 //!   broker can handle avoid them (`silent_brokers_cause_a_rebootstrap`).
 
@@ -141,7 +143,11 @@ impl Brokers {
     pub(super) fn target(&mut self, route: &Route, metadata: &Metadata) -> Option<BrokerKey> {
         let node = match route {
             Route::Any => {
-                let up: Vec<BrokerKey> = self.up().collect();
+                let (joining, up): (Vec<BrokerKey>, Vec<BrokerKey>) =
+                    self.up().partition(|key| self.carries_joins(*key));
+                if let ([only, ..], []) = (&joining[..], &up[..]) {
+                    return self.past_join(*only, metadata).or(Some(*only));
+                }
                 let idle: Vec<BrokerKey> =
                     up.iter().copied().filter(|key| self.fetched_node(*key).is_none()).collect();
                 let choice = if idle.is_empty() { &up } else { &idle };
@@ -193,6 +199,19 @@ impl Brokers {
         } else {
             self.lane(node, Lane::Lookups, metadata)
         }
+    }
+
+    /// Returns true if the connection carries JoinGroup and SyncGroup: other requests would wait until the rebalance ends.
+    fn carries_joins(&self, key: BrokerKey) -> bool {
+        self.lanes.iter().any(|((_, lane), known)| *lane == Lane::Rebalance && *known == key)
+    }
+
+    /// Returns the connection for data to the node of this connection for joins, unless it failed: then the request waits
+    /// behind the join.
+    fn past_join(&mut self, key: BrokerKey, metadata: &Metadata) -> Option<BrokerKey> {
+        let beside = self.node_id(key).and_then(|node| self.of_node(node, metadata))?;
+        let has_failed = self.entries.get(&beside).is_none_or(|entry| entry.link == Link::Failed);
+        (!has_failed).then_some(beside)
     }
 
     /// Returns the broker actor of a node, and starts it if necessary.

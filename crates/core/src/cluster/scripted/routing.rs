@@ -1,8 +1,12 @@
 //! Every request that must reach a specific broker, from a client that has sent no request yet.
 
-use ottla_protocol::api::ApiKey;
+use ottla_protocol::{api::ApiKey, vocabulary::NodeId};
 
 use super::*;
+use crate::cluster::{
+    coordinators::Coordinator,
+    route::{CoordinatorKey, Route},
+};
 use crate::{
     admin::{
         How,
@@ -180,4 +184,30 @@ fn call_for_a_broker_that_does_not_exist_ends_with_its_node_id() {
     let results = waiting.try_take().expect("the call ends in time");
     let error = results[0].1.as_ref().expect_err("there is no such broker").to_string();
     assert!(error.contains("node ID 9"), "{error}");
+}
+
+#[test]
+fn lookup_does_not_wait_behind_a_join() {
+    let mut script = Script::new(cluster());
+    let core = &mut script.core;
+    let coordinator =
+        Coordinator { node: NodeId::from_wire(2).expect("a node"), host: "two".to_owned(), port: 9092 };
+    let joining = core.brokers.coordinator(&coordinator, &Route::Rebalance(CoordinatorKey::group("g")));
+    script.settle();
+    let core = &mut script.core;
+    for _ in 0..20 {
+        let target = core.brokers.target(&Route::Any, &core.metadata);
+        assert!(target.is_some_and(|key| key != joining), "{target:?} is not the connection of the join");
+    }
+    let others: Vec<BrokerKey> = script.addresses.keys().copied().filter(|key| *key != joining).collect();
+    for key in &others {
+        core.brokers.handle_idle(*key, false);
+    }
+    let target = core.brokers.target(&Route::Any, &core.metadata);
+    assert!(target.is_some_and(|key| others.contains(&key)), "{target:?} is the connection beside it");
+    for key in &others {
+        core.brokers.handle_down(*key, &core.metadata);
+    }
+    let target = core.brokers.target(&Route::Any, &core.metadata);
+    assert_eq!(target, Some(joining), "no other connection works");
 }
