@@ -18,7 +18,7 @@ Replays one seed of the simulator: its knobs, its trace line by line, and the fi
 decimal or 0x-hexadecimal.
 
   --group SEED     the world of a consumer group
-  --schedule NAME  a group in a certain situation, such as leader-dies; an unknown NAME lists all
+  --schedule NAME  a group in a certain situation, such as leader-dies; an unknown NAME lists them, `all` runs each
   --crowd SEED     a group of 500 members
   --sasl SEED      one seed whose clients authenticate
 ";
@@ -27,7 +27,8 @@ const SWARM_HELP: &str = "\
 cargo xtask swarm [--groups] [--seeds COUNT] [--first SEED] [--minutes N]
 
 Runs the simulator with many seeds: COUNT (default 10,000) from SEED (default 1) on, or fresh ones for N minutes.
-With --groups, each seed is a world of a consumer group; with --minutes, every second seed is one anyway.
+With --groups, each seed is a world of a consumer group; with --minutes alone, every second seed has one besides its own
+world.
 Prints each broken promise with the seed that shows it; `cargo xtask sim SEED` replays it.
 ";
 
@@ -64,6 +65,7 @@ pub fn swarm(args: &[String]) -> Result<ExitCode> {
         }
     }
     match minutes {
+        Some(minutes) if kind == "--groups" => simulator(&[kind, "--minutes", &minutes]),
         Some(minutes) => simulator(&["--minutes", &minutes]),
         None => simulator(&[kind, &first, &count]),
     }

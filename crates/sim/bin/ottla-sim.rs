@@ -1,10 +1,14 @@
-//! `ottla-sim SEED` replays one seed with its trace. `ottla-sim --swarm FIRST COUNT` runs many seeds. `--minutes N` runs
-//! fresh seeds for N minutes. `--hunt FIRST COUNT CHECKER` runs seeds until a checker notices a broken guarantee.
-//! `--group SEED` replays a world of a consumer group, `--schedule NAME` runs a schedule of a group, `--crowd SEED` a group
-//! of 500 members. `--groups FIRST COUNT` and `--hunt-groups FIRST COUNT CHECKER` do the same with the worlds of consumer groups,
-//! `--hunt-sasl FIRST COUNT CHECKER` with worlds in which clients authenticate.
+//! `ottla-sim SEED` replays one seed with its trace. `ottla-sim --swarm FIRST COUNT` runs many seeds, and `--swarm --minutes N`
+//! fresh ones for N minutes. `--hunt FIRST COUNT CHECKER` runs seeds until a checker notices a broken guarantee.
+//! `--group SEED` replays a world of a consumer group, `--schedule NAME` runs a schedule of a group (`all` runs each),
+//! `--crowd SEED` a group of 500 members. `--groups` and `--hunt-groups` are like `--swarm` and `--hunt` with the worlds of
+//! consumer groups, `--hunt-sasl` like `--hunt` with worlds in which clients authenticate. `--minutes N` runs fresh seeds, every
+//! second one with its group.
 
-use std::{process::ExitCode, time::Instant};
+use std::{
+    process::ExitCode,
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
 
 use ottla_sim::{
     Knobs, Outcome, groups,
@@ -16,9 +20,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |index: usize| arguments.get(index).and_then(|text| parse(text));
     match arguments.first().map(String::as_str) {
-        Some("--swarm") => match (number(1), number(2)) {
-            (Some(first), Some(count)) => swarm(first, false, |done, _| done < count),
-            _ => usage(),
+        Some("--swarm") => match Seeds::parse(&arguments[1..]) {
+            Some(seeds) => swarm(&seeds, false),
+            None => usage(),
         },
         Some("--hunt") => match (number(1), number(2), arguments.get(3)) {
             (Some(first), Some(count), Some(checker)) => notice(&hunt(first, count, checker), checker, count),
@@ -36,11 +40,12 @@ fn main() -> ExitCode {
             }
             _ => usage(),
         },
-        Some("--groups") => match (number(1), number(2)) {
-            (Some(first), Some(count)) => swarm_of_groups(first, count),
-            _ => usage(),
+        Some("--groups") => match Seeds::parse(&arguments[1..]) {
+            Some(seeds) => swarm_of_groups(&seeds),
+            None => usage(),
         },
-        Some("--schedule") => match arguments.get(1) {
+        Some("--schedule") => match arguments.get(1).map(String::as_str) {
+            Some("all") => all_schedules(),
             Some(name) => scheduled(name),
             None => usage(),
         },
@@ -56,14 +61,8 @@ fn main() -> ExitCode {
             Some(seed) => one_group(seed),
             None => usage(),
         },
-        Some("--minutes") => match number(1) {
-            Some(minutes) => {
-                let first = std::time::SystemTime::now()
-                    .duration_since(std::time::UNIX_EPOCH)
-                    .map_or(1, |since| since.as_nanos() as u64);
-                let start = Instant::now();
-                swarm(first, true, |_, _| start.elapsed().as_secs() < minutes * 60)
-            }
+        Some("--minutes") => match Seeds::parse(&arguments) {
+            Some(seeds) => swarm(&seeds, true),
             None => usage(),
         },
         Some(text) => match parse(text) {
@@ -71,6 +70,40 @@ fn main() -> ExitCode {
             None => usage(),
         },
         None => usage(),
+    }
+}
+
+/// The seeds of a swarm.
+struct Seeds {
+    first: u64,
+    limit: Limit,
+}
+
+enum Limit {
+    Count(u64),
+    Minutes(u64),
+}
+
+impl Seeds {
+    /// Parses `FIRST COUNT`, or `--minutes N` for fresh seeds.
+    fn parse(arguments: &[String]) -> Option<Self> {
+        let [first, second] = arguments else { return None };
+        if first == "--minutes" {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH);
+            let first = since.map_or(1, |since| since.as_nanos() as u64);
+            return Some(Self { first, limit: Limit::Minutes(parse(second)?) });
+        }
+        Some(Self { first: parse(first)?, limit: Limit::Count(parse(second)?) })
+    }
+
+    /// Returns the seeds one by one, from now on.
+    fn run(&self) -> impl Iterator<Item = u64> + use<'_> {
+        let start = Instant::now();
+        let goes_on = move |done: &u64| match self.limit {
+            Limit::Count(count) => *done < count,
+            Limit::Minutes(minutes) => start.elapsed().as_secs() < minutes * 60,
+        };
+        (0..).take_while(goes_on).map(|done| self.first.wrapping_add(done))
     }
 }
 
@@ -91,12 +124,11 @@ fn one(knobs: &Knobs) -> ExitCode {
 const REPORTED_TWICE: u64 = 50;
 
 /// Runs seeds, and the group of every second one if it `has_groups`.
-fn swarm(first: u64, has_groups: bool, mut go_on: impl FnMut(u64, u64) -> bool) -> ExitCode {
+fn swarm(seeds: &Seeds, has_groups: bool) -> ExitCode {
     let start = Instant::now();
-    let mut groups = 0;
+    let mut groups: u64 = 0;
     let (mut done, mut failed, mut virtual_seconds, mut records) = (0, 0, 0.0, 0);
-    while go_on(done, failed) {
-        let seed = first.wrapping_add(done);
+    for seed in seeds.run() {
         let knobs = Knobs::from_seed(seed);
         let outcome = run(&knobs, false);
         virtual_seconds += outcome.virtual_time.as_secs_f64();
@@ -178,6 +210,27 @@ fn scheduled(name: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Runs every schedule.
+fn all_schedules() -> ExitCode {
+    let mut failed = 0;
+    for name in groups::schedules::NAMES {
+        match groups::schedules::run(name, false) {
+            Some((Ok(summary), _)) => {
+                println!(
+                    "{name}: all guarantees kept, {:.0} virtual seconds",
+                    summary.virtual_time.as_secs_f64()
+                );
+            }
+            Some((Err(broken), _)) => {
+                failed += 1;
+                println!("{name}: {broken}");
+            }
+            None => {}
+        }
+    }
+    if failed > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS }
+}
+
 /// Runs the group of 500 members of a seed.
 fn crowd(seed: u64) -> ExitCode {
     match groups::crowd::run(seed, groups::crowd::MEMBERS) {
@@ -190,10 +243,11 @@ fn crowd(seed: u64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn swarm_of_groups(first: u64, count: u64) -> ExitCode {
+fn swarm_of_groups(seeds: &Seeds) -> ExitCode {
     let start = Instant::now();
-    let (mut failed, mut virtual_seconds) = (0, 0.0);
-    for seed in first..first.saturating_add(count) {
+    let (mut count, mut failed, mut virtual_seconds) = (0_u64, 0_u64, 0.0);
+    for seed in seeds.run() {
+        count += 1;
         match groups::run(seed) {
             Ok(summary) => virtual_seconds += summary.virtual_time.as_secs_f64(),
             Err(broken) => {
@@ -234,7 +288,7 @@ fn parse(text: &str) -> Option<u64> {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "usage: ottla-sim SEED | --swarm FIRST COUNT | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --groups FIRST COUNT | --hunt-groups FIRST COUNT CHECKER | --sasl SEED | --hunt-sasl FIRST COUNT CHECKER"
+        "usage: ottla-sim SEED | --swarm SEEDS | --groups SEEDS | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --hunt-groups FIRST COUNT CHECKER | --sasl SEED | --hunt-sasl FIRST COUNT CHECKER\nSEEDS: FIRST COUNT | --minutes N"
     );
     ExitCode::from(2)
 }

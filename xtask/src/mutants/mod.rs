@@ -8,6 +8,8 @@
 //! - A loom model with one thread or one step too many can be blind: the extra step repairs what the mistake broke. Each
 //!   model has a mistake that it must notice (`every_model_has_a_mistake`).
 
+#[cfg(test)]
+mod page;
 mod patch;
 mod tree;
 

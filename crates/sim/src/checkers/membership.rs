@@ -3,11 +3,11 @@
 //!
 //! | checker | what must hold |
 //! |---|---|
-//! | membership | no generation or epoch that the coordinator did not report, or that a newer one replaced (I12); no request of a member ID that the coordinator does not know; no commit without a member; static members keep their place when they close; few OffsetFetch at a time (I9) |
+//! | membership | no generation or epoch that the coordinator did not report, or that a newer one replaced (I12); no request of a member ID that the coordinator does not know; no commit without a member, or of a partition that the member gave up; static members keep their place when they close; few OffsetFetch at a time (I9) |
 //! | assignment | a leader assigns each partition once, to a subscriber; without faults it assigns all of them, and evenly (I14) |
 //! | heartbeats | without faults, a member sends something at least every third of its session (I13) |
 //! | settled | without faults, a member that has partitions joins only after its commits have a response |
-//! | storm | a member repeats its requests at most as often as its intervals and back-offs allow (I9) |
+//! | storm | a member repeats its requests, and asks for its coordinator and for metadata, at most as often as its intervals and back-offs allow (I9) |
 //! | after fatal | a member that failed for good sends nothing but commits in flight (I16) |
 //!
 //! A request may be written long after it was made, while its connection is established. Therefore an ID or a generation
@@ -20,17 +20,20 @@ use std::{
 
 use ottla_core::machine::Instant;
 use ottla_protocol::{
+    api::ApiKey,
     consumer_protocol::{ConsumerProtocolAssignment, ConsumerProtocolSubscription},
     error_code::ErrorCode,
     generated::{
-        consumer_group_heartbeat::ConsumerGroupHeartbeatResponse, join_group::JoinGroupResponse,
-        offset_commit::OffsetCommitRequest, sync_group::SyncGroupRequest,
+        consumer_group_heartbeat::ConsumerGroupHeartbeatResponse,
+        join_group::JoinGroupResponse,
+        offset_commit::{OffsetCommitRequest, request::Topic},
     },
     uuid::Uuid,
 };
 
 use super::{
     Broken,
+    assignments::{LedMembers, check_assignment},
     group_messages::{GroupRequest, GroupResponse},
     member_rates::MemberRates,
 };
@@ -63,6 +66,8 @@ struct Member {
     terms: Terms,
     /// The requests without a response.
     open: BTreeMap<(u64, i32), Open>,
+    /// When connections were opened that have carried no request of the group yet.
+    unused: BTreeMap<u64, Instant>,
     /// The number of memberships that began or ended: responses of earlier ones are ignored.
     round: u64,
     /// IDs that the coordinator does not know any more, or that left.
@@ -86,6 +91,8 @@ struct Member {
     /// The partitions of the consumer protocol that the coordinator assigned last, and that the member reported last.
     target: PartitionsById,
     reported: (PartitionsById, Instant),
+    /// The partitions of all targets since the last report: the member may have taken any of them over.
+    offered: PartitionsById,
     /// Since when the member has to give up partitions of an earlier target.
     gives_up: Option<Instant>,
     /// When the last request was sent that keeps the session.
@@ -100,10 +107,10 @@ struct Member {
     /// True if the members of the group give all partitions up before they join.
     is_eager: bool,
     /// The members of the generation that this member leads: the topics and partitions of each.
-    led: BTreeMap<String, (BTreeSet<String>, Partitions)>,
+    led: LedMembers,
 }
 
-type Partitions = BTreeSet<(String, i32)>;
+pub(super) type Partitions = BTreeSet<(String, i32)>;
 type PartitionsById = BTreeSet<(Uuid, i32)>;
 
 /// A request without a response.
@@ -131,8 +138,6 @@ enum Asked {
 const OUTDATED: Duration = Duration::from_secs(7);
 /// The time that a thread may take between a commit and JoinGroup.
 const MEANWHILE: Duration = Duration::from_millis(5);
-/// The time after which a leader knows of new partitions.
-const LEARNS: Duration = Duration::from_secs(15);
 /// The maximum number of OffsetFetch requests in flight on a connection: partitions that are assigned meanwhile do not
 /// wait for the response to an earlier request.
 const FETCHES: usize = 5;
@@ -143,6 +148,7 @@ impl Membership {
         let member = Member {
             terms,
             open: BTreeMap::new(),
+            unused: BTreeMap::new(),
             round: 0,
             dead: BTreeMap::new(),
             doubtful: BTreeSet::new(),
@@ -155,6 +161,7 @@ impl Membership {
             undisturbed: None,
             target: BTreeSet::new(),
             reported: (BTreeSet::new(), Instant::ZERO),
+            offered: BTreeSet::new(),
             gives_up: None,
             spoke: None,
             failed: None,
@@ -217,9 +224,17 @@ impl Membership {
         }
     }
 
+    /// A client opens a connection.
+    pub fn open(&mut self, now: Instant, client: usize, link: u64) {
+        if let Some(member) = self.members.get_mut(&client) {
+            member.unused.insert(link, now);
+        }
+    }
+
     /// Forgets a connection.
     pub fn close(&mut self, link: u64) {
         for member in self.members.values_mut() {
+            member.unused.remove(&link);
             member.open.retain(|(of, _), _| *of != link);
             member.sent.remove(&link);
         }
@@ -236,7 +251,8 @@ impl Membership {
         let Some(member) = self.members.get_mut(&client) else { return Ok(()) };
         let checked = match request {
             GroupRequest::Sync(request) => {
-                check_assignment(now, member, &self.topics, request).map_err(|what| ("assignment", what))
+                check_assignment(now, &member.led, &self.topics, request, member.terms.has_faults)
+                    .map_err(|what| ("assignment", what))
             }
             _ => Ok(()),
         };
@@ -244,13 +260,22 @@ impl Membership {
             if member.failed.is_some_and(|at| at + OUTDATED < now) {
                 return Err(("after fatal", "a member that failed sends a request".to_owned()));
             }
-            member.check_settled(now, request).map_err(|what| ("settled", what))?;
+            // The first request may have waited since the connection was opened.
+            let made = member.unused.remove(&key.0).unwrap_or(now);
+            member.check_settled(made, request).map_err(|what| ("settled", what))?;
             member.rates.note(now, request, member.terms.heartbeat).map_err(|what| ("storm", what))?;
             member.check(now, key, request, &self.names).map_err(|what| ("membership", what))
         });
         checked.map_err(|(checker, what)| {
             Broken::new(checker, format!("client {client}: {what}, in {request:?}"))
         })
+    }
+
+    /// Checks how often a member asks for its coordinator and for metadata.
+    pub fn asked(&mut self, now: Instant, client: usize, api: ApiKey) -> Result<(), Broken> {
+        let Some(member) = self.members.get_mut(&client) else { return Ok(()) };
+        let counted = member.rates.note_query(now, api);
+        counted.map_err(|what| Broken::new("storm", format!("client {client}: {what}")))
     }
 
     /// Adopts a response.
@@ -317,6 +342,7 @@ impl Member {
                     (None, Some(epoch)) if generation > epoch => {
                         return Err(format!("the coordinator reported epoch {epoch}"));
                     }
+                    (None, Some(epoch)) if generation == epoch => self.check_reported(request, names)?,
                     (None, None) if self.ended.is_none_or(|at| at + OUTDATED < now) => {
                         return Err("the coordinator does not count the member".to_owned());
                     }
@@ -340,6 +366,7 @@ impl Member {
                         .iter()
                         .flat_map(|topic| topic.partitions.iter().map(|number| (topic.topic_id, *number)));
                     self.reported = (owned.collect(), now);
+                    self.offered.clone_from(&self.target);
                 }
                 Asked::ConsumerHeartbeat
             }
@@ -362,12 +389,12 @@ impl Member {
 
     /// A member that joins has responses to the commits that were made before: the coordinator would refuse them in the
     /// next generation. Those that were made meanwhile are sent when it joins.
-    fn check_settled(&self, now: Instant, request: &GroupRequest) -> Result<(), String> {
+    fn check_settled(&self, made: Instant, request: &GroupRequest) -> Result<(), String> {
         let is_expected = matches!(request, GroupRequest::Join(_)) && self.is_member && self.is_stable;
         if !is_expected || self.terms.has_faults {
             return Ok(());
         }
-        let is_earlier = |open: &&Open| open.asked == Asked::Commit && open.sent + MEANWHILE < now;
+        let is_earlier = |open: &&Open| open.asked == Asked::Commit && open.sent + MEANWHILE < made;
         let commits = self.open.values().filter(is_earlier).count();
         if commits == 0 { Ok(()) } else { Err(format!("it joins while {commits} commits have no response")) }
     }
@@ -419,6 +446,25 @@ impl Member {
         Ok(())
     }
 
+    /// A member of the consumer protocol commits only what it reported last as its own, or was assigned since.
+    fn check_reported(
+        &self,
+        request: &OffsetCommitRequest,
+        names: &BTreeMap<Uuid, String>,
+    ) -> Result<(), String> {
+        let is_of = |topic: &Topic, id: Uuid| topic.topic_id == id || names.get(&id) == Some(&topic.name);
+        let own = || self.reported.0.iter().chain(&self.offered);
+        for topic in &request.topics {
+            for number in topic.partitions.iter().map(|partition| partition.partition_index) {
+                if !own().any(|(id, own)| *own == number && is_of(topic, *id)) {
+                    let name = names.get(&topic.topic_id).unwrap_or(&topic.name);
+                    return Err(format!("the member gave {name} [{number}] up"));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn check_epoch(&mut self, now: Instant, epoch: i32) -> Result<(), String> {
         if epoch > 0 {
             if self.epoch != Some(epoch) {
@@ -442,6 +488,7 @@ impl Member {
             self.ended = Some(now);
         }
         (self.target, self.gives_up) = (BTreeSet::new(), None);
+        self.offered.clear();
         self.is_member = false;
     }
 
@@ -509,6 +556,7 @@ impl Member {
             if !self.target.is_subset(&target) {
                 self.gives_up.get_or_insert(sent);
             }
+            self.offered.extend(&target);
             self.target = target;
         }
         let (reported, at) = &self.reported;
@@ -573,68 +621,4 @@ impl Member {
             self.is_member = false;
         }
     }
-}
-
-/// Checks the assignment of a leader.
-fn check_assignment(
-    now: Instant,
-    member: &Member,
-    topics: &BTreeMap<String, Vec<(Instant, i32)>>,
-    request: &SyncGroupRequest,
-) -> Result<(), String> {
-    if request.assignments.is_empty() {
-        return Ok(());
-    }
-    let count = |topic: &str, until: Instant| {
-        let counts = topics.get(topic).into_iter().flatten();
-        counts.filter(|(since, _)| *since <= until).map(|(_, count)| *count).max().unwrap_or(0)
-    };
-    let (mut assigned, mut sizes) = (BTreeMap::new(), Vec::new());
-    for entry in &request.assignments {
-        let id = &entry.member_id;
-        let Some((subscribed, _)) = member.led.get(id) else {
-            return Err(format!("{id} is not in the group"));
-        };
-        let Ok((_, decoded)) = ConsumerProtocolAssignment::from_bytes(&entry.assignment) else {
-            return Err(format!("the assignment of {id} can't be read"));
-        };
-        sizes.push(0);
-        for topic in decoded.assigned_partitions {
-            if !subscribed.contains(&topic.topic) {
-                return Err(format!("{id} does not subscribe to {}", topic.topic));
-            }
-            for number in topic.partitions {
-                sizes.last_mut().into_iter().for_each(|size| *size += 1);
-                let key = (topic.topic.clone(), number);
-                if !(0..count(&key.0, now)).contains(&number) {
-                    return Err(format!("{key:?} does not exist"));
-                }
-                if let Some(other) = assigned.insert(key.clone(), id) {
-                    return Err(format!("{key:?} is assigned to {other} and {id}"));
-                }
-            }
-        }
-    }
-    if member.terms.has_faults {
-        return Ok(());
-    }
-    let is_cooperative = request.protocol_name.as_deref() == Some("cooperative-sticky");
-    let owned: BTreeSet<_> = member.led.values().flat_map(|(_, owned)| owned).collect();
-    let subscribed: BTreeSet<_> = member.led.values().flat_map(|(topics, _)| topics).collect();
-    // The leader learns of new partitions with newer metadata.
-    let known = Instant::from_nanos(now.as_nanos().saturating_sub(LEARNS.as_nanos() as u64));
-    for topic in subscribed {
-        for key in (0..count(topic, known)).map(|number| (topic.clone(), number)) {
-            let may_wait = is_cooperative && owned.contains(&key);
-            if !may_wait && !assigned.contains_key(&key) {
-                return Err(format!("{key:?} is assigned to nobody"));
-            }
-        }
-    }
-    let is_even = sizes.iter().max().copied().unwrap_or(0) - sizes.iter().min().copied().unwrap_or(0) <= 1;
-    let must_be_even = matches!(request.protocol_name.as_deref(), Some("roundrobin" | "sticky"));
-    if must_be_even && !is_even {
-        return Err(format!("members get {sizes:?} partitions"));
-    }
-    Ok(())
 }

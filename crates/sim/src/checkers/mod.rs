@@ -1,6 +1,7 @@
 //! The checkers of the client's guarantees, one file each.
 
 pub mod accounting;
+mod assignments;
 pub mod busy;
 pub mod consume;
 pub mod delivery;

@@ -158,6 +158,7 @@ impl Wire {
                 throttled_until: None,
             },
         );
+        self.membership.open(now, client, link);
         self.rates.connected(now, client)
     }
 
@@ -254,6 +255,7 @@ impl Wire {
                 _ => {}
             }
             self.rates.asked(now, client, api)?;
+            self.membership.asked(now, client, api)?;
         }
         Ok(())
     }

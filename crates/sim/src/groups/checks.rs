@@ -56,8 +56,9 @@ impl Run {
 
     /// A member gets the records of a partition in order, from the committed offset on.
     pub(super) fn check_delivery(&mut self, index: usize, place: &Place, offset: i64) -> Result<(), Broken> {
+        let now = self.world.now;
         let member = &mut self.members[index];
-        if member.is_asked() {
+        if member.must_get_nothing(now) {
             let event = member.question.as_ref().map(|question| &question.event);
             let what = format!("member {index} got offset {offset} of {place:?} during {event:?}");
             return Err(Broken::new("asked", what));
@@ -153,7 +154,8 @@ impl Run {
         let is_told =
             member.question.is_some() || member.has_just_answered(now) || member.group.is_assignment_lost();
         let has_partitions = !member.held.is_empty() && !is_told;
-        let is_lost = member.well_since + LEARNS < now && has_partitions;
+        // Both times pass on the host, whatever happens to its connections.
+        let is_lost = member.awake_since + LEARNS < now && has_partitions;
         if is_lost && idle > REBALANCE + LEARNS {
             let what = format!("member {index} did not poll for {idle:?} and has {:?}", member.held.keys());
             return Err(Broken::new("polls", what));

@@ -45,6 +45,8 @@ pub(super) struct Member {
     pub(super) held: BTreeMap<Place, Holding>,
     /// Since when its host and its connections work.
     pub(super) well_since: Instant,
+    /// Since when its host runs.
+    pub(super) awake_since: Instant,
     /// The last poll.
     pub(super) polled: Instant,
     /// It does not poll before this time.
@@ -130,6 +132,8 @@ pub(super) struct Manners {
     pub(super) commits: u64,
     /// It stops polling for some time once in this number of steps; 0 is never.
     pub(super) stops_polling: u64,
+    /// It polls before it has answered: it handles rebalances beside the records, not in a callback.
+    pub(super) polls_while_asked: bool,
 }
 
 impl Manners {
@@ -143,6 +147,7 @@ impl Manners {
         is_manual: false,
         commits: 0,
         stops_polling: 0,
+        polls_while_asked: false,
     };
 
     /// Draws the manners of the applications of a world.
@@ -241,6 +246,7 @@ impl Member {
             manners,
             held: BTreeMap::new(),
             well_since: now,
+            awake_since: now,
             polled: now,
             busy_until: now,
             question: None,
@@ -262,9 +268,16 @@ impl Member {
         now <= self.answered + Duration::from_millis(200)
     }
 
-    /// Returns true while no records may be delivered, because a rebalance waits for the application.
+    /// Returns true while the application has to answer and has changed nothing yet.
     pub(super) const fn is_asked(&self) -> bool {
         matches!(&self.question, Some(Question { step: Step::Thinking | Step::Committing(..), .. }))
+    }
+
+    /// Returns true while no records may be delivered, because a rebalance waits for the application. At the deadline the
+    /// library answers.
+    pub(super) fn must_get_nothing(&self, now: Instant) -> bool {
+        let deadline = self.question.as_ref().and_then(|question| question.event.deadline);
+        self.is_asked() && deadline.is_none_or(|deadline| now < deadline)
     }
 
     /// Returns true if the application has to give a partition up.
@@ -281,8 +294,9 @@ impl Member {
         if self.busy_until <= now && stops_polling > 0 && rng.chance(1, stops_polling) {
             self.busy_until = now + Duration::from_millis(rng.below(2 * super::REBALANCE.as_millis() as u64));
         }
-        // Its answers come from a callback, which runs in a poll.
-        if self.busy_until > now || self.question.is_some() {
+        // Most answers come from a callback, which runs in a poll.
+        let is_in_callback = self.question.is_some() && !(self.manners.polls_while_asked && self.is_asked());
+        if self.busy_until > now || is_in_callback {
             return false;
         }
         self.polled = now;
