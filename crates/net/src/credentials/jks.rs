@@ -13,6 +13,8 @@ pub const MAGIC: [u8; 4] = [0xfe, 0xed, 0xfe, 0xed];
 
 const SUN_PROTECTION: &[u8] = &[0x2b, 6, 1, 4, 1, 0x2a, 2, 0x11, 1, 1];
 const HASH_BYTES: usize = 20;
+/// The highest number of certificates of a store.
+const MAX_CERTIFICATES: usize = 20_000;
 
 /// Reads a store. Error: the password is wrong, or what is wrong with the store.
 pub fn read(bytes: &[u8], password: &Secret) -> Result<Store, String> {
@@ -42,10 +44,14 @@ pub fn read(bytes: &[u8], password: &Secret) -> Result<Store, String> {
                     found.key = Some(decrypt(key, &password)?);
                 }
                 for _ in 0..body.number()? {
-                    found.certificates.push(body.certificate(version)?);
+                    let certificate = body.certificate(version, found.certificates.len())?;
+                    found.certificates.push(certificate);
                 }
             }
-            2 => found.certificates.push(body.certificate(version)?),
+            2 => {
+                let certificate = body.certificate(version, found.certificates.len())?;
+                found.certificates.push(certificate);
+            }
             _ => return Err("the JKS store has an entry of an unknown kind".to_owned()),
         }
     }
@@ -99,7 +105,10 @@ impl<'a> Bytes<'a> {
         self.take(length)
     }
 
-    fn certificate(&mut self, version: u32) -> Result<Vec<u8>, String> {
+    fn certificate(&mut self, version: u32, before: usize) -> Result<Vec<u8>, String> {
+        if before == MAX_CERTIFICATES {
+            return Err(format!("the JKS store has more than {MAX_CERTIFICATES} certificates"));
+        }
         if version > 1 {
             self.text()?;
         }

@@ -21,6 +21,8 @@ const SHA2: &[u8] = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2];
 
 /// The highest number of entries of a store.
 const MAX_BAGS: usize = 10_000;
+/// The highest number of encrypted parts of a store. Each of them may take the time of a key derivation.
+const MAX_ENCRYPTED: usize = 16;
 
 /// Reads a store. Error: the password is wrong, or what is wrong with the store.
 pub fn read(bytes: &[u8], password: &Secret) -> Result<Store, String> {
@@ -38,6 +40,7 @@ pub fn read(bytes: &[u8], password: &Secret) -> Result<Store, String> {
     }
     let mut found = Store::default();
     let mut contents = Der::new(safe).inside(tag::SEQUENCE)?;
+    let mut encrypted_parts = 0;
     while !contents.is_empty() {
         let mut content = contents.inside(tag::SEQUENCE)?;
         let kind = content.expect(tag::OID)?;
@@ -45,6 +48,10 @@ pub fn read(bytes: &[u8], password: &Secret) -> Result<Store, String> {
         if kind == DATA {
             read_bags(value.expect(tag::OCTET_STRING)?, password, &mut found)?;
         } else if kind == ENCRYPTED_DATA {
+            encrypted_parts += 1;
+            if encrypted_parts > MAX_ENCRYPTED {
+                return Err(format!("the PKCS#12 store has more than {MAX_ENCRYPTED} encrypted parts"));
+            }
             let mut encrypted = value.inside(tag::SEQUENCE)?;
             encrypted.small()?;
             let mut encrypted = encrypted.inside(tag::SEQUENCE)?;

@@ -128,7 +128,7 @@ fn general_names(mut extension: Der<'_>) -> Result<Vec<String>, DerError> {
 }
 
 /// Returns text of a certificate without characters that could confuse a log, at most 100 of them.
-fn printable(text: &[u8]) -> String {
+pub fn printable(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).take(100).collect()
 }

@@ -99,7 +99,7 @@ pub fn of_host(leaf: &CertificateDer<'_>, host: &ServerName<'_>, names: &[String
     let names = match (&parsed, names) {
         (Some(it), []) if !it.has_names => format!(
             "no names, because it has no subjectAltName, and the common name \"{}\" does not count",
-            it.common_name.as_deref().unwrap_or_default()
+            x509::printable(it.common_name.as_deref().unwrap_or_default().as_bytes())
         ),
         (_, []) => "other names".to_owned(),
         (_, names) => names.iter().take(20).map(|name| plain(name)).collect::<Vec<_>>().join(", "),

@@ -1,5 +1,7 @@
 //! Handshakes in memory with good and bad certificates, which are made here.
 
+mod kinds;
+
 use std::{path::PathBuf, sync::Arc};
 
 use rcgen::{

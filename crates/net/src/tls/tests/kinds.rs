@@ -1,0 +1,139 @@
+//! Further kinds of certificates: damaged, forged and unusual ones.
+
+use rcgen::{CustomExtension, SanType, string::Ia5String};
+
+use super::*;
+
+/// A broker's certificate with a change.
+fn changed(issuer: &Made, change: impl FnOnce(&mut CertificateParams)) -> Made {
+    let mut params = params("broker", &[HOST]);
+    change(&mut params);
+    made(params, Some(issuer))
+}
+
+/// The same certificate with other bytes.
+fn altered(made: Made, alter: impl FnOnce(&mut Vec<u8>)) -> Made {
+    let mut der = made.der;
+    alter(&mut der);
+    Made { der, ..made }
+}
+
+#[test]
+fn damaged_and_forged_certificates_are_refused() {
+    let root = ca("Root");
+    let broker = || leaf(&[HOST], &root);
+    let critical = |params: &mut CertificateParams| {
+        let mut extension = CustomExtension::from_oid_content(&[1, 2, 3, 4, 5], vec![5, 0]);
+        extension.set_criticality(true);
+        params.custom_extensions.push(extension);
+    };
+    let forged = {
+        // The CA has signed other bytes.
+        let (first, second) = (broker(), broker());
+        let tail = second.der[second.der.len() - 60..].to_vec();
+        altered(first, |der| {
+            let start = der.len() - 60;
+            der[start..].copy_from_slice(&tail);
+        })
+    };
+    let cases: [(&str, Made, &[&str]); 8] = [
+        ("damaged signature", altered(broker(), |der| *der.last_mut().unwrap() ^= 1), &["CN=broker"]),
+        ("another signature", forged, &["broker's certificate"]),
+        ("cut off", altered(broker(), |der| der.truncate(100)), &["100 bytes"]),
+        ("bytes behind it", altered(broker(), |der| der.push(0)), &["CN=broker"]),
+        ("junk", altered(broker(), |der| *der = vec![0x55; 300]), &["300 bytes"]),
+        ("empty", altered(broker(), Vec::clear), &["0 bytes"]),
+        ("unknown critical extension", changed(&root, critical), &["CN=broker", "CriticalExtension"]),
+        (
+            "never valid",
+            changed(&root, |params| {
+                params.not_before = date_time_ymd(2099, 1, 1);
+                params.not_after = date_time_ymd(2098, 1, 1);
+            }),
+            &["CN=broker"],
+        ),
+    ];
+    for (case, broker, words) in cases {
+        check(case, trusting(&[&root]), server(&[&broker]), HOST, Err(words));
+    }
+}
+
+#[test]
+fn names_with_nul_are_those_of_no_host() {
+    let root = ca("Root");
+    let name = "kafka.test\0.evil.example";
+    let in_common_name = changed(&root, |params| {
+        params.subject_alt_names.clear();
+        params.distinguished_name.remove(DnType::CommonName);
+        params.distinguished_name.push(DnType::CommonName, name);
+    });
+    let in_names = changed(&root, |params| {
+        params.subject_alt_names = vec![SanType::DnsName(Ia5String::try_from(name).unwrap())];
+    });
+    let pinned = {
+        let mut own = ca_params("x");
+        own.distinguished_name.remove(DnType::CommonName);
+        own.distinguished_name.push(DnType::CommonName, name);
+        made(own, None)
+    };
+    for (case, settings, broker) in [
+        ("common name", trusting(&[&root]), &in_common_name),
+        ("subjectAltName", trusting(&[&root]), &in_names),
+        ("legacy mode", TlsSettings { legacy: true, ..trusting(&[&pinned]) }, &pinned),
+    ] {
+        let error = shake(settings, server(&[broker]), HOST).map(drop).unwrap_err();
+        assert!(error.contains("not for \"kafka.test\""), "{case}: {error}");
+        assert!(!error.contains('\0'), "{case}: {error:?}");
+    }
+}
+
+#[test]
+fn partial_wildcards_and_other_constraints_are_refused() {
+    let root = ca("Root");
+    for name in ["ka*.test", "*", "*.*.test", "*.b.kafka.test"] {
+        let broker = changed(&root, |params| {
+            params.subject_alt_names = vec![SanType::DnsName(Ia5String::try_from(name).unwrap())];
+        });
+        check(name, trusting(&[&root]), server(&[&broker]), HOST, Err(&[HOST]));
+    }
+    let mut excluding = ca_params("Excluding");
+    excluding.name_constraints = Some(NameConstraints {
+        permitted_subtrees: Vec::new(),
+        excluded_subtrees: vec![GeneralSubtree::DnsName("test".to_owned())],
+    });
+    let excluding = made(excluding, None);
+    let broker = leaf(&[HOST], &excluding);
+    check("excluded", trusting(&[&excluding]), server(&[&broker]), HOST, Err(&["name constraints"]));
+    let mut for_clients = ca_params("For clients");
+    for_clients.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let for_clients = made(for_clients, Some(&root));
+    let broker = leaf(&[HOST], &for_clients);
+    let chain = [&broker, &for_clients];
+    check("CA for clients", trusting(&[&root]), server(&chain), HOST, Err(&["serverAuth"]));
+}
+
+#[test]
+fn unusual_and_valid_certificates_are_accepted() {
+    let root = ca("Root");
+    let names: Vec<String> = (0..99).map(|number| format!("broker-{number}.test")).collect();
+    let many: Vec<&str> = names.iter().map(String::as_str).chain([HOST]).collect();
+    let mut nameless = CertificateParams::new(vec![HOST.to_owned()]).unwrap();
+    nameless.distinguished_name = rcgen::DistinguishedName::new();
+    let mut old_root = ca_params("Old root");
+    old_root.not_after = date_time_ymd(2021, 1, 1);
+    let old_root = made(old_root, None);
+    let with_key = |algorithm| {
+        let key = KeyPair::generate_for(algorithm).unwrap();
+        let params = params("broker", &[HOST]);
+        Made { der: params.signed_by(&key, &root.issuer()).unwrap().der().to_vec(), key, params }
+    };
+    for (case, trusted, broker) in [
+        ("a hundred names", &root, leaf(&many, &root)),
+        ("no subject", &root, made(nameless, Some(&root))),
+        ("an expired root that is trusted", &old_root, leaf(&[HOST], &old_root)),
+        ("P-384", &root, with_key(&rcgen::PKCS_ECDSA_P384_SHA384)),
+        ("Ed25519", &root, with_key(&rcgen::PKCS_ED25519)),
+    ] {
+        check(case, trusting(&[trusted]), server(&[&broker]), HOST, Ok(()));
+    }
+}
