@@ -11,8 +11,9 @@ use super::group_messages::GroupRequest;
 const WINDOW: Duration = Duration::from_secs(10);
 /// JoinGroup requests in a window that may fail: the back-off between them grows.
 const FAILED: usize = 20;
-/// FindCoordinator requests in a window: the back-off between them grows to a second.
-const LOOKUPS: usize = 15;
+/// FindCoordinator requests in a window: the back-off between them grows from 100 ms to a second, and begins again with each
+/// coordinator that responds before it moves on.
+const LOOKUPS: usize = 40;
 /// Metadata requests in a window.
 const METADATA: usize = 20;
 
