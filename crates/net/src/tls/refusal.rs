@@ -102,7 +102,7 @@ pub fn of_host(leaf: &CertificateDer<'_>, host: &ServerName<'_>, names: &[String
             x509::printable(it.common_name.as_deref().unwrap_or_default().as_bytes())
         ),
         (_, []) => "other names".to_owned(),
-        (_, names) => names.iter().take(20).map(|name| plain(name)).collect::<Vec<_>>().join(", "),
+        (_, names) => names.iter().take(20).map(|name| shown_name(name)).collect::<Vec<_>>().join(", "),
     };
     let text = format!(
         "the broker's certificate {} is for {names}, and not for \"{}\": connect by a name of the certificate, or create one \
@@ -114,10 +114,10 @@ pub fn of_host(leaf: &CertificateDer<'_>, host: &ServerName<'_>, names: &[String
     Refusal::new(HOST_MISMATCH, text)
 }
 
-/// Returns a name without the type that webpki writes around it, as in `DnsName("kafka")`.
-fn plain(name: &str) -> &str {
+/// Returns a name without the type that webpki writes around it, as in `DnsName("kafka")`, and without control characters.
+fn shown_name(name: &str) -> String {
     let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name);
-    inner.trim_matches('"')
+    x509::printable(inner.trim_matches('"').as_bytes())
 }
 
 /// Returns the refusal of a chain.
