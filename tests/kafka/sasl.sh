@@ -129,7 +129,6 @@ for mechanism in PLAIN SCRAM-SHA-256 SCRAM-SHA-512; do
   refuses "Authentication failed" sasl_plaintext sasl.mechanisms=$mechanism sasl.username=alice sasl.password=hunter2
   refuses "Authentication failed" sasl_ssl sasl.mechanisms=$mechanism sasl.username=nobody sasl.password=hunter2
 done
-refuses "Kerberos is unimplemented" sasl_plaintext sasl.mechanisms=GSSAPI
 listener=oidc refuses "check sasl.oauthbearer.client.id" sasl_plaintext "${oidc[@]}" $url/600 sasl.oauthbearer.client.secret=hunter22
 listener=oidc refuses "TLS:" sasl_plaintext "${oidc[@]}" $url/600 https.ca.location=
 listener=oidc refuses "already expired" sasl_plaintext "${oidc[@]}" $url/-600

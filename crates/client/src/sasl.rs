@@ -15,7 +15,7 @@ use ottla_core::{
     secret::Secret,
     wake::{Wake, WakeHandle},
 };
-use ottla_net::{AwsClient, TokenClient};
+use ottla_net::{AwsClient, KerberosThread, TokenClient};
 
 use crate::oidc::{IssuedTokens, Issuer};
 
@@ -69,6 +69,17 @@ pub(crate) fn shared(config: &EffectiveConfig<'_>) -> Result<Option<Arc<SaslShar
 impl Sasl {
     pub(crate) const fn new(shared: Arc<SaslShared>, commands: Arc<CommandQueue>) -> Self {
         Self { shared, commands }
+    }
+
+    /// Starts the thread of Kerberos, if it is the mechanism. Error: its library is missing.
+    pub(crate) fn start_kerberos(&self) -> Result<()> {
+        let Some(kerberos) = self.shared.settings().kerberos.clone() else { return Ok(()) };
+        let commands = Arc::clone(&self.commands);
+        let thread = KerberosThread::start(kerberos, Box::new(move || commands.push(Command::SaslReply)))?;
+        self.shared.set_kerberos(Box::new(thread));
+        // Connections wait for it.
+        self.commands.push(Command::Credentials);
+        Ok(())
     }
 
     /// Starts to obtain tokens, if the configuration or the application says how. The application's function takes

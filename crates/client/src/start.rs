@@ -105,6 +105,7 @@ pub fn client(
         seed,
     });
     let sasl = sasl.map(|shared| Sasl::new(shared, Arc::clone(handle.commands())));
+    sasl.as_ref().map_or(Ok(()), Sasl::start_kerberos)?;
     sasl.as_ref().map_or(Ok(()), |sasl| sasl.obtain_tokens(hooks.tokens, issuer))?;
     Ok(Client { handle, identity, servers, logger, tls, sasl, _watcher: watcher })
 }

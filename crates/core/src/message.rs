@@ -100,6 +100,8 @@ pub enum ConnectionMessage {
     Connect,
     /// The credentials have changed, or a new token is there.
     Credentials,
+    /// The Kerberos library has replied to a message of an authentication.
+    SaslReply,
     /// Resolve the host's name again and reconnect, even if there is a connection.
     Reconnect,
 }

@@ -17,6 +17,7 @@ mod aws;
 mod canonical;
 pub mod clock;
 pub mod credentials;
+mod gssapi;
 pub mod injection;
 mod link;
 pub mod mailbox;
@@ -33,6 +34,7 @@ mod transport;
 pub use aws::{AwsClient, FoundKeys};
 pub use canonical::canonical_servers;
 pub use credentials::secret::Secret;
+pub use gssapi::KerberosThread;
 pub use oidc::{IssuedToken, TokenClient, TokenFailure};
 pub use runtime::{ClientHandle, ClientParts, Runtime, SocketSettings, is_io_thread};
 pub use tls::{

@@ -55,7 +55,12 @@ pub fn authenticate(
     let offered: Vec<_> = answer.mechanisms.iter().take(50).map(|name| quoted(name)).collect();
     let mut exchange = Exchange::new(Arc::clone(sasl), host, version == 0);
     let mut message = match exchange.handle_handshake(clock::now(), answer.error_code, &answer.mechanisms) {
-        Ok(first) => first,
+        Ok(Progress::Send(first)) => first,
+        Ok(Progress::Derive | Progress::Done) => {
+            let text =
+                "the mechanism is not checked here; `ottla metadata` authenticates with the same properties";
+            return Err(failed(&exchange.error(text)));
+        }
         Err(_) if answer.error_code == ErrorCode::UNSUPPORTED_SASL_MECHANISM => {
             let text = format!("the broker does not offer {mechanism}; it offers {}", offered.join(", "));
             return Err(Finding::failed(Problem::WrongMechanism, text)

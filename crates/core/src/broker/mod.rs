@@ -190,6 +190,7 @@ impl BrokerCore {
             ConnectionMessage::SetAddress { host, port } => self.connection.set_address(now, &host, port),
             ConnectionMessage::Connect => self.connection.want(now),
             ConnectionMessage::Credentials => self.connection.handle_credentials(now),
+            ConnectionMessage::SaslReply => self.connection.handle_sasl_reply(now),
             ConnectionMessage::Reconnect => self.connection.reconnect(now),
         }
     }

@@ -41,6 +41,8 @@ pub enum Command {
     Admin(AdminCall),
     /// The credentials of SASL have changed, or a token was set.
     Credentials,
+    /// The Kerberos library has replied to a message of an authentication.
+    SaslReply,
     /// Ask the application for a token, on the I/O thread.
     RequestToken,
     /// No token could be obtained.

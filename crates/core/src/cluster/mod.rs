@@ -359,6 +359,9 @@ impl ClusterCore {
                 }
                 self.brokers.send_all(|| ToBroker::Connection(ConnectionMessage::Credentials));
             }
+            Command::SaslReply => {
+                self.brokers.send_all(|| ToBroker::Connection(ConnectionMessage::SaslReply))
+            }
             Command::RequestToken => {
                 self.settings.sasl.iter().for_each(|sasl| sasl.request_token());
             }

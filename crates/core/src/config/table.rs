@@ -372,7 +372,6 @@ impl fmt::Display for Side {
     }
 }
 
-const KERBEROS: &str = "Kerberos (GSSAPI) is unimplemented";
 const GROUPS: &str = "consumer groups are unimplemented";
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use ottla_protocol::error_code::ErrorCode;
 
 use super::{
     aws,
+    gssapi::{Negotiation, Reply},
     mechanism::Mechanism,
     oauthbearer::OauthBearer,
     plain, quoted,
@@ -45,6 +46,11 @@ enum State {
     Scram(Box<Scram>),
     OauthBearer(OauthBearer),
     AwsMskIam,
+    /// The Kerberos library makes the messages. After the last one, the broker's response has no meaning.
+    Gssapi {
+        negotiation: Box<dyn Negotiation>,
+        is_last: bool,
+    },
 }
 
 impl Exchange {
@@ -80,7 +86,7 @@ impl Exchange {
         now: Instant,
         code: ErrorCode,
         offered: &[String],
-    ) -> Result<Secret, Error> {
+    ) -> Result<Progress, Error> {
         let offered = offered.iter().take(50).map(|name| quoted(name)).collect::<Vec<_>>().join(",");
         match code {
             ErrorCode::NONE => {}
@@ -102,7 +108,7 @@ impl Exchange {
             }
         }
         let credentials = self.shared.credentials();
-        match self.mechanism() {
+        let first = match self.mechanism() {
             Mechanism::Plain => {
                 self.state = State::Plain;
                 plain::message(&credentials).map_err(|why| self.error(why))
@@ -129,7 +135,16 @@ impl Exchange {
                 self.state = State::AwsMskIam;
                 signed.unwrap_or_else(|| Ok(Secret::default())).map_err(|why| self.error(why))
             }
-        }
+            Mechanism::Gssapi => {
+                let negotiation = self.shared.negotiate(&self.host);
+                let mut negotiation =
+                    negotiation.ok_or_else(|| self.error("the client has no Kerberos library"))?;
+                negotiation.pass(b"");
+                self.state = State::Gssapi { negotiation, is_last: false };
+                return Ok(Progress::Derive);
+            }
+        };
+        first.map(Progress::Send)
     }
 
     /// Handles a message of the broker.
@@ -140,6 +155,11 @@ impl Exchange {
             State::Plain | State::AwsMskIam => Ok(Progress::Done),
             State::Scram(scram) => scram.handle(message, self.shared.salted().as_deref()),
             State::OauthBearer(machine) => machine.handle(message),
+            State::Gssapi { is_last: true, .. } => Ok(Progress::Done),
+            State::Gssapi { negotiation, .. } => {
+                negotiation.pass(message);
+                Ok(Progress::Derive)
+            }
         };
         progress.map_err(|why| self.error(why))
     }
@@ -154,6 +174,19 @@ impl Exchange {
             detail = format!("{detail}; {refusal}");
         }
         self.error(detail)
+    }
+
+    /// Takes the next message of Kerberos, if it is complete.
+    pub fn take_reply(&mut self) -> Option<Result<Secret, Error>> {
+        let State::Gssapi { negotiation, is_last } = &mut self.state else { return None };
+        let reply = negotiation.take()?.map(|reply| match reply {
+            Reply::Message(message) => message,
+            Reply::Last(message) => {
+                *is_last = true;
+                message
+            }
+        });
+        Some(reply.map_err(|why| self.error(why)))
     }
 
     /// Works for some milliseconds. Returns the next message when it is complete.
@@ -216,7 +249,9 @@ mod tests {
         assert!(!format!("{token:?}").contains("hunter2"));
         exchange.shared.set_token(token);
         let later = Instant::ZERO + Duration::from_secs(61);
-        let message = exchange.handle_handshake(later, ErrorCode::NONE, &[]).unwrap();
+        let Ok(Progress::Send(message)) = exchange.handle_handshake(later, ErrorCode::NONE, &[]) else {
+            panic!()
+        };
         let text = String::from_utf8(message.expose().to_vec()).unwrap();
         assert!(text.contains("\"x-amz-date\":\"20231114T221421Z\"") && text.contains(HOST), "{text}");
         let accepted = exchange.handle(b"{\"version\":\"2020_10_22\",\"request-id\":\"1\"}");

@@ -17,6 +17,7 @@
 //! | [`plain`], [`scram`], [`oauthbearer`] | the messages of a mechanism: bytes in, bytes out |
 //! | [`token`], [`unsecured`], [`refresh`] | tokens, tokens for tests, the time of the next token |
 //! | [`oidc`] | the settings of tokens from an identity provider |
+//! | [`gssapi`] | the settings of Kerberos, and the interface to its library |
 //! | [`aws`] | the message of AWS_MSK_IAM, signed with AWS's keys |
 //! | [`hash`], [`base64`] | HMAC and key derivation; text forms of bytes |
 //!
@@ -32,6 +33,7 @@
 pub mod aws;
 pub mod base64;
 pub mod exchange;
+pub mod gssapi;
 pub mod hash;
 pub mod jaas;
 pub mod mechanism;

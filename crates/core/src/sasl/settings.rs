@@ -1,8 +1,8 @@
 //! The properties of SASL.
 
 use super::{
-    aws::AwsSettings, jaas::JaasConfig, mechanism::Mechanism, oidc::OidcSettings, shared::Credentials,
-    unsecured::UnsecuredToken,
+    aws::AwsSettings, gssapi::KerberosSettings, jaas::JaasConfig, mechanism::Mechanism, oidc::OidcSettings,
+    shared::Credentials, unsecured::UnsecuredToken,
 };
 use crate::{config::EffectiveConfig, secret::Secret};
 
@@ -21,6 +21,8 @@ pub struct SaslSettings {
     pub oidc: Option<OidcSettings>,
     /// The keys of AWS_MSK_IAM, if it is the mechanism.
     pub aws: Option<AwsSettings>,
+    /// Kerberos, if it is the mechanism.
+    pub kerberos: Option<KerberosSettings>,
     /// `sasl.oauthbearer.config`, for the application's token callback.
     pub token_config: String,
 }
@@ -52,6 +54,7 @@ impl SaslSettings {
                 .then(|| UnsecuredToken::parse(&token_config).ok())
                 .flatten(),
             oidc: oidc.flatten(),
+            kerberos: (mechanism == Mechanism::Gssapi).then(|| KerberosSettings::new(config).ok()).flatten(),
             aws: (mechanism == Mechanism::AwsMskIam).then(|| {
                 let settings = AwsSettings::new(config).unwrap_or_default();
                 AwsSettings { profile: settings.profile.clone().or(jaas.aws_profile), ..settings }
@@ -71,6 +74,7 @@ impl Default for SaslSettings {
             unsecured: None,
             oidc: None,
             aws: None,
+            kerberos: None,
             token_config: String::new(),
         }
     }

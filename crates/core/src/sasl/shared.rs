@@ -10,6 +10,7 @@ use std::{
 
 use super::{
     base64::{self, Alphabet},
+    gssapi::{Kerberos, Negotiation},
     hash::Hash,
     settings::SaslSettings,
     token::Token,
@@ -64,6 +65,7 @@ pub struct SaslShared {
     nonce_key: Secret,
     nonces: AtomicU64,
     refresh: OnceLock<WakeHandle>,
+    kerberos: OnceLock<Box<dyn Kerberos>>,
     /// True once the cluster actor has asked for a token.
     is_wanted: AtomicBool,
 }
@@ -84,6 +86,7 @@ impl SaslShared {
             nonce_key,
             nonces: AtomicU64::new(0),
             refresh: OnceLock::new(),
+            kerberos: OnceLock::new(),
             is_wanted: AtomicBool::new(false),
         }
     }
@@ -99,6 +102,21 @@ impl SaslShared {
     pub fn set_refresh(&self, wake: WakeHandle) -> bool {
         let _ = self.refresh.set(wake);
         self.is_wanted.load(Ordering::SeqCst)
+    }
+
+    /// Sets what speaks Kerberos. Later calls have no effect.
+    pub fn set_kerberos(&self, kerberos: Box<dyn Kerberos>) {
+        let _ = self.kerberos.set(kerberos);
+    }
+
+    /// Returns true once Kerberos was set.
+    pub(crate) fn has_kerberos(&self) -> bool {
+        self.kerberos.get().is_some()
+    }
+
+    /// Starts an authentication with Kerberos at the broker with this name; `None` before Kerberos was set.
+    pub(super) fn negotiate(&self, host: &str) -> Option<Box<dyn Negotiation>> {
+        self.kerberos.get().map(|kerberos| kerberos.start(host))
     }
 
     /// Asks the application for a token.

@@ -21,7 +21,7 @@ use crate::{
     broker::inflight::{InFlight, Payload, RequestTag},
     error::{Error, ErrorKind},
     machine::Instant,
-    sasl::{SaslShared, Token, exchange::Exchange, scram::Progress},
+    sasl::{Mechanism, SaslShared, Token, exchange::Exchange, scram::Progress},
     secret::Secret,
 };
 
@@ -81,7 +81,10 @@ impl Authentication {
 
 /// Returns true if a connection can authenticate now.
 pub(super) fn is_prepared(sasl: Option<&Arc<SaslShared>>, now: Instant) -> bool {
-    sasl.is_none_or(|sasl| !sasl.settings().mechanism.needs_token() || sasl.valid_token(now).is_some())
+    sasl.is_none_or(|sasl| match sasl.settings().mechanism {
+        Mechanism::Gssapi => sasl.has_kerberos(),
+        mechanism => !mechanism.needs_token() || sasl.valid_token(now).is_some(),
+    })
 }
 
 /// Overwrites a request that contains a secret.
@@ -102,6 +105,16 @@ impl Connection {
         }
         if let Authentication::Done(session) = &mut self.authentication {
             session.needs_token = false;
+        }
+    }
+
+    /// Sends the next message of Kerberos, if its library has made it.
+    pub fn handle_sasl_reply(&mut self, now: Instant) {
+        let Authentication::Running(exchange) = &mut self.authentication else { return };
+        match exchange.take_reply() {
+            Some(Ok(message)) => self.send_message(now, message),
+            Some(Err(error)) => self.fail(now, error),
+            None => {}
         }
     }
 
@@ -195,8 +208,11 @@ impl Connection {
         }
         if response.request.api == ApiKey::SaslHandshake {
             let answer = SaslHandshakeResponse::decode(reader, version).map_err(bad)?;
-            let first = exchange.handle_handshake(now, answer.error_code, &answer.mechanisms)?;
-            self.send_message(now, first);
+            if let Progress::Send(first) =
+                exchange.handle_handshake(now, answer.error_code, &answer.mechanisms)?
+            {
+                self.send_message(now, first);
+            }
             return Ok(());
         }
         let answer = if exchange.is_raw {

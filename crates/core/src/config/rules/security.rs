@@ -10,6 +10,7 @@ use crate::{
     sasl::{
         Mechanism,
         aws::AwsSettings,
+        gssapi::KerberosSettings,
         jaas::JaasConfig,
         oidc::{Grant, OidcSettings},
         unsecured::UnsecuredToken,
@@ -80,6 +81,13 @@ fn sasl(config: &mut EffectiveConfig<'_>) -> Outcome {
     if mechanism == Mechanism::OauthBearer {
         return token(config, &jaas);
     }
+    if mechanism == Mechanism::Gssapi {
+        let name = "sasl.kerberos.kinit.cmd";
+        return KerberosSettings::new(config).map(drop).map_err(|expected| {
+            let value = config.text(name).chars().take(100).collect();
+            ConfigError::new(name, ConfigErrorKind::Malformed { value, expected })
+        });
+    }
     if mechanism == Mechanism::AwsMskIam {
         let purpose = "an access key of AWS is an ID and a secret";
         return AwsSettings::new(config)
@@ -142,13 +150,13 @@ mod tests {
 
     #[test]
     fn unbuilt_mechanisms_are_refused_with_a_reason() {
-        for (mechanism, part) in
-            [("GSSAPI", "Kerberos"), ("SCRAM-SHA-1", "no SCRAM-SHA-1"), ("X", "no mechanism has this name")]
-        {
+        for (mechanism, part) in [("SCRAM-SHA-1", "no SCRAM-SHA-1"), ("X", "no mechanism has this name")] {
             let error = outcome(&[("security.protocol", "SASL_SSL"), ("sasl.mechanism", mechanism)]);
             assert!(error.as_ref().is_err_and(|error| error.contains(part)), "{error:?}");
         }
-        assert!(outcome(&[("security.protocol", "sasl_ssl")]).unwrap_err().contains("Kerberos"));
+        assert!(outcome(&[("security.protocol", "sasl_ssl")]).is_ok(), "Kerberos is the default");
+        let kinit = ("sasl.kerberos.kinit.cmd", "kinit %{x}");
+        assert!(outcome(&[("security.protocol", "sasl_ssl"), kinit]).unwrap_err().contains("kinit.cmd"));
         let oauth = [("security.protocol", "sasl_ssl"), ("sasl.mechanisms", "OAUTHBEARER")];
         assert!(outcome(&oauth).is_ok());
         let mut oidc = vec![
@@ -199,9 +207,8 @@ mod tests {
             ("sasl.mechanisms", "PLAIN"),
             ("sasl.username", "a"),
             ("sasl.password", "b"),
-            ("sasl.kerberos.keytab", "c"),
         ];
         let warnings = outcome(&plain).unwrap();
-        assert!(warnings[0].contains("unencrypted") && warnings[1].contains("keytab"), "{warnings:?}");
+        assert!(warnings[0].contains("unencrypted") && warnings.len() == 1, "{warnings:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! The 199 rows that librdkafka 2.16 documents: names, ranges and defaults are its facts, the texts are ours.
 
-use super::{GROUPS, KERBEROS, Property};
+use super::{GROUPS, Property};
 
 const KINIT: &str = "kinit -R -t \"%{sasl.kerberos.keytab}\" -k %{sasl.kerberos.principal} \
     || kinit -t \"%{sasl.kerberos.keytab}\" -k %{sasl.kerberos.principal}";
@@ -8,8 +8,8 @@ const KINIT: &str = "kinit -R -t \"%{sasl.kerberos.keytab}\" -k %{sasl.kerberos.
 pub(super) const ROWS: &[Property] = &[
     Property::global("builtin.features")
         .flags(
-            &["gzip", "snappy", "ssl", "sasl_plain", "sasl_scram", "sasl_oauthbearer", "lz4", "zstd", "http", "oidc"],
-            "gzip,snappy,ssl,sasl_plain,sasl_scram,sasl_oauthbearer,lz4,zstd,http,oidc",
+            &["gzip", "snappy", "ssl", "sasl_plain", "sasl_scram", "sasl_oauthbearer", "sasl_gssapi", "lz4", "zstd", "http", "oidc"],
+            "gzip,snappy,ssl,sasl_plain,sasl_scram,sasl_oauthbearer,sasl_gssapi,lz4,zstd,http,oidc",
         )
         .doc(
             "The features of this build: codecs and mechanisms. Setting it fails unless the build has every named \
@@ -301,24 +301,20 @@ pub(super) const ROWS: &[Property] = &[
         .one_of(&["none", "https"], "https")
         .doc("Check the host name in the broker's certificate."),
     Property::global("ssl.certificate.verify_cb").by_call().doc("The callback that checks certificates."),
-    Property::global("sasl.mechanisms").string("GSSAPI").high().doc("The SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM. GSSAPI, which is the default, is unimplemented."),
+    Property::global("sasl.mechanisms").string("GSSAPI").high().doc("The SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM or GSSAPI (Kerberos, with libgssapi_krb5 of the system)."),
     Property::global("sasl.mechanism").string("GSSAPI").high().alias_of("sasl.mechanisms"),
     Property::global("sasl.kerberos.service.name")
         .string("kafka")
-        .unbuilt(KERBEROS)
         .doc("The Kerberos service name of the brokers."),
     Property::global("sasl.kerberos.principal")
         .string("kafkaclient")
-        .unbuilt(KERBEROS)
         .doc("The client's Kerberos principal."),
     Property::global("sasl.kerberos.kinit.cmd")
         .string(KINIT)
-        .unbuilt(KERBEROS)
-        .doc("The shell command that obtains or renews the Kerberos ticket."),
-    Property::global("sasl.kerberos.keytab").string("").unbuilt(KERBEROS).doc("The Kerberos keytab file."),
+        .doc("The shell command that obtains or renews the Kerberos ticket. It runs only if it was set: by default, the key table is used without a command."),
+    Property::global("sasl.kerberos.keytab").string("").doc("The Kerberos keytab file."),
     Property::global("sasl.kerberos.min.time.before.relogin")
         .integer(0, 86400000, "60000")
-        .unbuilt(KERBEROS)
         .doc("The minimum time between two ticket renewals; 0 disables renewal."),
     Property::global("sasl.username")
         .string("")

@@ -1,0 +1,132 @@
+//! GSSAPI (Kerberos): the settings, and the interface to the library that speaks it.
+//!
+//! The calls of a Kerberos library wait for its servers, so that `ottla-net` makes them on a thread of its own:
+//!
+//! ```text
+//!   Exchange ── pass(message) ──► Negotiation ── thread ──► Kerberos library
+//!      ▲                              │
+//!      └── take ◄── Command::SaslReply ┘
+//! ```
+
+use std::{fmt, time::Duration};
+
+use crate::{
+    config::{
+        EffectiveConfig,
+        table::{Scope, find},
+    },
+    secret::Secret,
+};
+
+/// The properties of Kerberos.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KerberosSettings {
+    /// `sasl.kerberos.service.name`.
+    pub service: String,
+    /// `sasl.kerberos.principal`.
+    pub principal: String,
+    /// Where tickets come from.
+    pub login: Login,
+}
+
+/// Where tickets come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Login {
+    /// The system's cache of tickets, which another program fills.
+    Cache,
+    /// A key table: `sasl.kerberos.keytab`.
+    KeyTable(String),
+    /// A command that fills the system's cache: `sasl.kerberos.kinit.cmd`, every `sasl.kerberos.min.time.before.relogin`.
+    Command {
+        /// The command, with the values of properties.
+        command: String,
+        /// The time between two runs; `None` runs it once.
+        interval: Option<Duration>,
+    },
+}
+
+impl KerberosSettings {
+    /// Reads the settings. Error: what is wrong with `sasl.kerberos.kinit.cmd`.
+    pub fn new(config: &EffectiveConfig<'_>) -> Result<Self, String> {
+        let login = if config.is_modified("sasl.kerberos.kinit.cmd")
+            && !config.text("sasl.kerberos.kinit.cmd").is_empty()
+        {
+            Login::Command {
+                command: rendered(config.text("sasl.kerberos.kinit.cmd"), config)?,
+                interval: config.positive_millis("sasl.kerberos.min.time.before.relogin"),
+            }
+        } else {
+            config.non_empty("sasl.kerberos.keytab").map_or(Login::Cache, Login::KeyTable)
+        };
+        Ok(Self {
+            service: config.text("sasl.kerberos.service.name").to_owned(),
+            principal: config.text("sasl.kerberos.principal").to_owned(),
+            login,
+        })
+    }
+}
+
+/// Replaces each `%{property}` by its value.
+fn rendered(template: &str, config: &EffectiveConfig<'_>) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some((before, behind)) = rest.split_once("%{") {
+        let (name, after) = behind.split_once('}').ok_or("a closing brace after %{")?;
+        let property = find(Scope::Global, name).ok_or_else(|| format!("a property in %{{{name}}}"))?;
+        out.push_str(before);
+        out.push_str(config.text(property.name));
+        rest = after;
+    }
+    Ok(out + rest)
+}
+
+/// Makes the calls of a Kerberos library.
+pub trait Kerberos: Send + Sync + fmt::Debug {
+    /// Starts an authentication at the broker with this name.
+    fn start(&self, host: &str) -> Box<dyn Negotiation>;
+}
+
+/// One authentication.
+pub trait Negotiation: Send + fmt::Debug {
+    /// Passes a message of the broker, an empty one at first. The reply follows later.
+    fn pass(&mut self, message: &[u8]);
+
+    /// Takes the reply, if it is there. Error: why the authentication has failed.
+    fn take(&mut self) -> Option<Result<Reply, String>>;
+}
+
+/// The reply to a message of the broker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The next message to the broker.
+    Message(Secret),
+    /// The last message: the broker then accepts the client, or refuses it.
+    Last(Secret),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Profile, RawConfig};
+
+    fn settings(pairs: &[(&str, &str)]) -> Result<KerberosSettings, String> {
+        let mut raw = RawConfig::new(Profile::Rust);
+        pairs.iter().for_each(|(name, value)| raw.set(name, value).unwrap());
+        KerberosSettings::new(&EffectiveConfig::producer(&raw).unwrap())
+    }
+
+    #[test]
+    fn tickets_come_from_a_command_or_a_key_table_or_the_cache() {
+        assert_eq!(settings(&[]).unwrap().login, Login::Cache);
+        let keytab = ("sasl.kerberos.keytab", "/k");
+        assert_eq!(settings(&[keytab]).unwrap().login, Login::KeyTable("/k".to_owned()));
+        let kinit = "kinit -t '%{sasl.kerberos.keytab}' %{sasl.kerberos.principal} %";
+        let found = settings(&[keytab, ("sasl.kerberos.kinit.cmd", kinit)]).unwrap();
+        let command = "kinit -t '/k' kafkaclient %".to_owned();
+        let interval = Some(Duration::from_secs(60));
+        assert_eq!(found.login, Login::Command { command, interval });
+        for command in ["kinit %{no.such}", "kinit %{sasl.kerberos.principal"] {
+            assert!(settings(&[("sasl.kerberos.kinit.cmd", command)]).is_err());
+        }
+    }
+}
