@@ -349,6 +349,25 @@ fn missing_source_of_tokens_is_recognized() {
 }
 
 #[test]
+fn identity_provider_that_gives_no_token_is_recognized() {
+    let sasl = SaslListener::new(&[SaslMechanism::OauthBearerUnsecured]);
+    let cluster = broker(|options| options.sasl = Some(sasl));
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let endpoint = format!("sasl.oauthbearer.token.endpoint.url=http://{closed}/token");
+    let properties = [
+        "security.protocol=sasl_plaintext",
+        "sasl.mechanisms=OAUTHBEARER",
+        "sasl.oauthbearer.method=oidc",
+        "sasl.oauthbearer.client.id=me",
+        "sasl.oauthbearer.client.secret=hunter2",
+        &endpoint,
+    ];
+    let examined = Examined::of(&cluster.bootstrap_servers(), &properties);
+    examined.expect("no_token", "sasl", &["identity provider"]);
+    assert!(!examined.json.to_string().contains("hunter2"), "{:#}", examined.json);
+}
+
+#[test]
 fn wrong_advertised_address_is_recognized() {
     let cluster = broker(|options| options.advertised_host = Some("no-such-host.invalid".to_owned()));
     let address = cluster.addresses()[0].1.to_string();

@@ -18,29 +18,18 @@ use std::{
 
 use ottla_core::{
     cluster::command::{Command, CommandQueue},
-    sasl::{SaslShared, Token},
+    sasl::SaslShared,
     wake::Wake,
 };
-use ottla_net::{AwsClient, FoundKeys, IssuedToken, TokenClient, TokenFailure};
+use ottla_net::{Issuer, TokenFailure};
 
 /// The delays after failures, unless properties have others.
 const DEFAULT_BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
-/// A function that gets a token. It may block.
-type Fetch = dyn Fn() -> Result<Token, TokenFailure> + Send + Sync;
-
-/// Where the library gets tokens.
-pub(crate) enum Issuer {
-    /// An identity provider.
-    Oidc(Box<TokenClient>),
-    /// The keys of an AWS identity.
-    Aws(AwsClient),
-}
-
 /// Gets a token each time it is woken.
 #[derive(Clone)]
 pub(crate) struct IssuedTokens {
-    fetch: Arc<Fetch>,
+    issuer: Arc<Issuer>,
     shared: Weak<SaslShared>,
     commands: Arc<CommandQueue>,
     /// The number of failures since the last token.
@@ -49,19 +38,8 @@ pub(crate) struct IssuedTokens {
 
 impl IssuedTokens {
     pub(crate) fn new(issuer: Issuer, shared: &Arc<SaslShared>, commands: &Arc<CommandQueue>) -> Self {
-        let fetch: Arc<Fetch> = match issuer {
-            Issuer::Oidc(client) => Arc::new(move || {
-                let IssuedToken { value, expires_ms, principal, extensions } = client.fetch()?;
-                ottla_net::sasl::token(value, expires_ms, &principal, extensions)
-                    .map_err(|reason| TokenFailure { reason, is_transient: false })
-            }),
-            Issuer::Aws(client) => Arc::new(move || {
-                let FoundKeys { keys, expires_ms } = client.fetch()?;
-                Ok(ottla_net::sasl::token_of_keys(keys, expires_ms))
-            }),
-        };
         Self {
-            fetch,
+            issuer: Arc::new(issuer),
             shared: Arc::downgrade(shared),
             commands: Arc::clone(commands),
             failures: Arc::default(),
@@ -69,7 +47,7 @@ impl IssuedTokens {
     }
 
     fn run(&self) {
-        let result = catch_unwind(AssertUnwindSafe(|| (self.fetch)())).unwrap_or_else(|_| {
+        let result = catch_unwind(AssertUnwindSafe(|| self.issuer.token())).unwrap_or_else(|_| {
             Err(TokenFailure {
                 reason: "the thread that gets tokens has panicked".to_owned(),
                 is_transient: false,

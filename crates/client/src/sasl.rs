@@ -15,9 +15,9 @@ use ottla_core::{
     secret::Secret,
     wake::{Wake, WakeHandle},
 };
-use ottla_net::{AwsClient, KerberosThread, TokenClient};
+use ottla_net::{Issuer, KerberosThread};
 
-use crate::oidc::{IssuedTokens, Issuer};
+use crate::oidc::IssuedTokens;
 
 /// A token for OAUTHBEARER.
 #[derive(Clone, Debug)]
@@ -50,11 +50,8 @@ pub(crate) fn issuer(
     source: Option<&TokenSource>,
 ) -> Result<Option<Issuer>> {
     let Some(settings) = shared.map(|shared| shared.settings()) else { return Ok(None) };
-    if let Some(aws) = &settings.aws {
-        return Ok(Some(Issuer::Aws(AwsClient::new(aws.clone()))));
-    }
-    let oidc = settings.oidc.clone().filter(|_| source.is_none());
-    oidc.map(|oidc| TokenClient::new(oidc).map(|client| Issuer::Oidc(Box::new(client)))).transpose()
+    let is_replaced = settings.aws.is_none() && source.is_some();
+    if is_replaced { Ok(None) } else { Issuer::of(settings) }
 }
 
 /// Creates the shared state of SASL, if the protocol has it.

@@ -19,6 +19,7 @@ pub mod clock;
 pub mod credentials;
 mod gssapi;
 pub mod injection;
+mod issuer;
 mod link;
 pub mod mailbox;
 mod oidc;
@@ -35,6 +36,7 @@ pub use aws::{AwsClient, FoundKeys};
 pub use canonical::canonical_servers;
 pub use credentials::secret::Secret;
 pub use gssapi::KerberosThread;
+pub use issuer::Issuer;
 pub use oidc::{IssuedToken, TokenClient, TokenFailure};
 pub use runtime::{ClientHandle, ClientParts, Runtime, SocketSettings, is_io_thread};
 pub use tls::{

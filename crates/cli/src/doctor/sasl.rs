@@ -2,8 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ottla_core::sasl::{Mechanism, SaslShared, exchange::Exchange, quoted, scram::Progress};
-use ottla_net::{Secret, clock};
+use ottla_core::sasl::{
+    Mechanism, SaslSettings, SaslShared, Token, exchange::Exchange, quoted, scram::Progress,
+};
+use ottla_net::{Issuer, Secret, clock};
 use ottla_protocol::{
     api::ApiKey,
     error_code::ErrorCode,
@@ -43,8 +45,8 @@ pub fn authenticate(
     host: &str,
 ) -> Stepped<()> {
     let mechanism = sasl.settings().mechanism;
-    if mechanism == Mechanism::OauthBearer {
-        obtain_token(sasl)?;
+    if mechanism.needs_token() {
+        sasl.set_token(obtain_token(sasl.settings())?);
     }
     connection.set_deadline(doctor.deadline());
     let has_messages = connection.versions.pick_any(ApiKey::SaslAuthenticate).is_some();
@@ -118,17 +120,27 @@ fn send(
     connection.call(&SaslAuthenticateRequest { auth_bytes: message.expose().to_vec() })
 }
 
-/// Sets the token that the configuration describes.
-fn obtain_token(sasl: &SaslShared) -> Result<(), Finding> {
-    let fields = sasl.settings().unsecured.as_ref().ok_or_else(|| {
-        Finding::failed(Problem::NoToken, "the configuration names no source of tokens for OAUTHBEARER")
+/// Returns the token that the configuration describes, or the keys of AWS.
+fn obtain_token(settings: &SaslSettings) -> Result<Token, Finding> {
+    let no_token = |why: String| Finding::failed(Problem::NoToken, why);
+    if let Some(fields) = &settings.unsecured {
+        return ottla_net::sasl::unsecured_token(fields)
+            .map_err(|why| no_token(why).advise("correct sasl.oauthbearer.config"));
+    }
+    let issuer = Issuer::of(settings)
+        .map_err(|error| Finding::failed(Problem::BadConfiguration, error.context().detail.clone()))?;
+    let issuer = issuer.ok_or_else(|| {
+        no_token("the configuration names no source of tokens for OAUTHBEARER".to_owned())
             .advise("the application gets tokens from its identity provider by a callback, which the doctor does not have")
+            .advise("the library gets them itself with sasl.oauthbearer.method=oidc")
             .advise("for a test with a broker that accepts them: enable.sasl.oauthbearer.unsecure.jwt=true")
     })?;
-    let token = ottla_net::sasl::unsecured_token(fields)
-        .map_err(|why| Finding::failed(Problem::NoToken, why).advise("correct sasl.oauthbearer.config"))?;
-    sasl.set_token(token);
-    Ok(())
+    issuer.token().map_err(|failure| {
+        no_token(failure.reason).advise(match issuer {
+            Issuer::Oidc(_) => "check the sasl.oauthbearer properties with the identity provider",
+            Issuer::Aws(_) => "give the process keys as AWS's tools find them, or set sasl.aws.access.key.id",
+        })
+    })
 }
 
 fn no_sasl(doctor: &Doctor) -> Finding {
@@ -156,6 +168,9 @@ fn wrong_credentials(mechanism: Mechanism, text: &str) -> Finding {
                  --add-config '{mechanism}=[password=...]'"
             ))
             .advise("a delegation token needs sasl.delegation.token=true"),
+        Mechanism::AwsMskIam => finding
+            .advise("the role of these keys needs kafka-cluster:Connect on the cluster")
+            .advise("a signature is refused before and after its time: compare the clocks with `date -u`"),
         _ => finding
             .advise("check issuer, audience and signature of the token with the identity provider; the broker's log says more")
             .advise("a token is refused before and after its time: compare the clocks with `date -u`"),
