@@ -399,6 +399,18 @@ fn static_member_releases_its_own_instance_id() {
 }
 
 #[test]
+fn instance_id_whose_session_ended_meanwhile_is_taken_again() {
+    let mut script = Script::of_static_member();
+    script.fail(ErrorKind::Disconnected);
+    script.pass(Duration::from_secs(1));
+    script.answer(refused(ErrorCode::UNRELEASED_INSTANCE_ID));
+    assert_eq!(script.answer(refused(ErrorCode::UNKNOWN_MEMBER_ID)).member_epoch, -2);
+    let (_, request) = script.take_heartbeat();
+    assert_eq!(request.member_epoch, 0, "it joins at once");
+    assert!(script.take_steps().is_empty(), "the application does not notice");
+}
+
+#[test]
 fn instance_id_of_another_member_is_fatal_and_named() {
     let mut script = Script::of_static_member();
     script.answer(refused(ErrorCode::UNRELEASED_INSTANCE_ID));

@@ -158,7 +158,8 @@ impl ConsumerMember {
         self.state = State::Joining(now + wait);
         match result {
             Ok((_, response)) => match response.error_code {
-                ErrorCode::NONE => self.state = State::Joining(now),
+                // The session that held the instance ID may have ended meanwhile: then no member has it.
+                ErrorCode::NONE | ErrorCode::UNKNOWN_MEMBER_ID => self.state = State::Joining(now),
                 code if has_moved(code) || code.is_retriable() => self.id_is_confirmed = true,
                 _ => self.fail(self.held_elsewhere(ErrorCode::UNRELEASED_INSTANCE_ID)),
             },
