@@ -452,7 +452,12 @@ impl Run {
         if let Some(event) = member.answer(now, &commands, &mut self.rng) {
             member.check_event(index, &event)?;
         }
+        let idle = now - member.polled;
         if member.poll(now, &commands, &mut self.rng) {
+            if idle >= REBALANCE {
+                // The member has expired, and joins again when its application has answered.
+                self.world.wire.membership.rest(self.members[index].client);
+            }
             self.take_records(index)?;
         }
         let member = &mut self.members[index];
