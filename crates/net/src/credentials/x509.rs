@@ -30,7 +30,7 @@ pub struct Certificate {
     pub public_key: Vec<u8>,
     /// True if the certificate has a subjectAltName.
     pub has_names: bool,
-    /// The host names and addresses of the subjectAltName, as far as they can be read; at most [`MAX_NAMES`].
+    /// The host names and addresses of the subjectAltName, as far as they can be read; at most 100.
     pub names: Vec<String>,
 }
 
