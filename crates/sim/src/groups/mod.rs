@@ -297,6 +297,10 @@ impl Run {
         let deadline = self.world.now + time;
         loop {
             self.step()?;
+            if self.members.iter().all(|member| matches!(member.state, State::Gone | State::Failed)) {
+                // The last one was killed, and its successor with the same instance ID came too early.
+                self.start_member(None);
+            }
             if self.producer.budget.messages() == 0 && self.is_settled() && self.missing().is_none() {
                 return Ok(());
             }
