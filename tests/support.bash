@@ -18,7 +18,7 @@ contains() { grep -e "$1" > /dev/null; }
 
 # Starts `ottla broker` with three brokers (or $brokers) on free ports, and sets OTTLA_BOOTSTRAP to them.
 embedded_brokers() {
-  touch "$work/brokers"
+  : > "$work/brokers"
   "$OTTLA" broker --brokers "${brokers:-3}" --port 0 "$@" > "$work/brokers" 2> "$work/brokers.errors" &
   started+=($!)
   for _ in $(seq 100); do
@@ -29,6 +29,14 @@ embedded_brokers() {
     sleep 0.1
   done
   fail "the embedded brokers did not start: $(cat "$work/brokers.errors")"
+}
+
+# Starts embedded brokers with TLS and all SASL mechanisms, sets OTTLA_BOOTSTRAP, and writes the properties of clients
+# with SCRAM-SHA-512 to $work/secured.
+secured_brokers() {
+  embedded_brokers --partitions 1 --tls-self-signed --sasl scram-sha-512,scram-sha-256,plain,oauthbearer-unsecured \
+    --sasl-user alice:alice-secret
+  cp "$work/brokers" "$work/secured"
 }
 
 # everywhere CHECK ARGS...: calls the function CHECK with embedded brokers, started with ARGS, and again with Apache

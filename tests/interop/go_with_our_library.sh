@@ -9,7 +9,7 @@ CGO_LDFLAGS=-L$OTTLA_PREFIX/lib PKG_CONFIG_PATH=$OTTLA_PREFIX/lib/pkgconfig \
   go -C tests/interop/confluent-kafka-go build -tags dynamic -o "$work/members" . \
   > "$work/log" 2>&1 || fail "it can't be built with Ottla's library: $(tail -20 "$work/log")"
 check() {
-  new_topics 4 "go$suffix"-{range,cooperative-sticky,consumer}
+  new_topics 4 "go$suffix"-{range,cooperative-sticky,consumer,transactions}
   LD_LIBRARY_PATH=$OTTLA_PREFIX/lib timeout 100 "$work/members" "$OTTLA_BOOTSTRAP" "go$suffix"
 }
 everywhere check

@@ -69,3 +69,18 @@ ours -X dump -X client.id=me > "$work/dump" || true
 grep -q 'client.id = me' "$work/dump" || fail "-X dump: $(head -3 "$work/dump")"
 if ours -P -t t -X no.such.property=1 < /dev/null > "$work/refused"; then fail "an unknown property is accepted"; fi
 echo "an unknown property: $(head -1 "$work/refused")"
+
+# TLS and every mechanism, with properties from a file.
+secured_brokers
+unsecured=(-X enable.sasl.oauthbearer.unsecure.jwt=true -X sasl.oauthbearer.config=principal=alice)
+for mechanism in PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER; do
+  more=(-F "$work/secured" -X sasl.mechanisms=$mechanism)
+  [ $mechanism = OAUTHBEARER ] && more+=("${unsecured[@]}")
+  seq 100 | ours "${more[@]}" -P -t secured-$mechanism > "$work/ours" || fail "SASL_SSL, $mechanism: $(cat "$work/ours")"
+  ours "${more[@]}" -C -t secured-$mechanism -o beginning -e -q > "$work/ours" || fail "SASL_SSL, $mechanism: $(cat "$work/ours")"
+  equal "records over SASL_SSL with $mechanism" 100 "$(grep -c '^[0-9]*$' "$work/ours")"
+done
+timeout 5 env LD_LIBRARY_PATH="$OTTLA_PREFIX/lib" kcat -F "$work/secured" -X sasl.password=another -L > "$work/refused" 2>&1 &&
+  fail "kcat connects with a wrong password"
+contains "Authentication failed" < "$work/refused" || fail "a wrong password: $(head -5 "$work/refused")"
+echo "a wrong password is refused"

@@ -142,6 +142,48 @@ for group, settings in groups.items():
     assert [partition.offset for partition in offsets] == [334, 333, 333], offsets
     second.close()
 
+# Transactions: one is committed with the offsets of a group, one is aborted, and a newer producer fences the older one.
+def transactional():
+    created = Producer({"bootstrap.servers": servers, "transactional.id": name})
+    created.init_transactions(30)
+    return created
+
+
+reader = Consumer({"bootstrap.servers": servers, "group.id": f"{name}-read", "enable.partition.eof": True})
+older = transactional()
+for value, is_committed in (("committed", True), ("aborted", False)):
+    older.begin_transaction()
+    older.produce(name, value=value, partition=0)
+    older.flush(30)
+    older.send_offsets_to_transaction([TopicPartition(name, 1, 7)], reader.consumer_group_metadata(), 30)
+    older.commit_transaction(30) if is_committed else older.abort_transaction(30)
+newer = transactional()
+try:
+    older.begin_transaction()
+    older.produce(name, value="late", partition=0)
+    try:
+        older.commit_transaction(30)
+    except KafkaException as error:
+        # The partition's leader does not know whether a timeout or a newer producer has raised the epoch.
+        if not error.args[0].txn_requires_abort():
+            raise
+        older.abort_transaction(30)
+    raise SystemExit("two producers have one transactional.id")
+except KafkaException as error:
+    assert error.args[0].fatal() and error.args[0].code() == KafkaError._FENCED, error
+newer.begin_transaction()
+newer.produce(name, value="of the newer", partition=0)
+newer.commit_transaction(30)
+reader.assign([TopicPartition(name, 0, 334)])
+values, until = [], time.monotonic() + 60
+while values != ["committed", "of the newer"]:
+    assert time.monotonic() < until and len(values) <= 2, values
+    message = reader.poll(1)
+    if message is not None and not message.error():
+        values.append(message.value().decode())
+assert [partition.offset for partition in reader.committed([TopicPartition(name, 1)], timeout=30)] == [7]
+reader.close()
+
 for topic, done in admin.delete_topics([name]).items():
     done.result(30)
 try:
@@ -149,4 +191,4 @@ try:
     raise SystemExit("an unknown property was taken")
 except KafkaException as error:
     assert error.args[0].code() == KafkaError._INVALID_ARG, error
-print(f"confluent_kafka {confluent_kafka.version()} on {text}: topics, 1000 produced, 1000 consumed, two members of a group: {', '.join(groups)}")
+print(f"confluent_kafka {confluent_kafka.version()} on {text}: topics, 1000 produced, 1000 consumed, transactions, two members of a group: {', '.join(groups)}")

@@ -37,6 +37,8 @@ if "$work/venv/bin/pip" install --quiet --no-deps --only-binary :all: --target "
   cp "$OTTLA_PREFIX/lib/librdkafka.so.1" "$own"
   wheel() { PYTHONPATH=$wheel timeout 100 "$work/venv/bin/python" "$check" "$OTTLA_BOOTSTRAP" "wheel$suffix"; }
   everywhere wheel --partitions 2
+  secured_brokers
+  PYTHONPATH=$wheel timeout 100 "$work/venv/bin/python" tests/interop/python_over_sasl_ssl.py "$work/secured"
 else
   echo "NOT CHECKED: the wheel of confluent-kafka can't be fetched: $(tail -3 "$work/log")"
 fi

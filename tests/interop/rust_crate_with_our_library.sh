@@ -12,3 +12,5 @@ check() {
   LD_LIBRARY_PATH=$OTTLA_PREFIX/lib timeout 100 "$work/target/debug/rdkafka-crate" "$OTTLA_BOOTSTRAP" "crate$suffix"
 }
 everywhere check
+secured_brokers
+LD_LIBRARY_PATH=$OTTLA_PREFIX/lib timeout 100 "$work/target/debug/rdkafka-crate" --properties "$work/secured"

@@ -92,6 +92,11 @@ refuses "set sasl.kerberos.keytab"
 with out "metadata --timeout 15" "${keytab[@]}" || fail "key table: $(tail -3 out)"
 [ ! -e cache ] || fail "the client wrote to the cache of the user"
 echo "key table"
+with out doctor "${keytab[@]}" || fail "doctor: $(cat out)"
+contains "authenticated with GSSAPI" < out || fail "doctor: $(cat out)"
+! with out doctor sasl.kerberos.keytab="$work/alice.keytab" sasl.kerberos.principal=bob@OTTLA.TEST || fail "doctor: $(cat out)"
+contains "has the keys of bob" < out && contains "klist" < out || fail "doctor, another principal: $(cat out)"
+echo "doctor"
 refuses "has the keys of bob" sasl.kerberos.keytab="$work/alice.keytab" sasl.kerberos.principal=bob@OTTLA.TEST
 refuses "other@localhost" "${keytab[@]}" sasl.kerberos.service.name=other
 refuses "kinit.cmd has failed: exit status: 3" sasl.kerberos.kinit.cmd="exit 3"

@@ -57,6 +57,19 @@ const SINGLE: Calls =
     Calls { mode: "single", what: "rd_kafka_produce with F_COPY", reports: true, threads: 1 };
 const BATCH: Calls =
     Calls { mode: "batch", what: "rd_kafka_produce_batch, 100 at a time", reports: true, threads: 1 };
+const TRANSACTIONS: Calls = Calls {
+    mode: "transactions",
+    what: "rd_kafka_produce with F_COPY, transactions of 1000 messages",
+    reports: true,
+    threads: 1,
+};
+/// The same waits as in transactions.
+const FLUSHES: Calls = Calls {
+    mode: "flushes",
+    what: "rd_kafka_produce with F_COPY, idempotent, flushed after 1000 messages",
+    reports: true,
+    threads: 1,
+};
 const CONSUMING: [Calls; 5] = [
     Calls { mode: "callback", what: "rd_kafka_consume_callback_queue", reports: true, threads: 1 },
     Calls { mode: "batch", what: "rd_kafka_consume_batch_queue, 1000 at a time", reports: true, threads: 1 },
@@ -194,15 +207,19 @@ pub fn all() -> Vec<Case> {
 /// Returns the cases over TLS, for the Rust and the C interface.
 fn over_tls(base: &Case) -> Vec<Case> {
     let mut cases = Vec::new();
+    let mut add = |name: String, case: Case| {
+        cases.push(Case { name: format!("tls-{name}"), ..case.clone() });
+        let calls = Some(if case.kind == Kind::Produce { SINGLE } else { CONSUMING[2] });
+        cases.push(Case { name: format!("c-tls-{name}"), calls, ..case });
+    };
+    let kafka = Against::Kafka { brokers: 1 };
     for (size, messages) in [(100, 5_000_000), (1000, 1_500_000)] {
-        for (kind, verb, against) in
-            [(Kind::Produce, "produce", Against::Discard), (Kind::Consume, "consume", Against::Embedded)]
-        {
-            let case = Case { kind, against, size, messages, tls: true, ..base.clone() };
-            cases.push(Case { name: format!("tls-{verb}-{size}"), ..case.clone() });
-            let calls = Some(if kind == Kind::Produce { SINGLE } else { CONSUMING[2] });
-            cases.push(Case { name: format!("c-tls-{verb}-{size}"), calls, ..case });
-        }
+        let base = Case { size, messages, tls: true, ..base.clone() };
+        let (produce, consume) = (Kind::Produce, Kind::Consume);
+        add(format!("produce-{size}"), Case { kind: produce, against: Against::Discard, ..base.clone() });
+        add(format!("consume-{size}"), Case { kind: consume, against: Against::Embedded, ..base.clone() });
+        add(format!("produce-{size}-kafka"), Case { kind: produce, against: kafka, ..base.clone() });
+        add(format!("consume-{size}-kafka"), Case { kind: consume, against: kafka, ..base.clone() });
     }
     cases
 }
@@ -219,6 +236,10 @@ fn of_the_c_interface(base: &Case) -> Vec<Case> {
     add("produce-1000-partitions", SINGLE, Case { partitions: 1000, round_robin: true, ..base.clone() });
     add("produce-batch", BATCH, base.clone());
     add("produce-batch-no-reports", Calls { reports: false, ..BATCH }, base.clone());
+    for calls in [TRANSACTIONS, FLUSHES] {
+        let case = Case { against: Against::Embedded, acks: "all", messages: 1_000_000, ..base.clone() };
+        add(&format!("produce-{}", calls.mode), calls, case);
+    }
     for calls in CONSUMING {
         let (kind, against) = (Kind::Consume, Against::Embedded);
         add(&format!("consume-{}", calls.mode), calls, Case { kind, against, ..base.clone() });

@@ -5,11 +5,13 @@
 //! `bench/RESULTS.md` and its chart from these files.
 //!
 //! Other measurements: [`kip_951`], latency while leaders move; [`linger`], requests, latency and CPU with different kinds
-//! of linger; [`rdkafka_performance`], librdkafka's benchmark program and ours; [`compare`], this tree and an earlier
+//! of linger; [`connections`], TLS connections to many brokers; [`rdkafka_performance`], librdkafka's benchmark program and ours; [`compare`], this tree and an earlier
 //! commit.
 
 mod case;
+mod certificates;
 mod compare;
+mod connections;
 mod kip_951;
 mod linger;
 mod machine;
@@ -21,6 +23,7 @@ mod record;
 mod report;
 mod server;
 mod tree;
+mod wheel;
 
 use std::{env, path::PathBuf, process::ExitCode};
 
@@ -39,8 +42,9 @@ cargo xtask bench [OPTIONS]
   --report            only write bench/RESULTS.md again, from bench/runs/
 
 cargo xtask bench kip-951 measures the latency of records while leaders move, cargo xtask bench linger the effect of
-linger per broker, cargo xtask bench rdkafka-performance librdkafka's benchmark program and ours, and cargo xtask bench
-compare this tree and an earlier commit; each has its own --help.
+linger per broker, cargo xtask bench connections TLS connections to many brokers, cargo xtask bench rdkafka-performance
+librdkafka's benchmark program and ours, and cargo xtask bench compare this tree and an earlier commit; each has its own
+--help.
 
 Every run of a peer is a separate process. CPU is the user and system time of the whole process, divided by the number
 of messages; messages per second is measured from the first message to the last acknowledgement or record, by the peer's
@@ -74,6 +78,9 @@ fn run() -> Result<()> {
     let mut args = env::args().skip(1).peekable();
     if args.next_if(|arg| arg == "compare").is_some() {
         return compare::main(args);
+    }
+    if args.next_if(|arg| arg == "connections").is_some() {
+        return connections::main(args);
     }
     if args.next_if(|arg| arg == "kip-951").is_some() {
         return kip_951::main(args);

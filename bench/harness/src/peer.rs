@@ -16,6 +16,7 @@ use crate::{
     ping,
     server::Server,
     tree::Tree,
+    wheel,
 };
 
 /// A client, or a mode of a client.
@@ -40,6 +41,8 @@ enum Made {
     Java,
     /// `peers/c/peer.c`, linked to Ottla's C library.
     COfOttla,
+    /// The same, linked to the librdkafka of the Python wheel.
+    COfWheel,
     /// The harness itself.
     Here,
 }
@@ -47,7 +50,7 @@ enum Made {
 impl Made {
     /// True for peers that run only the cases of the C interface.
     fn is_the_c_program(self) -> bool {
-        matches!(self, Self::COfOttla | Self::Cargo("peer-c-librdkafka"))
+        matches!(self, Self::COfOttla | Self::COfWheel | Self::Cargo("peer-c-librdkafka"))
     }
 }
 
@@ -59,7 +62,7 @@ const LINGER_0: &[&str] = &["--set", "linger.ms=0"];
 const LARGE_BATCHES: &[&str] = &["--set", "batch.size=1000000"];
 
 /// All peers: Ottla first, then by age.
-pub const PEERS: [Peer; 15] = [
+pub const PEERS: [Peer; 16] = [
     Peer {
         name: "ottla",
         what: "Ottla, the Rust API",
@@ -181,6 +184,15 @@ pub const PEERS: [Peer; 15] = [
         name: "librdkafka-c",
         what: "the same C program linked to librdkafka",
         made: Made::Cargo("peer-c-librdkafka"),
+        kinds: ALL,
+        producing: &[],
+        consuming: &[],
+        one_at_a_time: LINGER_0,
+    },
+    Peer {
+        name: "librdkafka-2.16-c",
+        what: "the same C program linked to librdkafka 2.16.0 of its vendor's Python wheel",
+        made: Made::COfWheel,
         kinds: ALL,
         producing: &[],
         consuming: &[],
@@ -326,6 +338,7 @@ impl Peer {
                 java
             }
             Made::COfOttla => Command::new(Tree::here().c_program()),
+            Made::COfWheel => Command::new(wheel::program()),
             Made::Here => return Err("the harness does this itself".into()),
         })
     }
@@ -375,6 +388,7 @@ pub fn build(wanted: &[&'static Peer]) -> Result<Vec<&'static Peer>> {
             Made::Go => go(),
             Made::Java => java(),
             Made::COfOttla => Tree::here().build_c_program(),
+            Made::COfWheel => wheel::build(),
             Made::Here => Ok(()),
         };
         if let Err(error) = answer {
@@ -395,6 +409,7 @@ pub fn built(wanted: &[&'static Peer]) -> Vec<&'static Peer> {
         Made::Go => target().join("franz-go").exists(),
         Made::Java => target().join("java/Peer.class").exists(),
         Made::COfOttla => Tree::here().c_program().exists(),
+        Made::COfWheel => wheel::program().exists(),
         Made::Here => true,
     };
     wanted.iter().copied().filter(there).collect()

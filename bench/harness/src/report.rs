@@ -132,6 +132,7 @@ fn page(measured: &Measured<'_>, files: &[(String, Value)]) -> String {
         ("Producing", "produce-"),
         ("Partitions: 2 and 1000, in turn", "partitions-"),
         ("Consuming", "consume-"),
+        ("Over TLS 1.3", "tls-"),
         ("The C interface: one program, linked to Ottla and to librdkafka", "c-"),
         (
             "librdkafka's published measurement: 500,000 x 100 B, two real brokers, two partitions",
@@ -273,7 +274,9 @@ fn targets(out: &mut String, measured: &Measured<'_>) {
         ("1000 partitions in turn: CPU relative to 2 partitions", 1.5, partitions()),
     ];
     out.push_str("\n## Targets\n\n| what | at most | measured | |\n|---|---:|---:|---|\n");
-    for (what, limit, measured) in rows.into_iter().chain(targets_of_groups(measured)) {
+    for (what, limit, measured) in
+        rows.into_iter().chain(targets_of_groups(measured)).chain(targets_of_tls(measured))
+    {
         let digits = if limit < 10.0 { 2 } else { 0 };
         let (figure, verdict) = match measured {
             Some(figure) => {
@@ -307,6 +310,24 @@ fn targets_of_groups(measured: &Measured<'_>) -> [(&'static str, f64, Option<f64
             c_ratio("c-consume-member-poll"),
         ),
         ("member of a group, C: in batches, relative to librdkafka", 0.2, c_ratio("c-consume-member-batch")),
+    ]
+}
+
+/// Returns the targets of TLS for one C program, relative to librdkafka with OpenSSL.
+fn targets_of_tls(measured: &Measured<'_>) -> [(&'static str, f64, Option<f64>); 8] {
+    let ratio = |case: &str, peer: &str| {
+        Some(measured.median(case, "ottla-c", CPU)? / measured.median(case, peer, CPU)?)
+    };
+    let (embedded, kafka) = ("librdkafka-c", "librdkafka-2.16-c");
+    [
+        ("TLS, C: produce 100 B, relative to librdkafka", 0.35, ratio("c-tls-produce-100", embedded)),
+        ("TLS, C: consume 100 B, relative to librdkafka", 0.35, ratio("c-tls-consume-100", embedded)),
+        ("TLS, C: produce 1000 B, relative to librdkafka", 0.7, ratio("c-tls-produce-1000", embedded)),
+        ("TLS, C: consume 1000 B, relative to librdkafka", 0.7, ratio("c-tls-consume-1000", embedded)),
+        ("the same with Kafka: produce 100 B", 0.35, ratio("c-tls-produce-100-kafka", kafka)),
+        ("the same with Kafka: consume 100 B", 0.35, ratio("c-tls-consume-100-kafka", kafka)),
+        ("the same with Kafka: produce 1000 B", 0.7, ratio("c-tls-produce-1000-kafka", kafka)),
+        ("the same with Kafka: consume 1000 B", 0.7, ratio("c-tls-consume-1000-kafka", kafka)),
     ]
 }
 

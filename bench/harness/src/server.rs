@@ -3,6 +3,7 @@
 use std::{
     env,
     io::{BufRead, BufReader, Write},
+    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
@@ -11,7 +12,7 @@ use std::{
 use crate::{
     Result,
     case::{Against, Case, Kind},
-    folder, peer,
+    certificates, folder, peer,
 };
 
 /// A running cluster, which is stopped when this value is dropped.
@@ -61,8 +62,14 @@ impl Server {
     fn start_with(against: Against, tls: bool) -> Result<Self> {
         let mut authority = None;
         let (running, bootstrap) = match against {
+            Against::Kafka { brokers: 1 } if tls => {
+                let data = scratch().join(format!("ottla-bench-kafka-{}", std::process::id()));
+                let (file, bootstrap) = start_kafka_with_tls(&data)?;
+                authority = Some(file);
+                (Running::Kafka(data), bootstrap)
+            }
             Against::Kafka { .. } | Against::QuickFollowers { .. } if tls => {
-                return Err("cases over TLS have embedded brokers".into());
+                return Err("cases over TLS have one broker of Kafka".into());
             }
             Against::Kafka { brokers } | Against::QuickFollowers { brokers } => {
                 let data = scratch().join(format!("ottla-bench-kafka-{}", std::process::id()));
@@ -172,6 +179,32 @@ impl Drop for Server {
             }
         }
     }
+}
+
+/// Starts a broker of Apache Kafka with a TLS listener. Returns the file with the CA, and the address.
+fn start_kafka_with_tls(data: &Path) -> Result<(PathBuf, String)> {
+    let folder = data.join("tls");
+    certificates::make(&folder)?;
+    // Three ports in a row that are free now: of the plaintext listener, the controller and the TLS listener.
+    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let mut candidates = (24_000..32_000).step_by(3).skip(std::process::id() as usize % 1000);
+    let port = candidates.find(|port| (*port..port + 3).all(is_free)).ok_or("no free ports")?;
+    let listeners = format!("PLAINTEXT://127.0.0.1:{port},SSL://127.0.0.1:{}", port + 2);
+    let broker = folder.join(certificates::BROKER);
+    let mut start = ["start", "1", "--heap", "1g", "--port"].map(str::to_owned).to_vec();
+    start.push(port.to_string());
+    for setting in [
+        format!("listeners={listeners},CONTROLLER://127.0.0.1:{}", port + 1),
+        format!("advertised.listeners={listeners}"),
+        "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT".to_owned(),
+        "ssl.keystore.type=PEM".to_owned(),
+        format!("ssl.keystore.location={}", broker.display()),
+    ] {
+        // The last line of a property counts.
+        start.extend(["--set".to_owned(), setting]);
+    }
+    kafka(data, &start.iter().map(String::as_str).collect::<Vec<_>>())?;
+    Ok((folder.join(certificates::AUTHORITY), format!("127.0.0.1:{}", port + 2)))
 }
 
 /// Builds the embedded broker's server, with the settings of Ottla's own release build.

@@ -4,7 +4,8 @@
  *
  *   peer produce|consume|latency --mode MODE --name value ...
  *
- * produce: single (rd_kafka_produce, F_COPY), batch (rd_kafka_produce_batch, 100 at a time); --reports no, --threads N.
+ * produce: single (rd_kafka_produce, F_COPY), batch (rd_kafka_produce_batch, 100 at a time), transactions (1000 messages each),
+ * flushes (as single, with idempotence and a flush after 1000 messages); --reports no, --threads N.
  * consume: callback (rd_kafka_consume_callback_queue), batch (rd_kafka_consume_batch_queue, 1000), poll
  * (rd_kafka_consumer_poll, partitions assigned by hand), member-poll and member-batch (as a member of a group).
  */
@@ -19,6 +20,8 @@
 #include <unistd.h>
 
 #define BATCH 100
+/* Messages of a transaction. */
+#define TRANSACTION 1000
 
 static int argument_count;
 static char **arguments;
@@ -26,7 +29,7 @@ static char **arguments;
 static char *payloads;
 static size_t payloads_length, size;
 static long messages, partitions;
-static int round_robin, reports, threads, batched;
+static int round_robin, reports, threads, batched, in_transactions, flushes;
 
 static rd_kafka_t *client;
 static rd_kafka_topic_t *topic;
@@ -109,9 +112,30 @@ static void start_producer(void) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         set(conf, "compression.codec", value("codec", NULL));
         set(conf, "acks", value("acks", NULL));
+        if (flushes)
+                set(conf, "enable.idempotence", "true");
+        if (in_transactions)
+                set(conf, "transactional.id", "bench");
         if (reports)
                 rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
         start(RD_KAFKA_PRODUCER, conf);
+}
+
+static void must(rd_kafka_error_t *error) {
+        if (error)
+                die(rd_kafka_error_string(error));
+}
+
+/* Ends a transaction, or flushes, every 1000 messages. */
+static void end_part(long number) {
+        if (in_transactions) {
+                if (number > 0)
+                        must(rd_kafka_commit_transaction(client, 60000));
+                if (number < messages)
+                        must(rd_kafka_begin_transaction(client));
+        } else if (flushes && rd_kafka_flush(client, 60000)) {
+                die("not all was sent within a minute");
+        }
 }
 
 static void report(double began, long done, long errors, uint64_t bytes) {
@@ -169,6 +193,8 @@ static void *produce_share(void *share) {
                                 taken = rd_kafka_produce_batch(topic, partition, RD_KAFKA_MSG_F_COPY, batch, left);
                         }
                 } else {
+                        if (number % TRANSACTION == 0)
+                                end_part(number);
                         next = next + size > payloads_length ? 0 : next;
                         while (rd_kafka_produce(topic, partition_of(number), RD_KAFKA_MSG_F_COPY, payloads + next, size, NULL,
                                                 0, NULL) == -1)
@@ -186,8 +212,12 @@ static void *produce_share(void *share) {
 static void produce(void) {
         double began;
         batched = !strcmp(value("mode", "single"), "batch");
+        in_transactions = !strcmp(value("mode", "single"), "transactions");
+        flushes = !strcmp(value("mode", "single"), "flushes");
         read_payloads();
         start_producer();
+        if (in_transactions)
+                must(rd_kafka_init_transactions(client, 60000));
         began = seconds();
         producing = threads;
         if (threads == 1) {
@@ -204,6 +234,7 @@ static void produce(void) {
                 for (i = 0; i < threads; i++)
                         pthread_join(thread[i], NULL);
         }
+        end_part(messages);
         if (reports) {
                 while (delivered < messages)
                         rd_kafka_poll(client, 100);

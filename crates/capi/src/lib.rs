@@ -7,6 +7,7 @@
 //! | `produce` | a message until its report; the memory of both; partitioners |
 //! | `consume` | the assigned consumer and the older calls, consumed messages in slabs, stored and committed offsets |
 //! | `group` | the consumer as a member of a group: subscriptions, rebalances, closing |
+//! | `txn` | the transactional producer |
 //! | `admin` | admin calls, their options and results, UUIDs |
 //! | `mock` | clusters inside the process |
 //!
@@ -25,4 +26,5 @@ mod mock;
 mod not_yet;
 mod produce;
 mod self_test;
+mod txn;
 mod variadic;

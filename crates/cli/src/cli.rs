@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 use crate::client_options::ClientOptions;
 use crate::commands::{
     broker, consume, consumer_perf_test, doctor, groups, metadata, offsets, produce, producer_perf_test,
-    properties, rdkafka_performance, topics,
+    properties, rdkafka_performance, topics, transactions,
 };
 
 /// Apache Kafka from the command line: produce, consume, measure, inspect, and run an embedded cluster
@@ -52,6 +52,7 @@ enum Command {
     Topics(topics::TopicsOptions),
     Offsets(offsets::OffsetsOptions),
     Groups(groups::GroupsOptions),
+    Transactions(transactions::TransactionsOptions),
     Metadata(metadata::MetadataOptions),
     Doctor(doctor::DoctorOptions),
     Broker(broker::BrokerOptions),
@@ -89,6 +90,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         Command::Topics(options) => topics::run(&options, &client),
         Command::Offsets(options) => offsets::run(&options, &client),
         Command::Groups(options) => groups::run(&options, &client),
+        Command::Transactions(options) => transactions::run(&options, &client),
         Command::Metadata(options) => metadata::run(&options, &client),
         Command::Doctor(options) => doctor::run(&options, &client),
         Command::Broker(options) => client.refuse("broker").and_then(|()| broker::run(&options)),

@@ -52,6 +52,7 @@ impl EventPrinter {
                 self.line(&ConsumerEvent::TopicRecreated(topic.clone()).to_string(), Instant::now());
             }
             Event::PollOverdue(overdue) => self.line(&overdue.to_string(), Instant::now()),
+            Event::TransactionOverdue(overdue) => self.line(&overdue.to_string(), Instant::now()),
             Event::ClusterChanged(change) => self.line(&change.to_string(), Instant::now()),
             Event::Credentials(news) => self.line(&news.to_string(), Instant::now()),
             Event::Throttled(throttle) if throttle.millis > 0 => self.line(

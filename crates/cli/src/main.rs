@@ -14,6 +14,7 @@ mod commands;
 mod doctor;
 mod events;
 mod failure;
+mod in_transactions;
 mod input;
 mod message_format;
 mod metrics_port;

@@ -177,3 +177,51 @@ fn self_signed_broker_prints_what_its_clients_need() {
     assert_eq!(code, Some(0), "{err}");
     assert!(!std::path::Path::new(ca).exists(), "the files end with the broker");
 }
+
+#[test]
+fn broker_with_several_listeners_prints_properties_for_each() {
+    let folder = support::Folder::new("listeners");
+    let printed = folder.0.join("all.properties");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ottla"));
+    command.args(["broker", "--port", "0", "--brokers", "2", "--listener", "plaintext", "--listener", "ssl"]);
+    command.args(["--listener", "sasl_ssl:0", "--sasl", "plain", "--sasl-user", "alice:secret"]);
+    command.stdout(std::fs::File::create(&printed).unwrap()).stderr(Stdio::piped());
+    let mut broker = Broker { child: command.spawn().unwrap(), servers: String::new() };
+    let started = Instant::now();
+    while !std::fs::read_to_string(&printed).unwrap().contains("\nsasl.password=secret\n") {
+        assert!(started.elapsed() < DEADLINE && broker.child.try_wait().unwrap().is_none());
+        thread::sleep(Duration::from_millis(10));
+    }
+    let text = std::fs::read_to_string(&printed).unwrap();
+    let listeners: Vec<&str> = text.split("\n\n").collect();
+    assert_eq!(listeners.len(), 3, "{text}");
+    for (properties, protocol) in listeners.iter().zip(["plaintext", "ssl", "sasl_ssl"]) {
+        assert!(properties.contains(&format!("security.protocol={protocol}")), "{text}");
+        let file = folder.file(&format!("{protocol}.properties"), properties);
+        let (code, out, err) = ottla(&["metadata", "-F", &file]);
+        assert_eq!(code, Some(0), "{protocol}: {out}{err}");
+        let servers = properties.lines().find_map(|line| line.strip_prefix("bootstrap.servers=")).unwrap();
+        for server in servers.split(',') {
+            assert!(out.contains(server), "{protocol}: {server} is missing in {out}");
+        }
+    }
+    broker.end("-TERM");
+}
+
+#[test]
+fn listeners_that_do_not_fit_are_refused() {
+    for (arguments, expected) in [
+        (&["--listener", "tls"][..], "unknown protocol `tls`"),
+        (&["--listener", "ssl:x"], "`x` is no port"),
+        (&["--listener", "sasl_ssl"], "add --sasl MECHANISM"),
+        (&["--listener", "ssl", "--sasl", "plain", "--sasl-user", "a:b"], "no --listener uses SASL"),
+        (
+            &["--listener", "plaintext", "--listener", "ssl:9093", "--brokers", "3"],
+            "from 9092 and from 9093 on overlap",
+        ),
+        (&["--listener", "plaintext", "--tls-client-auth"], "no listener uses TLS"),
+    ] {
+        let (code, _, err) = ottla(&[&["broker"], arguments].concat());
+        assert!(code == Some(2) && err.contains(expected), "{arguments:?}: {code:?} {err}");
+    }
+}

@@ -67,10 +67,10 @@ fn wrong_options_exit_with_code_2_and_a_reason() {
                 "5",
                 "--record-size",
                 "1",
-                "--transactional-id",
-                "x",
+                "--transaction-duration-ms",
+                "0",
             ],
-            "transactions are unimplemented",
+            "--transaction-duration-ms",
         ),
         (
             &["producer-perf-test", "--topic", "t", "--num-records", "5", "--payload-file", "/no/such/file"],

@@ -11,7 +11,10 @@ use ottla_embedded_broker::{
     ApiKey, BrokerId, ClientAuthentication, ClusterOptions, EmbeddedCluster, ErrorCode, SaslListener,
     SaslMechanism, ScramHash, Tail, TlsListener,
 };
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer, KeyIdMethod,
+    KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber,
+};
 use serde_json::Value;
 use support::{Folder, ottla};
 
@@ -33,7 +36,7 @@ impl Authority {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         change(&mut params);
         let key = KeyPair::generate().unwrap();
         let certificate = params.self_signed(&key).unwrap();
@@ -263,7 +266,7 @@ fn clock_that_is_years_ahead_is_recognized_by_the_trusted_certificates() {
 }
 
 #[test]
-fn wrong_host_unknown_ca_and_revocation_are_recognized() {
+fn wrong_host_and_unknown_ca_are_recognized() {
     let (ca, other) = (Authority::new("Test CA"), Authority::new("Other CA"));
     let trusting = |ca: &Authority| format!("ssl.ca.pem={}", ca.pem);
     let cluster = tls_broker(ca.listener(&["kafka.example"], &ClientAuthentication::None, |_| {}));
@@ -272,6 +275,76 @@ fn wrong_host_unknown_ca_and_revocation_are_recognized() {
     Examined::of(&servers, &[TLS, &trusting(&ca)]).expect("wrong_host", "tls", &words);
     let words = ["certificate of \\\"CN=Test CA\\\"", "ssl.ca.location"];
     Examined::of(&servers, &[TLS, &trusting(&other)]).expect("unknown_ca", "tls", &words);
+}
+
+#[test]
+fn revoked_certificate_of_a_broker_is_recognized() {
+    let ca = Authority::new("Test CA");
+    let with_serial = |serial: u8| {
+        let change =
+            |params: &mut CertificateParams| params.serial_number = Some(SerialNumber::from(vec![serial]));
+        tls_broker(ca.listener(LOCAL, &ClientAuthentication::None, change))
+    };
+    let revoked = RevokedCertParams {
+        serial_number: SerialNumber::from(vec![7]),
+        revocation_time: rcgen::date_time_ymd(2024, 1, 1),
+        reason_code: None,
+        invalidity_date: None,
+    };
+    let list = CertificateRevocationListParams {
+        this_update: rcgen::date_time_ymd(2024, 1, 1),
+        next_update: rcgen::date_time_ymd(2099, 1, 1),
+        crl_number: SerialNumber::from(vec![1]),
+        issuing_distribution_point: None,
+        revoked_certs: vec![revoked],
+        key_identifier_method: KeyIdMethod::Sha256,
+    };
+    let folder = Folder::new("revoked");
+    let list = folder.file("crl.pem", &list.signed_by(&ca.issuer).unwrap().pem().unwrap());
+    let (list, trusted) = (format!("ssl.crl.location={list}"), format!("ssl.ca.pem={}", ca.pem));
+    let cluster = with_serial(7);
+    let examined = Examined::of(&cluster.bootstrap_servers(), &[TLS, &trusted, &list]);
+    examined.expect("certificate_revoked", "tls", &["is revoked", "made for a test", "ssl.crl.location"]);
+    let cluster = with_serial(8);
+    let examined = Examined::of(&cluster.bootstrap_servers(), &[TLS, &trusted, &list]);
+    assert_eq!(examined.code, 0, "{:#}", examined.json);
+}
+
+#[test]
+fn client_and_broker_with_nothing_in_common_are_recognized() {
+    let ca = Authority::new("Test CA");
+    // The broker's certificate has an EC key.
+    let cluster = tls_broker(ca.listener(LOCAL, &ClientAuthentication::None, |_| {}));
+    let (servers, trusted) = (cluster.bootstrap_servers(), format!("ssl.ca.pem={}", ca.pem));
+    for only in
+        ["ssl.sigalgs.list=RSA+SHA256:RSA-PSS+SHA256", "ssl.cipher.suites=ECDHE-RSA-AES128-GCM-SHA256"]
+    {
+        let properties = [TLS, &trusted, only, "ssl.enabled.protocols=TLSv1.2"];
+        let words = ["remove ssl.cipher.suites", "ssl.sigalgs.list", "on the broker"];
+        Examined::of(&servers, &properties).expect("nothing_in_common", "tls", &words);
+    }
+}
+
+#[test]
+fn client_certificate_that_the_broker_refuses_is_recognized() {
+    // Another CA has the name of the one that the broker trusts.
+    let (ca, impostor) = (Authority::new("Test CA"), Authority::new("Test CA"));
+    let clients = ClientAuthentication::Required(vec![ca.der.clone()]);
+    let cluster = tls_broker(ca.listener(LOCAL, &clients, |_| {}));
+    let (pem, _, key) = impostor.issue(&[], |_| {});
+    let properties = [
+        TLS.to_owned(),
+        format!("ssl.ca.pem={}", ca.pem),
+        format!("ssl.certificate.pem={pem}"),
+        format!("ssl.key.pem={}", key.serialize_pem()),
+    ];
+    let properties = properties.each_ref().map(String::as_str);
+    let words = ["ssl.truststore.location", "ssl.certificate.location"];
+    Examined::of(&cluster.bootstrap_servers(), &properties).expect(
+        "client_certificate_refused",
+        "api",
+        &words,
+    );
 }
 
 #[test]

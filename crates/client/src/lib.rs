@@ -106,6 +106,55 @@
 //! # }
 //! ```
 //!
+//! # Transactions
+//!
+//! A producer with `transactional.id` writes to many partitions, and commits the offsets that it consumed, all or nothing.
+//! [`Producer::begin`] returns a [`Transaction`]: a value that is consumed by its commit or abort, and whose drop aborts it.
+//! Consumers with `isolation.level=read_committed` see committed records only.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # use std::time::Duration;
+//! use ottla::{Config, Consumer, Producer, Record, TransactionError};
+//!
+//! let seconds = Duration::from_secs(30);
+//! let servers = [("bootstrap.servers", "127.0.0.1:9092")];
+//! let mut config = Config::from_properties(servers)?;
+//! let producer = Producer::new(config.set("transactional.id", "billing-1")?)?;
+//! producer.init_transactions(seconds)?; // fences an earlier producer with this ID
+//!
+//! let mut config = Config::from_properties(servers)?;
+//! config.set("group.id", "billing")?.set("enable.auto.commit", "false")?.set("isolation.level", "read_committed")?;
+//! let consumer = Consumer::new(&config)?;
+//! consumer.subscribe(&["orders"])?;
+//! loop {
+//!     let orders = consumer.poll(seconds)?;
+//!     let transaction = producer.begin()?;
+//!     for order in &orders {
+//!         transaction.send("bills", Record::new().value(order.value().unwrap_or_default()))?;
+//!     }
+//!     transaction.send_records(&consumer, &orders, seconds)?;
+//!     match transaction.commit(seconds) {
+//!         Ok(()) => {}
+//!         Err(TransactionError::Retriable(_)) => producer.resume_transaction(seconds)?, // its outcome is open
+//!         Err(error) => return Err(error.into()), // Abort: it was aborted, and the orders can be read again
+//!     }
+//! }
+//! # }
+//! ```
+//!
+//! | [`TransactionError`] | meaning |
+//! |---|---|
+//! | `Retriable` | not done in time; [`Producer::resume_transaction`] continues |
+//! | `Abort` | the transaction can't be committed; the producer can begin another one |
+//! | `Fatal` | another producer with the same ID took over, or permissions are missing: close this one |
+//! | `Refused` | the call does not fit the state, and had no effect |
+//!
+//! The client is stricter than the protocol. After a request whose outcome is unknown it gets a higher epoch before the next
+//! transaction, so that a delayed request can't become part of that one. It counts `transaction.timeout.ms` down: at 80 % it
+//! reports [`Event::TransactionOverdue`], and shortly before the end it makes the transaction abortable, instead of being fenced.
+//! A commit that was sent is never declared failed: its outcome is open until the coordinator reports it.
+//!
 //! # Threads
 //!
 //! All clients of a process share a few I/O threads. Clients and topics are [`Send`] and [`Sync`] and cheap to clone: one
@@ -202,11 +251,14 @@ mod logging;
 mod oidc;
 mod producer;
 mod sasl;
+mod share;
 mod start;
 mod topic_name;
 mod wait;
 
-pub use admin::{Admin, AdminFuture, AdminOptions, AlterConfigsResults, GroupResults, RecordsToDelete};
+pub use admin::{
+    Admin, AdminFuture, AdminOptions, AlterConfigsResults, GroupResults, RecordsToDelete, TransactionResults,
+};
 /// Shared bytes, for [`Record::shared_value`].
 pub use bytes::Bytes;
 pub use config::Config;
@@ -244,11 +296,18 @@ pub use ottla_core::{
             offsets::PartitionResults,
         },
         topics::{NewPartitions, NewTopic, TopicResults},
+        transactions::{
+            TransactionState,
+            abort::HangingTransaction,
+            describe::TransactionDescription,
+            list::{TransactionFilter, TransactionListing, TransactionListings},
+            producers::ActiveProducer,
+        },
     },
     cluster::metadata::RecreatedTopic,
     config::{ConfigError, ConfigErrorKind, OffsetReset},
     error::{Culprit, Error, ErrorContext, ErrorKind, Result},
-    event::{ClusterChange, CredentialsEvent, Event, PollOverdue, Throttle},
+    event::{ClusterChange, CredentialsEvent, Event, PollOverdue, Throttle, TransactionOverdue},
     fetch::{
         committed::{CommitResult, CommittedResult, GroupOffset},
         deliver::{ConsumerEvent, Message, MessageRef, Records},
@@ -263,9 +322,17 @@ pub use ottla_core::{
         record::{Record, SendError},
         report::{DeliveryBatch, DeliveryReport, DeliverySink, PersistenceStatus},
     },
+    share::{
+        acknowledgement::AcknowledgeType,
+        shared::{AcknowledgeOutcome, ShareEvent},
+    },
     stats::{
         BrokerStatistics, CollectorStatistics, EosStatistics, GroupStatistics, PartitionStatistics,
         Statistics, TopicStatistics, Window, table as statistics_table,
+    },
+    txn::{
+        command::ConsumerGroupMetadata,
+        error::{TransactionError, TransactionResult},
     },
 };
 pub use ottla_net::{
@@ -275,15 +342,16 @@ pub use ottla_protocol::{
     api::ApiKey,
     batch::{HeaderRef, Headers},
     error_code::ErrorCode,
-    vocabulary::{LeaderEpoch, TopicPartition},
+    vocabulary::{Generation, LeaderEpoch, TopicPartition},
 };
 pub use producer::{
     DeliverFuture, Delivery, Producer, ProducerBuilder, RecordMetadata, SendBatchError, Topic, TopicBuilder,
-    TrySendError,
+    Transaction, TrySendError,
 };
 #[cfg(feature = "capi")]
 pub use sasl::Sasl;
 pub use sasl::{OauthToken, TokenProvider};
+pub use share::{ShareCommit, ShareConsumer, ShareConsumerBuilder, ShareRecord, ShareRecords};
 
 /// The README's examples are compiled with the documentation's.
 #[cfg(doctest)]

@@ -24,6 +24,7 @@ use ottla_core::{
     observer::Observer,
     produce::shared::ProducerShared,
     rng::Rng,
+    share::shared::ShareShared,
     stats::{Gather, Statistics},
 };
 use ottla_net::{
@@ -37,17 +38,37 @@ use crate::{
     wait::{check_may_wait, wait_for},
 };
 
+/// The kind of a client, with what its application's threads share with its actors.
+#[derive(Debug)]
+pub enum Role {
+    /// Administrative calls only.
+    Admin,
+    /// A producer.
+    Producer(Arc<ProducerShared>),
+    /// A consumer, and its membership in a group.
+    Consumer(Arc<ConsumerShared>, Option<Box<GroupSettings>>),
+    /// A share consumer.
+    ShareConsumer(Arc<ShareShared>),
+}
+
 /// Starts a client's actors on the I/O threads.
 pub fn client(
     config: &EffectiveConfig<'_>,
     logger: Arc<Logger>,
-    producer: Option<Arc<ProducerShared>>,
-    consumer: Option<(Arc<ConsumerShared>, Option<GroupSettings>)>,
+    role: Role,
     events: Arc<EventQueue>,
     hooks: Hooks,
     seed: u64,
 ) -> Result<Client> {
-    let (consumer, group) = consumer.map_or((None, None), |(shared, group)| (Some(shared), group));
+    let (mut producer, mut consumer, mut group, mut share) = (None, None, None, None);
+    match role {
+        Role::Admin => {}
+        Role::Producer(shared) => producer = Some(shared),
+        Role::Consumer(shared, settings) => {
+            (consumer, group) = (Some(shared), settings.map(|settings| *settings))
+        }
+        Role::ShareConsumer(shared) => share = Some(shared),
+    }
     let runtime = Runtime::get()
         .map_err(|error| Error::new(ErrorKind::State, format!("can't start the I/O threads: {error}")))?;
     let client_id = config.text("client.id").to_owned();
@@ -66,7 +87,8 @@ pub fn client(
     let sockets = SocketSettings::new(config);
     let is_canonical = config.text("client.dns.lookup") == "resolve_canonical_bootstrap_servers_only";
     let servers = Servers { canonical: is_canonical.then(|| (sockets.family, Arc::clone(&transport))) };
-    let mut cluster = ClusterSettings { statistics, group, ..ClusterSettings::new(config) };
+    let mut cluster =
+        ClusterSettings { statistics, group, share: share.clone(), ..ClusterSettings::new(config) };
     cluster.bootstrap = servers.canonical(cluster.bootstrap);
     let observer = Logger::beside(&logger, hooks.observer);
     let sasl = sasl::shared(config)?;
@@ -96,6 +118,7 @@ pub fn client(
             connection: Arc::new(connection),
             producer,
             consumer,
+            share,
             buffers: BufferPool::default(),
         },
         sockets,

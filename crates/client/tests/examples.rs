@@ -38,8 +38,14 @@ mod logging;
 #[path = "../examples/produce.rs"]
 mod produce;
 #[allow(dead_code)]
+#[path = "../examples/share_group.rs"]
+mod share_group;
+#[allow(dead_code)]
 #[path = "../examples/threads.rs"]
 mod threads;
+#[allow(dead_code)]
+#[path = "../examples/transactions.rs"]
+mod transactions;
 
 /// Programs that measure: they need arguments, or much time.
 const MEASUREMENTS: [&str; 4] = ["commit_latency", "consume_cpu", "statistics_cpu", "where_records_wait"];
@@ -70,7 +76,9 @@ examples!(
     graceful_shutdown_runs: graceful_shutdown,
     logging_runs: logging,
     produce_runs: produce,
+    share_group_runs: share_group,
     threads_runs: threads,
+    transactions_runs: transactions,
 );
 
 #[test]

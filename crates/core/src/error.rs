@@ -73,6 +73,16 @@ pub enum ErrorKind {
     InvalidDifferentRecord,
     /// The deadline of the call passed.
     TimedOut,
+    /// The producer was replaced by another one with the same `transactional.id`, or timed out.
+    Fenced,
+    /// Messages of a transaction were not delivered, so that it can't be committed.
+    Inconsistent,
+    /// Another call must be finished first.
+    Conflict,
+    /// The same call is in progress in another thread.
+    PreviousInProgress,
+    /// The client is not configured for the call.
+    NotConfigured,
     /// The application did not poll within `max.poll.interval.ms`, and the consumer left its group.
     MaxPollExceeded,
     /// An assignor of the application panicked, or returned an assignment that breaks the rules.
@@ -233,6 +243,7 @@ impl ErrorKind {
             | Self::UnsupportedVersion
             | Self::UnknownTopic
             | Self::LogTruncated
+            | Self::Fenced
             | Self::TopicRecreated
             | Self::InvalidDifferentRecord => Culprit::Broker,
             Self::Resolve
@@ -254,6 +265,10 @@ impl ErrorKind {
             | Self::UnknownPartition
             | Self::InvalidArgument
             | Self::State
+            | Self::Inconsistent
+            | Self::Conflict
+            | Self::PreviousInProgress
+            | Self::NotConfigured
             | Self::Gapless
             | Self::Closed
             | Self::MaxPollExceeded
@@ -310,6 +325,11 @@ impl fmt::Display for ErrorKind {
                 "not written because the broker refused another record of the same batch; send it again"
             }
             Self::TimedOut => "timed out",
+            Self::Fenced => "the producer is fenced",
+            Self::Inconsistent => "the transaction is incomplete",
+            Self::Conflict => "another call must be finished first",
+            Self::PreviousInProgress => "the same call is in progress",
+            Self::NotConfigured => "the client is not configured for this call",
             Self::MaxPollExceeded => "the application did not poll within max.poll.interval.ms",
             Self::AssignorFailed => "the application's assignor failed",
             Self::Bug => "a bug in this library; please report it",

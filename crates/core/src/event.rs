@@ -30,6 +30,8 @@ pub enum Event {
     /// The application has not polled for half of `max.poll.interval.ms`, or for four fifths of it: after the rest of it the
     /// consumer leaves its group.
     PollOverdue(PollOverdue),
+    /// A transaction has been open for four fifths of `transaction.timeout.ms`.
+    TransactionOverdue(TransactionOverdue),
     /// A broker reported a cluster ID that differs from the known one. The client adopts the new ID.
     ClusterChanged(ClusterChange),
     /// Files of certificates or keys have changed, or the client's certificate expires soon.
@@ -123,6 +125,33 @@ impl fmt::Display for PollOverdue {
             f,
             "the application has not polled for {} ms; {} ms after its last poll (max.poll.interval.ms) the consumer leaves \
              its group",
+            self.since.as_millis(),
+            self.limit.as_millis()
+        )
+    }
+}
+
+/// A transaction has been open for four fifths of `transaction.timeout.ms`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TransactionOverdue {
+    /// The time since the first partition or group was added.
+    pub since: Duration,
+    /// `transaction.timeout.ms`: shortly before that time the transaction can only be aborted.
+    pub limit: Duration,
+}
+
+impl TransactionOverdue {
+    pub(crate) const fn new(since: Duration, limit: Duration) -> Self {
+        Self { since, limit }
+    }
+}
+
+impl fmt::Display for TransactionOverdue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the transaction has been open for {} ms; shortly before {} ms (transaction.timeout.ms) it can only be aborted",
             self.since.as_millis(),
             self.limit.as_millis()
         )

@@ -32,9 +32,11 @@ mod repeats;
 pub mod rng;
 pub mod sasl;
 pub mod secret;
+pub mod share;
 mod shown;
 pub mod stats;
 pub mod sync;
+pub mod txn;
 pub mod wake;
 
 #[cfg(all(test, ottla_loom))]

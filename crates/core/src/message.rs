@@ -4,6 +4,7 @@
 //!   ToBroker                          ToCluster
 //!    ├ Produce(ProduceMessage)         ├ Produce(ProduceReport)       the producing half
 //!    ├ Fetch(FetchMessage)             ├ Fetch(FetchReport)           the consuming half
+//!    ├ Share(ShareMessage)             ├ Share(ShareReport)           the share half
 //!    ├ Request(ClusterRequest)         ├ Response { token, result }   requests that belong to no partition
 //!    ├ Connection(ConnectionMessage)   ├ Connection(ConnectionReport) the connection itself
 //!    └ Statistics, Close               └ News(BrokerNews)             what a broker said along with a response
@@ -22,6 +23,7 @@ use crate::{
         message::{ProduceMessage, ProduceReport},
         purge::Purge,
     },
+    share::message::{ShareMessage, ShareReport},
     stats::{BrokerEntryKind, Gather},
 };
 
@@ -36,6 +38,8 @@ pub enum ToBroker {
     Produce(ProduceMessage),
     /// A message for the consuming half.
     Fetch(FetchMessage),
+    /// A message for the share half.
+    Share(ShareMessage),
     /// Send this request and return the response.
     Request(ClusterRequest),
     /// A message for the connection.
@@ -53,6 +57,8 @@ pub enum ToCluster {
     Produce(ProduceReport),
     /// A report of the consuming half.
     Fetch(FetchReport),
+    /// A report of the share half.
+    Share(ShareReport),
     /// The response to a request.
     Response {
         /// The request's token.
@@ -106,9 +112,22 @@ pub enum ConnectionMessage {
     Reconnect,
 }
 
+/// The transactional features of a broker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransactionFeatures {
+    /// The cluster's level of the feature `transaction.version`; 0 if the broker does not report it.
+    pub transaction_version: i16,
+    /// The age of that report: a higher number is newer.
+    pub epoch: i64,
+    /// True if the broker has the versions of the newer protocol (KIP-890).
+    pub has_versions: bool,
+}
+
 /// A report from a connection to the cluster actor.
 #[derive(Debug)]
 pub enum ConnectionReport {
+    /// The transactional features of the broker whose connection becomes ready. Only for transactional producers.
+    Features(TransactionFeatures),
     /// The connection is ready.
     Up,
     /// The connection failed.

@@ -362,3 +362,60 @@ fn compression_levels_are_limited_to_the_range_of_the_codec() {
 fn broker_versions_before_0_8_are_refused() {
     assert!(producer_error(&[("broker.version.fallback", "0.7.2")]).contains("from 0.8.0 on"));
 }
+
+#[test]
+fn transactional_id_implies_idempotence_and_adapts_timeouts() {
+    for profile in [Profile::Rust, Profile::Librdkafka] {
+        let raw =
+            |pairs: &[(&str, &str)]| set(set(RawConfig::new(profile), &[("transactional.id", "x")]), pairs);
+        let settings = producer_of(&raw(&[]));
+        assert!(settings.idempotence && settings.topic.acks == Acks::All && settings.max_in_flight <= 5);
+        assert_eq!(settings.transactional_id.as_deref(), Some("x"));
+        let minute = 60_000 * MS;
+        assert_eq!((settings.transaction_timeout, settings.topic.message_timeout), (minute, Some(minute)));
+        assert_eq!(settings.response_timeout, 59_900 * MS);
+        let settings = producer_of(&raw(&[("transaction.timeout.ms", "120000")]));
+        assert_eq!(settings.topic.message_timeout, Some(120_000 * MS));
+        assert_eq!(settings.response_timeout, 119_900 * MS, "the default is raised, too");
+        let settings = producer_of(&raw(&[("transaction.timeout.ms", "1000")]));
+        assert_eq!(settings.response_timeout, 900 * MS);
+        let accepted = [("message.timeout.ms", "60000"), ("socket.timeout.ms", "60100")];
+        assert_eq!(producer_of(&raw(&accepted)).response_timeout, 60_100 * MS);
+        let endless = [("message.timeout.ms", "0")];
+        assert_eq!(producer_of(&raw(&endless)).topic.message_timeout, None);
+    }
+    assert_eq!(producer(&[]).transactional_id, None);
+}
+
+#[test]
+fn transactional_id_contradicts_settings_that_weaken_it() {
+    let cases = [
+        ("enable.idempotence", "false", "`transactional.id` needs `enable.idempotence`"),
+        ("acks", "1", "`acks` must be all, not 1, with `enable.idempotence`"),
+        ("retries", "0", "`retries` must be at least 1, not 0"),
+        ("max.in.flight", "6", "`max.in.flight` must be at most 5, not 6"),
+        ("queuing.strategy", "lifo", "must be fifo"),
+        (
+            "message.timeout.ms",
+            "60001",
+            "`message.timeout.ms` (60001) must be at most 60000, because `transaction.timeout.ms` is 60000",
+        ),
+        ("socket.timeout.ms", "60101", "`socket.timeout.ms` (60101) must be at most 60100"),
+    ];
+    for (name, value, sentence) in cases {
+        for profile in [Profile::Rust, Profile::Librdkafka] {
+            let raw = set(RawConfig::new(profile), &[("transactional.id", "x"), (name, value)]);
+            let error = EffectiveConfig::producer(&raw).unwrap_err().to_string();
+            assert!(error.contains(sentence), "{name}={value}: {error}");
+        }
+    }
+}
+
+#[test]
+fn topic_of_a_transactional_producer_keeps_to_its_timeout() {
+    let client = config(&[("transactional.id", "x"), ("transaction.timeout.ms", "5000")]);
+    assert_eq!(topic(&client, &own(&[])).unwrap().message_timeout, Some(5000 * MS));
+    let error = topic(&client, &own(&[("message.timeout.ms", "5001")])).unwrap_err().to_string();
+    assert!(error.contains("must be at most 5000"), "{error}");
+    assert!(topic(&client, &own(&[("acks", "1")])).is_err());
+}

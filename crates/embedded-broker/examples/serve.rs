@@ -1,31 +1,34 @@
-//! Serves a cluster until its standard input ends: `serve [brokers [first port [discard] [tls]]]`. Prints the bootstrap
-//! servers. With `tls` clients encrypt, and the second line names a file with the certificate of the CA, which is made
-//! anew and deleted at the end.
+//! Serves a cluster until its standard input ends: `serve [brokers [first port [discard] [tls | mtls]]]`. Prints the
+//! bootstrap servers. With `tls` clients encrypt, and the second line names a file with the certificate of the CA, which is
+//! made at the start and deleted at the end. With `mtls` clients need a certificate, too; the third and the fourth line name
+//! files with one and with its key.
 //!
 //! A line `rotate MILLISECONDS` on standard input moves the leadership of every partition to its next replica. Metadata
 //! responses name the old leaders for this duration, as in a cluster where metadata spreads slowly. A line `slow BROKER
-//! MILLISECONDS` delays every response of one broker.
+//! MILLISECONDS` delays every response of one broker. A line `close` closes all connections.
 
 use std::{env, fs, io, path::PathBuf, process, thread, time::Duration};
 
-use ottla_embedded_broker::{
-    BrokerId, ClientAuthentication, ClusterOptions, EmbeddedCluster, TestAuthority, TlsListener,
-};
+use ottla_embedded_broker::{BrokerId, ClusterOptions, EmbeddedCluster, TestAuthority};
 
-/// The certificate of the CA, as long as the cluster runs.
-struct AuthorityFile(PathBuf);
+/// Files for clients, as long as the cluster runs.
+#[derive(Default)]
+struct Files(Vec<PathBuf>);
 
-impl AuthorityFile {
-    fn write(authority: &TestAuthority) -> io::Result<Self> {
-        let path = env::temp_dir().join(format!("serve-{}-ca.pem", process::id()));
-        fs::write(&path, authority.pem())?;
-        Ok(Self(path))
+impl Files {
+    fn add(&mut self, name: &str, text: &str) -> io::Result<()> {
+        let path = env::temp_dir().join(format!("serve-{}-{name}", process::id()));
+        fs::write(&path, text)?;
+        self.0.push(path);
+        Ok(())
     }
 }
 
-impl Drop for AuthorityFile {
+impl Drop for Files {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        for path in &self.0 {
+            let _ = fs::remove_file(path);
+        }
     }
 }
 
@@ -38,29 +41,27 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(port) = arguments.next() {
         options.port = port.parse()?;
     }
-    let mut authority = None;
+    let mut files = Files::default();
     for argument in arguments {
         match argument.as_str() {
             "discard" => options.discard = true,
-            "tls" => {
-                let made = TestAuthority::new("CA of serve")?;
-                let certificate = made.issue("broker", &["localhost", "127.0.0.1"])?;
-                options.tls = Some(TlsListener::new(
-                    &[certificate.der],
-                    &certificate.key_der,
-                    &ClientAuthentication::None,
-                )?);
-                authority = Some(made);
+            "tls" | "mtls" => {
+                let authority = TestAuthority::new("CA of serve")?;
+                files.add("ca.pem", authority.pem())?;
+                let needs_certificate = argument == "mtls";
+                options.tls = Some(authority.listener(&["localhost", "127.0.0.1"], needs_certificate)?);
+                if needs_certificate {
+                    let client = authority.issue("client", &[])?;
+                    files.add("client.pem", &client.pem)?;
+                    files.add("client.key", &client.key_pem)?;
+                }
             }
-            other => return Err(format!("`{other}`? There is: discard, tls").into()),
+            other => return Err(format!("`{other}`? There is: discard, tls, mtls").into()),
         }
     }
     let cluster = EmbeddedCluster::start(options)?;
     println!("{}", cluster.bootstrap_servers());
-    let file = authority.map(|authority| AuthorityFile::write(&authority)).transpose()?;
-    if let Some(AuthorityFile(path)) = &file {
-        println!("{}", path.display());
-    }
+    files.0.iter().for_each(|path| println!("{}", path.display()));
     for line in io::stdin().lines() {
         let line = line?;
         let lag = match line.split(' ').collect::<Vec<_>>()[..] {
@@ -70,10 +71,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 cluster.control(|control| control.set_latency(broker, latency));
                 continue;
             }
+            ["close"] => {
+                cluster.control(|control| control.close_connections(None));
+                continue;
+            }
             _ => {
-                return Err(
-                    format!("`{line}`? There is: rotate MILLISECONDS, slow BROKER MILLISECONDS").into()
-                );
+                let known = "rotate MILLISECONDS, slow BROKER MILLISECONDS, close";
+                return Err(format!("`{line}`? There is: {known}").into());
             }
         };
         cluster.control(|control| {

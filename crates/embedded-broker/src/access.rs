@@ -21,11 +21,13 @@ impl Control<'_> {
 /// The operation that the request of an API needs on each of its topics.
 const fn topic_operation(api: ApiKey) -> Option<AclOperation> {
     Some(match api {
-        ApiKey::Produce => AclOperation::Write,
+        ApiKey::Produce | ApiKey::AddPartitionsToTxn => AclOperation::Write,
         ApiKey::Fetch
         | ApiKey::ShareFetch
         | ApiKey::ShareAcknowledge
         | ApiKey::OffsetCommit
+        | ApiKey::TxnOffsetCommit
+        | ApiKey::DescribeProducers
         | ApiKey::OffsetDelete => AclOperation::Read,
         ApiKey::ListOffsets
         | ApiKey::OffsetForLeaderEpoch

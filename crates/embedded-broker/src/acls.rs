@@ -119,7 +119,7 @@ pub struct Acl {
     pub name: String,
     /// How names are compared.
     pub pattern: PatternType,
-    /// The principal, such as `User:alice`; `User:*` is everybody.
+    /// The principal, such as `User:alice`; `User:*` stands for all users.
     pub principal: String,
     /// The client's address, or `*`.
     pub host: String,

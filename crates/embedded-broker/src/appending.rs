@@ -4,11 +4,19 @@ use bytes::Bytes;
 use ottla_protocol::{batch::reader::BatchHeader, time::Instant};
 
 use crate::{
-    batch::has_producer_id,
     cluster::{Cluster, Timer},
     connection::{Pending, Waiter},
     topics::TopicIndex,
+    transactions::marker_in,
 };
+
+/// The sizes of the batches that became visible at a partition, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Visible {
+    all: usize,
+    /// For read_committed consumers.
+    stable: usize,
+}
 
 impl Cluster {
     /// Appends a validated batch whose base offset and leader epoch are filled in.
@@ -23,10 +31,9 @@ impl Cluster {
         let Some(state) = self.topics.partition_mut(topic, partition) else { return };
         let base_offset = state.log.end_offset();
         self.stored_bytes += bytes.len() as u64;
+        let control = marker_in(header, &bytes);
         state.log.append(header, state.leader_epoch, max_timestamp, bytes);
-        if has_producer_id(header) {
-            state.producers.remember(header, base_offset);
-        }
+        state.note_batch(header, base_offset, control);
         let end = state.log.end_offset();
         if self.options.replication_lag.is_zero() || state.in_sync.len() <= 1 {
             self.advance_high_watermark(topic, partition, end);
@@ -60,17 +67,20 @@ impl Cluster {
     /// Makes records up to `offset` visible, and completes the requests that waited for them.
     pub(crate) fn advance_high_watermark(&mut self, topic: TopicIndex, partition: i32, offset: i64) {
         let Some(state) = self.topics.partition_mut(topic, partition) else { return };
-        let before = state.log.high_watermark();
+        let (before, stable_before) = (state.log.high_watermark(), state.last_stable_offset());
         state.log.advance_high_watermark(offset);
         let watermark = state.log.high_watermark();
         if watermark == before {
             return;
         }
+        state.transactions.replicated(watermark);
         if !state.fetch_waiters.is_empty() {
-            let visible = state.log.batches_from(before).take_while(|batch| batch.base_offset < watermark);
-            let bytes = visible.map(|batch| batch.bytes.len()).sum::<usize>();
+            let visible = Visible {
+                all: state.log.bytes_between(before, watermark),
+                stable: state.log.bytes_between(stable_before, state.last_stable_offset()),
+            };
             let mut waiters = std::mem::take(&mut state.fetch_waiters);
-            waiters.retain(|waiter| self.count_for_fetch(*waiter, bytes));
+            waiters.retain(|waiter| self.count_for_fetch(*waiter, visible));
             self.put_back(topic, partition, waiters);
         }
         self.wake_share_fetches(topic, partition);
@@ -91,6 +101,7 @@ impl Cluster {
         if let Some(state) = self.topics.partition_mut(topic, partition) {
             let before = state.log.bytes();
             state.log.advance_start(offset);
+            state.transactions.advance_start(state.log.start_offset());
             self.stored_bytes -= before - state.log.bytes();
         }
     }
@@ -108,9 +119,9 @@ impl Cluster {
     }
 
     /// Adds new bytes to a waiting Fetch; returns true if it must continue to wait.
-    fn count_for_fetch(&mut self, waiter: Waiter, bytes: usize) -> bool {
+    fn count_for_fetch(&mut self, waiter: Waiter, visible: Visible) -> bool {
         let Some(Pending::Fetch(pending)) = self.pending_mut(waiter) else { return false };
-        pending.bytes += bytes;
+        pending.bytes += if pending.is_read_committed() { visible.stable } else { visible.all };
         if pending.bytes < pending.min_bytes {
             return true;
         }

@@ -42,6 +42,13 @@ pub(crate) fn check_content(header: &BatchHeader) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// Returns true if the bytes are a batch with transactional records; they may be damaged.
+pub(crate) fn is_transactional(bytes: &[u8]) -> bool {
+    let attributes = bytes.get(layout::ATTRIBUTES..).and_then(|rest| rest.first_chunk());
+    let has_bit = |bytes: &[u8; 2]| i16::from_be_bytes(*bytes) & layout::TRANSACTIONAL != 0;
+    bytes.get(layout::MAGIC) == Some(&2) && attributes.is_some_and(has_bit)
+}
+
 /// Returns true if an idempotent producer wrote the batch.
 pub(crate) fn has_producer_id(header: &BatchHeader) -> bool {
     header.producer_id >= 0

@@ -19,6 +19,7 @@ use crate::{
     telemetry::{ClientTelemetry, Clients, Telemetry},
     timers::Timers,
     topics::{TopicIndex, Topics},
+    transactions::{Participant, Round, Transactions},
 };
 
 /// A Kafka cluster as a machine without I/O: bytes and time go in, bytes come out.
@@ -35,11 +36,14 @@ pub struct Cluster {
     pub(crate) controller: BrokerId,
     pub(crate) topics: Topics,
     pub(crate) groups: Groups,
+    pub(crate) transactions: Transactions,
     pub(crate) share_groups: ShareGroups,
     pub(crate) group_configs: GroupConfigs,
     pub(crate) faults: Faults,
     pub(crate) timers: Timers<Timer>,
     pub(crate) next_producer_id: i64,
+    /// The epoch of the finalized features, which rises with each change.
+    pub(crate) features_epoch: i64,
     /// Leaders that Metadata responses name instead of the current ones.
     pub(crate) stale_leaders: Option<StaleLeaders>,
     /// Warnings that were not taken.
@@ -63,6 +67,8 @@ pub struct Cluster {
     /// The total size of all inboxes in bytes.
     pub(crate) request_bytes: usize,
     ready: VecDeque<ConnectionId>,
+    /// Requests that a fault delays beyond their connections, by number.
+    late: BTreeMap<u64, LateRequest>,
     /// Requests whose wait is over.
     pub(crate) satisfied: VecDeque<Waiter>,
     outputs: VecDeque<Output>,
@@ -77,7 +83,10 @@ pub(crate) type StaleLeaders = BTreeMap<(TopicIndex, i32), (Option<BrokerId>, i3
 #[derive(Debug)]
 pub(crate) struct Broker {
     pub host: String,
+    /// The port of the first listener.
     pub port: u16,
+    /// The ports of the further listeners.
+    pub further_ports: Vec<u16>,
     pub rack: Option<String>,
     pub alive: bool,
     /// Connections are refused, but the cluster treats the broker as up.
@@ -99,6 +108,7 @@ impl Broker {
         Self {
             host,
             port,
+            further_ports: Vec::new(),
             rack: None,
             alive: true,
             unreachable: false,
@@ -179,10 +189,21 @@ pub struct Traffic {
     pub is_response: bool,
 }
 
+/// A request that a fault delays beyond its connection.
+#[derive(Debug)]
+struct LateRequest {
+    request: Request,
+    frame: Vec<u8>,
+    /// Where the body begins in the frame.
+    body_at: usize,
+}
+
 #[derive(Debug)]
 pub(crate) enum Timer {
     /// A delayed response is due.
     Deliver(ConnectionId),
+    /// A request is due that a fault has delayed beyond its connection.
+    DeliverLate(u64),
     /// A waiting request has reached its maximum wait time.
     Expire(Waiter),
     /// The followers have caught up.
@@ -191,6 +212,10 @@ pub(crate) enum Timer {
     Retention(TopicIndex, i32),
     /// A group must check its members.
     Group(String),
+    /// A participant of a transaction must get its marker; without participants the transaction is complete.
+    Marker(Round, Option<Participant>),
+    /// A transaction may have reached its timeout.
+    TransactionTimeout(String),
     /// A share group must check its members.
     ShareGroup(String),
     /// A share group must check its locks of a partition.
@@ -210,7 +235,8 @@ impl Cluster {
                 0 => None,
                 n => options.racks.get(usize::try_from(i).unwrap_or(0) % n).cloned(),
             };
-            let broker = Broker { rack, ..Broker::new(&options, options.host.clone(), port) };
+            let further_ports = options.further_ports(u16::try_from(i).unwrap_or(0));
+            let broker = Broker { rack, further_ports, ..Broker::new(&options, options.host.clone(), port) };
             brokers.insert(BrokerId(i + 1), broker);
         }
         let seed = options.seed.unwrap_or(1);
@@ -225,11 +251,13 @@ impl Cluster {
             controller: BrokerId(1),
             topics: Topics::default(),
             groups: Groups::default(),
+            transactions: Transactions::default(),
             share_groups: ShareGroups::default(),
             group_configs: GroupConfigs::new(),
             faults: Faults::default(),
             timers: Timers::new(),
             next_producer_id: 1000,
+            features_epoch: 1,
             stale_leaders: None,
             warnings: Vec::new(),
             stored_bytes: 0,
@@ -244,6 +272,7 @@ impl Cluster {
             connections: BTreeMap::new(),
             request_bytes: 0,
             ready: VecDeque::new(),
+            late: BTreeMap::new(),
             satisfied: VecDeque::new(),
             outputs: VecDeque::new(),
             next_connection: 1,
@@ -252,7 +281,7 @@ impl Cluster {
         }
     }
 
-    /// Opens a connection; returns `None` if the broker is down or doesn't exist.
+    /// Opens a connection to the first listener; returns `None` if the broker is down or doesn't exist.
     pub fn open(&mut self, now: Instant, broker: BrokerId) -> Option<ConnectionId> {
         self.advance(now);
         let state = self.brokers.get(&broker)?;
@@ -402,9 +431,12 @@ impl Cluster {
             match timer {
                 Timer::Deliver(connection) => self.deliver(connection),
                 Timer::Expire(waiter) => self.expire(waiter),
+                Timer::DeliverLate(request) => self.deliver_late(request),
                 Timer::Replicate(topic, partition) => self.replicate(topic, partition),
                 Timer::Retention(topic, partition) => self.retention_timeout(topic, partition),
                 Timer::Group(group) => self.group_timeout(&group),
+                Timer::Marker(round, participant) => self.marker_timeout(round, participant),
+                Timer::TransactionTimeout(id) => self.transaction_timeout(&id),
                 Timer::ShareGroup(group) => self.share_group_timeout(&group),
                 Timer::ShareLocks(group, topic, partition) => {
                     self.share_locks_timeout(&group, topic, partition)
@@ -469,12 +501,12 @@ impl Cluster {
         }
     }
 
-    /// Returns the endpoints on which the brokers that are up accept connections.
+    /// Returns the endpoints of the first listener on which the brokers that are up accept connections.
     pub fn endpoints(&self) -> impl Iterator<Item = (BrokerId, &str, u16)> {
         self.brokers.iter().map(|(id, broker)| (*id, broker.host.as_str(), broker.port))
     }
 
-    /// Sets the endpoint that clients receive for a broker.
+    /// Sets the endpoint of the first listener that clients receive for a broker.
     pub fn set_endpoint(&mut self, broker: BrokerId, host: &str, port: u16) {
         if let Some(broker) = self.brokers.get_mut(&broker) {
             host.clone_into(&mut broker.host);
@@ -494,6 +526,10 @@ impl Cluster {
 
     pub(crate) fn emit(&mut self, output: Output) {
         self.outputs.push_back(output);
+    }
+
+    pub(crate) fn connection(&self, connection: ConnectionId) -> Option<&Connection> {
+        self.connections.get(&connection)
     }
 
     pub(crate) fn connection_mut(&mut self, connection: ConnectionId) -> Option<&mut Connection> {

@@ -9,6 +9,7 @@ use crate::{
     faults::Struck,
     frame::{Frame, FrameWriter},
     inbox::Inbox,
+    listeners::ListenerId,
     options::BrokerId,
     sasl::SaslState,
 };
@@ -22,6 +23,8 @@ pub struct ConnectionId(pub u64);
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub broker: BrokerId,
+    /// The broker's listener that the client is connected to.
+    pub listener: ListenerId,
     pub inbox: Inbox,
     pub pending: Option<Pending>,
     /// Responses that a fault delays.
@@ -94,6 +97,7 @@ impl Connection {
     pub fn new(broker: BrokerId) -> Self {
         Self {
             broker,
+            listener: ListenerId(0),
             inbox: Inbox::new(),
             pending: None,
             outbox: VecDeque::new(),

@@ -13,8 +13,6 @@ use crate::{
     connection::ConnectionId,
     faults::{Fault, ScriptScope, ScriptStep},
     options::{BrokerId, ClusterOptions},
-    producer_state::ProducerStates,
-    releases::BrokerRelease,
     telemetry::Telemetry,
     topics::{Partition, TopicIndex},
 };
@@ -58,6 +56,8 @@ pub struct PartitionState {
     pub log_start_offset: i64,
     /// The offset up to which consumers may read.
     pub high_watermark: i64,
+    /// The offset up to which consumers with `isolation.level=read_committed` may read.
+    pub last_stable_offset: i64,
     /// The offset of the next record.
     pub log_end_offset: i64,
     /// The size of the log in bytes.
@@ -135,6 +135,7 @@ impl<'a> Control<'a> {
             in_sync: partition.in_sync.clone(),
             log_start_offset: partition.log.start_offset(),
             high_watermark: partition.log.high_watermark(),
+            last_stable_offset: partition.last_stable_offset(),
             log_end_offset: partition.log.end_offset(),
             bytes: partition.log.bytes(),
         })
@@ -241,6 +242,7 @@ impl<'a> Control<'a> {
         {
             self.cluster.controller = *id;
         }
+        self.cluster.move_transaction_coordinators();
         self.cluster.run();
     }
 
@@ -269,6 +271,7 @@ impl<'a> Control<'a> {
         if !controller_is_up {
             self.cluster.controller = broker;
         }
+        self.cluster.move_transaction_coordinators();
         self.cluster.run();
     }
 
@@ -353,6 +356,7 @@ impl<'a> Control<'a> {
         }
         let state = Broker::new(&self.cluster.options, host.to_owned(), port);
         self.cluster.brokers.insert(broker, state);
+        self.cluster.move_transaction_coordinators();
         let count = self.cluster.brokers.len();
         let share: Vec<_> = self.all_partitions().into_iter().skip(count - 1).step_by(count).collect();
         for (topic, partition) in share {
@@ -401,6 +405,7 @@ impl<'a> Control<'a> {
             CoordinatorKey::Transaction(id) => (1, id.to_owned()),
         };
         self.cluster.coordinators.insert(key, broker);
+        self.cluster.move_transaction_coordinators();
     }
 
     /// Lets the coordinator of a group respond with COORDINATOR_LOAD_IN_PROGRESS for this duration, as one does that has
@@ -550,13 +555,6 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Limits all brokers to the versions that this release served.
-    pub fn emulate(&mut self, release: BrokerRelease) {
-        for broker in self.cluster.brokers.values_mut() {
-            broker.api_versions = release.api_versions();
-        }
-    }
-
     /// Evicts all fetch sessions of a broker.
     pub fn evict_fetch_sessions(&mut self, broker: BrokerId) {
         if let Some(broker) = self.cluster.brokers.get_mut(&broker) {
@@ -680,7 +678,7 @@ impl Cluster {
             let before = state.log.bytes();
             state.log.truncate(offset);
             state.replicating.clear();
-            state.producers = ProducerStates::rebuild(state.log.headers());
+            state.rebuild_producers();
             self.stored_bytes -= before - state.log.bytes();
             for group in self.share_groups.groups.values_mut() {
                 if let Some(seen) = group.partitions.get_mut(&(topic, partition)) {

@@ -14,34 +14,40 @@ use ottla_protocol::time::Instant;
 use crate::{
     cluster::{Cluster, Output, Traffic},
     connection::ConnectionId,
+    listeners::ListenerId,
     options::BrokerId,
     server::Shared,
     socket::Socket,
 };
 
+/// One listener of one broker.
+pub(crate) type BrokerListener = (BrokerId, ListenerId);
+
 pub(crate) struct EventLoop {
     pub shared: Arc<Shared>,
     pub poll: Poll,
     pub origin: std::time::Instant,
-    pub listeners: BTreeMap<BrokerId, TcpListener>,
-    pub addresses: BTreeMap<BrokerId, SocketAddr>,
-    /// Brokers that are up again but whose port isn't free.
-    pub unbound: Vec<BrokerId>,
+    pub listeners: BTreeMap<BrokerListener, TcpListener>,
+    pub addresses: BTreeMap<BrokerListener, SocketAddr>,
+    /// Listeners of brokers that are up again but whose port isn't free.
+    pub unbound: Vec<BrokerListener>,
     pub sockets: BTreeMap<ConnectionId, Socket>,
     /// Connections that may have bytes to read.
     pub readable: Vec<ConnectionId>,
     /// The total size of all unwritten responses in bytes.
     pub out_bytes: usize,
-    /// Brokers whose next connection could not be accepted because descriptors or memory ran out. The system does not
+    /// Listeners whose next connection could not be accepted because descriptors or memory ran out. The system does not
     /// report the same connection twice.
-    pub unaccepted: Vec<BrokerId>,
+    pub unaccepted: Vec<BrokerListener>,
     /// When to check for idle connections next.
     pub sweep_at: Instant,
 }
 
 pub(crate) const WAKER: Token = Token(0);
 /// Tokens from here on are connections; lower tokens are listeners.
-const FIRST_CONNECTION: usize = 1 << 32;
+const FIRST_CONNECTION: usize = 1 << 48;
+/// The number of bits of a listener's token that stand for its broker.
+const BROKER_BITS: u32 = 32;
 /// A connection with more unwritten response bytes than this gets no further requests handled.
 const OUT_LIMIT: usize = 16 << 20;
 /// How often one connection is read before the others are read.
@@ -119,7 +125,7 @@ impl EventLoop {
             return;
         }
         if token.0 < FIRST_CONNECTION {
-            self.accept(broker_of(token), cluster);
+            self.accept(listener_of(token), cluster);
             return;
         }
         let id = ConnectionId((token.0 - FIRST_CONNECTION) as u64);
@@ -143,33 +149,28 @@ impl EventLoop {
     /// Listens for brokers that were added.
     fn take_added(&mut self) {
         let added = std::mem::take(&mut *self.shared.added.lock().unwrap_or_else(PoisonError::into_inner));
-        for (broker, mut listener, address) in added {
-            self.addresses.insert(broker, address);
-            self.listeners.remove(&broker);
-            if self
-                .poll
-                .registry()
-                .register(&mut listener, listener_token(broker), Interest::READABLE)
-                .is_ok()
-            {
-                self.listeners.insert(broker, listener);
+        for (key, mut listener, address) in added {
+            self.addresses.insert(key, address);
+            self.listeners.remove(&key);
+            if self.poll.registry().register(&mut listener, listener_token(key), Interest::READABLE).is_ok() {
+                self.listeners.insert(key, listener);
             } else {
-                self.unbound.push(broker);
+                self.unbound.push(key);
             }
         }
     }
 
-    fn accept(&mut self, broker: BrokerId, cluster: &mut Cluster) {
+    fn accept(&mut self, key: BrokerListener, cluster: &mut Cluster) {
         loop {
-            let Some(listener) = self.listeners.get(&broker) else { return };
+            let Some(listener) = self.listeners.get(&key) else { return };
             let (mut stream, peer) = match listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if of_one_connection(&error) => continue,
-                Err(_) => return self.unaccepted.push(broker),
+                Err(_) => return self.unaccepted.push(key),
             };
             let now = self.now();
-            let Some(id) = cluster.open(now, broker) else { continue };
+            let Some(id) = cluster.open_on(now, key.0, key.1) else { continue };
             cluster.set_peer(id, peer);
             let token = Token(FIRST_CONNECTION + usize::try_from(id.0).unwrap_or(0));
             let _ = stream.set_nodelay(true);
@@ -186,7 +187,7 @@ impl EventLoop {
             if self.sockets.is_empty() {
                 self.sweep_at = now + cluster.options.connections_max_idle / SWEEPS;
             }
-            let tls = match &cluster.options.tls {
+            let tls = match cluster.options.tls_of(key.1) {
                 None => None,
                 Some(tls) => match tls.session() {
                     Some(session) => Some(session),
@@ -201,8 +202,8 @@ impl EventLoop {
     }
 
     fn accept_again(&mut self, cluster: &mut Cluster) {
-        for broker in std::mem::take(&mut self.unaccepted) {
-            self.accept(broker, cluster);
+        for key in std::mem::take(&mut self.unaccepted) {
+            self.accept(key, cluster);
         }
     }
 
@@ -282,8 +283,13 @@ impl EventLoop {
                 }
                 Ok(n) => {
                     socket.active_at = now;
-                    if let Some(principal) = socket.tls.as_mut().and_then(|tls| tls.take_principal()) {
-                        cluster.set_principal(id, principal);
+                    match socket.tls.as_mut().and_then(|tls| tls.take_principal()) {
+                        None => {}
+                        Some(Ok(principal)) => cluster.set_principal(id, principal),
+                        Some(Err(_)) => {
+                            self.remove(id, cluster);
+                            return false;
+                        }
                     }
                     cluster.handle_read(now, id, n);
                     // The end of the stream may follow, which was reported together with these bytes and will not be
@@ -341,11 +347,11 @@ impl EventLoop {
                     }
                 }
                 Output::StopListening { broker } => {
-                    self.listeners.remove(&broker);
-                    self.unbound.retain(|unbound| *unbound != broker);
+                    self.listeners.retain(|(of, _), _| *of != broker);
+                    self.unbound.retain(|(of, _)| *of != broker);
                 }
                 Output::StartListening { broker } => {
-                    self.unbound.push(broker);
+                    self.unbound.extend(self.addresses.keys().filter(|(of, _)| *of == broker));
                     self.bind_again();
                 }
             }
@@ -360,32 +366,33 @@ impl EventLoop {
     }
 
     fn bind_again(&mut self) {
-        let brokers = std::mem::take(&mut self.unbound);
-        for broker in brokers {
-            if !self.bind(broker) {
-                self.unbound.push(broker);
+        let keys = std::mem::take(&mut self.unbound);
+        for key in keys {
+            if !self.bind(key) {
+                self.unbound.push(key);
             }
         }
     }
 
-    fn bind(&mut self, broker: BrokerId) -> bool {
-        let Some(address) = self.addresses.get(&broker) else { return true };
+    fn bind(&mut self, key: BrokerListener) -> bool {
+        let Some(address) = self.addresses.get(&key) else { return true };
         let Ok(mut listener) = TcpListener::bind(*address) else { return false };
-        if self.poll.registry().register(&mut listener, listener_token(broker), Interest::READABLE).is_err() {
+        if self.poll.registry().register(&mut listener, listener_token(key), Interest::READABLE).is_err() {
             return false;
         }
-        self.listeners.insert(broker, listener);
+        self.listeners.insert(key, listener);
         true
     }
 }
 
 /// Token 0 is the waker's; a broker may have ID 0, too.
-pub(crate) fn listener_token(broker: BrokerId) -> Token {
-    Token(usize::try_from(broker.0).map_or(0, |id| id + 1))
+pub(crate) fn listener_token((broker, listener): BrokerListener) -> Token {
+    Token(usize::try_from(broker.0).map_or(0, |id| (listener.0 << BROKER_BITS) + id + 1))
 }
 
-fn broker_of(token: Token) -> BrokerId {
-    BrokerId(i32::try_from(token.0.wrapping_sub(1)).unwrap_or(-1))
+fn listener_of(token: Token) -> BrokerListener {
+    let broker = (token.0 & ((1 << BROKER_BITS) - 1)).wrapping_sub(1);
+    (BrokerId(i32::try_from(broker).unwrap_or(-1)), ListenerId(token.0 >> BROKER_BITS))
 }
 
 /// Returns true if the error concerns one closed connection only, so that the next one can be accepted.

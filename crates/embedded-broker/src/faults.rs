@@ -49,6 +49,9 @@ pub enum FaultAction {
     LoseResponse,
     /// Handles the request; the connection stays open but never responds again.
     NeverRespond,
+    /// Closes the connection, and handles the request this much later: requests that the client sends meanwhile come first,
+    /// as when a request waits in a broker's queue. Not for faults with a topic.
+    DeliverLate(Duration),
     /// Delays the response, and with it all later ones on this connection.
     Delay(Duration),
     /// Asks the client to pause for this duration (`throttle_time_ms`).
@@ -184,6 +187,7 @@ pub(crate) struct Struck {
     pub close: bool,
     pub lose_response: bool,
     pub never_respond: bool,
+    pub late: Option<Duration>,
     pub delay: Duration,
     pub throttle: Duration,
     pub correlation_shift: i32,
@@ -323,6 +327,7 @@ impl Struck {
             FaultAction::CloseConnection => self.close = true,
             FaultAction::LoseResponse => self.lose_response = true,
             FaultAction::NeverRespond => self.never_respond = true,
+            FaultAction::DeliverLate(delay) => self.late = Some(*delay),
             FaultAction::Delay(delay) => self.delay = self.delay.max(*delay),
             FaultAction::Throttle(throttle) => self.throttle = self.throttle.max(*throttle),
             FaultAction::ShiftCorrelationId(shift) => self.correlation_shift = *shift,

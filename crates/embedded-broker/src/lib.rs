@@ -5,7 +5,7 @@
 //!
 //! `inbox` splits the received bytes into frames. `cluster` dispatches each request to its file in `api/`, which uses
 //! `topics` (leaders), `log` (record batches) and `producer_state` (sequence numbers), and responds with a `frame`.
-//! Groups are in `groups`, share groups in `share_groups` (members) and `share_partitions` (records). Tests use
+//! Groups are in `groups`, transactions in `transactions`, share groups in `share_groups` (members) and `share_partitions` (records). Tests use
 //! `control` and `faults`. `tls` encrypts the connections of a listener, with certificates of `self_signed` in tests; `sasl` authenticates their clients, and `acls` with `access` decides what they may do. `telemetry` has the clients' metrics (KIP-714), which `otlp` decodes.
 
 #![forbid(unsafe_code)]
@@ -23,11 +23,13 @@ mod faults;
 mod frame;
 mod groups;
 mod inbox;
+mod listeners;
 mod log;
 mod message_sets;
 mod options;
 mod otlp;
 mod principal;
+mod principal_mapping;
 mod producer_state;
 mod provisioning;
 mod random;
@@ -43,6 +45,7 @@ mod telemetry;
 mod timers;
 mod tls;
 mod topics;
+mod transactions;
 
 pub use acls::{Acl, AclOperation, Authorizer, PatternType, Permission, ResourceType};
 pub use cluster::{Cluster, Output, RequestRecord, Traffic};
@@ -50,13 +53,16 @@ pub use connection::ConnectionId;
 pub use control::{Control, CoordinatorKey, PartitionState, Tail};
 pub use faults::{Fault, FaultAction, ScriptScope, ScriptStep};
 pub use frame::Frame;
+pub use listeners::{Listener, ListenerId};
 pub use options::{BrokerId, ClusterOptions, IsolationLevel, ShareGroupOptions, ShareOffsetReset};
 pub use otlp::{MetricKind, MetricPoint};
 /// Types of the protocol that [`Control`] uses.
 pub use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
+pub use principal_mapping::PrincipalMapping;
 pub use releases::BrokerRelease;
 pub use sasl::{SaslListener, SaslMechanism, ScramHash};
 pub use self_signed::{TestAuthority, TestCertificate};
 pub use server::{EmbeddedCluster, Watcher};
 pub use telemetry::{ClientTelemetry, Telemetry, TelemetryPush};
 pub use tls::{ClientAuthentication, TlsListener};
+pub use transactions::TransactionDescription;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use ottla_protocol::batch::reader::BatchHeader;
 
-use crate::batch::{first_record_reaching, read_header};
+use crate::batch::first_record_reaching;
 
 /// The record batches in order of their offsets, and the start offset of each leader epoch.
 ///
@@ -88,6 +88,12 @@ impl PartitionLog {
         self.batches.range(first..)
     }
 
+    /// Returns the size of the batches with a base offset in a range.
+    pub fn bytes_between(&self, from: i64, to: i64) -> usize {
+        let batches = self.batches_from(from).take_while(|batch| batch.base_offset < to);
+        batches.map(|batch| batch.bytes.len()).sum()
+    }
+
     /// Returns the batches that have a record with at least this timestamp.
     pub fn batches_reaching(&self, timestamp: i64) -> impl Iterator<Item = &StoredBatch> {
         self.batches.iter().filter(move |batch| batch.max_timestamp >= timestamp)
@@ -135,11 +141,6 @@ impl PartitionLog {
         self.start_offset = self.start_offset.min(self.end_offset);
         let end = self.end_offset;
         self.epochs.retain(|(_, start)| *start < end);
-    }
-
-    /// Returns the headers of all batches, oldest first.
-    pub fn headers(&self) -> impl Iterator<Item = BatchHeader> {
-        self.batches.iter().filter_map(|batch| read_header(&batch.bytes).ok())
     }
 
     /// Returns the largest epoch that is at most `epoch`, and its end offset, as OffsetForLeaderEpoch does.

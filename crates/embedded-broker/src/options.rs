@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, fmt, net::IpAddr, time::Duration};
 
-use crate::{acls::Authorizer, sasl::SaslListener, telemetry::ClientTelemetry, tls::TlsListener};
+use crate::{
+    acls::Authorizer, listeners::Listener, sasl::SaslListener, telemetry::ClientTelemetry, tls::TlsListener,
+};
 
 /// A broker's node ID, Kafka's `broker.id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,10 +33,12 @@ pub struct ClusterOptions {
     pub advertised_port: Option<u16>,
     /// The port of the first broker; the others have the following ports. With 0 the system chooses (over TCP).
     pub port: u16,
-    /// The TLS of all listeners (over TCP); without it they are plaintext.
+    /// The TLS of the first listener (over TCP); without it the listener is plaintext.
     pub tls: Option<TlsListener>,
-    /// The SASL of all listeners; without it clients need not authenticate.
+    /// The SASL of the first listener; without it clients need not authenticate.
     pub sasl: Option<SaslListener>,
+    /// Further listeners of each broker (`listeners`).
+    pub listeners: Vec<Listener>,
     /// The access rules (`authorizer.class.name`); without them every client may do everything.
     pub authorizer: Option<Authorizer>,
     /// The cluster ID; the default is derived from the seed.
@@ -90,6 +94,20 @@ pub struct ClusterOptions {
     /// True if a member of the consumer protocol may commit in an older epoch for a partition that it has owned since then,
     /// as from Kafka 4.3 on (KIP-1251). False: only in its current epoch.
     pub group_consumer_relaxed_commits: bool,
+    /// The finalized feature `transaction.version`: 2 as from Kafka 4.0 on (each end of a transaction bumps the producer's
+    /// epoch), 1 or 0 as in a cluster that was not upgraded.
+    pub transaction_version: i16,
+    /// Leaders accept the first records of a transaction only in partitions that its producer has added
+    /// (`transaction.partition.verification.enable`, since Kafka 3.6). False: as older brokers.
+    pub transaction_verification: bool,
+    /// The maximum `transaction.timeout.ms` of a producer in milliseconds (`transaction.max.timeout.ms`).
+    pub transaction_max_timeout_ms: i32,
+    /// How often coordinators look for transactions that have timed out
+    /// (`transaction.abort.timed.out.transaction.cleanup.interval.ms`).
+    pub transaction_timeout_interval: Duration,
+    /// The time from the end of a transaction to its markers in the partitions. Until then, the next transaction of the
+    /// same producer gets CONCURRENT_TRANSACTIONS.
+    pub transaction_marker_delay: Duration,
     /// The settings of share groups (KIP-932).
     pub share_groups: ShareGroupOptions,
     /// The Unix time in milliseconds at [`Instant::ZERO`](ottla_protocol::time::Instant::ZERO), for append times.
@@ -193,6 +211,7 @@ impl Default for ClusterOptions {
             port: 0,
             tls: None,
             sasl: None,
+            listeners: Vec::new(),
             authorizer: None,
             cluster_id: None,
             partitions: 4,
@@ -217,6 +236,11 @@ impl Default for ClusterOptions {
             group_consumer_max_size: usize::MAX,
             group_consumer_migration: true,
             group_consumer_relaxed_commits: true,
+            transaction_version: 2,
+            transaction_verification: true,
+            transaction_max_timeout_ms: 900_000,
+            transaction_timeout_interval: Duration::from_secs(10),
+            transaction_marker_delay: Duration::from_millis(5),
             share_groups: ShareGroupOptions::default(),
             unix_time_origin_ms: 1_700_000_000_000,
             seed: None,

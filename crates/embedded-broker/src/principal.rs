@@ -1,12 +1,17 @@
 //! Principals: who the client of a connection has proved to be. That of a certificate is the subject's name in the order of
-//! RFC 2253, as in Kafka.
+//! RFC 2253, as in Kafka, unless [`PrincipalMapping`](crate::PrincipalMapping) makes another one of it.
 
-use crate::{connection::ConnectionId, control::Control, sasl::SaslListener};
+use crate::{connection::ConnectionId, control::Control, listeners::ListenerId, sasl::SaslListener};
 
 impl Control<'_> {
-    /// Returns the mechanisms and users of the listeners, if they use SASL, to change them.
+    /// Returns the mechanisms and users of the first listener, if it uses SASL, to change them.
     pub fn sasl(&mut self) -> Option<&mut SaslListener> {
-        self.cluster.options.sasl.as_mut()
+        self.sasl_of(ListenerId(0))
+    }
+
+    /// Returns the mechanisms and users of a listener, if it uses SASL, to change them.
+    pub fn sasl_of(&mut self, listener: ListenerId) -> Option<&mut SaslListener> {
+        self.cluster.options.sasl_of_mut(listener)
     }
 
     /// Returns the principal of a connection's client: the name that it has proved by SASL or by its certificate, or

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use ottla_protocol::{batch::reader::BatchHeader, error_code::ErrorCode};
 
-use crate::batch::{add_to_sequence, has_producer_id, last_sequence};
+use crate::{
+    batch::{add_to_sequence, last_sequence},
+    transactions::Marker,
+};
 
 /// The number of batches per producer that are recognised as duplicates.
 const REMEMBERED: usize = 5;
@@ -18,6 +21,10 @@ pub(crate) struct ProducerStates {
 #[derive(Debug)]
 struct ProducerState {
     epoch: i16,
+    /// The epoch of the coordinator that wrote the last marker; -1 without one.
+    coordinator_epoch: i32,
+    /// The largest timestamp of the last batch.
+    last_timestamp: i64,
     batches: VecDeque<RememberedBatch>,
 }
 
@@ -26,6 +33,17 @@ struct RememberedBatch {
     base_sequence: i32,
     last_sequence: i32,
     base_offset: i64,
+}
+
+/// A producer of a partition, as DescribeProducers reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KnownProducer {
+    pub id: i64,
+    pub epoch: i16,
+    /// The sequence number of its last record; -1 after a marker began an epoch.
+    pub last_sequence: i32,
+    pub last_timestamp: i64,
+    pub coordinator_epoch: i32,
 }
 
 /// The result of checking an idempotent batch.
@@ -69,14 +87,9 @@ impl ProducerStates {
     /// Adds an appended batch.
     pub fn remember(&mut self, header: &BatchHeader, base_offset: i64) {
         let epoch = header.producer_epoch;
-        let state = self
-            .producers
-            .entry(header.producer_id)
-            .or_insert_with(|| ProducerState { epoch, batches: VecDeque::new() });
-        if epoch != state.epoch {
-            state.epoch = epoch;
-            state.batches.clear();
-        }
+        let state = self.producers.entry(header.producer_id).or_insert_with(|| ProducerState::new(epoch));
+        state.begin_epoch(epoch);
+        state.last_timestamp = header.max_timestamp;
         if state.batches.len() == REMEMBERED {
             state.batches.pop_front();
         }
@@ -84,18 +97,62 @@ impl ProducerStates {
         state.batches.push_back(RememberedBatch { base_sequence, last_sequence, base_offset });
     }
 
-    /// Rebuilds the state from a truncated log.
-    pub fn rebuild(headers: impl Iterator<Item = BatchHeader>) -> Self {
-        let mut states = Self::default();
-        for header in headers.filter(has_producer_id) {
-            states.remember(&header, header.base_offset);
+    /// Checks a marker for a producer. With transaction version 2 its epoch is higher than that of the records, unless
+    /// the marker is already written and the transaction no longer open.
+    pub fn check_marker(&self, marker: &Marker, is_open: bool) -> Result<(), ErrorCode> {
+        let Some(state) = self.producers.get(&marker.producer.id) else { return Ok(()) };
+        let is_later = marker.producer.epoch > state.epoch;
+        let is_same = marker.producer.epoch == state.epoch;
+        if !is_later && !(is_same && (marker.version < 2 || !is_open)) {
+            return Err(ErrorCode::INVALID_PRODUCER_EPOCH);
         }
-        states
+        if state.coordinator_epoch > marker.coordinator_epoch {
+            return Err(ErrorCode::TRANSACTION_COORDINATOR_FENCED);
+        }
+        Ok(())
+    }
+
+    /// Adds an appended marker.
+    pub fn mark(&mut self, header: &BatchHeader, coordinator_epoch: i32) {
+        let epoch = header.producer_epoch;
+        let state = self.producers.entry(header.producer_id).or_insert_with(|| ProducerState::new(epoch));
+        state.begin_epoch(epoch);
+        state.coordinator_epoch = coordinator_epoch;
+        state.last_timestamp = header.max_timestamp;
+    }
+
+    /// Returns the current epoch of a producer.
+    pub fn epoch(&self, producer_id: i64) -> Option<i16> {
+        self.producers.get(&producer_id).map(|state| state.epoch)
+    }
+
+    /// Returns the producers in the order of their IDs.
+    pub fn iter(&self) -> impl Iterator<Item = KnownProducer> {
+        self.producers.iter().map(|(id, state)| KnownProducer {
+            id: *id,
+            epoch: state.epoch,
+            last_sequence: state.batches.back().map_or(-1, |batch| batch.last_sequence),
+            last_timestamp: state.last_timestamp,
+            coordinator_epoch: state.coordinator_epoch,
+        })
     }
 
     /// Removes a producer, as if its records had expired.
     pub fn forget(&mut self, producer_id: i64) {
         self.producers.remove(&producer_id);
+    }
+}
+
+impl ProducerState {
+    fn new(epoch: i16) -> Self {
+        Self { epoch, coordinator_epoch: -1, last_timestamp: -1, batches: VecDeque::new() }
+    }
+
+    fn begin_epoch(&mut self, epoch: i16) {
+        if epoch != self.epoch {
+            self.epoch = epoch;
+            self.batches.clear();
+        }
     }
 }
 

@@ -20,7 +20,8 @@ use ottla_protocol::time::Instant;
 use crate::{
     cluster::{Cluster, Traffic},
     control::Control,
-    event_loop::{EventLoop, WAKER, listener_token},
+    event_loop::{BrokerListener, EventLoop, WAKER, listener_token},
+    listeners::ListenerId,
     options::{BrokerId, ClusterOptions},
 };
 
@@ -38,7 +39,8 @@ use crate::{
 pub struct EmbeddedCluster {
     shared: Arc<Shared>,
     addresses: Vec<(BrokerId, SocketAddr)>,
-    bootstrap_servers: String,
+    /// The addresses for `bootstrap.servers`, by listener.
+    bootstrap_servers: Vec<String>,
     host: String,
     advertised_host: String,
     origin: std::time::Instant,
@@ -58,7 +60,7 @@ pub(crate) struct Shared {
     pub stop: AtomicBool,
     pub waker: Waker,
     /// Listeners of new brokers, for the event loop to take.
-    pub added: Mutex<Vec<(BrokerId, TcpListener, SocketAddr)>>,
+    pub added: Mutex<Vec<(BrokerListener, TcpListener, SocketAddr)>>,
 }
 
 impl EmbeddedCluster {
@@ -67,30 +69,33 @@ impl EmbeddedCluster {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         options.unix_time_origin_ms = i64::try_from(since_1970.as_millis()).unwrap_or(0);
         options.seed.get_or_insert_with(random_seed);
-        let (host, first_port) = (options.host.clone(), options.port);
-        let (advertised_host, advertised_port) =
-            (options.advertised_host().to_owned(), options.advertised_port);
+        let (host, advertised_host) = (options.host.clone(), options.advertised_host().to_owned());
+        let all_listeners = options.all_listeners();
         let mut cluster = Cluster::new(options);
         let poll = Poll::new()?;
         let mut listeners = BTreeMap::new();
-        let (mut addresses, mut servers) = (Vec::new(), Vec::new());
+        let (mut addresses, mut servers) = (BTreeMap::new(), vec![Vec::new(); all_listeners.len()]);
         let brokers: Vec<BrokerId> = cluster.endpoints().map(|(id, _, _)| id).collect();
         for (i, broker) in (0u16..).zip(brokers) {
-            let port = match first_port {
-                0 => 0,
-                first => first.checked_add(i).ok_or_else(|| no_port(first))?,
-            };
-            let mut listener = listen(&host, port)?;
-            let address = listener.local_addr()?;
-            poll.registry().register(&mut listener, listener_token(broker), Interest::READABLE)?;
-            let port = match advertised_port {
-                Some(first) => first.checked_add(i).ok_or_else(|| no_port(first))?,
-                None => address.port(),
-            };
-            cluster.set_endpoint(broker, &advertised_host, port);
-            servers.push(endpoint(&advertised_host, port));
-            listeners.insert(broker, listener);
-            addresses.push((broker, address));
+            cluster.set_endpoint(broker, &advertised_host, 0);
+            for (id, options) in &all_listeners {
+                let port = match options.port {
+                    0 => 0,
+                    first => first.checked_add(i).ok_or_else(|| no_port(first))?,
+                };
+                let mut listener = listen(&host, port)?;
+                let address = listener.local_addr()?;
+                let key = (broker, *id);
+                poll.registry().register(&mut listener, listener_token(key), Interest::READABLE)?;
+                let port = match options.advertised_port {
+                    Some(first) => first.checked_add(i).ok_or_else(|| no_port(first))?,
+                    None => address.port(),
+                };
+                cluster.set_listener_port(broker, *id, port);
+                servers[id.0].push(endpoint(&advertised_host, port));
+                listeners.insert(key, listener);
+                addresses.insert(key, address);
+            }
         }
         let shared = Arc::new(Shared {
             cluster: Mutex::new(cluster),
@@ -106,7 +111,7 @@ impl EmbeddedCluster {
             poll,
             origin,
             listeners,
-            addresses: addresses.iter().copied().collect(),
+            addresses: addresses.clone(),
             unbound: Vec::new(),
             sockets: BTreeMap::new(),
             readable: Vec::new(),
@@ -117,10 +122,11 @@ impl EmbeddedCluster {
         let thread = std::thread::Builder::new()
             .name("ottla-embedded-broker".to_owned())
             .spawn(move || event_loop.run())?;
-        let bootstrap_servers = servers.join(",");
+        let bootstrap_servers = servers.iter().map(|servers| servers.join(",")).collect();
+        let of_first = addresses.into_iter().filter(|((_, listener), _)| listener.0 == 0);
         Ok(Self {
             shared,
-            addresses,
+            addresses: of_first.map(|((broker, _), address)| (broker, address)).collect(),
             bootstrap_servers,
             host,
             advertised_host,
@@ -130,15 +136,26 @@ impl EmbeddedCluster {
         })
     }
 
-    /// Adds a broker on its own port, as [`Control::add_broker`] does. Returns false if its ID is in use or negative.
+    /// Adds a broker on ports of its own, as [`Control::add_broker`] does. Returns false if its ID is in use or negative.
     pub fn add_broker(&self, broker: BrokerId) -> io::Result<bool> {
-        let listener = listen(&self.host, 0)?;
-        let address = listener.local_addr()?;
+        let mut listeners = Vec::new();
+        for number in 0..self.bootstrap_servers.len() {
+            let listener = listen(&self.host, 0)?;
+            let address = listener.local_addr()?;
+            listeners.push(((broker, ListenerId(number)), listener, address));
+        }
+        let ports: Vec<u16> = listeners.iter().map(|(_, _, address)| address.port()).collect();
+        let (first, further) = ports.split_first().unwrap_or((&0, &[]));
         let mut added = self.shared.added.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new =
-            self.control(|control| control.add_broker(broker, &self.advertised_host, address.port()));
+        let is_new = self.control(|control| {
+            let is_new = control.add_broker(broker, &self.advertised_host, *first);
+            if is_new {
+                control.set_further_ports(broker, further);
+            }
+            is_new
+        });
         if is_new {
-            added.push((broker, listener, address));
+            added.append(&mut listeners);
             drop(added);
             let _ = self.shared.waker.wake();
         }
@@ -157,12 +174,17 @@ impl EmbeddedCluster {
         self.origin.elapsed()
     }
 
-    /// Returns the addresses of all brokers for `bootstrap.servers`.
+    /// Returns the addresses of all brokers for `bootstrap.servers`, at the first listener.
     pub fn bootstrap_servers(&self) -> String {
-        self.bootstrap_servers.clone()
+        self.bootstrap_servers.first().cloned().unwrap_or_default()
     }
 
-    /// Returns the address that each broker listens on.
+    /// Returns the addresses of all brokers for `bootstrap.servers` at a listener; `None` if there is no such listener.
+    pub fn bootstrap_servers_of(&self, listener: ListenerId) -> Option<String> {
+        self.bootstrap_servers.get(listener.0).cloned()
+    }
+
+    /// Returns the address of each broker's first listener.
     pub fn addresses(&self) -> &[(BrokerId, SocketAddr)] {
         &self.addresses
     }

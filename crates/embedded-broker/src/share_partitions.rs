@@ -30,6 +30,7 @@ use crate::{
     batch::read_header,
     log::{PartitionLog, StoredBatch},
     topics::Partition,
+    transactions::PartitionTransactions,
 };
 
 /// The state of a partition in one share group.
@@ -79,8 +80,16 @@ pub(crate) struct AcquireLimits {
     pub max_record_locks: i64,
     /// The time at which the locks expire.
     pub until: Instant,
-    /// Stops at the first record of a transaction: there are no transactions here that could end.
-    pub read_committed: bool,
+}
+
+/// The records that a share group may get.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    pub log: &'a PartitionLog,
+    /// The high watermark, or the last stable offset with `read_committed`.
+    pub end: i64,
+    /// The transactions of the partition with `read_committed`: records of aborted ones are skipped.
+    pub committed: Option<&'a PartitionTransactions>,
 }
 
 /// The result of a ShareFetch for one partition.
@@ -207,23 +216,17 @@ impl SharePartition {
         }
     }
 
-    /// Acquires records below `end` for a member.
-    pub fn acquire(
-        &mut self,
-        member: &Arc<str>,
-        limits: &AcquireLimits,
-        log: &PartitionLog,
-        end: i64,
-    ) -> Acquired {
+    /// Acquires records for a member.
+    pub fn acquire(&mut self, member: &Arc<str>, limits: &AcquireLimits, source: Source<'_>) -> Acquired {
         let mut acquired = Acquired::default();
-        for batch in log.batches_from(self.first_available()) {
+        for batch in source.log.batches_from(self.first_available()) {
             let is_first = acquired.bytes == 0 && limits.at_least_one;
             let is_full = !is_first && acquired.bytes + batch.bytes.len() > limits.max_bytes;
             let is_enough = acquired.records >= limits.max_records || is_full;
-            if is_enough || batch.last_offset >= end || !self.may_reach(batch, limits) {
+            if is_enough || batch.last_offset >= source.end || !self.may_reach(batch, limits) {
                 break;
             }
-            if batch.last_offset >= self.end_offset && is_control(batch) {
+            if batch.last_offset >= self.end_offset && source.skips(batch) {
                 self.skip_to(batch.last_offset + 1);
                 continue;
             }
@@ -239,22 +242,16 @@ impl SharePartition {
         acquired
     }
 
-    /// Returns how many bytes below `end` can be acquired; stops counting at `enough`.
-    pub fn available_bytes(
-        &self,
-        limits: &AcquireLimits,
-        log: &PartitionLog,
-        end: i64,
-        enough: usize,
-    ) -> usize {
+    /// Returns how many bytes can be acquired; stops counting at `enough`.
+    pub fn available_bytes(&self, limits: &AcquireLimits, source: Source<'_>, enough: usize) -> usize {
         let mut bytes = 0;
-        for batch in log.batches_from(self.first_available()) {
-            if bytes >= enough || batch.last_offset >= end || !self.may_reach(batch, limits) {
+        for batch in source.log.batches_from(self.first_available()) {
+            if bytes >= enough || batch.last_offset >= source.end || !self.may_reach(batch, limits) {
                 break;
             }
             let is_new = batch.last_offset >= self.end_offset;
             let is_available = |(_, run): &(i64, Run)| run.state == RecordState::Available;
-            if is_new && !is_control(batch)
+            if is_new && !source.skips(batch)
                 || self.within(batch.base_offset, batch.last_offset).iter().any(is_available)
             {
                 bytes += batch.bytes.len();
@@ -314,7 +311,7 @@ impl SharePartition {
     /// Returns true if records of the batch, or records behind it, may be acquired.
     fn may_reach(&self, batch: &StoredBatch, limits: &AcquireLimits) -> bool {
         let is_known = batch.last_offset < self.end_offset;
-        is_known || self.room(limits) > 0 && !(limits.read_committed && is_transactional(batch))
+        is_known || self.room(limits) > 0
     }
 
     /// Returns how many new records the lock limit allows.
@@ -512,12 +509,16 @@ impl SharePartition {
     }
 }
 
-fn is_control(batch: &StoredBatch) -> bool {
-    read_header(&batch.bytes).is_ok_and(|header| header.is_control())
-}
-
-fn is_transactional(batch: &StoredBatch) -> bool {
-    read_header(&batch.bytes).is_ok_and(|header| header.is_transactional())
+impl Source<'_> {
+    /// Returns true if the batch has no records for the group.
+    fn skips(&self, batch: &StoredBatch) -> bool {
+        let is_aborted = |producer_id| {
+            self.committed.is_some_and(|committed| committed.is_aborted(producer_id, batch.base_offset))
+        };
+        read_header(&batch.bytes).is_ok_and(|header| {
+            header.is_control() || header.is_transactional() && is_aborted(header.producer_id)
+        })
+    }
 }
 
 impl Run {

@@ -16,12 +16,14 @@ use rustls::{
 };
 use socket2::SockRef;
 
-use crate::{principal, socket::SEND_FLAGS};
+use crate::{principal, principal_mapping::PrincipalMapping, socket::SEND_FLAGS};
 
 /// The certificate of a listener, and whose clients it accepts. Cheap to clone.
 #[derive(Clone)]
 pub struct TlsListener {
     config: Arc<ServerConfig>,
+    /// Makes principals of the subjects of client certificates.
+    mapping: Option<Arc<PrincipalMapping>>,
 }
 
 /// The requirement of a listener on its clients (`ssl.client.auth`).
@@ -63,13 +65,20 @@ impl TlsListener {
         let chain = chain.iter().map(|der| CertificateDer::from(der.clone())).collect();
         let key = PrivateKeyDer::try_from(key.to_vec()).map_err(|why| format!("private key: {why}"))?;
         let config = builder.with_single_cert(chain, key).map_err(|error| error.to_string())?;
-        Ok(Self { config: Arc::new(config) })
+        Ok(Self { config: Arc::new(config), mapping: None })
+    }
+
+    /// Sets how subjects of client certificates become principals (`ssl.principal.mapping.rules`). A client that no rule
+    /// matches is refused. Without rules the principal is the subject.
+    pub fn principal_mapping(mut self, mapping: PrincipalMapping) -> Self {
+        self.mapping = Some(Arc::new(mapping));
+        self
     }
 
     pub(crate) fn session(&self) -> Option<Box<Session>> {
         let mut connection = ServerConnection::new(Arc::clone(&self.config)).ok()?;
         connection.set_buffer_limit(Some(BUFFER_LIMIT));
-        Some(Box::new(Session { connection, is_named: false }))
+        Some(Box::new(Session { connection, mapping: self.mapping.clone(), is_named: false }))
     }
 }
 
@@ -85,6 +94,7 @@ const BUFFER_LIMIT: usize = 256 << 10;
 /// The TLS of one connection.
 pub(crate) struct Session {
     connection: ServerConnection,
+    mapping: Option<Arc<PrincipalMapping>>,
     is_named: bool,
 }
 
@@ -142,21 +152,27 @@ impl Session {
         self.connection.send_close_notify();
     }
 
-    /// Returns the client's principal once, when the handshake is complete: the name in its certificate, or
-    /// `ANONYMOUS`.
-    pub fn take_principal(&mut self) -> Option<String> {
+    /// Returns the client's principal once, when the handshake is complete: the name that the rules make of the subject of
+    /// its certificate, or `ANONYMOUS`. Error: no rule matches.
+    pub fn take_principal(&mut self) -> Option<Result<String, NoRule>> {
         if self.is_named || self.connection.is_handshaking() {
             return None;
         }
         self.is_named = true;
         let certificate = self.connection.peer_certificates().and_then(|chain| chain.first());
-        Some(
-            certificate
-                .and_then(|der| principal::of_certificate(der))
-                .unwrap_or_else(|| "ANONYMOUS".to_owned()),
-        )
+        let Some(subject) = certificate.and_then(|der| principal::of_certificate(der)) else {
+            return Some(Ok("ANONYMOUS".to_owned()));
+        };
+        Some(match &self.mapping {
+            Some(mapping) => mapping.principal(&subject).ok_or(NoRule),
+            None => Ok(subject),
+        })
     }
 }
+
+/// No rule makes a principal of the subject of the client's certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoRule;
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

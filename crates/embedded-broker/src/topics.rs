@@ -6,7 +6,7 @@ use ottla_protocol::{error_code::ErrorCode, time::Instant, uuid::Uuid};
 
 use crate::{
     connection::Waiter, log::PartitionLog, options::BrokerId, producer_state::ProducerStates,
-    retention::Retention,
+    retention::Retention, transactions::PartitionTransactions,
 };
 
 /// A topic's index in the cluster. Indexes are never reused, so a recreated topic has another one.
@@ -55,6 +55,7 @@ pub(crate) struct Partition {
     pub in_sync: Vec<BrokerId>,
     pub log: PartitionLog,
     pub producers: ProducerStates,
+    pub transactions: PartitionTransactions,
     /// A timer for the age of the oldest records is set.
     pub retention_timer: bool,
     /// Connections whose Fetch waits for records of this partition.
@@ -162,6 +163,7 @@ impl Partition {
             in_sync,
             log: PartitionLog::default(),
             producers: ProducerStates::default(),
+            transactions: PartitionTransactions::default(),
             retention_timer: false,
             fetch_waiters: Vec::new(),
             share_waiters: Vec::new(),

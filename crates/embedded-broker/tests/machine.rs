@@ -48,6 +48,11 @@ const KAFKA_4_3_1: &[(i16, i16, i16)] = &[
     (21, 0, 2),
     (22, 0, 5),
     (23, 2, 4),
+    (24, 0, 5),
+    (25, 0, 4),
+    (26, 0, 5),
+    (27, 1, 2),
+    (28, 0, 5),
     (29, 1, 3),
     (30, 1, 3),
     (31, 1, 3),
@@ -60,6 +65,9 @@ const KAFKA_4_3_1: &[(i16, i16, i16)] = &[
     (46, 0, 0),
     (47, 0, 0),
     (60, 0, 2),
+    (61, 0, 0),
+    (65, 0, 0),
+    (66, 0, 2),
     (68, 0, 1),
     (69, 0, 1),
     (74, 0, 1),
@@ -154,6 +162,14 @@ macro_rules! every_request {
         $act::<describe_cluster::DescribeClusterRequest>(0..=2 $(, $argument)?);
         $act::<list_config_resources::ListConfigResourcesRequest>(0..=1 $(, $argument)?);
         $act::<describe_topic_partitions::DescribeTopicPartitionsRequest>(0..=0 $(, $argument)?);
+        $act::<add_partitions_to_txn::AddPartitionsToTxnRequest>(0..=5 $(, $argument)?);
+        $act::<add_offsets_to_txn::AddOffsetsToTxnRequest>(0..=4 $(, $argument)?);
+        $act::<end_txn::EndTxnRequest>(0..=5 $(, $argument)?);
+        $act::<write_txn_markers::WriteTxnMarkersRequest>(1..=2 $(, $argument)?);
+        $act::<txn_offset_commit::TxnOffsetCommitRequest>(0..=5 $(, $argument)?);
+        $act::<describe_producers::DescribeProducersRequest>(0..=0 $(, $argument)?);
+        $act::<describe_transactions::DescribeTransactionsRequest>(0..=0 $(, $argument)?);
+        $act::<list_transactions::ListTransactionsRequest>(0..=2 $(, $argument)?);
     }};
 }
 
@@ -249,9 +265,9 @@ fn invalid_batches_are_refused_as_by_kafka() {
         ("no records", Batch::of(0).build(), ErrorCode::INVALID_RECORD),
         ("a producer without a sequence", Batch::of(1).producer(5, 0, -1).build(), ErrorCode::INVALID_RECORD),
         (
-            "transactional without a producer",
+            "transactional without a transactional ID",
             Batch { attributes: 0x10, ..Batch::of(1) }.build(),
-            ErrorCode::INVALID_RECORD,
+            ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         ),
     ];
     for (what, batch, error) in cases {
@@ -293,7 +309,11 @@ fn duplicates_are_acknowledged_with_their_first_offset() {
     assert_eq!(world.cluster.control().partition("t", 0).unwrap().log_end_offset, 6);
     let bump = InitProducerIdRequest { producer_id: id, producer_epoch: 0, ..init };
     let bumped = world.call(connection, 5, &bump);
-    assert_eq!((bumped.producer_id, bumped.producer_epoch), (id, 1));
+    assert_eq!(
+        (bumped.producer_id == id, bumped.producer_epoch),
+        (false, 0),
+        "only transactional IDs have epochs"
+    );
     assert_eq!(world.produce(connection, 0, batch(1, 0)), (ErrorCode::NONE, 6));
     assert_eq!(world.produce(connection, 0, batch(0, 6)), (ErrorCode::INVALID_PRODUCER_EPOCH, -1));
 }

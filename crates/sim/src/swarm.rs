@@ -409,6 +409,7 @@ fn parts(
         }),
         producer,
         consumer,
+        share: None,
         buffers: BufferPool::default(),
     }
 }

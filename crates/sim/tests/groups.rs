@@ -100,6 +100,11 @@ fn coordinator_may_move_during_each_step_of_a_join() {
 }
 
 #[test]
+fn members_look_for_an_unknown_coordinator_with_back_offs() {
+    schedule("coord-unknown");
+}
+
+#[test]
 fn throttled_members_keep_their_partitions() {
     schedule("throttle");
 }

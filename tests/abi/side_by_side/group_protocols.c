@@ -79,8 +79,11 @@ static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code, rd_kafka_topi
                 rd_kafka_error_t *error = is_assign ? rd_kafka_incremental_assign(rk, list) : rd_kafka_incremental_unassign(rk, list);
                 if (error || !member->is_quiet)
                         say_code("answer", error);
-        } else
-                say("answer %s", err(rd_kafka_assign(rk, is_assign ? list : NULL)));
+        } else {
+                rd_kafka_resp_err_t answered = rd_kafka_assign(rk, is_assign ? list : NULL);
+                if (answered || !member->is_quiet)
+                        say("answer %s", err(answered));
+        }
         member->assigned += is_assign ? list->cnt : -list->cnt;
         member->answered += list->cnt > 0;
 }
@@ -210,6 +213,30 @@ static void two(const char *name, const char *value) {
 }
 
 BROKER_CASE(second_member_with_the_consumer_protocol) { two("group.protocol", "consumer"); }
+
+/* A subscription to a topic that does not exist, beside one that does; then the topic is created. */
+static void missing(const char *name, const char *value) {
+        const char *topic = own("t"), *later = own("later");
+        struct member one;
+        long settled;
+        create(topic);
+        begin(&one, "one", conf_with(name, value));
+        one.is_quiet = 1;
+        subscribe(&one, topic, later);
+        UNTIL(one.assigned == PARTITIONS, turn(&one));
+        /* An error that repeats would come with each refresh of metadata, every 500 ms. */
+        settled = millis() + 3000;
+        UNTIL(millis() >= settled, turn(&one));
+        say_assignment(&one);
+        create(later);
+        UNTIL(one.assigned == 2 * PARTITIONS, turn(&one));
+        say_assignment(&one);
+        close_member(&one);
+}
+
+BROKER_CASE(missing_topic_with_the_consumer_protocol) { missing("group.protocol", "consumer"); }
+BROKER_CASE(missing_topic_with_cooperative_sticky) { missing("partition.assignment.strategy", "cooperative-sticky"); }
+BROKER_CASE(missing_topic_with_range) { missing("partition.assignment.strategy", "range"); }
 
 /* Patterns that mean the same in both protocols. */
 static void patterns(const char *name, const char *value) {

@@ -140,6 +140,7 @@ UNUSED static const char *errno_name(int number) {
         case EEXIST: return "EEXIST";
         case ECANCELED: return "ECANCELED";
         case EBUSY: return "EBUSY";
+        case ENOEXEC: return "ENOEXEC";
         default: snprintf(buffer, sizeof(buffer), "errno %d", number); return buffer;
         }
 }

@@ -1,7 +1,8 @@
 // confluent-kafka-go on our C library: BROKERS TOPIC.
 //
 // Two members of a group share a topic: a consumer with a callback that assigns by itself, and one that reads with
-// ReadMessage. Every record is delivered once, commits are kept, and a closed member's partitions go to the other.
+// ReadMessage. Every record is delivered once, commits are kept, and a closed member's partitions go to the other. Then
+// transactions are committed, aborted and fenced.
 package main
 
 import (
@@ -183,6 +184,67 @@ func twoMembers(config kafka.ConfigMap, topic string, producer *kafka.Producer) 
 	check(second.consumer.Close())
 }
 
+func transactional(brokers, id string) *kafka.Producer {
+	producer, err := kafka.NewProducer(&kafka.ConfigMap{"bootstrap.servers": brokers, "transactional.id": id})
+	check(err)
+	go func() {
+		for range producer.Events() {
+		}
+	}()
+	check(producer.InitTransactions(nil))
+	return producer
+}
+
+func send(producer *kafka.Producer, topic, value string) {
+	check(producer.BeginTransaction())
+	to := kafka.TopicPartition{Topic: &topic, Partition: 0}
+	check(producer.Produce(&kafka.Message{TopicPartition: to, Value: []byte(value)}, nil))
+}
+
+// transactions are committed with the offsets of a group, aborted, and fenced by a newer producer.
+func transactions(brokers, topic string) {
+	consumer, err := kafka.NewConsumer(&kafka.ConfigMap{"bootstrap.servers": brokers, "group.id": topic + "-transactions"})
+	check(err)
+	older := transactional(brokers, topic)
+	send(older, topic, "committed")
+	group, err := consumer.GetConsumerGroupMetadata()
+	check(err)
+	asked := []kafka.TopicPartition{{Topic: &topic, Partition: 0, Offset: 7}}
+	check(older.SendOffsetsToTransaction(nil, asked, group))
+	check(older.CommitTransaction(nil))
+	send(older, topic, "aborted")
+	check(older.AbortTransaction(nil))
+	newer := transactional(brokers, topic)
+	send(older, topic, "late")
+	err = older.CommitTransaction(nil)
+	if failure, ok := err.(kafka.Error); ok && failure.TxnRequiresAbort() {
+		// The partition's leader does not know whether a timeout or a newer producer has raised the epoch.
+		err = older.AbortTransaction(nil)
+	}
+	if failure, ok := err.(kafka.Error); !ok || !failure.IsFatal() || failure.Code() != kafka.ErrFenced {
+		panic(fmt.Sprint("two producers have one transactional.id: ", err))
+	}
+	send(newer, topic, "of the newer")
+	check(newer.CommitTransaction(nil))
+	check(consumer.Assign([]kafka.TopicPartition{{Topic: &topic, Partition: 0, Offset: kafka.OffsetBeginning}}))
+	for _, expected := range []string{"committed", "of the newer"} {
+		message, err := consumer.ReadMessage(patience)
+		check(err)
+		if string(message.Value) != expected {
+			panic(message)
+		}
+	}
+	committed, err := consumer.Committed(asked, int(patience.Milliseconds()))
+	check(err)
+	if committed[0].Offset != 7 {
+		panic(committed)
+	}
+	check(consumer.Close())
+	older.Close()
+	newer.Close()
+	fmt.Println("confluent-kafka-go: transactions")
+}
+
 func main() {
 	brokers, topic := os.Args[1], os.Args[2]
 	number, text := kafka.LibraryVersion()
@@ -209,4 +271,5 @@ func main() {
 		fmt.Println("confluent-kafka-go: two members share a topic:", name)
 	}
 	producer.Close()
+	transactions(brokers, topic+"-transactions")
 }

@@ -1,5 +1,7 @@
 //! Ottla through its Rust API: `send` with a delivery callback per batch, whose reports are counted one by one.
 
+mod connections;
+
 use std::{
     collections::HashSet,
     sync::{
@@ -24,6 +26,8 @@ fn main() {
         "latency" => latency(&job),
         "consume" => consume(&job),
         "steady" => steady(&job),
+        "create" => connections::create(&job),
+        "connections" => connections::hold(&job),
         other => panic!("there is no job {other}"),
     }
 }

@@ -2844,23 +2844,23 @@ rd_kafka_resp_err_t rd_kafka_oauthbearer_set_token(rd_kafka_t *rk, const char *t
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_oauthbearer_set_token_failure(rd_kafka_t *rk, const char *errstr);
 
-/** Init transactions. Not there yet. */
+/** Obtains the producer ID of transactional.id, fences an earlier producer with the same ID and ends its transaction. Call it once, before producing. Errors: RD_KAFKA_RESP_ERR__TIMED_OUT is retriable, and the next call continues; a fatal one if this producer was fenced or lacks permissions. -1 waits for twice transaction.timeout.ms. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_init_transactions(rd_kafka_t *rk, int timeout_ms);
 
-/** Begin transaction. Not there yet. */
+/** Begins a transaction, without a request. Messages can only be produced between this call and the end of the transaction. Error: RD_KAFKA_RESP_ERR__STATE if one is open already, or before rd_kafka_init_transactions() has succeeded. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_begin_transaction(rd_kafka_t *rk);
 
-/** Send offsets to transaction. Not there yet. */
+/** Adds the offsets of the next messages to read to the transaction: they are committed for the group if the transaction is. Partitions without a valid offset are left out. The metadata of the consumer must be current: a member that was replaced is refused. At most transaction.timeout.ms are waited. The consumer must not commit by itself. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_send_offsets_to_transaction(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, const rd_kafka_consumer_group_metadata_t *cgmetadata, int timeout_ms);
 
-/** Commit transaction. Not there yet. */
+/** Waits until all messages are delivered, then commits the transaction. It serves delivery reports by callback; if they are events, another thread must poll them. Errors: after a retriable one, call it again; the outcome is open until then. After one that requires an abort, call rd_kafka_abort_transaction(). -1 waits for twice transaction.timeout.ms. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_commit_transaction(rd_kafka_t *rk, int timeout_ms);
 
-/** Abort transaction. Not there yet. */
+/** Removes the messages that were not sent from the queue, waits for those in flight, and aborts the transaction. It serves delivery reports as rd_kafka_commit_transaction() does. Error: after a retriable one, call it again. -1 waits for twice transaction.timeout.ms. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_abort_transaction(rd_kafka_t *rk, int timeout_ms);
 

@@ -198,17 +198,8 @@ fn new_offsets(group: Text, partitions: Part<List>) -> *mut GroupOffsets {
     if List::is_gone(partitions) {
         return ptr::null_mut();
     }
-    let offsets = List::passed(partitions).map(|list| {
-        let elements = list.elements().iter();
-        let offset = elements.map(|element| GroupOffset {
-            topic: element.name().into(),
-            partition: element.partition,
-            offset: element.offset,
-            leader_epoch: LeaderEpoch::from_wire(element.leader_epoch()),
-            metadata: element.metadata_text(),
-        });
-        offset.collect()
-    });
+    let offsets = List::passed(partitions)
+        .map(|list| list.elements().iter().map(|element| element.group_offset()).collect());
     let group = group.into_owned();
     Box::into_raw(Box::new(GroupOffsets { tag: Tag::of::<GroupOffsets>(), group, offsets }))
 }

@@ -14,6 +14,7 @@ use crate::{
         callbacks::EventCb,
         handle::Client,
         interceptors::THREAD_BACKGROUND,
+        op::Op,
         queue::{Queue, raw},
         yielding::take_yield,
     },
@@ -59,9 +60,17 @@ fn serve(client: &Weak<Client>, served: &Served, callback: Option<EventCb>) {
                 serve_callbacks(&client, served);
                 return true;
             };
-            if let Some(event) = served.queue.pop_event(&client, NAP_MS)
+            if let Some(mut event) = served.queue.pop_event(&client, NAP_MS)
                 && let Some(_pass) = served.gate.enter("background_event_cb")
             {
+                // A request for a token goes to the callback for tokens, if there is one: the Python client's
+                // AdminClient has both callbacks, and crashes on an event that it does not expect.
+                if client.conf().callbacks.token_refresh.is_some()
+                    && let Some(request) = event.op.take_if(|op| matches!(op, Op::TokenRefresh(_)))
+                {
+                    client.serve(request);
+                    return true;
+                }
                 let event = Box::into_raw(Box::new(event));
                 // SAFETY: the application's function; the event is its own from now on.
                 unsafe { callback(client.as_c(), event, client.conf().opaque.0) };

@@ -31,6 +31,8 @@ const LAST_COMMIT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long destroying waits, all in all, for functions of the application's that other threads are in.
 pub(super) const DESTROY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much of that a log callback of another thread has before it counts as one that does not return.
+const LOG_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Client {
     /// Interceptors learn that the client goes, and nothing after that.
@@ -53,8 +55,8 @@ impl Client {
     /// Ends everything that runs. The wait for functions of the application is bounded.
     fn close(&self) {
         self.debug(Contexts::ALL, c"DESTROY", || "Terminating instance".to_owned());
-        self.warn_of_messages();
         let until = Instant::now() + DESTROY_TIMEOUT;
+        self.warn_of_messages();
         let left = || until.saturating_duration_since(Instant::now());
         let mut stuck = Vec::new();
         stuck.extend(self.intercept_end(until).err());
@@ -118,7 +120,7 @@ impl Client {
              rd_kafka_destroy() to wait for their delivery"
         );
         // A log callback that does not return must not keep rd_kafka_destroy() too.
-        if self.log.is_called_elsewhere() {
+        if self.log.is_stuck_elsewhere(Instant::now() + LOG_TIMEOUT) {
             self.log.print(4, c"TERMINATE", &line);
         } else {
             self.log(4, c"TERMINATE", &line);
@@ -127,7 +129,7 @@ impl Client {
 
     /// A line names who was not waited for to the end.
     fn say_stuck(&self, mut stuck: Vec<&'static str>) {
-        let is_logging = self.log.is_called_elsewhere();
+        let is_logging = self.log.is_stuck_elsewhere(Instant::now());
         if is_logging {
             stuck.push("log_cb");
         }

@@ -49,7 +49,7 @@ use crate::{
 #[repr(C)]
 pub struct Client {
     pub(super) tag: Tag,
-    pub(super) is_consumer: bool,
+    pub(crate) is_consumer: bool,
     pub(super) name: CString,
     pub(super) conf: HandleBox<Conf>,
     pub(super) default_topic_conf: TopicConf,

@@ -86,9 +86,9 @@ impl Log {
         self.gate.shut(until)
     }
 
-    /// Another thread is in the application's function.
-    pub(crate) fn is_called_elsewhere(&self) -> bool {
-        self.gate.is_occupied_by_others()
+    /// Another thread is in the application's function, and stays there until then.
+    pub(crate) fn is_stuck_elsewhere(&self, until: Instant) -> bool {
+        self.gate.is_occupied_by_others(until)
     }
 
     /// Returns true if a line is written when a broker closes an idle connection.

@@ -4,9 +4,11 @@
 
 use std::{
     ffi::{c_int, c_void},
+    future::{Future, poll_fn},
+    pin::pin,
     ptr,
     sync::{Arc, Weak},
-    task::Context,
+    task::{Context, Poll},
     time::Instant,
 };
 
@@ -298,7 +300,7 @@ impl Client {
     }
 
     /// The producer, if this is one that has started and not ended.
-    fn producer(&self) -> Option<&Producer> {
+    pub(crate) fn producer(&self) -> Option<&Producer> {
         match self.core.get() {
             Some(Core::Producer(producer, _)) if !self.is_closing() => Some(producer),
             _ => None,
@@ -311,24 +313,56 @@ impl Client {
     }
 
     fn flush(&self, timeout_ms: c_int) -> RespErr {
+        let mut flush = self.producer().map(|producer| Box::pin(producer.flush_async()));
+        let flushed = poll_fn(|context| {
+            flush.take_if(|flush| Future::poll(flush.as_mut(), context).is_ready());
+            if flush.is_none() && self.out_queue_len() == 0 { Poll::Ready(()) } else { Poll::Pending }
+        });
+        match self.wait_serving(flushed, deadline(timeout_ms.max(-1))) {
+            Some(()) => code::NO_ERROR,
+            None => code::_TIMED_OUT,
+        }
+    }
+
+    /// Waits for a future, and serves the reports of messages meanwhile unless they are events. It is polled again after each.
+    /// Returns `None` when the time is over.
+    pub(crate) fn wait_serving<T>(
+        &self,
+        future: impl Future<Output = T>,
+        until: Option<Instant>,
+    ) -> Option<T> {
+        self.wait_while(future, until, !wants(self.conf.events, event_type::DR))
+    }
+
+    /// Waits for a future, and calls no callback meanwhile. Returns `None` when the time is over.
+    pub(crate) fn wait_quietly<T>(
+        &self,
+        future: impl Future<Output = T>,
+        until: Option<Instant>,
+    ) -> Option<T> {
+        self.wait_while(future, until, false)
+    }
+
+    fn wait_while<T>(
+        &self,
+        future: impl Future<Output = T>,
+        until: Option<Instant>,
+        serves: bool,
+    ) -> Option<T> {
         // A callback may destroy the client.
         let _held = self.me.upgrade();
-        let mut flush = self.producer().map(|producer| Box::pin(producer.flush_async()));
-        let by_events = wants(self.conf.events, event_type::DR);
-        let until = deadline(timeout_ms.max(-1));
+        let mut future = pin!(future);
         let waker = self.main.waker();
         loop {
             let seen = self.main.signals();
-            if !by_events {
+            if serves {
                 self.main.serve(self, 0);
             }
-            let mut context = Context::from_waker(&waker);
-            flush.take_if(|flush| Future::poll(flush.as_mut(), &mut context).is_ready());
-            if flush.is_none() && self.out_queue_len() == 0 {
-                return code::NO_ERROR;
+            if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return Some(output);
             }
             if until.is_some_and(|until| Instant::now() >= until) {
-                return code::_TIMED_OUT;
+                return None;
             }
             self.main.wait_signal(seen, until);
         }

@@ -79,6 +79,11 @@ impl ErrorObject {
         Self { is_fatal: true, ..Self::new(cause, text) }
     }
 
+    /// Sets whether the same call may succeed later, and whether the transaction must be aborted.
+    pub(crate) fn classed(self, is_retriable: bool, requires_abort: bool) -> Self {
+        Self { is_retriable, requires_abort, ..self }
+    }
+
     /// As a pointer that C has to destroy.
     pub(crate) fn into_raw(self) -> *mut Self {
         Box::into_raw(Box::new(self))
@@ -133,6 +138,11 @@ pub(crate) fn code_of_kind(kind: ErrorKind) -> RespErr {
         ErrorKind::UnknownPartition => code::_UNKNOWN_PARTITION,
         ErrorKind::InvalidArgument => code::_INVALID_ARG,
         ErrorKind::State => code::_STATE,
+        ErrorKind::Fenced => code::_FENCED,
+        ErrorKind::Inconsistent => code::_INCONSISTENT,
+        ErrorKind::Conflict => code::_CONFLICT,
+        ErrorKind::PreviousInProgress => code::_PREV_IN_PROGRESS,
+        ErrorKind::NotConfigured => code::_NOT_CONFIGURED,
         ErrorKind::Closed => code::_DESTROY,
         ErrorKind::OffsetReset => code::_AUTO_OFFSET_RESET,
         ErrorKind::MaxPollExceeded => code::_MAX_POLL_EXCEEDED,
@@ -164,6 +174,7 @@ pub(crate) fn code_of_send(error: &SendError) -> RespErr {
             _ => code_of(error),
         },
         SendError::Closed => code::_DESTROY,
+        SendError::State(_) => code::_STATE,
         SendError::Fatal(_) => code::_FATAL,
         _ => code::_FAIL,
     }

@@ -78,10 +78,16 @@ impl Gate {
         }
     }
 
-    /// Another thread is inside.
-    pub(crate) fn is_occupied_by_others(&self) -> bool {
-        let me = thread::current().id();
-        self.state.lock().inside.iter().any(|(thread, _)| *thread != me)
+    /// Another thread is inside, and stays there until then. The gate remains open.
+    pub(crate) fn is_occupied_by_others(&self, until: Instant) -> bool {
+        let (me, mut state) = (thread::current().id(), self.state.lock());
+        while state.inside.iter().any(|(thread, _)| *thread != me) {
+            if Instant::now() >= until {
+                return true;
+            }
+            self.left.wait_until(&mut state, until);
+        }
+        false
     }
 
     /// The client is gone, and did not wait for who is inside.
@@ -150,6 +156,24 @@ mod tests {
             go.wait();
             assert_eq!(stuck.join().unwrap(), (true, false));
         });
+    }
+
+    #[test]
+    fn short_call_of_another_thread_does_not_count_as_stuck() {
+        let (gate, inside, go) = (Gate::default(), Barrier::new(2), Barrier::new(2));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let _pass = gate.enter("log_cb");
+                inside.wait();
+                go.wait();
+            });
+            inside.wait();
+            assert!(gate.is_occupied_by_others(Instant::now()));
+            let waiting = scope.spawn(|| gate.is_occupied_by_others(soon()));
+            go.wait();
+            assert!(!waiting.join().unwrap());
+        });
+        assert!(gate.enter("log_cb").is_some());
     }
 
     #[test]

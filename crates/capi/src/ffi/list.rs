@@ -6,6 +6,9 @@ use std::{
     ptr,
 };
 
+use ottla_core::fetch::committed::GroupOffset;
+use ottla_protocol::vocabulary::LeaderEpoch;
+
 use crate::ffi::{
     argument::{Part, PartMut, Text},
     boundary::{is_no_address, malloc_text},
@@ -84,6 +87,17 @@ impl Element {
         // SAFETY: NULL, or so many bytes.
         let bytes = unsafe { crate::ffi::boundary::bytes(self.metadata, self.metadata_size) };
         String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned()
+    }
+
+    /// Returns the offset to commit for the partition.
+    pub(crate) fn group_offset(&self) -> GroupOffset {
+        GroupOffset {
+            topic: self.name().into(),
+            partition: self.partition,
+            offset: self.offset,
+            leader_epoch: LeaderEpoch::from_wire(self.leader_epoch()),
+            metadata: self.metadata_text(),
+        }
     }
 
     /// Replaces what is committed along.

@@ -9,6 +9,9 @@ use std::{
     ptr,
 };
 
+use ottla_core::txn::command::ConsumerGroupMetadata;
+use ottla_protocol::vocabulary::Generation;
+
 use crate::{
     client::handle::Client,
     consume::consumer::group_consumer_of,
@@ -47,6 +50,17 @@ impl GroupMetadata {
             generation,
             member: c_text(member),
             instance: instance.map(c_text),
+        }
+    }
+
+    /// Returns the identity for the offsets of a transaction. A negative generation means that there is no member.
+    pub(crate) fn of_transaction(&self) -> ConsumerGroupMetadata {
+        let text = |text: &CString| text.to_string_lossy().into_owned();
+        ConsumerGroupMetadata {
+            group_id: text(&self.group),
+            generation: Generation::from_wire(self.generation),
+            member_id: text(&self.member),
+            instance_id: self.instance.as_ref().map(text),
         }
     }
 

@@ -67,8 +67,13 @@ impl MockCluster {
         if !(1..=MOST_BROKERS).contains(&brokers) {
             return None;
         }
-        let options =
-            ClusterOptions { brokers, client_telemetry: ClientTelemetry::Mock, ..ClusterOptions::default() };
+        let options = ClusterOptions {
+            brokers,
+            client_telemetry: ClientTelemetry::Mock,
+            transaction_version: 0,
+            transaction_verification: false,
+            ..ClusterOptions::default()
+        };
         let embedded = EmbeddedCluster::start(options).ok()?;
         let bootstraps = c_text(&embedded.bootstrap_servers());
         let origin_nanos = origin_nanos(monotonic_nanos, || embedded.uptime());

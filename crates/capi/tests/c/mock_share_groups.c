@@ -254,7 +254,8 @@ static void produce_in_transaction(int fd) {
                 memcpy(batch.bytes + 17, crc.bytes, 4);
         }
         begin(&b, 0, 3, 0);
-        put(&b, 0xffff, 2);
+        put(&b, 2, 2);
+        put_bytes(&b, "id", 2);
         put(&b, 0xffff, 2);
         put(&b, 1000, 4);
         put(&b, 1, 4);

@@ -3,9 +3,15 @@
 use std::{fmt::Write as _, io::Write as _, net::IpAddr, time::Duration};
 
 use clap::Args;
-use ottla_embedded_broker::{ClientTelemetry, ClusterOptions, EmbeddedCluster, TelemetryPush};
+use ottla_embedded_broker::{
+    ClientTelemetry, ClusterOptions, EmbeddedCluster, Listener, ListenerId, TelemetryPush,
+};
 
-use super::{sasl::Sasl, self_signed::SelfSigned};
+use super::{
+    listeners::{ListenerOption, SecurityProtocol, listeners},
+    sasl::Sasl,
+    self_signed::SelfSigned,
+};
 use crate::{
     failure::{Failure, Outcome},
     signals::Interrupt,
@@ -20,25 +26,25 @@ use crate::{
 /// retention.ms and retention.bytes (if a topic sets them; retention deletes single record batches instead of
 /// segments), and cleanup.policy, which enables or disables that retention. A compacted topic refuses records without
 /// keys, but nothing is compacted. All other configurations are accepted and listed but have no effect; a warning names
-/// them. Access rules have no option here: programs set them with `ClusterOptions::authorizer`. Transactions and quotas are
-/// unimplemented.
+/// them. Access rules have no option here: programs set them with `ClusterOptions::authorizer`. Quotas are unimplemented.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     ottla broker --brokers 3 --port 9092\n  \
     ottla broker --discard --port 9092      # for benchmarks of producers\n  \
     ottla broker --tls-self-signed --port 9093      # prints the properties for clients\n  \
     ottla broker --sasl scram-sha-512 --sasl-user alice:secret\n  \
+    ottla broker --listener plaintext --listener sasl_ssl:9094 --sasl plain --sasl-user alice:secret\n  \
     ottla broker --host 0.0.0.0 --advertised-host kafka      # in a container with the host name kafka")]
 pub struct BrokerOptions {
     /// The number of brokers
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..=300))]
-    brokers: i32,
+    pub(super) brokers: i32,
 
     /// The port of the first broker; the others get the following ports. 0 chooses free ports
     #[arg(long, default_value_t = 9092)]
-    port: u16,
+    pub(super) port: u16,
 
-    /// The host or address to listen on; 0.0.0.0 for all interfaces interfaces
+    /// The host or address to listen on; 0.0.0.0 for all interfaces
     #[arg(long, default_value = "127.0.0.1")]
     pub(super) host: String,
 
@@ -52,14 +58,25 @@ pub struct BrokerOptions {
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     advertised_port: Option<u16>,
 
+    /// A listener of each broker: plaintext, ssl, sasl_plaintext or sasl_ssl, and the port of the first broker, which is
+    /// --port for the first listener and a free port for further ones; can be repeated. Clients stay at the listener to
+    /// which they connect [default: one listener, as --tls-self-signed and --sasl have it]
+    #[arg(long, value_name = "PROTOCOL[:PORT]", conflicts_with_all = ["tls_self_signed", "advertised_port"], value_parser = ListenerOption::parse)]
+    pub(super) listener: Vec<ListenerOption>,
+
     /// Encrypt all connections with TLS, with a certificate that is made at the start. The CA's certificate is written to a
     /// file, and the properties for clients are printed
     #[arg(long)]
-    tls_self_signed: bool,
+    pub(super) tls_self_signed: bool,
 
-    /// With --tls-self-signed: require a client certificate. One is made, written to files and printed, too
-    #[arg(long, requires = "tls_self_signed")]
+    /// With TLS: require a client certificate. One is made, written to files and printed, too
+    #[arg(long)]
     pub(super) tls_client_auth: bool,
+
+    /// With --tls-client-auth: how the subject of a client's certificate becomes its principal, as in Kafka's
+    /// ssl.principal.mapping.rules, for example `RULE:^CN=([^,]*).*$/$1/L,DEFAULT` [default: the subject]
+    #[arg(long, value_name = "RULES", requires = "tls_client_auth")]
+    pub(super) tls_principal_mapping: Option<String>,
 
     /// Require clients to authenticate with one of these mechanisms: plain, scram-sha-256, scram-sha-512, or
     /// oauthbearer-unsecured, which believes every name that a client claims. The properties for clients are printed
@@ -103,6 +120,10 @@ pub struct BrokerOptions {
     #[arg(long, value_delimiter = ',')]
     racks: Vec<String>,
 
+    /// The finalized feature transaction.version: 2 as in a new cluster of Kafka 4, 1 or 0 as in one that was not upgraded
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(i16).range(0..=2))]
+    transaction_version: i16,
+
     /// Request client metrics whose names start with one of these prefixes, or `*` for all (KIP-714), and print them
     #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
     client_metrics: Vec<String>,
@@ -121,9 +142,16 @@ pub fn run(options: &BrokerOptions) -> Outcome {
         .map(|topic| parse_topic(topic, options.partitions))
         .collect::<Outcome<Vec<_>>>()?;
     let interrupt = Interrupt::catch()?;
-    let tls = options.tls_self_signed.then(|| SelfSigned::new(options)).transpose()?;
     let sasl = Sasl::new(options)?;
-    let cluster = start(options, tls.as_ref(), sasl.as_ref())?;
+    let listeners = listeners(options, sasl.is_some())?;
+    let has_tls = listeners.iter().any(|listener| listener.protocol.has_tls());
+    if options.tls_client_auth && !has_tls {
+        return Err(Failure::Usage(
+            "--tls-client-auth: no listener uses TLS; add --tls-self-signed".to_owned(),
+        ));
+    }
+    let tls = has_tls.then(|| SelfSigned::new(options)).transpose()?;
+    let cluster = start(options, &listeners, tls.as_ref(), sasl.as_ref())?;
     for (name, partitions) in &topics {
         let replicas = options.brokers.min(3) as i16;
         cluster
@@ -134,16 +162,21 @@ pub fn run(options: &BrokerOptions) -> Outcome {
         control.telemetry().set_requested_metrics(options.client_metrics.iter().cloned());
         control.telemetry().set_push_interval(Duration::from_millis(options.client_metrics_interval));
     });
-    println!("bootstrap.servers={}", cluster.bootstrap_servers());
-    let protocol = match (&tls, &sasl) {
-        (None, None) => None,
-        (Some(_), None) => Some("ssl"),
-        (None, Some(_)) => Some("sasl_plaintext"),
-        (Some(_), Some(_)) => Some("sasl_ssl"),
-    };
-    protocol.iter().for_each(|protocol| println!("security.protocol={protocol}"));
-    tls.iter().for_each(|tls| print!("{}", tls.properties));
-    sasl.iter().for_each(|sasl| print!("{}", sasl.properties));
+    for (number, listener) in listeners.iter().enumerate() {
+        if number > 0 {
+            println!();
+        }
+        let protocol = listener.protocol;
+        println!(
+            "bootstrap.servers={}",
+            cluster.bootstrap_servers_of(ListenerId(number)).unwrap_or_default()
+        );
+        if protocol != SecurityProtocol::Plaintext || !options.listener.is_empty() {
+            println!("security.protocol={}", protocol.name());
+        }
+        tls.iter().filter(|_| protocol.has_tls()).for_each(|tls| print!("{}", tls.properties));
+        sasl.iter().filter(|_| protocol.has_sasl()).for_each(|sasl| print!("{}", sasl.properties));
+    }
     eprintln!("{} broker(s) running; Ctrl-C stops them", options.brokers);
     // The brokers run in a separate thread.
     while !interrupt.is_requested() {
@@ -162,12 +195,25 @@ pub fn run(options: &BrokerOptions) -> Outcome {
     Ok(())
 }
 
-fn start(options: &BrokerOptions, tls: Option<&SelfSigned>, sasl: Option<&Sasl>) -> Outcome<EmbeddedCluster> {
+fn start(
+    options: &BrokerOptions,
+    listeners: &[ListenerOption],
+    tls: Option<&SelfSigned>,
+    sasl: Option<&Sasl>,
+) -> Outcome<EmbeddedCluster> {
+    let mut listeners = listeners.iter().map(|listener| Listener {
+        port: listener.port.unwrap_or(0),
+        advertised_port: None,
+        tls: tls.filter(|_| listener.protocol.has_tls()).map(|tls| tls.listener.clone()),
+        sasl: sasl.filter(|_| listener.protocol.has_sasl()).map(|sasl| sasl.listener.clone()),
+    });
+    let first = listeners.next().unwrap_or_default();
     let cluster_options = ClusterOptions {
         brokers: options.brokers,
-        port: options.port,
-        tls: tls.map(|tls| tls.listener.clone()),
-        sasl: sasl.map(|sasl| sasl.listener.clone()),
+        port: first.port,
+        tls: first.tls,
+        sasl: first.sasl,
+        listeners: listeners.collect(),
         host: options.host.clone(),
         advertised_host: options.advertised_host.clone(),
         advertised_port: options.advertised_port,
@@ -177,6 +223,7 @@ fn start(options: &BrokerOptions, tls: Option<&SelfSigned>, sasl: Option<&Sasl>)
         partitions: options.partitions,
         auto_create_topics: !options.no_auto_create,
         racks: options.racks.clone(),
+        transaction_version: options.transaction_version,
         client_telemetry: match options.client_metrics.is_empty() {
             true => ClientTelemetry::None,
             false => ClientTelemetry::Kafka,

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use clap::Args;
 use ottla::{Producer, Record, Topic};
@@ -12,6 +13,7 @@ use ottla::{Producer, Record, Topic};
 use crate::client_options::{ClientOptions, print_warnings};
 use crate::events::EventWatch;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
+use crate::in_transactions::{Transactions, ensure_id};
 use crate::input::InterruptibleInput;
 use crate::metrics_port::MetricsServer;
 use crate::perf::payload::unescape;
@@ -23,8 +25,10 @@ use crate::signals::Interrupt;
 #[command(after_help = format!("Examples:\n  \
     echo hello | ottla produce -b localhost:9092 -t demo\n  \
     printf 'k1:v1\\nk2:v2\\n' | ottla produce -b localhost:9092 -t demo -K : -H source=cli -p 3\n  \
-    ottla produce -b localhost:9092 -t pictures -k cat cat.jpg -z zstd\n\n\
-    SIGINT (Ctrl-C) ends the input; messages that were already read are still delivered. A second SIGINT ends at once.\n\n\
+    ottla produce -b localhost:9092 -t pictures -k cat cat.jpg -z zstd\n  \
+    ottla produce -b localhost:9092 -t orders -l orders.txt --transactional\n\n\
+    SIGINT (Ctrl-C) ends the input; messages that were already read are still delivered, or with --transactional, aborted.\n\
+    A second SIGINT ends at once.\n\n\
     {EXIT_CODES}"))]
 pub struct ProduceOptions {
     #[command(flatten)]
@@ -74,6 +78,11 @@ pub struct ProduceOptions {
     #[arg(short = 'l', long, requires = "files")]
     lines: bool,
 
+    /// Send all messages in one transaction, which is committed at the end of the input, and aborted if a message fails. It
+    /// may last for transaction.timeout.ms. Without the property transactional.id, the ID is a new one
+    #[arg(long)]
+    transactional: bool,
+
     /// Print how many messages were delivered
     #[arg(short = 'v', long)]
     verbose: bool,
@@ -98,7 +107,10 @@ pub fn run(options: &ProduceOptions, outer: &ClientOptions) -> Outcome {
     }
     let topic =
         options.topic.as_deref().ok_or_else(|| Failure::Usage("no topic is named: add -t TOPIC".into()))?;
-    let config = client.config()?;
+    let mut config = client.config()?;
+    if options.transactional {
+        ensure_id(&mut config, "ottla-produce")?;
+    }
     let max_bytes = config.get("message.max.bytes").and_then(|bytes| bytes.parse().ok()).unwrap_or(1_000_000);
     let delimiter = unescape(&options.delimiter);
     if delimiter.is_empty() {
@@ -121,6 +133,13 @@ pub fn run(options: &ProduceOptions, outer: &ClientOptions) -> Outcome {
     watch.wait_for_broker(client.timeout())?;
     require_topic(&producer, topic, client.timeout())?;
     let interrupt = Interrupt::catch()?;
+    let mut transactions = match config.get("transactional.id").filter(|id| !id.is_empty()) {
+        Some(_) => Some(Transactions::start(&producer, &config, Duration::MAX)?),
+        None => None,
+    };
+    if let Some(transactions) = &mut transactions {
+        transactions.before_message()?;
+    }
     let mut sender = Sender {
         options,
         topic: producer.topic(topic),
@@ -129,6 +148,11 @@ pub fn run(options: &ProduceOptions, outer: &ClientOptions) -> Outcome {
         number: 0,
     };
     let result = sender.send_all(&delimiter, max_bytes);
+    let ended = match &mut transactions {
+        Some(transactions) if result.is_ok() => transactions.commit(),
+        Some(transactions) => transactions.abort(),
+        None => Ok(()),
+    };
     let flushed = flush_interruptibly(&producer, &interrupt);
     drop(watch);
     let delivered = deliveries.delivered.load(Ordering::Relaxed);
@@ -142,7 +166,7 @@ pub fn run(options: &ProduceOptions, outer: &ClientOptions) -> Outcome {
     result?;
     match failed {
         Some(failed) => Err(Failure::Failed(failed)),
-        None => flushed.and_then(|()| interrupt.check()),
+        None => ended.and(flushed).and_then(|()| interrupt.check()),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::client_options::{
 };
 use crate::events::EventWatch;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
+use crate::in_transactions::{Transactions, ensure_id};
 use crate::metrics_port::MetricsServer;
 use crate::perf::latency::{Rate, Stats, Tag};
 use crate::perf::metrics::print_metrics;
@@ -97,12 +98,12 @@ pub struct ProducerPerfTestOptions {
     #[arg(long)]
     print_metrics: bool,
 
-    /// Produce in transactions (unimplemented)
+    /// Produce in transactions with this transactional.id [default with --transaction-duration-ms: a new one]
     #[arg(long, value_name = "ID")]
     transactional_id: Option<String>,
 
-    /// The duration of a transaction (unimplemented)
-    #[arg(long, value_name = "MS")]
+    /// Commit the transaction when it has lasted this long [default in transactions: 3000]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     transaction_duration_ms: Option<u64>,
 
     /// Exclude the first records from the steady-state statistics, which are a line of their own
@@ -161,11 +162,6 @@ impl ProducerPerfTestOptions {
     }
 
     fn config(&self, client: &ClientOptions) -> Outcome<Config> {
-        if self.transactional_id.is_some() || self.transaction_duration_ms.is_some() {
-            return Err(Failure::Usage(
-                "--transactional-id, --transaction-duration-ms: transactions are unimplemented".into(),
-            ));
-        }
         if self.warmup_records >= self.num_records {
             return Err(Failure::Usage("--warmup-records must be less than --num-records".into()));
         }
@@ -186,7 +182,22 @@ impl ProducerPerfTestOptions {
         if let Some(servers) = &client.bootstrap_server {
             config.set("bootstrap.servers", servers)?;
         }
+        if let Some(id) = &self.transactional_id {
+            config.set("transactional.id", id)?;
+        } else if self.transaction_duration_ms.is_some() {
+            ensure_id(&mut config, "performance-producer")?;
+        }
         Ok(config)
+    }
+
+    /// Starts transactions, if the configuration has a transactional ID.
+    fn transactions<'a>(&self, producer: &'a Producer, config: &Config) -> Outcome<Option<Transactions<'a>>> {
+        const DEFAULT_DURATION_MS: u64 = 3000;
+        if config.get("transactional.id").is_none_or(|id| id.is_empty()) {
+            return Ok(None);
+        }
+        let duration = self.transaction_duration_ms.unwrap_or(DEFAULT_DURATION_MS);
+        Transactions::start(producer, config, Duration::from_millis(duration)).map(Some)
     }
 
     fn payloads(&self) -> Outcome<Payloads> {
@@ -272,7 +283,8 @@ fn produce(
     require_topic(&producer, &options.topic, timeout)?;
     let interrupt = Interrupt::catch()?;
     let topic = producer.topic(&options.topic);
-    // The measurement does not include the wait for the first broker.
+    let mut transactions = options.transactions(&producer, config)?;
+    // The measurement does not include the wait for the first broker, nor for the producer ID.
     run.start();
     let progress = {
         let (window, sent) = (Arc::clone(&run), Arc::clone(&run));
@@ -283,9 +295,12 @@ fn produce(
             move || sent.sent.load(Ordering::Relaxed),
         )
     };
-    let sent = send_all(options, &run, &topic, payloads, &interrupt);
+    let sent = send_all(options, &run, (&topic, &mut transactions), payloads, &interrupt);
     if !matches!(sent, Ok(()) | Err(Failure::Interrupted(_))) {
         return sent;
+    }
+    if let Some(transactions) = &mut transactions {
+        transactions.commit()?;
     }
     // Reports arrive by message.timeout.ms at the latest.
     flush_interruptibly(&producer, &interrupt)?;
@@ -324,7 +339,7 @@ fn produce(
 fn send_all(
     options: &ProducerPerfTestOptions,
     run: &Run,
-    topic: &Topic,
+    (topic, transactions): (&Topic, &mut Option<Transactions<'_>>),
     payloads: &mut Payloads,
     interrupt: &Interrupt,
 ) -> Outcome {
@@ -337,6 +352,9 @@ fn send_all(
             run.sent.store(number, Ordering::Relaxed);
             now_ms = run.now_ms();
             interrupt.check()?;
+            if let Some(transactions) = transactions {
+                transactions.before_message()?;
+            }
         }
         if let Some(pace) = &pace {
             if let Some(wait) = pace.wait(number, Instant::now()) {
@@ -360,8 +378,11 @@ fn send_all(
             Ok(()) => {}
             // Every further record would fail with these errors, too.
             Err(
-                error
-                @ (SendError::Topic(_) | SendError::Fatal(_) | SendError::Closed | SendError::QueueFull),
+                error @ (SendError::Topic(_)
+                | SendError::Fatal(_)
+                | SendError::State(_)
+                | SendError::Closed
+                | SendError::QueueFull),
             ) => {
                 return Err(Failure::Failed(format!("record {number} was not accepted: {error}")));
             }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ottla_embedded_broker::{TestAuthority, TlsListener};
+use ottla_embedded_broker::{PrincipalMapping, TestAuthority, TlsListener};
 
 use super::broker::BrokerOptions;
 use crate::failure::{Failure, Outcome};
@@ -29,7 +29,12 @@ impl SelfSigned {
         hosts.sort_unstable();
         hosts.dedup();
         let authority = TestAuthority::new("ottla broker").map_err(failed)?;
-        let listener = authority.listener(&hosts, options.tls_client_auth).map_err(failed)?;
+        let mut listener = authority.listener(&hosts, options.tls_client_auth).map_err(failed)?;
+        if let Some(rules) = &options.tls_principal_mapping {
+            let mapping = PrincipalMapping::parse(rules)
+                .map_err(|why| Failure::Usage(format!("--tls-principal-mapping: {why}")))?;
+            listener = listener.principal_mapping(mapping);
+        }
         let folder = std::env::temp_dir().join(format!("ottla-broker-{}", std::process::id()));
         create_private(&folder)
             .map_err(|error| failed(format!("can't create {}: {error}", folder.display())))?;

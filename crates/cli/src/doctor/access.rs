@@ -16,7 +16,7 @@ use super::{
     steps::Doctor,
 };
 
-/// What the user wants to do with the cluster.
+/// The operations that the user wants to perform on the cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Topics to describe.

@@ -92,7 +92,7 @@ impl Doctor {
         Ok((answer, finding))
     }
 
-    /// Connects to each broker by the address that clients are told.
+    /// Connects to each broker by the address that it advertises.
     fn examine_brokers(&self, brokers: &[response::Broker], server: (&str, u16), sink: &mut dyn Sink) {
         let mut unreachable = 0;
         for (index, broker) in brokers.iter().enumerate() {

@@ -37,7 +37,7 @@ pub enum Broken {
     Unsupported(ApiKey),
 }
 
-/// What a peer speaks instead of Kafka's protocol.
+/// The protocol of a peer that is no Kafka broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spoken {
     Tls,

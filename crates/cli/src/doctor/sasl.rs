@@ -1,6 +1,10 @@
 //! The authentication with SASL, and what its failures mean.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use ottla_core::sasl::{
     Mechanism, SaslSettings, SaslShared, Token, exchange::Exchange, quoted, scram::Progress,
@@ -58,11 +62,7 @@ pub fn authenticate(
     let mut exchange = Exchange::new(Arc::clone(sasl), host, version == 0);
     let mut message = match exchange.handle_handshake(clock::now(), answer.error_code, &answer.mechanisms) {
         Ok(Progress::Send(first)) => first,
-        Ok(Progress::Derive | Progress::Done) => {
-            let text =
-                "the mechanism is not checked here; `ottla metadata` authenticates with the same properties";
-            return Err(failed(&exchange.error(text)));
-        }
+        Ok(Progress::Derive | Progress::Done) => next_message(doctor, &mut exchange)?,
         Err(_) if answer.error_code == ErrorCode::UNSUPPORTED_SASL_MECHANISM => {
             let text = format!("the broker does not offer {mechanism}; it offers {}", offered.join(", "));
             return Err(Finding::failed(Problem::WrongMechanism, text)
@@ -86,13 +86,7 @@ pub fn authenticate(
         }
         match exchange.handle(&answer.auth_bytes).map_err(|error| failed(&error))? {
             Progress::Send(next) => message = next,
-            Progress::Derive => {
-                message = loop {
-                    if let Some(next) = exchange.derive() {
-                        break next;
-                    }
-                }
-            }
+            Progress::Derive => message = next_message(doctor, &mut exchange)?,
             Progress::Done => break answer.session_lifetime_ms,
         }
     };
@@ -106,6 +100,31 @@ pub fn authenticate(
             finding.note(format!("the session ends after {shown:?}; clients authenticate again before"));
     }
     Ok(((), finding.with("session_lifetime_ms", lifetime_ms)))
+}
+
+/// Makes the next message from the password, or waits until the Kerberos library has made it.
+fn next_message(doctor: &Doctor, exchange: &mut Exchange) -> Result<Secret, Finding> {
+    let deadline = doctor.deadline();
+    loop {
+        if let Some(next) = exchange.derive() {
+            return Ok(next);
+        }
+        match exchange.take_reply() {
+            Some(Ok(next)) => return Ok(next),
+            Some(Err(error)) => {
+                return Err(failed(&error)
+                    .advise("`klist` lists the tickets of this user, and `kinit` gets one")
+                    .advise("without kinit: set sasl.kerberos.keytab and sasl.kerberos.principal")
+                    .advise("compare the clocks with `date -u`: Kerberos permits five minutes"));
+            }
+            None if Instant::now() > deadline => {
+                let text = "the Kerberos library did not respond in time";
+                return Err(failed(&exchange.error(text))
+                    .advise("check that the servers in krb5.conf are reachable from this machine"));
+            }
+            None => thread::sleep(Duration::from_millis(5)),
+        }
+    }
 }
 
 fn send(
@@ -171,6 +190,9 @@ fn wrong_credentials(mechanism: Mechanism, text: &str) -> Finding {
         Mechanism::AwsMskIam => finding
             .advise("the role of these keys needs kafka-cluster:Connect on the cluster")
             .advise("a signature is refused before and after its time: compare the clocks with `date -u`"),
+        Mechanism::Gssapi => finding
+            .advise("the broker's key table may be older than its principal: compare `klist -k` with `kvno` on the broker")
+            .advise("the broker's log says why it refuses the ticket"),
         _ => finding
             .advise("check issuer, audience and signature of the token with the identity provider; the broker's log says more")
             .advise("a token is refused before and after its time: compare the clocks with `date -u`"),

@@ -10,7 +10,7 @@ use ottla_core::{
     config::EffectiveConfig,
     sasl::{SaslSettings, SaslShared},
 };
-use ottla_net::{PassedCredentials, TlsContext, TlsSettings};
+use ottla_net::{KerberosThread, PassedCredentials, TlsContext, TlsSettings};
 use ottla_protocol::api::ApiKey;
 
 use super::{
@@ -51,6 +51,13 @@ impl Doctor {
         let sasl = sasl.transpose().map_err(|error| {
             Finding::failed(Problem::BadConfiguration, format!("the system has no random numbers: {error}"))
         })?;
+        if let Some((sasl, kerberos)) =
+            sasl.as_ref().and_then(|sasl| Some((sasl, sasl.settings().kerberos.clone()?)))
+        {
+            // The doctor asks for replies itself.
+            let thread = KerberosThread::start(kerberos, Box::new(|| {})).map_err(bad)?;
+            sasl.set_kerberos(Box::new(thread));
+        }
         let mut finding = Finding::passed(match &sasl {
             Some(sasl) => format!("security.protocol={protocol}, {}", sasl::described(sasl)),
             None => format!("security.protocol={protocol}"),

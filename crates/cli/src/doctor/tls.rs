@@ -122,8 +122,11 @@ pub fn explain(doctor: &Doctor, failure: TlsFailure) -> Finding {
             .advise("if the certificate is right, correct this machine's clock: `date -u`"),
         TlsProblem::WrongHost => wrong_host(failed(Problem::WrongHost), &shown),
         TlsProblem::UnknownAuthority => unknown_authority(failed(Problem::UnknownAuthority), &shown),
-        TlsProblem::Revoked => failed(Problem::CertificateRevoked),
-        TlsProblem::BadCertificate => failed(Problem::BadCertificate),
+        TlsProblem::Revoked => failed(Problem::CertificateRevoked)
+            .advise("issue a new certificate for the broker's ssl.keystore.location; the key of a revoked one may be known to others")
+            .advise("if the certificate is right, check that the file of ssl.crl.location is a list of its issuer and not too old"),
+        TlsProblem::BadCertificate => failed(Problem::BadCertificate)
+            .advise("issue a new certificate for the broker: X.509 version 3, SHA-256, RSA with 2048 bits or ECDSA with P-256"),
         TlsProblem::ClientCertificateMissing => {
             let missing = failed(Problem::ClientCertificateMissing);
             match &shown.client {

@@ -1,6 +1,7 @@
 //! The admin client: thin over `ottla_core::admin`, which has the behaviour.
 //!
-//! [`Admin`] itself is here; its calls are in a file per subject: [`topics`], [`configs`], [`groups`], [`offsets`]. Each call is a
+//! [`Admin`] itself is here; its calls are in a file per subject: [`topics`], [`configs`], [`groups`], [`offsets`],
+//! [`transactions`]. Each call is a
 //! method that blocks, and one with `_async` behind its name that returns an [`AdminFuture`].
 
 mod configs;
@@ -12,6 +13,7 @@ mod groups;
 mod offsets;
 mod options;
 mod topics;
+mod transactions;
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,11 +30,11 @@ use ottla_core::{
 pub(crate) use self::offsets::offset_query;
 pub use self::{
     configs::AlterConfigsResults, future::AdminFuture, groups::GroupResults, offsets::RecordsToDelete,
-    options::AdminOptions,
+    options::AdminOptions, transactions::TransactionResults,
 };
 use crate::{config::Config, logging::Logger, producer::config_error, sasl::OauthToken, start};
 
-/// Describes and changes a cluster: its topics, configurations, records and groups. Cheap to clone; all clones share the
+/// Describes and changes a cluster: its topics, configurations, records, groups and transactions. Cheap to clone; all clones share the
 /// connections.
 ///
 /// Every call has two forms with the same arguments: one that blocks for at most the timeout, and one with `_async` behind
@@ -83,7 +85,7 @@ impl Admin {
         let seed = start::seeded_rng().next_u64();
         let logger = Logger::new(start::new_name(&config, "admin"), raw);
         let hooks = start::Hooks::default();
-        let client = start::client(&config, logger, None, None, Arc::clone(&events), hooks, seed)?;
+        let client = start::client(&config, logger, start::Role::Admin, Arc::clone(&events), hooks, seed)?;
         Ok(Self::of(Arc::new(client), events))
     }
 

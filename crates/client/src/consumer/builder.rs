@@ -74,8 +74,7 @@ impl<'a> ConsumerBuilder<'a> {
         let client = start::client(
             &config,
             logger,
-            None,
-            Some((Arc::clone(&shared), group.ok())),
+            start::Role::Consumer(Arc::clone(&shared), group.ok().map(Box::new)),
             Arc::clone(&events),
             self.hooks,
             seed,
@@ -87,6 +86,7 @@ impl<'a> ConsumerBuilder<'a> {
             single: Mutex::default(),
             subscription,
             warnings,
+            instance_id: config.non_empty("group.instance.id"),
             last_route: AtomicU64::new(0),
         };
         Ok(Consumer { inner: Arc::new(inner) })

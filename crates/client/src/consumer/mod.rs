@@ -41,11 +41,14 @@ use ottla_core::{
     config::OffsetReset,
     error::{Error, ErrorKind, Result},
     event::EventQueue,
-    fetch::{FetchCommand, position::Offset, shared::ConsumerShared},
+    fetch::{
+        FetchCommand, committed::GroupOffset, deliver::Records, position::Offset, shared::ConsumerShared,
+    },
     group::GroupCommand,
     lock::Mutex,
     secret::Secret,
     stats::Statistics,
+    txn::command::ConsumerGroupMetadata,
 };
 use ottla_protocol::vocabulary::TopicPartition;
 
@@ -87,6 +90,8 @@ struct Inner {
     single: Mutex<Single>,
     subscription: Subscription,
     warnings: Vec<String>,
+    /// `group.instance.id`.
+    instance_id: Option<String>,
     /// The number of the last partition that got a stream of its own.
     last_route: AtomicU64,
 }
@@ -137,6 +142,23 @@ impl Consumer {
     /// Returns the assigned partitions.
     pub fn assignment(&self) -> Vec<TopicPartition> {
         self.inner.shared.assignment()
+    }
+
+    /// Returns the consumer's identity in its group, for offsets that a transaction commits. A consumer without a group has an
+    /// empty `group_id`.
+    pub fn group_metadata(&self) -> ConsumerGroupMetadata {
+        let view = self.inner.subscription.group().view();
+        ConsumerGroupMetadata {
+            group_id: self.inner.shared.settings.group_id.as_deref().unwrap_or_default().to_owned(),
+            generation: view.generation,
+            member_id: view.member_id,
+            instance_id: self.inner.instance_id.clone(),
+        }
+    }
+
+    /// Returns the offsets after these records, as far as their partitions are still assigned.
+    pub(crate) fn offsets_after(&self, records: &Records) -> Result<Vec<GroupOffset>> {
+        self.inner.shared.offsets_after(records).into_iter().map(|(_, offset)| offset).collect()
     }
 
     /// Stops returning records of these partitions. Records that are fetched already are kept.
@@ -262,10 +284,10 @@ impl Drop for Inner {
 }
 
 /// Holds a client until its consumer has left its group.
-struct CloseWhenLeft(Mutex<Option<(Arc<start::Client>, Waiting<()>)>>);
+pub(crate) struct CloseWhenLeft(Mutex<Option<(Arc<start::Client>, Waiting<()>)>>);
 
 impl CloseWhenLeft {
-    fn begin(client: Arc<start::Client>, left: Waiting<()>) {
+    pub(crate) fn begin(client: Arc<start::Client>, left: Waiting<()>) {
         Arc::new(Self(Mutex::new(Some((client, left))))).wake();
     }
 }

@@ -158,6 +158,9 @@ impl Logger {
             Event::PollOverdue(overdue) => {
                 self.line(Level::Warn, line::TARGET).write(format_args!("{overdue}"));
             }
+            Event::TransactionOverdue(overdue) => {
+                self.line(Level::Warn, line::TARGET).write(format_args!("{overdue}"));
+            }
             other => self.line(Level::Warn, line::TARGET).write(format_args!("{other:?}")),
         }
     }

@@ -87,8 +87,7 @@ impl<'a> ProducerBuilder<'a> {
         let client = Arc::new(start::client(
             &config,
             logger,
-            Some(Arc::clone(&shared)),
-            None,
+            start::Role::Producer(Arc::clone(&shared)),
             Arc::clone(&events),
             self.hooks,
             rng.next_u64(),

@@ -1,11 +1,6 @@
 //! The state that all clones of a producer share, and the drop of the last one.
 
-use std::{
-    future::poll_fn,
-    io::Write,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{future::poll_fn, io::Write, sync::Arc, time::Duration};
 
 use ottla_core::{
     cluster::command::Command, config::RawConfig, error::Result, event::EventQueue,
@@ -75,7 +70,7 @@ pub(super) struct Flushing(Arc<ProducerShared>);
 
 impl Flushing {
     pub(super) fn start(inner: &Inner) -> Self {
-        inner.shared.flushing.fetch_add(1, Ordering::SeqCst);
+        inner.shared.start_flush();
         inner.client.command(Command::Flush);
         Self(Arc::clone(&inner.shared))
     }
@@ -83,6 +78,6 @@ impl Flushing {
 
 impl Drop for Flushing {
     fn drop(&mut self) {
-        self.0.flushing.fetch_sub(1, Ordering::SeqCst);
+        self.0.end_flush();
     }
 }

@@ -6,6 +6,7 @@
 //! | [`builder`] | [`ProducerBuilder`]: callbacks |
 //! | [`topic`] | [`Topic`]: the calls that send |
 //! | [`delivery`] | [`Delivery`] and [`DeliverFuture`]: the result of sending |
+//! | [`transaction`] | [`Transaction`]: sending within a transaction |
 //! | [`topic_builder`] | [`TopicBuilder`]: topics with settings of their own |
 //! | [`inner`] | the state that clones share, and what happens when the last one is dropped |
 
@@ -18,6 +19,7 @@ mod for_capi;
 mod inner;
 mod topic;
 mod topic_builder;
+mod transaction;
 
 use std::{
     fmt,
@@ -50,6 +52,7 @@ pub use self::{
     error::{SendBatchError, TrySendError},
     topic::Topic,
     topic_builder::TopicBuilder,
+    transaction::Transaction,
 };
 use crate::{
     admin::Admin,

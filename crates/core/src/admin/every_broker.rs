@@ -41,7 +41,7 @@ pub(crate) trait BrokerOperation: Send {
     /// Encodes the request, which is the same for all brokers.
     fn encode(&self) -> EncodeBody;
     /// Adds the response of a broker to the result.
-    fn handle_response(&mut self, body: &[u8], version: i16) -> Result<(), Error>;
+    fn handle_response(&mut self, node: NodeId, body: &[u8], version: i16) -> Result<(), Error>;
     /// Completes the call. `failed` has the brokers without a result; `error` fails the call as a whole.
     fn finish(self: Box<Self>, failed: Vec<(NodeId, Error)>, error: Option<Error>);
 }
@@ -144,7 +144,7 @@ impl EveryBroker {
         let api = call.operation.api().name();
         let result = result.and_then(|response| {
             call.operation
-                .handle_response(response.body(), response.request.version)
+                .handle_response(node, response.body(), response.request.version)
                 .map_err(|error| error.with_api(api))
         });
         match result {

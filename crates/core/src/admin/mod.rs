@@ -9,7 +9,7 @@
 //! A call is an operation: it encodes its request, evaluates the response, and may be retried if the response for a
 //! topic shows that the controller moved or that the broker was busy. [`topics`] has the operations on topics,
 //! [`describe`] those that only read, [`configs`] those on configurations, [`records`] those that a partition's leader
-//! serves, [`groups`] those on groups.
+//! serves, [`groups`] those on groups, [`transactions`] those on transactions.
 
 pub mod configs;
 pub mod describe;
@@ -17,6 +17,7 @@ mod every_broker;
 pub mod groups;
 pub mod records;
 pub mod topics;
+pub mod transactions;
 
 use std::{
     collections::{BTreeMap, VecDeque},

@@ -33,6 +33,13 @@ use crate::{
         },
         records::delete_records,
         topics::{NewPartitions, NewTopic, create_partitions, create_topics, delete_topics},
+        transactions::{
+            TransactionState,
+            abort::{HangingTransaction, abort_transaction},
+            describe::describe_transaction,
+            list::{TransactionFilter, list_transactions},
+            producers::describe_producers,
+        },
     },
     broker::inflight::{Payload, RequestTag},
     cluster::{
@@ -69,6 +76,8 @@ use crate::{
         shared::ProducerShared,
     },
     rng::Rng,
+    share,
+    txn::requests::sample_requests,
     wake::WakeHandle,
 };
 
@@ -176,6 +185,17 @@ fn recoded(api: ApiKey, version: i16, bytes: &[u8]) -> Vec<u8> {
         OffsetDelete offset_delete::OffsetDeleteRequest,
         ConsumerGroupDescribe consumer_group_describe::ConsumerGroupDescribeRequest,
         ConsumerGroupHeartbeat consumer_group_heartbeat::ConsumerGroupHeartbeatRequest,
+        ShareGroupHeartbeat share_group_heartbeat::ShareGroupHeartbeatRequest,
+        ShareFetch share_fetch::ShareFetchRequest,
+        ShareAcknowledge share_acknowledge::ShareAcknowledgeRequest,
+        AddPartitionsToTxn add_partitions_to_txn::AddPartitionsToTxnRequest,
+        AddOffsetsToTxn add_offsets_to_txn::AddOffsetsToTxnRequest,
+        EndTxn end_txn::EndTxnRequest,
+        TxnOffsetCommit txn_offset_commit::TxnOffsetCommitRequest,
+        WriteTxnMarkers write_txn_markers::WriteTxnMarkersRequest,
+        DescribeProducers describe_producers::DescribeProducersRequest,
+        DescribeTransactions describe_transactions::DescribeTransactionsRequest,
+        ListTransactions list_transactions::ListTransactionsRequest,
     }
     out
 }
@@ -234,7 +254,10 @@ fn cases(api: ApiKey) -> Vec<Case> {
                 sasl_authenticate::SaslAuthenticateRequest { auth_bytes: vec![0, 1] }.encode(version, out)
             }),
         }],
-        ApiKey::InitProducerId => identity_cases(),
+        ApiKey::InitProducerId => identity_cases().into_iter().chain(transaction_cases(api)).collect(),
+        ApiKey::AddPartitionsToTxn | ApiKey::AddOffsetsToTxn | ApiKey::TxnOffsetCommit | ApiKey::EndTxn => {
+            transaction_cases(api)
+        }
         ApiKey::OffsetForLeaderEpoch => {
             let mut checks = EpochChecks::new(TIMEOUT);
             let epoch = |number| LeaderEpoch::from_wire(number).expect("an epoch");
@@ -243,6 +266,27 @@ fn cases(api: ApiKey) -> Vec<Case> {
             checks.start(NodeId::from_wire(1).expect("a node"), question);
             let (_, _, request) = checks.poll_request().expect("a request");
             vec![Case::new("epochs", request)]
+        }
+        ApiKey::ShareGroupHeartbeat => {
+            let request = share_group_heartbeat::ShareGroupHeartbeatRequest {
+                group_id: "g".into(),
+                member_id: "m".into(),
+                member_epoch: 0,
+                rack_id: Some("r".into()),
+                subscribed_topic_names: Some(vec!["t".into()]),
+            };
+            vec![Case::new("a member that joins", share::heartbeat_sample(request, TIMEOUT))]
+        }
+        ApiKey::ShareFetch => {
+            let encode = share::fetcher::samples(api, false);
+            vec![Case { what: "records, and acknowledgements", versions: api.versions(), encode }]
+        }
+        ApiKey::ShareAcknowledge => {
+            let case = |what, versions, renews| {
+                let encode = share::fetcher::samples(api, renews);
+                Case { what, versions, encode }
+            };
+            vec![case("acknowledgements", api.versions(), false), case("a renewal", 2..=2, true)]
         }
         _ => admin_cases(api),
     }
@@ -319,7 +363,40 @@ fn admin_cases(api: ApiKey) -> Vec<Case> {
         }
         ApiKey::AlterConfigs => admin("validation", replace_configs(changes(), true, TIMEOUT, done())),
         ApiKey::ListOffsets => list_offsets_cases(),
+        ApiKey::WriteTxnMarkers
+        | ApiKey::DescribeProducers
+        | ApiKey::DescribeTransactions
+        | ApiKey::ListTransactions => transaction_admin_cases(api),
         _ => group_admin_cases(api),
+    }
+}
+
+/// Returns the requests of an API that administrative calls about transactions send.
+fn transaction_admin_cases(api: ApiKey) -> Vec<Case> {
+    match api {
+        ApiKey::WriteTxnMarkers => {
+            let (topic, coordinator_epoch) = ("t".into(), Some(3));
+            let hanging = HangingTransaction {
+                topic,
+                partition: 0,
+                producer_id: 7,
+                producer_epoch: 2,
+                coordinator_epoch,
+            };
+            admin("abort", abort_transaction(hanging, TIMEOUT, done()))
+        }
+        ApiKey::DescribeProducers => admin("producers", describe_producers("t".into(), 0, TIMEOUT, done())),
+        ApiKey::DescribeTransactions => admin("description", describe_transaction("id", TIMEOUT, done())),
+        _ => {
+            let all = TransactionFilter::default();
+            let states = vec![TransactionState::Ongoing];
+            let filtered = TransactionFilter { states, producer_ids: vec![7], ..all.clone() };
+            let old = TransactionFilter { running_longer_than: Some(TIMEOUT), ..filtered.clone() };
+            let matching = TransactionFilter { id_pattern: Some("a.*".into()), ..all.clone() };
+            let filters = [("all", all), ("states", filtered), ("durations", old), ("pattern", matching)];
+            let cases = filters.into_iter();
+            cases.flat_map(|(what, filter)| admin(what, list_transactions(filter, TIMEOUT, done()))).collect()
+        }
     }
 }
 
@@ -499,6 +576,12 @@ fn identity_cases() -> Vec<Case> {
     producer_id.renew(NOW, ProducerIdentity { id: 9, epoch: i16::MAX }, &shared);
     let second = producer_id.poll_request(NOW, TIMEOUT).expect("the second one");
     vec![Case::new("the first identity", first), Case::new("an identity after the last epoch", second)]
+}
+
+/// Returns the requests of a transaction.
+fn transaction_cases(api: ApiKey) -> Vec<Case> {
+    let requests = sample_requests().into_iter().filter(|request| request.api == api);
+    requests.map(|request| Case::new("a transaction", request)).collect()
 }
 
 /// Returns a Fetch request with every field set, in a session that removes a partition.

@@ -1,5 +1,5 @@
-//! The interface between a broker actor and its two halves, [`Sender`](crate::produce::sender::Sender) and
-//! [`Fetcher`](crate::fetch::fetcher::Fetcher).
+//! The interface between a broker actor and its halves, [`Sender`](crate::produce::sender::Sender),
+//! [`Fetcher`](crate::fetch::fetcher::Fetcher) and [`ShareFetcher`](crate::share::fetcher::ShareFetcher).
 
 use std::time::Duration;
 

@@ -57,6 +57,8 @@ pub enum RequestTag {
     Produce,
     /// The fetcher of this broker actor.
     Fetch,
+    /// The share half of this broker actor.
+    Share,
 }
 
 /// A request's frame, including the length prefix.

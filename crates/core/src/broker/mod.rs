@@ -1,4 +1,4 @@
-//! One broker: its connection, its producing half and its consuming half. Read [`connection`] first, then [`Sender`]
+//! One broker: its connection, its producing half, and its consuming or share half. Read [`connection`] first, then [`Sender`]
 //! and the consuming half in [`crate::fetch`].
 //!
 //! ```text
@@ -48,6 +48,11 @@ use crate::{
         shared::ProducerShared,
     },
     rng::Rng,
+    share::{
+        fetcher::ShareFetcher,
+        message::{ShareMessage, ShareReport},
+        shared::ShareShared,
+    },
     stats::{BrokerEntryKind, Gather},
     wake::WakeHandle,
 };
@@ -58,6 +63,7 @@ pub struct BrokerCore {
     connection: Connection,
     sender: Option<Sender>,
     fetcher: Option<Fetcher>,
+    share: Option<ShareFetcher>,
     requests: VecDeque<(ClusterRequest, Instant)>,
     wakeups: i64,
     outputs: VecDeque<BrokerOutput>,
@@ -73,6 +79,8 @@ pub struct BrokerParts {
     pub producer: Option<Arc<ProducerShared>>,
     /// The consumer's shared half, if the client consumes.
     pub consumer: Option<Arc<ConsumerShared>>,
+    /// The share consumer's shared state, if the client is one.
+    pub share: Option<Arc<ShareShared>>,
     /// The buffer pool for large responses.
     pub buffers: BufferPool,
 }
@@ -112,13 +120,18 @@ impl BrokerCore {
         let fetcher = parts
             .consumer
             .clone()
-            .map(|shared| Fetcher::new(shared, node_id, parts.buffers.clone(), wake, rng.fork()));
+            .map(|shared| Fetcher::new(shared, node_id, parts.buffers.clone(), wake.clone(), rng.fork()));
+        let share = parts
+            .share
+            .clone()
+            .map(|shared| ShareFetcher::new(shared, parts.buffers.clone(), wake, rng.fork()));
         let connection =
             Connection::new(Arc::clone(&parts.connection), host, port, node_id, parts.buffers.clone(), rng);
         Self {
             connection,
             sender,
             fetcher,
+            share,
             requests: VecDeque::new(),
             wakeups: 0,
             outputs: VecDeque::new(),
@@ -146,6 +159,11 @@ impl BrokerCore {
             ToBroker::Fetch(message) => {
                 if let Some(fetcher) = &mut self.fetcher {
                     fetcher.handle_message(now, message);
+                }
+            }
+            ToBroker::Share(message) => {
+                if let Some(share) = &mut self.share {
+                    share.handle_message(message);
                 }
             }
             ToBroker::Request(request) => {
@@ -281,6 +299,9 @@ impl BrokerCore {
         if let Some(fetcher) = &mut self.fetcher {
             fetcher.handle_timeout(now);
         }
+        if let Some(share) = &mut self.share {
+            share.handle_timeout(now);
+        }
         if self.requests.iter().any(|(_, deadline)| *deadline <= now) {
             let (late, waiting): (VecDeque<_>, VecDeque<_>) =
                 std::mem::take(&mut self.requests).into_iter().partition(|(_, deadline)| *deadline <= now);
@@ -307,6 +328,9 @@ impl BrokerCore {
         if let Some(fetcher) = &self.fetcher {
             deadline = earliest(deadline, fetcher.poll_timeout(&self.connection));
         }
+        if let Some(share) = &self.share {
+            deadline = earliest(deadline, share.poll_timeout(&self.connection));
+        }
         earliest(deadline, self.requests.iter().map(|(_, deadline)| *deadline).min())
     }
 
@@ -324,7 +348,8 @@ impl BrokerCore {
             }
             let needed = !self.requests.is_empty()
                 || self.sender.as_ref().is_some_and(Sender::wants_connection)
-                || self.fetcher.as_ref().is_some_and(Fetcher::wants_connection);
+                || self.fetcher.as_ref().is_some_and(Fetcher::wants_connection)
+                || self.share.as_ref().is_some_and(ShareFetcher::wants_connection);
             if needed {
                 self.connection.want(now);
             }
@@ -333,6 +358,12 @@ impl BrokerCore {
                 if let Some(fetcher) = &mut self.fetcher {
                     fetcher.pump(now, &mut self.connection);
                 }
+                if let Some(share) = &mut self.share {
+                    share.pump(now, &mut self.connection);
+                }
+            }
+            if let Some(share) = &mut self.share {
+                share.give_up_ending();
             }
             if let Some(sender) = &mut self.sender {
                 sender.pump(now, &mut self.connection);
@@ -359,6 +390,9 @@ impl BrokerCore {
         while let Some(output) = self.fetcher.as_mut().and_then(Fetcher::poll_output) {
             changed |= self.handle_half_output(now, output);
         }
+        while let Some(output) = self.share.as_mut().and_then(ShareFetcher::poll_output) {
+            changed |= self.handle_half_output(now, output);
+        }
         changed
     }
 
@@ -383,6 +417,10 @@ impl BrokerCore {
                 if let Some(fetcher) = &mut self.fetcher {
                     fetcher.handle_connected(now);
                 }
+                if self.sender.as_ref().is_some_and(Sender::is_transactional) {
+                    let features = self.connection.transaction_features();
+                    self.report(ToCluster::Connection(ConnectionReport::Features(features)));
+                }
                 self.report(ToCluster::Connection(ConnectionReport::Up));
             }
             ConnectionOutput::Idle { looks_again } => {
@@ -393,6 +431,9 @@ impl BrokerCore {
                     sender.handle_down(&error);
                 }
                 self.handle_lost(now, lost, &error);
+                if let Some(share) = &mut self.share {
+                    share.handle_disconnected();
+                }
                 self.report(ToCluster::Connection(ConnectionReport::Down(error)));
             }
         }
@@ -419,7 +460,10 @@ impl BrokerCore {
         let mut broker = self.connection.statistics(now, gather.reset);
         broker.wakeups = self.wakeups;
         if kind == BrokerEntryKind::GroupCoordinator {
-            broker.name_group_coordinator();
+            match self.sender {
+                Some(_) => broker.name_transaction_coordinator(),
+                None => broker.name_group_coordinator(),
+            }
         }
         let node = self.connection.node_id();
         gather.add(|statistics| {
@@ -469,6 +513,11 @@ impl BrokerCore {
                     fetcher.handle_response(now, response, &self.connection.name());
                 }
             }
+            RequestTag::Share => {
+                if let Some(share) = &mut self.share {
+                    share.handle_response(now, &response, &self.connection.name());
+                }
+            }
         }
     }
 
@@ -487,6 +536,11 @@ impl BrokerCore {
                 RequestTag::Fetch => {
                     if let Some(fetcher) = &mut self.fetcher {
                         fetcher.handle_lost(now, error);
+                    }
+                }
+                RequestTag::Share => {
+                    if let Some(share) = &mut self.share {
+                        share.handle_lost(now, error);
                     }
                 }
             }
@@ -518,6 +572,9 @@ impl BrokerCore {
         let lost = self.connection.shut_down(now);
         let error = Error::new(ErrorKind::Closed, "").with_peer(self.connection.name());
         self.handle_lost(now, lost, &error);
+        if let Some(share) = &mut self.share {
+            share.close();
+        }
         if let Some(sender) = &mut self.sender {
             sender.close(&mut self.connection, ErrorKind::Closed);
         }
@@ -551,6 +608,9 @@ impl BrokerCore {
             }
             ToBroker::Request(request) => {
                 self.respond(request.token, Err(Error::new(ErrorKind::Closed, "")));
+            }
+            ToBroker::Share(ShareMessage::Adopt { node, .. } | ShareMessage::End(node)) => {
+                self.report(ToCluster::Share(ShareReport::Gone(node)));
             }
             _ => {}
         }

@@ -86,8 +86,19 @@ pub(crate) const SENT: &[ApiKey] = &[
     ApiKey::ListGroups,
     ApiKey::DeleteGroups,
     ApiKey::OffsetDelete,
+    ApiKey::AddPartitionsToTxn,
+    ApiKey::AddOffsetsToTxn,
+    ApiKey::EndTxn,
+    ApiKey::TxnOffsetCommit,
+    ApiKey::WriteTxnMarkers,
+    ApiKey::DescribeProducers,
+    ApiKey::DescribeTransactions,
+    ApiKey::ListTransactions,
     ApiKey::ConsumerGroupDescribe,
     ApiKey::ConsumerGroupHeartbeat,
+    ApiKey::ShareGroupHeartbeat,
+    ApiKey::ShareFetch,
+    ApiKey::ShareAcknowledge,
 ];
 
 /// Checks the rows of an ApiVersions response. Error: why the rows are invalid.

@@ -10,8 +10,10 @@ use crate::{
     fetch::FetchCommand,
     group::GroupCommand,
     produce::{purge::Purge, topic::ProducerTopic},
+    share::ShareCommand,
     stats::Gather,
     sync::Mutex,
+    txn::command::TransactionCommand,
     wake::WakeHandle,
 };
 
@@ -54,8 +56,12 @@ pub enum Command {
     },
     /// A command of the consuming half.
     Fetch(FetchCommand),
+    /// A transactional call.
+    Transaction(TransactionCommand),
     /// A command about the group membership.
     Group(GroupCommand),
+    /// A command about the share group.
+    Share(ShareCommand),
     /// Close the client: fail what is pending and release everything.
     Close,
 }

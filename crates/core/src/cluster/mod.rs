@@ -4,20 +4,21 @@
 //!  application ── commands ──► ClusterCore ── ToBroker ───► BrokerCore (one per connection)
 //!                               │  metadata, refresh   ◄─── ToCluster
 //!                               │  brokers, coordinators, requests
-//!                               └─ parts: ProducerPlacement, FetchManager, Group, AdminCalls
+//!                               └─ parts: ProducerPlacement, Transactions, FetchManager, Group, ShareGroup, AdminCalls
 //! ```
 //!
 //! The actor itself manages broker actors, metadata refreshes and the routing of requests. Everything else is a `part`:
-//! a machine with the same few methods, called from one loop, whose `Need`s the actor carries out. Transactions, share
-//! consumers and telemetry will be further parts.
+//! a machine with the same few methods, called from one loop, whose `Need`s the actor carries out. Telemetry
+//! will be a further part.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `part` | the contract of a part: `Part`, `Need`, `RequestOwner` |
-//! | [`route`], `requests` | where a request goes; requests that wait |
+//! | [`route`], `requests`, `unsent` | where a request goes; requests that wait, and why |
 //! | `brokers`, `coordinators` | connections to nodes; the coordinators of groups and transactional IDs |
 //! | [`metadata`], `refresh` | the view of the cluster; the schedule of metadata requests |
 //! | [`command`], `reminders` | commands of the application; timers |
+//! | `closing` | the end of broker actors and of the client |
 //!
 //! # Pitfalls
 //!
@@ -25,6 +26,7 @@
 //!   the dead leader and looks complete (`unreachable_leader_requests_metadata_until_another_is_elected`).
 
 mod brokers;
+mod closing;
 pub mod command;
 pub(crate) mod coordinators;
 pub mod metadata;
@@ -38,6 +40,7 @@ pub mod route;
 mod scripted;
 mod settings;
 mod statistics;
+mod unsent;
 
 use std::sync::Arc;
 
@@ -71,7 +74,9 @@ use crate::{
     repeats::Repeats,
     rng::Rng,
     sasl::{self, Mechanism, refresh::TokenRefresh},
+    share::ShareGroup,
     stats::Gather,
+    txn::Transactions,
 };
 
 /// The cluster actor.
@@ -91,10 +96,14 @@ pub struct ClusterCore {
     refresh: Refresh,
     /// The location of each of the producer's partitions.
     producer: Option<ProducerPlacement>,
+    /// The transactional producer.
+    transactions: Option<Transactions>,
     /// The consumer's positions, and the broker that each partition is fetched from.
     fetch: Option<FetchManager>,
     /// The consumer's membership in its group.
     group: Option<Group>,
+    /// The share consumer's membership in its group.
+    share: Option<ShareGroup>,
     admin: AdminCalls,
     reminders: Reminders,
     /// When to request a token, with OAUTHBEARER.
@@ -148,12 +157,14 @@ impl ClusterCore {
             refresh: Refresh::new(settings.refresh_interval, backoff, rng.fork()),
             coordinators: Coordinators::new(timeout, backoff, rng.fork()),
             admin: AdminCalls::new(timeout, backoff, rng.fork()),
+            transactions: Transactions::new(producer.as_ref(), timeout, &mut rng),
             producer: producer.map(|shared| ProducerPlacement::new(shared, timeout, rng.fork())),
             group: consumer
                 .as_ref()
                 .zip(settings.group.clone())
                 .map(|(shared, of_group)| Group::new(Arc::clone(shared), of_group, rng.fork())),
             fetch: consumer.map(FetchManager::new),
+            share: settings.share.clone().map(|shared| ShareGroup::new(shared, rng.fork())),
             brokers: Brokers::new(settings.bootstrap.clone(), settings.rebootstrap_after.is_some(), rng),
             tokens: settings
                 .sasl
@@ -206,7 +217,17 @@ impl ClusterCore {
                     fetch.handle_report(now, report);
                 }
             }
+            ToCluster::Share(report) => {
+                if let Some(share) = &mut self.share {
+                    share.handle_report(&report);
+                }
+            }
             ToCluster::Response { token, result } => self.handle_response(now, from, token, result),
+            ToCluster::Connection(ConnectionReport::Features(features)) => {
+                if let Some(transactions) = &mut self.transactions {
+                    transactions.handle_features(from, features);
+                }
+            }
             ToCluster::Connection(ConnectionReport::Up) => self.handle_up(from),
             ToCluster::Connection(ConnectionReport::Down(error)) => self.handle_down(now, from, error),
             ToCluster::Connection(ConnectionReport::Idle { reconnects }) => {
@@ -235,14 +256,6 @@ impl ClusterCore {
                 let reported = self.warnings.admit(now, error);
                 reported.into_iter().for_each(|error| self.events.push(Event::Error(error)));
             }
-        }
-    }
-
-    /// Handles a finished broker actor that the driver dropped.
-    pub fn handle_broker_done(&mut self, key: BrokerKey) {
-        self.brokers.handle_done(key);
-        if self.closing && self.brokers.is_empty() {
-            self.end();
         }
     }
 
@@ -347,9 +360,19 @@ impl ClusterCore {
                     fetch.handle_command(now, command);
                 }
             }
+            Command::Transaction(command) => {
+                if let Some(transactions) = &mut self.transactions {
+                    transactions.handle_command(now, command);
+                }
+            }
             Command::Group(command) => {
                 if let Some(group) = &mut self.group {
                     group.handle_command(now, command);
+                }
+            }
+            Command::Share(command) => {
+                if let Some(share) = &mut self.share {
+                    share.handle_command(now, command);
                 }
             }
             Command::Credentials => {
@@ -385,10 +408,12 @@ impl ClusterCore {
     // ---- parts
 
     fn parts(&self) -> impl Iterator<Item = &dyn Part> {
-        let parts: [Option<&dyn Part>; 4] = [
+        let parts: [Option<&dyn Part>; 6] = [
             self.producer.as_ref().map(|part| part as _),
+            self.transactions.as_ref().map(|part| part as _),
             self.group.as_ref().map(|part| part as _),
             self.fetch.as_ref().map(|part| part as _),
+            self.share.as_ref().map(|part| part as _),
             Some(&self.admin),
         ];
         parts.into_iter().flatten()
@@ -400,10 +425,12 @@ impl ClusterCore {
 
     /// Returns the metadata, and the parts that use it.
     fn metadata_and_parts(&mut self) -> (&Metadata, impl Iterator<Item = &mut dyn Part>) {
-        let parts: [Option<&mut dyn Part>; 4] = [
+        let parts: [Option<&mut dyn Part>; 6] = [
             self.producer.as_mut().map(|part| part as _),
+            self.transactions.as_mut().map(|part| part as _),
             self.group.as_mut().map(|part| part as _),
             self.fetch.as_mut().map(|part| part as _),
+            self.share.as_mut().map(|part| part as _),
             Some(&mut self.admin),
         ];
         (&self.metadata, parts.into_iter().flatten())
@@ -447,7 +474,9 @@ impl ClusterCore {
         }
         let mut needs = Vec::new();
         self.parts_mut().for_each(|part| needs.extend(std::iter::from_fn(|| part.poll_need())));
-        let commands_a_part = needs.iter().any(|need| matches!(need, Need::Fetch(_) | Need::CheckMembership));
+        let commands_a_part = needs.iter().any(|need| {
+            matches!(need, Need::Fetch(_) | Need::CheckMembership | Need::Purge(_) | Need::StopProducer(_))
+        });
         for need in needs {
             self.carry_out(now, need);
         }
@@ -473,6 +502,12 @@ impl ClusterCore {
                     group.check_membership(now);
                 }
             }
+            Need::Purge(purge) => self.producer.iter_mut().for_each(|producer| producer.purge(purge)),
+            Need::StopProducer(error) => {
+                if let Some(producer) = &mut self.producer {
+                    producer.stop(error);
+                }
+            }
             Need::Broadcast(broadcast) => self.brokers.send_all(|| broadcast.into()),
             Need::Event(event) => self.events.push(event),
         }
@@ -492,6 +527,9 @@ impl ClusterCore {
         let mut has_partitions = false;
         if let (Some(node), Some(producer)) = (node, &self.producer) {
             has_partitions |= producer.sends_to(node);
+        }
+        if let (Some(node), Some(share)) = (node, &self.share) {
+            has_partitions |= share.nodes().contains(&node);
         }
         if let (Some(node), Some(fetch)) = (node, &mut self.fetch) {
             has_partitions |= fetch.nodes().contains(&node);
@@ -534,33 +572,6 @@ impl ClusterCore {
         }
     }
 
-    /// Returns true if the route leads to a node that the metadata do not list.
-    fn is_unknown(&self, route: &Route) -> bool {
-        let lists = |node: Option<NodeId>| node.is_some_and(|node| self.metadata.nodes.contains_key(&node));
-        match route {
-            Route::Any | Route::Coordinator(_) | Route::Rebalance(_) => false,
-            Route::Controller => !lists(self.metadata.controller_id),
-            Route::Node(node) => !lists(NodeId::from_wire(*node)),
-            Route::PastFetch(node) => !lists(Some(*node)),
-        }
-    }
-
-    /// Returns the error of a request that was not sent before its deadline.
-    fn not_sent(&self, route: &Route) -> Error {
-        let unlisted =
-            |node: i32| format!("not sent: the metadata list no broker with node ID {node}; check the ID");
-        let detail = match route {
-            Route::Coordinator(key) | Route::Rebalance(key) => return self.coordinators.late(key),
-            Route::Node(node) if self.brokers.any_up() => unlisted(*node),
-            Route::PastFetch(node) if self.brokers.any_up() => unlisted(node.get()),
-            Route::Controller if self.brokers.any_up() => {
-                "not sent: the metadata name no controller".to_owned()
-            }
-            _ => String::new(),
-        };
-        Error::new(ErrorKind::AllBrokersDown, detail)
-    }
-
     /// Sends the waiting requests whose brokers are known now.
     fn send_waiting(&mut self) {
         for waiting in self.requests.take_waiting() {
@@ -575,6 +586,8 @@ impl ClusterCore {
     fn try_send(&mut self, waiting: Waiting) -> Option<Waiting> {
         if let Some(fetch) = &self.fetch {
             self.brokers.set_fetched_from(fetch.nodes());
+        } else if let Some(share) = &self.share {
+            self.brokers.set_fetched_from(share.nodes().clone());
         }
         let (key, coordinator) = match &waiting.route {
             route @ (Route::Coordinator(requested) | Route::Rebalance(requested)) => {
@@ -628,6 +641,11 @@ impl ClusterCore {
                     producer.handle_identity(now, result);
                 }
             }
+            RequestOwner::Transaction(request) => {
+                if let Some(transactions) = &mut self.transactions {
+                    return transactions.handle_response(now, request, result);
+                }
+            }
             RequestOwner::Fetch(request) => {
                 if let Some(fetch) = &mut self.fetch {
                     return fetch.handle_response(now, request, result);
@@ -636,6 +654,11 @@ impl ClusterCore {
             RequestOwner::Group(request) => {
                 if let Some(group) = &mut self.group {
                     return group.handle_response(now, request, result);
+                }
+            }
+            RequestOwner::Share(term) => {
+                if let Some(share) = &mut self.share {
+                    return share.handle_response(now, term, result);
                 }
             }
             RequestOwner::Admin(request) => return self.admin.handle_response(now, request, result),
@@ -650,38 +673,5 @@ impl ClusterCore {
             }
         }
         self.send_waiting();
-    }
-
-    // ---- the end
-
-    fn close(&mut self) {
-        self.closing = true;
-        self.parts_mut().for_each(|part| part.close());
-        self.reminders.close();
-        self.requests.close();
-        if self.brokers.is_empty() {
-            self.end();
-        }
-        self.brokers.close();
-    }
-
-    /// Ends all calls to the cluster actor, and fails what no broker actor has, after a part of the client panicked.
-    /// The cluster actor can't be used afterwards.
-    pub fn abandon(&mut self) {
-        self.closing = true;
-        self.requests.close();
-        self.parts_mut().for_each(|part| part.close());
-        if let Some(producer) = &mut self.producer {
-            producer.abandon();
-        }
-        self.reminders.close();
-    }
-
-    /// Ends the actor after the last broker actor is gone and all partitions came back.
-    fn end(&mut self) {
-        if let Some(producer) = &mut self.producer {
-            producer.end();
-        }
-        self.brokers.done();
     }
 }

@@ -28,6 +28,7 @@ use crate::{
     fetch::FetchCommand,
     machine::Instant,
     message::{Broadcast, ToBroker},
+    produce::purge::Purge,
     stats::Statistics,
 };
 
@@ -92,6 +93,10 @@ pub(crate) enum Need {
     CheckMembership,
     /// A message to all broker actors.
     Broadcast(Broadcast),
+    /// A purge of the producer's messages.
+    Purge(Purge),
+    /// The end of the producer, after a fatal error.
+    StopProducer(Error),
     /// An event for the application.
     Event(Event),
 }
@@ -115,12 +120,27 @@ pub(crate) enum RequestOwner {
     Coordinators,
     /// The idempotent producer's identity.
     ProducerId,
+    /// The transactional producer.
+    Transaction(TransactionRequest),
     /// The consuming half.
     Fetch(FetchRequest),
     /// The group's membership.
     Group(GroupRequest),
+    /// The membership in a share group; the number identifies its term.
+    Share(u64),
     /// Administrative calls.
     Admin(AdminRequest),
+}
+
+/// The operation of the transactional producer that owns a request, with its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TransactionRequest {
+    /// InitProducerId or EndTxn.
+    Coordinator(u64),
+    /// AddPartitionsToTxn.
+    Partitions(u64),
+    /// AddOffsetsToTxn or TxnOffsetCommit.
+    Offsets(u64),
 }
 
 /// The operation of a group member that owns a request. The number identifies the term of the membership.

@@ -57,6 +57,11 @@ impl CoordinatorKey {
     pub fn group(id: impl Into<Arc<str>>) -> Self {
         Self { kind: CoordinatorKind::Group, id: id.into() }
     }
+
+    /// Returns the key of the transactional ID `id`.
+    pub fn transaction(id: impl Into<Arc<str>>) -> Self {
+        Self { kind: CoordinatorKind::Transaction, id: id.into() }
+    }
 }
 
 impl fmt::Debug for CoordinatorKey {

@@ -6,6 +6,7 @@ use crate::{
     config::{EffectiveConfig, TopicPatterns},
     group::GroupSettings,
     sasl::SaslShared,
+    share::shared::ShareShared,
     stats::StatisticsSink,
 };
 
@@ -34,6 +35,8 @@ pub struct ClusterSettings {
     pub leader_discovery: bool,
     /// The membership in the group of `group.id`, for a consumer that may subscribe to topics.
     pub group: Option<GroupSettings>,
+    /// The state of a share consumer.
+    pub share: Option<Arc<ShareShared>>,
     /// The mechanism and the credentials of SASL, if it is in use.
     pub sasl: Option<Arc<SaslShared>>,
     /// `statistics.interval.ms`, and the sink of the snapshots.
@@ -69,6 +72,7 @@ impl Default for ClusterSettings {
             rebootstrap_after: Some(Duration::from_secs(300)),
             leader_discovery: true,
             group: None,
+            share: None,
             sasl: None,
             statistics: None,
         }
@@ -77,7 +81,7 @@ impl Default for ClusterSettings {
 
 impl ClusterSettings {
     /// Reads the settings from the configuration. There are no statistics, because the sink is missing,
-    /// no group, which only consumers have, and no SASL, whose state is shared.
+    /// no group or share group, which only consumers have, and no SASL, whose state is shared.
     pub fn new(config: &EffectiveConfig<'_>) -> Self {
         let fast_refresh = config.millis("topic.metadata.refresh.fast.interval.ms");
         let rebootstraps = config.text("metadata.recovery.strategy") != "none";
@@ -94,6 +98,7 @@ impl ClusterSettings {
                 .then(|| config.millis("metadata.recovery.rebootstrap.trigger.ms")),
             leader_discovery: config.boolean("metadata.leader.discovery"),
             group: None,
+            share: None,
             sasl: None,
             statistics: None,
         }

@@ -449,8 +449,8 @@ mod tests {
             "`compression.type` is \"brotli\", but must be one of: none, gzip, snappy, lz4, zstd"
         );
         assert_eq!(
-            error("transactional.id", "t"),
-            "`transactional.id` can't be set: transactions are unimplemented"
+            error("transaction.two.phase.commit.enable", "true"),
+            "`transaction.two.phase.commit.enable` can't be \"true\": two-phase commits are unimplemented"
         );
         assert_eq!(
             error("bootstrap.servers", "ok:1,http://host:9092"),
@@ -462,7 +462,7 @@ mod tests {
 
     #[test]
     fn a_refused_property_may_be_set_to_its_default() {
-        assert_eq!(value("transactional.id", ""), "");
+        assert_eq!(value("transaction.two.phase.commit.enable", "false"), "false");
         assert_eq!(value("queuing.strategy", "fifo"), "fifo");
     }
 

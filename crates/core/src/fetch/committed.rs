@@ -13,6 +13,8 @@
 //!   the time (`commit_is_not_repeated_in_another_generation`).
 //! - Calls to the coordinator are sent one at a time: a retried commit must not overtake a later one
 //!   (`retried_commit_does_not_overtake_a_later_one`).
+//! - A request timeout closes its connection. A call that is sent shortly before its deadline fails at the deadline, and
+//!   its request is given a little longer (`late_commit_fails_at_its_deadline_and_keeps_its_connection`).
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -39,6 +41,7 @@ pub use super::committer::{Committer, Held, HeldSince, MemberIdentity};
 use super::{
     commit::{CommitCall, Progress, is_coordinators},
     committed_response::{metadata_in, offsets_in},
+    queued_call::{Asked, CallTerms, QueuedCall, QueuedKind},
     topic_ids::{RequestIds, TopicIds},
 };
 use crate::{
@@ -116,6 +119,9 @@ impl GroupCallKind {
     }
 }
 
+/// The minimum timeout of a request: the application's deadline for a call is no reason to close the connection.
+const MIN_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// The ID of a query for one partition's committed offset.
 pub(crate) type QuestionId = u64;
 
@@ -148,46 +154,6 @@ pub(crate) struct CommittedOffsets {
     outdated_topics: BTreeSet<Arc<str>>,
     /// True if the coordinator refused a generation or epoch, so that the member has to learn the current one.
     must_check_membership: bool,
-}
-
-#[derive(Debug)]
-enum Asked {
-    Offsets(Vec<(QuestionId, TopicPartition)>, RequestIds),
-    Call(QueuedCall, RequestIds),
-}
-
-#[derive(Debug)]
-struct QueuedCall {
-    terms: CallTerms,
-    kind: QueuedKind,
-}
-
-/// The kinds of calls in the queue.
-#[derive(Debug)]
-enum QueuedKind {
-    Commit(CommitCall),
-    Committed(Vec<TopicPartition>, Completion<CommittedResult>),
-}
-
-impl QueuedKind {
-    /// Ends the call with an error.
-    fn fail(self, error: Error) {
-        match self {
-            Self::Commit(call) => call.fail(error.with_api("OffsetCommit")),
-            Self::Committed(_, done) => done.complete(Err(error.with_api("OffsetFetch"))),
-        }
-    }
-}
-
-/// The deadline and identity of a call.
-#[derive(Clone, Debug)]
-struct CallTerms {
-    /// The time at which the call fails.
-    deadline: Instant,
-    /// The identity under which the commit was made.
-    committer: Committer,
-    /// The refusal of the commit in a generation or member epoch that is over: it is repeated in a later one.
-    stale: Option<Error>,
 }
 
 impl CommittedOffsets {
@@ -244,9 +210,7 @@ impl CommittedOffsets {
 
     /// Completes commits without offsets that no other commit precedes.
     fn complete_empty_commits(&mut self) {
-        let is_commit =
-            |asked: &Asked| matches!(asked, Asked::Call(QueuedCall { kind: QueuedKind::Commit(_), .. }, _));
-        if self.asked.values().any(is_commit) {
+        if self.asked.values().any(Asked::is_commit) {
             return;
         }
         let mut waiting = VecDeque::with_capacity(self.calls.len());
@@ -306,7 +270,8 @@ impl CommittedOffsets {
                     }
                     QueuedKind::Committed(partitions, _) => self.fetch_offsets(partitions.iter()),
                 };
-                request.timeout = request.timeout.min(terms.deadline.saturating_since(now));
+                let remaining = terms.deadline.saturating_since(now);
+                request.timeout = request.timeout.min(remaining.max(MIN_REQUEST_TIMEOUT));
                 (Asked::Call(QueuedCall { terms, kind }, ids), request)
             }
             None if self.requested.is_empty() || self.is_querying() => return None,
@@ -392,6 +357,13 @@ impl CommittedOffsets {
                     }
                 }
             }
+            Some(Asked::GivenUp { .. }) => {
+                self.is_calling = false;
+                if result.is_err() {
+                    self.rest(now);
+                }
+                false
+            }
             None => false,
         };
         self.complete_empty_commits();
@@ -420,6 +392,11 @@ impl CommittedOffsets {
             let late = || Error::new(ErrorKind::TimedOut, "the group's coordinator was not reached in time");
             call.kind.fail(call.terms.stale.unwrap_or_else(late));
         }
+        for asked in self.asked.values_mut().filter(|asked| asked.deadline().is_some_and(|at| at <= now)) {
+            let late =
+                "the group's coordinator did not respond in time; the request may have been carried out";
+            asked.give_up(Error::new(ErrorKind::TimedOut, late));
+        }
         self.complete_empty_commits();
     }
 
@@ -431,7 +408,9 @@ impl CommittedOffsets {
     /// Returns the time at which to call [`CommittedOffsets::handle_timeout`].
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let backoff = self.backoff_until.filter(|_| !self.requested.is_empty() || !self.calls.is_empty());
-        earliest(backoff, self.calls.iter().map(|call| call.terms.deadline).min())
+        let in_flight = self.asked.values().filter_map(Asked::deadline);
+        let deadlines = self.calls.iter().map(|call| call.terms.deadline).chain(in_flight);
+        earliest(backoff, deadlines.min())
     }
 
     fn fetch_offsets<'a>(

@@ -35,6 +35,7 @@ pub mod offsets;
 pub mod partition;
 pub mod position;
 pub mod queue;
+mod queued_call;
 pub mod request;
 pub mod session;
 pub mod settings;

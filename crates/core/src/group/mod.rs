@@ -68,6 +68,10 @@ use std::{
 
 use ottla_protocol::vocabulary::Generation;
 
+pub(crate) use self::membership::consumer_protocol::{
+    new_member_id,
+    responses::{has_moved, is_permanent},
+};
 use self::{
     assignor::RebalanceProtocol,
     commit::AutoCommit,

@@ -529,6 +529,10 @@ fn member(generation: i32, instance_id: Option<&str>) -> Committer {
 }
 
 fn commit(offsets: &mut CommittedOffsets) -> Waiting<CommitResult> {
+    commit_within(offsets, Duration::from_secs(30))
+}
+
+fn commit_within(offsets: &mut CommittedOffsets, timeout: Duration) -> Waiting<CommitResult> {
     let (done, waiting) = completion();
     let offset = GroupOffset {
         topic: "t".into(),
@@ -538,7 +542,7 @@ fn commit(offsets: &mut CommittedOffsets) -> Waiting<CommitResult> {
         metadata: String::new(),
     };
     let kind = GroupCallKind::Commit(vec![offset], done);
-    offsets.call(START, GroupCall { timeout: Duration::from_secs(30), kind });
+    offsets.call(START, GroupCall { timeout, kind });
     waiting
 }
 

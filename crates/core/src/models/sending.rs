@@ -42,8 +42,11 @@ struct Producer {
 }
 
 fn producer(room: u64) -> Arc<Producer> {
+    producer_with(ProducerSettings { max_queued_messages: room, ..ProducerSettings::default() })
+}
+
+fn producer_with(settings: ProducerSettings) -> Arc<Producer> {
     let reports = Arc::<Reports>::default();
-    let settings = ProducerSettings { max_queued_messages: room, ..ProducerSettings::default() };
     let sink = Arc::clone(&reports) as Arc<dyn DeliverySink>;
     let shared =
         ProducerShared::new(settings.with_partitioner(Partitioner::Consistent), sink, Rng::from_seed(1));
@@ -273,6 +276,30 @@ fn a_send_while_the_producer_closes_is_refused_or_reported() {
 }
 
 /// Detects closing code that hands out the waiting records and still accepts later ones, which then never get a report.
+/// Detects a send that does not check under the lock whether a transaction is open.
+#[test]
+fn record_sent_while_a_transaction_ends_is_in_it_or_refused() {
+    model(|| {
+        let id = Some("x".into());
+        let settings = ProducerSettings { transactional_id: id, ..ProducerSettings::default() };
+        let producer = producer_with(settings).known();
+        producer.shared.begin_transaction();
+        let sender = {
+            let producer = Arc::clone(&producer);
+            start(move || producer.send("v"))
+        };
+        producer.shared.end_transaction();
+        let (in_transaction, _) = producer.accumulator().queued();
+        let sent = sender.join().unwrap();
+        assert!(matches!(sent, Ok(()) | Err(SendError::State(_))), "{sent:?}");
+        assert_eq!(usize::from(sent.is_ok()), in_transaction);
+        while let (Some(batch), _) = producer.accumulator().take(true) {
+            producer.report(batch);
+        }
+        producer.assert_over(in_transaction);
+    });
+}
+
 #[test]
 fn send_to_unknown_topic_during_close_is_refused_or_reported() {
     model(|| {

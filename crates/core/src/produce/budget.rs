@@ -156,6 +156,11 @@ impl Budget {
             return;
         }
         self.used.fetch_sub(((messages as u64) << BYTES_BITS) + bytes, Ordering::SeqCst);
+        self.wake_waiters();
+    }
+
+    /// Wakes the threads that wait for room or for a flush.
+    pub fn wake_waiters(&self) {
         if self.has_waiters.load(Ordering::SeqCst) {
             let waiters = {
                 let mut waiters = self.waiters.lock();

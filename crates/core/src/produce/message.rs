@@ -29,4 +29,6 @@ pub enum ProduceReport {
     RenewIdentity(ProducerIdentity),
     /// The producer can't continue.
     Fatal(Error),
+    /// There is news for the transactional producer, in the state that it shares with senders.
+    Transaction,
 }

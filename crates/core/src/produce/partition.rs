@@ -70,6 +70,10 @@ pub struct PartitionProducer {
     moves: u32,
     /// The number of queue purges applied to its records.
     pub purges: u32,
+    /// The number of the transaction in which its batches may be sent; 0 before the first one.
+    pub transaction: u32,
+    /// True while batches of a previous identity are in flight, which a transactional producer has replaced.
+    awaits_previous: bool,
 }
 
 /// The number of new leaders in a row that get a rejected batch without a backoff.
@@ -129,6 +133,8 @@ impl PartitionProducer {
             refusal: None,
             moves: 0,
             purges: 0,
+            transaction: 0,
+            awaits_previous: false,
         }
     }
 
@@ -184,7 +190,8 @@ impl PartitionProducer {
     /// Returns true if something waits until nothing is in flight.
     pub fn is_draining(&self) -> bool {
         self.in_flight > 0
-            && (!self.retries.is_empty()
+            && (self.awaits_previous
+                || !self.retries.is_empty()
                 || self
                     .sequence
                     .as_ref()
@@ -240,8 +247,19 @@ impl PartitionProducer {
             batch.written > Written::No
                 && self.sequence.as_ref().is_some_and(|sequence| sequence.has_sent(batch.order))
         });
-        let needs_identity =
-            idempotent && self.sequence.as_ref().is_none_or(|sequence| sequence.has_gap() && !doubtful);
+        // A transactional producer changes its identity only between transactions. Batches of the previous one that were
+        // reported before they had a response may still be in flight.
+        let is_replaced = options.is_transactional
+            && self.sequence.as_ref().is_some_and(|sequence| Some(sequence.identity()) != current);
+        if is_replaced && current.is_none() {
+            return Next::NeedsIdentity(None);
+        }
+        self.awaits_previous = is_replaced && self.in_flight > 0;
+        if self.awaits_previous {
+            return Next::Nothing;
+        }
+        let needs_identity = idempotent
+            && (is_replaced || self.sequence.as_ref().is_none_or(|sequence| sequence.has_gap() && !doubtful));
         if needs_identity && !self.take_identity(current) {
             return Next::NeedsIdentity(self.sequence.as_ref().map(SequenceState::identity));
         }
@@ -398,6 +416,7 @@ impl PartitionProducer {
         }
         if let Some(last) = retries.last() {
             self.note_gap(last.order);
+            shared.transactions.iter().for_each(|transactions| transactions.note_doubt());
         }
         // A report calls the application, which may panic: the other reports are still pending then.
         let open: Vec<PendingReports> =

@@ -110,8 +110,9 @@ impl ProducerPlacement {
     /// Creates a producer without topics.
     pub(crate) fn new(shared: Arc<ProducerShared>, request_timeout: Duration, rng: Rng) -> Self {
         let settings = &shared.settings;
-        let identity =
-            settings.idempotence.then(|| ProducerId::new(settings.retry_backoff, settings.retry_backoff_max));
+        // A transactional producer gets its identity from the coordinator of its transactions.
+        let identity = (settings.idempotence && settings.transactional_id.is_none())
+            .then(|| ProducerId::new(settings.retry_backoff, settings.retry_backoff_max));
         Self {
             identity,
             shortest_timeout: settings.topic.message_timeout,
@@ -151,6 +152,8 @@ impl ProducerPlacement {
             ProduceReport::Released(partition) => self.place(partition, metadata),
             ProduceReport::RenewIdentity(used) => self.renew_identity(now, used),
             ProduceReport::Fatal(error) => self.stop(error),
+            // The other part reads what the sender noted.
+            ProduceReport::Transaction => {}
         }
     }
 
@@ -343,7 +346,7 @@ impl ProducerPlacement {
 
     /// Stops the producer after a fatal error: it accepts no more records, and waiting ones fail. The application gets
     /// one event.
-    fn stop(&mut self, error: Error) {
+    pub(crate) fn stop(&mut self, error: Error) {
         if std::mem::replace(&mut self.stopped, true) {
             return;
         }

@@ -66,6 +66,11 @@ impl SharedIdentity {
         self.version.load(Ordering::Acquire) >> 16
     }
 
+    /// Forgets the identity: senders wait for the next one.
+    pub(crate) fn clear(&self) {
+        self.id.store(-1, Ordering::Release);
+    }
+
     pub(crate) fn set(&self, identity: ProducerIdentity) {
         let renewals = (self.version.load(Ordering::Acquire) >> 16) + 1;
         // Readers in between see an ID of -1, or a version that changes during their read.

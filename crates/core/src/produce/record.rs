@@ -172,6 +172,8 @@ pub enum SendError {
     Closed,
     /// The producer had a fatal error and accepts no more records.
     Fatal(Error),
+    /// The producer is transactional, and no transaction accepts records.
+    State(Error),
     /// The call would deadlock: a delivery callback runs on the thread that the call waits for.
     WouldDeadlock(Error),
 }
@@ -187,7 +189,9 @@ impl fmt::Display for SendError {
             Self::UnknownPartition { partition, count } => {
                 write!(f, "partition {partition} does not exist: the topic has {count}")
             }
-            Self::Topic(error) | Self::Fatal(error) | Self::WouldDeadlock(error) => error.fmt(f),
+            Self::Topic(error) | Self::Fatal(error) | Self::State(error) | Self::WouldDeadlock(error) => {
+                error.fmt(f)
+            }
             Self::Closed => ErrorKind::Closed.fmt(f),
         }
     }
@@ -198,7 +202,10 @@ impl std::error::Error for SendError {}
 impl From<SendError> for Error {
     fn from(error: SendError) -> Self {
         let kind = match &error {
-            SendError::Topic(error) | SendError::Fatal(error) | SendError::WouldDeadlock(error) => {
+            SendError::Topic(error)
+            | SendError::Fatal(error)
+            | SendError::State(error)
+            | SendError::WouldDeadlock(error) => {
                 return error.clone();
             }
             SendError::QueueFull => ErrorKind::QueueFull,

@@ -15,10 +15,7 @@ use super::{
     shared::ProducerShared,
     topic::{ProducerTopic, TopicState, WaitingRecord},
 };
-use crate::{
-    error::{Error, ErrorKind},
-    machine::Instant,
-};
+use crate::{error::Error, machine::Instant};
 
 /// The number of records that are appended under one lock: some microseconds.
 const LONGEST_RUN: usize = 64;
@@ -144,7 +141,12 @@ impl ProducerShared {
             let held = match &mut held {
                 None => {
                     let Some(accumulator) = topic.accumulator(partition) else { return index };
-                    &mut held.insert((partition, accumulator.hold())).1
+                    let held = &mut held.insert((partition, accumulator.hold())).1;
+                    // A transaction may have ended since the first check.
+                    if self.check_open().is_err() {
+                        return index;
+                    }
+                    held
                 }
                 Some((same, held)) if *same == partition => held,
                 Some(_) => return index,
@@ -202,7 +204,10 @@ impl ProducerShared {
                     continue;
                 };
                 let settings = &self.settings;
-                let appended = accumulator.hold().append(
+                let mut held = accumulator.hold();
+                // A transaction may have ended since the first check.
+                self.check_open()?;
+                let appended = held.append(
                     now,
                     record,
                     timestamp,
@@ -214,6 +219,7 @@ impl ProducerShared {
                     &self.pool,
                     track.as_deref_mut(),
                 );
+                drop(held);
                 match appended {
                     Ok(Appended::Yes) => return Ok(()),
                     Ok(Appended::NothingToJoin) => {
@@ -249,12 +255,11 @@ impl ProducerShared {
         let refund = || self.budget.release(1, payload_bytes as u64);
         let tracker = track.is_some().then(|| Arc::new(Tracker::default()));
         let waits = topic
-            .wait(|| WaitingRecord::new(record, now, timestamp, payload_bytes, tracker.clone()))
-            .inspect_err(|_| refund())
-            .map_err(|error| match error.kind() {
-                ErrorKind::Closed => SendError::Closed,
-                _ => SendError::Topic(error),
-            })?;
+            .wait(
+                || self.check_open(),
+                || WaitingRecord::new(record, now, timestamp, payload_bytes, tracker.clone()),
+            )
+            .inspect_err(|_| refund())?;
         if !waits {
             refund();
         } else if let (Some(track), Some(tracker)) = (track, tracker) {

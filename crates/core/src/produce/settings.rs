@@ -43,6 +43,10 @@ pub struct ProducerSettings {
     pub sticky_is_timed: bool,
     /// `enable.idempotence`: each record is written once and in order, whatever is sent again.
     pub idempotence: bool,
+    /// `transactional.id`, if the producer is transactional.
+    pub transactional_id: Option<Arc<str>>,
+    /// `transaction.timeout.ms`.
+    pub transaction_timeout: Duration,
     /// `enable.gapless.guarantee`: a record that fails permanently stops the producer.
     pub gapless: bool,
     /// `topic.recreate.policy`: with `Error`, records accepted for a topic fail if the topic was deleted and recreated.
@@ -71,6 +75,8 @@ impl Default for ProducerSettings {
             sticky_linger: Duration::from_millis(10),
             sticky_is_timed: false,
             idempotence: true,
+            transactional_id: None,
+            transaction_timeout: Duration::from_secs(60),
             gapless: false,
             topic_recreate: TopicRecreatePolicy::Error,
             keep_opaques: true,
@@ -104,6 +110,8 @@ impl ProducerSettings {
             },
             sticky_is_timed,
             idempotence: config.boolean("enable.idempotence"),
+            transactional_id: config.non_empty("transactional.id").map(Arc::from),
+            transaction_timeout: config.millis("transaction.timeout.ms"),
             gapless: config.boolean("enable.gapless.guarantee"),
             topic_recreate: TopicRecreatePolicy::new(config),
             keep_opaques: true,

@@ -26,8 +26,9 @@ use crate::{
     rng::Rng,
     sync::{
         Mutex, RwLock,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering},
     },
+    txn::shared::TransactionShared,
 };
 
 /// The state that the threads of a producer share.
@@ -46,15 +47,26 @@ pub struct ProducerShared {
     pub lingers_differ: Arc<AtomicBool>,
     topics: RwLock<BTreeMap<Arc<str>, Arc<ProducerTopic>>>,
     sink: Arc<dyn DeliverySink>,
-    closed: AtomicBool,
+    /// The transactional state, if the producer is transactional.
+    pub transactions: Option<Arc<TransactionShared>>,
+    /// Why no records are accepted: [`CLOSED`], [`NO_TRANSACTION`]; 0 if they are.
+    gate: AtomicU8,
     fatal: Mutex<Option<Error>>,
     seeds: Mutex<Rng>,
 }
 
+/// The producer is closed, or failed.
+const CLOSED: u8 = 1;
+/// The producer is transactional, and no transaction is open.
+const NO_TRANSACTION: u8 = 2;
+
 impl ProducerShared {
     /// Creates the shared state of a producer.
     pub fn new(settings: ProducerSettings, sink: Arc<dyn DeliverySink>, rng: Rng) -> Self {
+        let transactions = settings.transactional_id.clone().map(|id| Arc::new(TransactionShared::new(id)));
         Self {
+            gate: AtomicU8::new(if transactions.is_some() { NO_TRANSACTION } else { 0 }),
+            transactions,
             budget: Arc::new(Budget::new(settings.max_queued_messages, settings.max_queued_bytes)),
             pool: ChunkPool::new(),
             identity: SharedIdentity::default(),
@@ -62,7 +74,6 @@ impl ProducerShared {
             lingers_differ: Arc::default(),
             topics: RwLock::default(),
             sink,
-            closed: AtomicBool::new(false),
             fatal: Mutex::new(None),
             seeds: Mutex::new(rng),
             settings,
@@ -101,7 +112,7 @@ impl ProducerShared {
             Arc::clone(&self.budget),
             self.seeds.lock().fork(),
         ));
-        if self.closed.load(Ordering::SeqCst) {
+        if self.is_closed() {
             // Closing may have listed the topics already, and would not report the records that wait in this one.
             topic.set_error(Some(Error::new(ErrorKind::Closed, "")));
         }
@@ -237,6 +248,10 @@ impl ProducerShared {
         }
 
         let (len, bytes) = (batch.len(), batch.charged_bytes);
+        if let Some(transactions) = &self.transactions {
+            let is_persisted = batch.status() == PersistenceStatus::Persisted;
+            transactions.note_report(len, batch.error(), is_persisted);
+        }
         let _release = (!self.sink.keeps_charge()).then(|| Release(&self.budget, len, bytes));
         self.sink.deliver(batch);
     }
@@ -257,23 +272,58 @@ impl ProducerShared {
         if fatal.is_some() {
             *self.fatal.lock() = fatal;
         }
-        self.closed.store(true, Ordering::SeqCst);
+        self.gate.fetch_or(CLOSED, Ordering::SeqCst);
+    }
+
+    /// Accepts records, because a transaction is open.
+    pub(crate) fn begin_transaction(&self) {
+        self.gate.fetch_and(!NO_TRANSACTION, Ordering::SeqCst);
+    }
+
+    /// Accepts no more records. Every record that was accepted before is in its queue when this returns: each queue is locked
+    /// once, and a thread checks [`Self::check_open`] again under that lock.
+    pub(crate) fn end_transaction(&self) {
+        if self.gate.fetch_or(NO_TRANSACTION, Ordering::SeqCst) & NO_TRANSACTION != 0 {
+            return;
+        }
+        for topic in self.topics() {
+            topic.waiting_since();
+            topic.slots().for_each(|accumulator| accumulator.end_lease());
+        }
+    }
+
+    /// Disables the linger until [`Self::end_flush`].
+    pub fn start_flush(&self) {
+        self.flushing.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Ends a flush.
+    pub fn end_flush(&self) {
+        self.flushing.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Error: the producer takes no more records.
     #[inline]
     pub(super) fn check_open(&self) -> Result<(), SendError> {
-        if self.closed.load(Ordering::Relaxed) { Err(self.why_closed()) } else { Ok(()) }
+        if self.gate.load(Ordering::Relaxed) == 0 { Ok(()) } else { Err(self.why_closed()) }
+    }
+
+    /// Error: the producer is closed, or had a fatal error.
+    pub(crate) fn check_not_closed(&self) -> Result<(), SendError> {
+        if self.is_closed() { Err(self.why_closed()) } else { Ok(()) }
     }
 
     #[cold]
     fn why_closed(&self) -> SendError {
-        self.fatal.lock().clone().map_or(SendError::Closed, SendError::Fatal)
+        match (self.is_closed(), &self.transactions) {
+            (false, Some(transactions)) => SendError::State(transactions.why_refused()),
+            _ => self.fatal.lock().clone().map_or(SendError::Closed, SendError::Fatal),
+        }
     }
 
     /// Returns true once [`Self::close`] was called: by the application, or after a fatal error.
     pub fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::SeqCst)
+        self.gate.load(Ordering::SeqCst) & CLOSED != 0
     }
 
     /// Returns true while the application flushes or closes.

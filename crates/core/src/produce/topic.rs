@@ -11,10 +11,14 @@ use std::{
 use bytes::Bytes;
 
 use super::{
-    accumulator::Accumulator, budget::Budget, record::Record, report::Tracker, topic_settings::TopicSettings,
+    accumulator::Accumulator,
+    budget::Budget,
+    record::{Record, SendError},
+    report::Tracker,
+    topic_settings::TopicSettings,
 };
 use crate::{
-    error::Error,
+    error::{Error, ErrorKind},
     machine::Instant,
     rng::Rng,
     sync::{
@@ -246,13 +250,23 @@ impl ProducerTopic {
         self.slot(partition)
     }
 
-    /// Keeps a record until the partitions are known. Returns false if they are known by now, and the topic's error if
-    /// it has one.
-    pub(crate) fn wait(&self, record: impl FnOnce() -> WaitingRecord) -> Result<bool, Error> {
+    /// Keeps a record until the partitions are known. Returns false if they are known by now, and an error if the topic has
+    /// one, or the producer, according to `check`.
+    pub(crate) fn wait(
+        &self,
+        check: impl FnOnce() -> Result<(), SendError>,
+        record: impl FnOnce() -> WaitingRecord,
+    ) -> Result<bool, SendError> {
         let mut waiting = self.waiting.lock();
         if let Some(error) = &waiting.error {
-            return Err(error.clone());
+            let error = error.clone();
+            return Err(match error.kind() {
+                ErrorKind::Closed => SendError::Closed,
+                _ => SendError::Topic(error),
+            });
         }
+        // A transaction may have ended since the caller's check.
+        check()?;
         if !matches!(self.state(), TopicState::Unknown) {
             return Ok(false);
         }
@@ -473,10 +487,10 @@ mod tests {
     fn a_record_waits_only_while_the_partitions_are_unknown() {
         let topic = topic();
         let waiting = || WaitingRecord::new(&Record::new().value("v"), Instant::ZERO, 0, 1, None);
-        assert_eq!(topic.wait(waiting), Ok(true));
+        assert_eq!(topic.wait(|| Ok(()), waiting), Ok(true));
         let mut came = 0;
         topic.set_partitions(1, |_| (), |records| came = records.len());
         assert_eq!(came, 1);
-        assert_eq!(topic.wait(waiting), Ok(false));
+        assert_eq!(topic.wait(|| Ok(()), waiting), Ok(false));
     }
 }

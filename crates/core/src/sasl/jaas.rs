@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use zeroize::Zeroizing;
+
 use super::mechanism::Mechanism;
+use crate::secret::Secret;
 
 /// The options of a login module.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -10,13 +13,13 @@ pub struct JaasConfig {
     /// The option `username`.
     pub username: Option<String>,
     /// The option `password`.
-    pub password: Option<String>,
+    pub password: Option<Secret>,
     /// True if the option `tokenauth` is `true`: the user name is the ID of a delegation token.
     pub is_delegation_token: bool,
     /// The option `clientId` of OAuthBearerLoginModule.
     pub client_id: Option<String>,
     /// The option `clientSecret` of OAuthBearerLoginModule.
-    pub client_secret: Option<String>,
+    pub client_secret: Option<Secret>,
     /// The option `scope` of OAuthBearerLoginModule.
     pub scope: Option<String>,
     /// The option `awsProfileName` of IAMLoginModule.
@@ -44,14 +47,14 @@ impl JaasConfig {
     pub fn parse(text: &str, mechanism: Mechanism) -> Result<Self, &'static str> {
         let mut words = words(text)?.into_iter();
         let module = words.next().unwrap_or_default();
-        let of = MODULES.iter().find(|(name, _)| *name == module).map(|(_, mechanism)| *mechanism);
+        let of = MODULES.iter().find(|(name, _)| *name == module.as_str()).map(|(_, mechanism)| *mechanism);
         let of = of.ok_or(
             "it must begin with PlainLoginModule, ScramLoginModule or OAuthBearerLoginModule of Kafka, or IAMLoginModule of MSK",
         )?;
         if !mechanism.name().starts_with(of) {
             return Err("its login module belongs to another mechanism than sasl.mechanism");
         }
-        if words.next().as_deref() != Some("required") {
+        if words.next().is_none_or(|word| word.as_str() != "required") {
             return Err("the word `required` must follow the login module");
         }
         let mut config = Self::default();
@@ -59,10 +62,10 @@ impl JaasConfig {
             let (name, value) = option.split_once('=').ok_or("an option must be name=\"value\"")?;
             match name {
                 "username" => config.username = Some(value.to_owned()),
-                "password" => config.password = Some(value.to_owned()),
+                "password" => config.password = Some(Secret::from(value)),
                 "tokenauth" => config.is_delegation_token = value == "true",
                 "clientId" => config.client_id = Some(value.to_owned()),
-                "clientSecret" => config.client_secret = Some(value.to_owned()),
+                "clientSecret" => config.client_secret = Some(Secret::from(value)),
                 "awsProfileName" => config.aws_profile = Some(value.to_owned()),
                 "scope" => config.scope = Some(value.to_owned()),
                 _ => match name.strip_prefix("extension_") {
@@ -80,19 +83,21 @@ impl JaasConfig {
     }
 }
 
-/// Splits the text into words; quotes and backslashes protect. The last word ends with a semicolon.
-fn words(text: &str) -> Result<Vec<String>, &'static str> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+/// Splits the text into words; quotes and backslashes protect. The last word ends with a semicolon. Words may be secrets: they
+/// are overwritten when they are dropped, and a word that grows leaves no copy behind, because it has room for the whole text.
+fn words(text: &str) -> Result<Vec<Zeroizing<String>>, &'static str> {
+    let room = || Zeroizing::new(String::with_capacity(text.len()));
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<Zeroizing<String>>, None);
     let mut letters = text.trim().chars();
     while let Some(letter) = letters.next() {
         match (letter, quote) {
             ('\\', Some(_)) => {
-                word.get_or_insert_default().push(letters.next().ok_or("it ends with a backslash")?);
+                word.get_or_insert_with(room).push(letters.next().ok_or("it ends with a backslash")?);
             }
             (end, Some(begin)) if end == begin => quote = None,
-            (letter, Some(_)) => word.get_or_insert_default().push(letter),
+            (letter, Some(_)) => word.get_or_insert_with(room).push(letter),
             ('"' | '\'', None) => {
-                word.get_or_insert_default();
+                word.get_or_insert_with(room);
                 quote = Some(letter);
             }
             (';', None) => {
@@ -104,7 +109,7 @@ fn words(text: &str) -> Result<Vec<String>, &'static str> {
                 };
             }
             (letter, None) if letter.is_whitespace() => words.extend(word.take()),
-            (letter, None) => word.get_or_insert_default().push(letter),
+            (letter, None) => word.get_or_insert_with(room).push(letter),
         }
     }
     Err("it must end with a semicolon, and quotes must be closed")
@@ -121,8 +126,8 @@ mod tests {
         let text = format!("{PLAIN} username=\"alice\"\n  password='a \\'b\\';=c' ;");
         let config = JaasConfig::parse(&text, Mechanism::Plain).ok().unwrap();
         assert_eq!(
-            (config.username.as_deref(), config.password.as_deref()),
-            (Some("alice"), Some("a 'b';=c"))
+            (config.username.as_deref(), config.password.as_ref().map(Secret::expose)),
+            (Some("alice"), Some(&b"a 'b';=c"[..]))
         );
         let text = "org.apache.kafka.common.security.scram.ScramLoginModule required username=\"id\" \
                     password=\"x\" tokenauth=\"true\";";

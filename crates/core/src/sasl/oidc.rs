@@ -24,7 +24,7 @@ const AZURE_ENDPOINT: &str = "http://169.254.169.254/metadata/identity/oauth2/to
 pub struct OidcSettings {
     /// The token endpoint.
     pub endpoint: Endpoint,
-    /// What the client presents to get a token.
+    /// The credentials that the client presents to get a token.
     pub grant: Grant,
     /// `sasl.oauthbearer.scope`.
     pub scope: String,
@@ -44,7 +44,7 @@ pub struct OidcSettings {
     pub backoff: (Duration, Duration),
 }
 
-/// What the client presents to get a token.
+/// The credentials that the client presents to get a token.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Grant {
     /// `client_credentials`: the ID and the secret of the client, in the header `Authorization`.
@@ -236,14 +236,13 @@ fn azure(config: &EffectiveConfig<'_>) -> Result<(Endpoint, Grant), ConfigError>
 fn grant(config: &EffectiveConfig<'_>, jaas: &JaasConfig) -> Result<Grant, ConfigError> {
     if config.text("sasl.oauthbearer.grant.type") == "client_credentials" {
         let id = config.non_empty("sasl.oauthbearer.client.id").or_else(|| jaas.client_id.clone());
+        let secret = config.non_empty("sasl.oauthbearer.client.secret");
         let secret =
-            config.non_empty("sasl.oauthbearer.client.secret").or_else(|| jaas.client_secret.clone());
+            secret.map(|secret| Secret::new(secret.into_bytes())).or_else(|| jaas.client_secret.clone());
         let purpose = "the grant type `client_credentials` of `sasl.oauthbearer.method=oidc` needs a client ID and a secret";
         return Ok(Grant::ClientCredentials {
             id: id.ok_or_else(|| missing("sasl.oauthbearer.client.id", purpose))?,
-            secret: secret
-                .map(|secret| Secret::new(secret.into_bytes()))
-                .ok_or_else(|| missing("sasl.oauthbearer.client.secret", purpose))?,
+            secret: secret.ok_or_else(|| missing("sasl.oauthbearer.client.secret", purpose))?,
             is_encoded: config.boolean("sasl.oauthbearer.header.urlencode"),
         });
     }

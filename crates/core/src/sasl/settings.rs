@@ -23,8 +23,6 @@ pub struct SaslSettings {
     pub aws: Option<AwsSettings>,
     /// Kerberos, if it is the mechanism.
     pub kerberos: Option<KerberosSettings>,
-    /// `sasl.oauthbearer.config`, for the application's token callback.
-    pub token_config: String,
 }
 
 impl SaslSettings {
@@ -39,19 +37,18 @@ impl SaslSettings {
         let oidc =
             (mechanism == Mechanism::OauthBearer).then(|| OidcSettings::new(config, &jaas).ok().flatten());
         let username = config.non_empty("sasl.username").or(jaas.username).unwrap_or_default();
-        let password = config.non_empty("sasl.password").or(jaas.password).unwrap_or_default();
-        let token_config = config.text("sasl.oauthbearer.config").to_owned();
+        let password = config.non_empty("sasl.password").map(|password| Secret::new(password.into_bytes()));
         let is_unsecured = config.boolean("enable.sasl.oauthbearer.unsecure.jwt");
         Some(Self {
             mechanism,
             credentials: Credentials {
                 username,
-                password: Secret::new(password.into_bytes()),
+                password: password.or(jaas.password).unwrap_or_default(),
                 is_delegation_token: config.boolean("sasl.delegation.token") || jaas.is_delegation_token,
             },
             max_iterations: config.size("sasl.scram.max.iterations") as u32,
             unsecured: (is_unsecured && mechanism == Mechanism::OauthBearer)
-                .then(|| UnsecuredToken::parse(&token_config).ok())
+                .then(|| UnsecuredToken::parse(config.text("sasl.oauthbearer.config")).ok())
                 .flatten(),
             oidc: oidc.flatten(),
             kerberos: (mechanism == Mechanism::Gssapi).then(|| KerberosSettings::new(config).ok()).flatten(),
@@ -59,7 +56,6 @@ impl SaslSettings {
                 let settings = AwsSettings::new(config).unwrap_or_default();
                 AwsSettings { profile: settings.profile.clone().or(jaas.aws_profile), ..settings }
             }),
-            token_config,
         })
     }
 }
@@ -75,7 +71,6 @@ impl Default for SaslSettings {
             oidc: None,
             aws: None,
             kerberos: None,
-            token_config: String::new(),
         }
     }
 }

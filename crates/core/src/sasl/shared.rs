@@ -1,4 +1,4 @@
-//! What all connections of a client share for SASL: the credentials, which the application may change at run time.
+//! The state that all connections of a client share for SASL: the credentials, which the application may change at run time.
 
 use std::{
     fmt,

@@ -330,6 +330,12 @@ impl BrokerStatistics {
         self.nodeid = -1;
     }
 
+    /// Names the entry after the role of a producer's connections to coordinators.
+    pub(crate) fn name_transaction_coordinator(&mut self) {
+        self.name_group_coordinator();
+        self.name = TRANSACTION_COORDINATOR.to_owned();
+    }
+
     /// Returns the entry of a group's coordinator that the client never connected to.
     pub(crate) fn of_unused_coordinator() -> Self {
         let mut unused = Self { state: "INIT", tx_idle: -1, rx_idle: -1, ..Self::default() };
@@ -373,6 +379,9 @@ impl BrokerStatistics {
         self.collector.add(&other.collector);
     }
 }
+
+/// The name of the entry of the coordinators that a transactional producer uses.
+const TRANSACTION_COORDINATOR: &str = "TxnCoordinator";
 
 /// The name of the entry of a group's coordinator.
 const GROUP_COORDINATOR: &str = "GroupCoordinator";

@@ -110,8 +110,8 @@ fields! { TOP: Statistics {
 
 fields! { BROKER: BrokerStatistics {
     "name" Text "host:port/id, or host:port/bootstrap while the ID is unknown; GroupCoordinator for the connections to the \
-        group's coordinator. All connections to a node are one entry." |b| Value::Text(&b.name);
-    "nodeid" Gauge "The broker's ID; -1 for a bootstrap server and for GroupCoordinator." |b| Value::Number(b.nodeid);
+        group's coordinator, TxnCoordinator for those of a transactional producer to coordinators. All connections to a node are one entry." |b| Value::Text(&b.name);
+    "nodeid" Gauge "The broker's ID; -1 for a bootstrap server, for GroupCoordinator and for TxnCoordinator." |b| Value::Number(b.nodeid);
     "nodename" Text "host:port." |b| Value::Text(&b.nodename);
     "source" Text "`learned` from the metadata, `configured`, or `logical` for the coordinator." |b| Value::Text(b.source);
     "state" Text "INIT, DOWN, CONNECT, APIVERSION_QUERY or UP." |b| Value::Text(b.state);
@@ -252,9 +252,9 @@ fields! { GROUP: GroupStatistics {
 fields! { EOS: EosStatistics {
     "idemp_state" Text "WaitPID or Assigned." |e| Value::Text(e.idemp_state);
     "idemp_stateage" Gauge "Milliseconds since the state changed; during the first wait, since the client was created." |e| Value::Number(e.idemp_stateage);
-    "txn_state" Text "Always Init, because transactions are unimplemented." |e| Value::Text(e.txn_state);
-    "txn_stateage" Gauge "Milliseconds since the transaction state changed: always 0." |e| Value::Number(e.txn_stateage);
-    "txn_may_enq" Boolean "The transaction permits sending messages: always true." |e| Value::Boolean(e.txn_may_enq);
+    "txn_state" Text "The transactional producer's state: Init, WaitPID, ReadyNotAcked, Ready, InTransaction, BeginCommit, CommittingTransaction, CommitNotAcked, BeginAbort, AbortingTransaction, AbortedNotAcked, AbortableError or FatalError. Init without `transactional.id`." |e| Value::Text(e.txn_state);
+    "txn_stateage" Gauge "Milliseconds since the transaction state changed; 0 without `transactional.id`." |e| Value::Number(e.txn_stateage);
+    "txn_may_enq" Boolean "The transaction permits sending messages; true without `transactional.id`." |e| Value::Boolean(e.txn_may_enq);
     "producer_id" Gauge "The producer ID; -1 before there is one." |e| Value::Number(e.producer_id);
     "producer_epoch" Gauge "The producer epoch; -1 before there is one." |e| Value::Number(e.producer_epoch);
     "epoch_cnt" Counter "How often the producer ID or epoch was assigned or renewed." |e| Value::Number(e.epoch_cnt);

@@ -7,6 +7,9 @@
 //! batch that is already in the log is acknowledged with its old offset. With `acks=all` the response waits for the
 //! followers (`replication_lag`). With `acks=0` there is no response, but an error closes the connection. From version
 //! 10 on, the response names a partition's new leader (KIP-951).
+//!
+//! Before the first records of a transaction, the leader checks that the producer has added the partition to it, or adds
+//! the partition itself (from version 12 on, KIP-890).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,15 +30,17 @@ use ottla_protocol::{
 };
 
 use crate::{
+    acls::AclOperation,
     batch,
     cluster::{Cluster, Timer},
-    connection::{Pending, Request},
+    connection::{ConnectionId, Pending, Request},
     inbox::FrameBytes,
     message_sets::to_batch,
     options::BrokerId,
     producer_state::SequenceCheck,
     timers::TimerKey,
     topics::TopicIndex,
+    transactions::{Participant, ProducerKey},
 };
 
 /// A Produce request that waits for followers.
@@ -60,6 +65,14 @@ pub(crate) struct AwaitedPart {
     place: (usize, usize),
 }
 
+/// The content of a request.
+struct ProduceBody {
+    transactional_id: Option<String>,
+    acks: i16,
+    timeout_ms: i32,
+    topics: Vec<TopicPart>,
+}
+
 /// A topic of the request, with the ranges of its partitions' records in the frame.
 struct TopicPart {
     name: String,
@@ -75,7 +88,10 @@ impl Cluster {
         frame: FrameBytes<'_>,
         at: usize,
     ) -> Result<Option<BytesMut>, DecodeError> {
-        let (acks, timeout_ms, mut topics) = self.read_produce(&request, frame.as_slice(), at)?;
+        let ProduceBody { transactional_id, acks, timeout_ms, mut topics } =
+            self.read_produce(&request, frame.as_slice(), at)?;
+        let refused =
+            self.refuse_transaction(&request, transactional_id.as_deref(), &topics, frame.as_slice());
         keep_the_last(&mut topics);
         let mut request = request;
         let mut records = Carver { frame, consumed: 0 };
@@ -85,7 +101,9 @@ impl Cluster {
         for (i, topic) in topics.into_iter().enumerate() {
             let mut responses = Vec::with_capacity(topic.partitions.len());
             for (j, (partition, range)) in topic.partitions.into_iter().enumerate() {
-                let part = Part { topic: topic.index, partition, acks };
+                let transactional_id = transactional_id.as_deref();
+                let part =
+                    Part { transactional_id, topic: refused.map_or(topic.index, Err), partition, acks };
                 let response = match self.produce_part(&mut request, part, range, &mut records) {
                     Ok(produced) => {
                         if let (Ok(topic), Some(end_offset)) = (topic.index, produced.wait_for) {
@@ -170,7 +188,7 @@ impl Cluster {
             (response.error_code, response.base_offset) = (error, -1);
         }
         if request.version >= 10 {
-            self.name_new_leaders(&mut pending.response);
+            self.name_new_leaders(request.connection, &mut pending.response);
         }
         let mut writer = request.start_response();
         if pending.response.encode(request.version, &mut writer.buffer).is_ok() {
@@ -180,12 +198,7 @@ impl Cluster {
         }
     }
 
-    fn read_produce(
-        &self,
-        request: &Request,
-        bytes: &[u8],
-        at: usize,
-    ) -> Result<(i16, i32, Vec<TopicPart>), DecodeError> {
+    fn read_produce(&self, request: &Request, bytes: &[u8], at: usize) -> Result<ProduceBody, DecodeError> {
         let body = &bytes[at..];
         let view = ProduceRequestView::decode(&mut Reader::new(body), request.version)?;
         let base = bytes.as_ptr() as usize;
@@ -215,13 +228,80 @@ impl Cluster {
                 partitions: partitions.collect(),
             }
         });
-        Ok((view.acks, view.timeout_ms, topics.collect()))
+        Ok(ProduceBody {
+            transactional_id: view.transactional_id.map(str::to_owned),
+            acks: view.acks,
+            timeout_ms: view.timeout_ms,
+            topics: topics.collect(),
+        })
+    }
+
+    /// Returns the error for all partitions of a request with transactional records whose client may not use the
+    /// transactional ID, or names none.
+    fn refuse_transaction(
+        &self,
+        request: &Request,
+        transactional_id: Option<&str>,
+        topics: &[TopicPart],
+        frame: &[u8],
+    ) -> Option<ErrorCode> {
+        let mut ranges =
+            topics.iter().flat_map(|topic| &topic.partitions).filter_map(|(_, range)| range.clone());
+        if !ranges.any(|range| batch::is_transactional(&frame[range])) {
+            return None;
+        }
+        let Some(id) = transactional_id else {
+            return Some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
+        };
+        self.check_transaction_access(request, AclOperation::Write, id).err()
+    }
+
+    /// Checks that the transaction of a batch has the partition, or adds it to the transaction.
+    fn admit_batch(
+        &mut self,
+        request: &Request,
+        part: Part<'_>,
+        topic: TopicIndex,
+        header: &BatchHeader,
+    ) -> Result<(), ErrorCode> {
+        let adds = request.version >= 12;
+        let (Some(id), true) = (part.transactional_id, header.is_transactional()) else { return Ok(()) };
+        let unknown = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+        let state = self.topics.partition(topic, part.partition).ok_or(unknown)?;
+        let (producer_id, epoch) = (header.producer_id, header.producer_epoch);
+        let is_open = state.has_open_transaction(producer_id, epoch);
+        if is_open || !adds && !self.options.transaction_verification {
+            return Ok(());
+        }
+        let known_epoch = state.producers.epoch(producer_id);
+        if known_epoch.is_some_and(|known| known > epoch) {
+            return Err(ErrorCode::INVALID_PRODUCER_EPOCH);
+        }
+        if id.is_empty() {
+            return Err(ErrorCode::INVALID_REQUEST);
+        }
+        let name = self.topics.get(topic).ok_or(unknown)?.name.clone();
+        let participant = Participant::Partition(name, part.partition);
+        let producer = ProducerKey { id: producer_id, epoch };
+        let admitted = self.admit_to_transaction(id, producer, participant, adds);
+        admitted.map_err(|error| match error {
+            ErrorCode::PRODUCER_FENCED => ErrorCode::INVALID_PRODUCER_EPOCH,
+            ErrorCode::TRANSACTION_ABORTABLE if request.version < 11 => ErrorCode::INVALID_TXN_STATE,
+            // Errors of the coordinator that producers before version 12 don't know: they try again.
+            ErrorCode::CONCURRENT_TRANSACTIONS if !adds => ErrorCode::NOT_ENOUGH_REPLICAS,
+            ErrorCode::COORDINATOR_LOAD_IN_PROGRESS => ErrorCode::NOT_ENOUGH_REPLICAS,
+            error => error,
+        })?;
+        match known_epoch {
+            None if adds && header.base_sequence != 0 => Err(ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER),
+            _ => Ok(()),
+        }
     }
 
     fn produce_part(
         &mut self,
         request: &mut Request,
-        part: Part,
+        part: Part<'_>,
         range: Option<Range<usize>>,
         records: &mut Carver<'_>,
     ) -> Result<Produced, Refusal> {
@@ -258,6 +338,7 @@ impl Cluster {
         if self.options.discard {
             let header = batch::read_header(&records.frame.as_slice()[range])?;
             batch::check_content(&header).map_err(Refusal::invalid)?;
+            self.admit_batch(request, part, topic_index, &header)?;
             if let Some(state) = self.topics.partition_mut(topic_index, part.partition) {
                 state.log.skip(i64::from(header.record_count));
             }
@@ -278,7 +359,9 @@ impl Cluster {
         }
         let log_start_offset = state.log.start_offset();
         if batch::has_producer_id(&header) {
-            match state.producers.check(&header) {
+            self.admit_batch(request, part, topic_index, &header)?;
+            let state = self.topics.partition(topic_index, part.partition).ok_or(unknown)?;
+            match state.check_sequence(&header) {
                 SequenceCheck::Append => {}
                 SequenceCheck::Refuse(error) => return Err(error.into()),
                 SequenceCheck::Duplicate(offset) => {
@@ -304,7 +387,7 @@ impl Cluster {
     }
 
     /// Names the current leader and its endpoint (KIP-951).
-    fn name_new_leaders(&self, response: &mut ProduceResponse) {
+    fn name_new_leaders(&self, connection: ConnectionId, response: &mut ProduceResponse) {
         let mut named = BTreeMap::new();
         for topic in &mut response.responses {
             let index = self.topics.by_id(topic.topic_id).or_else(|| self.topics.by_name(&topic.name));
@@ -324,15 +407,15 @@ impl Cluster {
                 named.insert(leader, ());
             }
         }
-        response.node_endpoints = named.into_keys().filter_map(|id| self.endpoint(id)).collect();
+        response.node_endpoints = named.into_keys().filter_map(|id| self.endpoint(connection, id)).collect();
     }
 
-    fn endpoint(&self, id: BrokerId) -> Option<NodeEndpoint> {
+    fn endpoint(&self, connection: ConnectionId, id: BrokerId) -> Option<NodeEndpoint> {
         let broker = self.brokers.get(&id)?;
         Some(NodeEndpoint {
             node_id: id.0,
             host: broker.host.clone(),
-            port: i32::from(broker.port),
+            port: self.port_for(connection, id)?,
             rack: broker.rack.clone(),
         })
     }
@@ -352,7 +435,8 @@ fn keep_the_last(topics: &mut [TopicPart]) {
 
 /// The log and limits that apply to one partition's records.
 #[derive(Clone, Copy)]
-struct Part {
+struct Part<'a> {
+    transactional_id: Option<&'a str>,
     topic: Result<TopicIndex, ErrorCode>,
     partition: i32,
     acks: i16,

@@ -6,7 +6,8 @@
 //! request (`partial_batches`: cut off anywhere, as Kafka does). Records are sent from the log without copying. A wrong
 //! leader epoch is fenced. From version 12 on, a diverging log is reported (KIP-595); from version 16 on, a new leader
 //! with its endpoint (KIP-951). Consumers of version 11 on may read from followers and are directed to one in their
-//! rack (`rack_aware_fetch`, KIP-392). There are no transactions: the last stable offset is the high watermark.
+//! rack (`rack_aware_fetch`, KIP-392). Consumers of committed records get records up to the last stable offset, and a list of
+//! the aborted transactions among them.
 //!
 //! # Pitfalls
 //!
@@ -23,6 +24,7 @@ use ottla_protocol::{
 pub(crate) use super::fetch_sessions::FetchSessions;
 use super::fetch_sessions::{FetchSession, RequestedPartition, SessionKey, SessionPartition, TopicName};
 use crate::{
+    batch::read_header,
     cluster::{Cluster, Timer},
     connection::{Pending, Request, Waiter},
     log::PartitionLog,
@@ -66,7 +68,10 @@ struct Fetched {
     key: SessionKey,
     error: ErrorCode,
     high_watermark: i64,
+    last_stable_offset: i64,
     log_start_offset: i64,
+    /// (producer ID, first offset) of aborted transactions.
+    aborted: Vec<(i64, i64)>,
     records: Vec<Bytes>,
     bytes: usize,
     diverging: Option<(i32, i64)>,
@@ -276,7 +281,9 @@ impl Cluster {
             key: partition.key.clone(),
             error: ErrorCode::NONE,
             high_watermark: -1,
+            last_stable_offset: -1,
             log_start_offset: -1,
+            aborted: Vec::new(),
             records: Vec::new(),
             bytes: 0,
             diverging: None,
@@ -294,10 +301,12 @@ impl Cluster {
         if let Some(replica) = self.better_replica(request, limits, state) {
             part.preferred_read_replica = replica.0;
             (part.high_watermark, part.log_start_offset) = (log.high_watermark(), log.start_offset());
+            part.last_stable_offset = state.last_stable_offset();
             return part;
         }
         (part.log_start_offset, part.high_watermark) = state.watermarks_at(request.broker);
         let (start, watermark) = (part.log_start_offset, part.high_watermark);
+        part.last_stable_offset = state.last_stable_offset().min(watermark);
         if requested.last_fetched_epoch >= 0 {
             match log.end_of_epoch(requested.last_fetched_epoch) {
                 Some((epoch, end))
@@ -311,7 +320,7 @@ impl Cluster {
         }
         if requested.fetch_offset < start || requested.fetch_offset > log.end_offset() {
             part.error = ErrorCode::OFFSET_OUT_OF_RANGE;
-            (part.high_watermark, part.log_start_offset) = (-1, -1);
+            (part.high_watermark, part.log_start_offset, part.last_stable_offset) = (-1, -1, -1);
             return part;
         }
         // A follower whose watermark was set by a test also serves the batch at its watermark, as librdkafka's mock
@@ -319,6 +328,7 @@ impl Cluster {
         let set_watermark = state.set_watermark_at(request.broker);
         if set_watermark.is_some() {
             part.high_watermark = log.high_watermark();
+            part.last_stable_offset = state.last_stable_offset();
         }
         if set_watermark
             .is_some_and(|set| requested.fetch_offset > set && requested.fetch_offset < log.end_offset())
@@ -326,9 +336,17 @@ impl Cluster {
             part.error = ErrorCode::OFFSET_NOT_AVAILABLE;
             return part;
         }
-        let last_served = set_watermark.unwrap_or(watermark - 1);
+        let mut last_served = set_watermark.unwrap_or(watermark - 1);
+        if limits.read_committed {
+            last_served = last_served.min(part.last_stable_offset - 1);
+        }
         let max = usize::try_from(requested.max_bytes).unwrap_or(0).min(left);
         self.push_batches(&mut part, log, requested.fetch_offset..=last_served, max, at_least_one);
+        if limits.read_committed && part.bytes > 0 {
+            let end = log.batches_from(requested.fetch_offset).nth(part.records.len() - 1);
+            let end = end.map_or(requested.fetch_offset, |batch| batch.last_offset + 1);
+            part.aborted = state.transactions.aborted_in(requested.fetch_offset..end);
+        }
         if request.version < 4 {
             part.make_message_set(request.version);
         }
@@ -482,9 +500,10 @@ impl Cluster {
                 put_length(&mut field, true, endpoints.len());
                 for id in endpoints {
                     let broker = &self.brokers[&id];
+                    let port = self.port_for(request.connection, id);
                     put_i32(&mut field, id.0);
                     put_string(&mut field, true, Some(&broker.host));
-                    put_i32(&mut field, i32::from(broker.port));
+                    put_i32(&mut field, port.unwrap_or(-1));
                     put_string(&mut field, true, broker.rack.as_deref());
                     field.push(0);
                 }
@@ -503,6 +522,10 @@ impl Fetched {
         let format = if version < 2 { LegacyFormat::V0 } else { LegacyFormat::V1 };
         let mut set = Vec::new();
         for batch in &self.records {
+            // Older clients would take markers for records.
+            if read_header(batch).is_ok_and(|header| header.is_control()) {
+                continue;
+            }
             if let Err(error) = put_batch(format, batch, &mut set) {
                 self.error = error;
             }
@@ -520,6 +543,17 @@ impl Fetched {
         self.error == ErrorCode::NOT_LEADER_OR_FOLLOWER || self.error == ErrorCode::FENCED_LEADER_EPOCH
     }
 
+    fn write_aborted(&self, out: &mut Vec<u8>, flexible: bool) {
+        put_length(out, flexible, self.aborted.len());
+        for (producer_id, first_offset) in &self.aborted {
+            put_i64(out, *producer_id);
+            put_i64(out, *first_offset);
+            if flexible {
+                out.push(0);
+            }
+        }
+    }
+
     fn write(&self, writer: &mut crate::frame::FrameWriter, version: i16, read_committed: bool) {
         let flexible = version >= 12;
         let out = &mut writer.buffer;
@@ -527,15 +561,14 @@ impl Fetched {
         put_i16(out, self.error.0);
         put_i64(out, self.high_watermark);
         if version >= 4 {
-            put_i64(out, self.high_watermark);
+            put_i64(out, self.last_stable_offset);
         }
         if version >= 5 {
             put_i64(out, self.log_start_offset);
         }
         match (read_committed, flexible) {
             _ if version < 4 => {}
-            (true, true) => out.push(1),
-            (true, false) => put_i32(out, 0),
+            (true, _) => self.write_aborted(out, flexible),
             (false, true) => out.push(0),
             (false, false) => put_i32(out, -1),
         }
@@ -563,6 +596,13 @@ impl Fetched {
                 out.push(0);
             }
         }
+    }
+}
+
+impl PendingFetch {
+    /// Returns true if the consumer reads committed records only.
+    pub fn is_read_committed(&self) -> bool {
+        self.limits.read_committed
     }
 }
 

@@ -40,10 +40,11 @@ impl Cluster {
             return response;
         }
         for (id, broker) in self.brokers.iter().filter(|(_, broker)| broker.is_listed()) {
+            let Some(port) = self.port_for(request.connection, *id) else { continue };
             response.brokers.push(response::Broker {
                 node_id: id.0,
                 host: broker.host.clone(),
-                port: i32::from(broker.port),
+                port,
                 rack: broker.rack.clone(),
             });
         }

@@ -73,9 +73,10 @@ impl Cluster {
                             offset: partition.committed_offset,
                             leader_epoch: partition.committed_leader_epoch,
                             metadata: partition.committed_metadata,
+                            written: 0,
                         };
                         let key = (name.clone(), partition.partition_index);
-                        self.groups.entry(&body.group_id).offsets.insert(key, committed);
+                        self.groups.entry(&body.group_id).commit(key, committed);
                         ErrorCode::NONE
                     }
                 };

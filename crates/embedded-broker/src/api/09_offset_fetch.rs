@@ -1,6 +1,7 @@
 //! OffsetFetch (9), versions 1 to 10; several groups at once from version 8 on, topics by ID from version 10 on. A
 //! request that names a member of a consumer-protocol group (from version 9 on) is checked against that member and its
-//! epoch.
+//! epoch. With `require_stable` (from version 7 on), a partition with an offset in an open transaction gets
+//! UNSTABLE_OFFSET_COMMIT.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +31,8 @@ impl Cluster {
                 let topics = topics.into_iter();
                 topics.map(|topic| (Some(topic.name), Uuid::ZERO, topic.partition_indexes)).collect()
             });
-            let found = self.fetch_offsets(request, &body.group_id, (None, -1), requested);
+            let found =
+                self.fetch_offsets(request, &body.group_id, (None, -1), requested, body.require_stable);
             let (error, found) =
                 found.map_or_else(|error| (error, Vec::new()), |found| (ErrorCode::NONE, found));
             response.error_code = error;
@@ -57,7 +59,7 @@ impl Cluster {
             });
             let mut fetched = response::Group { group_id: group.group_id, ..Default::default() };
             let member = (group.member_id.as_deref(), group.member_epoch);
-            match self.fetch_offsets(request, &fetched.group_id, member, requested) {
+            match self.fetch_offsets(request, &fetched.group_id, member, requested, body.require_stable) {
                 Err(error) => fetched.error_code = error,
                 Ok(found) => {
                     for (name, topic_id, partitions) in found {
@@ -87,20 +89,25 @@ impl Cluster {
         group: &str,
         (member_id, member_epoch): (Option<&str>, i32),
         requested: Option<Vec<RequestedTopic>>,
+        require_stable: bool,
     ) -> Result<Vec<Found>, ErrorCode> {
         self.check_group(request, group)?;
         if let Some(group) = self.groups.get(group) {
             group.check_offset_fetch(member_id, member_epoch)?;
         }
         let nothing = BTreeMap::new();
-        let offsets = self.groups.get(group).map_or(&nothing, |group| &group.offsets);
+        let found = self.groups.get(group);
+        let offsets = found.map_or(&nothing, |group| &group.offsets);
+        let is_unstable =
+            |key: &(String, i32)| require_stable && found.is_some_and(|group| group.pending.contains(key));
         let id_of = |name: &str| {
             let topic = self.topics.by_name(name).and_then(|index| self.topics.get(index));
             topic.map_or(Uuid::ZERO, |topic| topic.id)
         };
         let Some(requested) = requested else {
             let mut found: Vec<Found> = Vec::new();
-            for ((name, partition), committed) in offsets {
+            for (key, committed) in offsets {
+                let (name, partition) = key;
                 // Kafka leaves out the topics that the client may not describe.
                 if self.topic_refusal(request, name).is_some() {
                     continue;
@@ -109,7 +116,11 @@ impl Cluster {
                     found.push((name.clone(), id_of(name), Vec::new()));
                 }
                 if let Some((_, _, partitions)) = found.last_mut() {
-                    partitions.push((*partition, committed.clone(), ErrorCode::NONE));
+                    partitions.push(if is_unstable(key) {
+                        (*partition, no_offset(), ErrorCode::UNSTABLE_OFFSET_COMMIT)
+                    } else {
+                        (*partition, committed.clone(), ErrorCode::NONE)
+                    });
                 }
             }
             return Ok(found);
@@ -126,14 +137,21 @@ impl Cluster {
             let error =
                 if unknown { ErrorCode::UNKNOWN_TOPIC_ID } else { refused.unwrap_or(ErrorCode::NONE) };
             let partitions = partitions.into_iter().map(|partition| {
-                let committed =
-                    offsets.get(&(name.clone(), partition)).filter(|_| refused.is_none()).cloned();
-                let none = CommittedOffset { offset: -1, leader_epoch: -1, metadata: Some(String::new()) };
-                (partition, committed.unwrap_or(none), error)
+                let key = (name.clone(), partition);
+                if error == ErrorCode::NONE && is_unstable(&key) {
+                    return (partition, no_offset(), ErrorCode::UNSTABLE_OFFSET_COMMIT);
+                }
+                let committed = offsets.get(&key).filter(|_| refused.is_none()).cloned();
+                (partition, committed.unwrap_or_else(no_offset), error)
             });
             let partitions = partitions.collect();
             (name, id, partitions)
         });
         Ok(topics.collect())
     }
+}
+
+/// The response for a partition without a committed offset.
+fn no_offset() -> CommittedOffset {
+    CommittedOffset { offset: -1, leader_epoch: -1, metadata: Some(String::new()), written: 0 }
 }

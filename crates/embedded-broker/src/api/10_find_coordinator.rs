@@ -63,16 +63,16 @@ impl Cluster {
         let found = match (injected, key_type) {
             (ErrorCode::NONE, 0 | 1) => self
                 .coordinator_of(key_type, key)
-                .filter(|id| self.brokers.contains_key(id))
+                .and_then(|id| Some((id, self.port_for(request.connection, id)?)))
                 .ok_or(ErrorCode::COORDINATOR_NOT_AVAILABLE),
             (ErrorCode::NONE, _) => Err(ErrorCode::INVALID_REQUEST),
             (error, _) => Err(error),
         };
         match found {
-            Ok(id) => response::Coordinator {
+            Ok((id, port)) => response::Coordinator {
                 node_id: id.0,
                 host: self.brokers[&id].host.clone(),
-                port: i32::from(self.brokers[&id].port),
+                port,
                 ..Default::default()
             },
             Err(error_code) => {

@@ -17,7 +17,7 @@ impl Cluster {
         request: &mut Request,
         body: SaslHandshakeRequest,
     ) -> SaslHandshakeResponse {
-        let Some(listener) = &self.options.sasl else {
+        let Some(listener) = self.sasl_for(request.connection).cloned() else {
             let error_code = ErrorCode::ILLEGAL_SASL_STATE;
             return SaslHandshakeResponse { error_code, ..Default::default() };
         };

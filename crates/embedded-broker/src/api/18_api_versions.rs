@@ -15,6 +15,11 @@ use ottla_protocol::{
 use super::{SERVED, advertised_versions};
 use crate::{cluster::Cluster, connection::Request};
 
+/// The feature that selects the protocol of transactions (KIP-890).
+const TRANSACTION_VERSION: &str = "transaction.version";
+/// The first version of EndTxn that exists only with this feature.
+const EPOCH_BUMPS: i16 = 5;
+
 impl Cluster {
     pub(crate) fn api_versions(
         &mut self,
@@ -42,7 +47,23 @@ impl Cluster {
                 response.api_keys.push(response::ApiKey { api_key: *api as i16, min_version, max_version });
             }
         }
+        if advertised_versions(broker, ApiKey::EndTxn as i16).is_some_and(|(_, max)| max >= EPOCH_BUMPS) {
+            self.describe_features(&mut response);
+        }
         response
+    }
+
+    /// Adds the features of the cluster. A feature of level 0 is supported, but not finalized.
+    fn describe_features(&self, response: &mut ApiVersionsResponse) {
+        let (name, level) = (TRANSACTION_VERSION.to_owned(), self.options.transaction_version);
+        let max_version = 2;
+        response.supported_features =
+            vec![response::SupportedFeature { name: name.clone(), min_version: 0, max_version }];
+        response.finalized_features_epoch = self.features_epoch;
+        if level > 0 {
+            response.finalized_features =
+                vec![response::FinalizedFeature { name, max_version_level: level, min_version_level: level }];
+        }
     }
 
     /// Returns the response to a version of ApiVersions that isn't served.

@@ -36,10 +36,11 @@ impl Cluster {
         }
         for (id, broker) in &self.brokers {
             if broker.is_listed() || !broker.unlisted && body.include_fenced_brokers && request.version >= 2 {
+                let Some(port) = self.port_for(request.connection, *id) else { continue };
                 response.brokers.push(response::Broker {
                     broker_id: id.0,
                     host: broker.host.clone(),
-                    port: i32::from(broker.port),
+                    port,
                     rack: broker.rack.clone(),
                     is_fenced: !broker.alive,
                 });

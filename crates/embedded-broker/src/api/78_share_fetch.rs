@@ -30,9 +30,9 @@ use crate::{
     connection::{ConnectionId, Pending, Request},
     options::{BrokerId, IsolationLevel, ShareGroupOptions, ShareOffsetReset},
     provisioning::Refusal,
-    share_partitions::{AcquireLimits, Acquired, SharePartition},
+    share_partitions::{AcquireLimits, Acquired, SharePartition, Source},
     timers::TimerKey,
-    topics::{Partition, TopicIndex},
+    topics::TopicIndex,
 };
 
 /// A ShareFetch request that waits for records.
@@ -120,8 +120,8 @@ impl Cluster {
         for key in self.share_session_partitions(pending.request.broker, &pending.key) {
             let mut limits = self.acquire_limits(&settings, &requested);
             limits.at_least_one = at_least_one;
-            let acquired = self.with_share_partition(&pending, key, &settings, |state, led, end| {
-                state.acquire(&member, &limits, &led.log, end)
+            let acquired = self.with_share_partition(&pending, key, &settings, |state, source| {
+                state.acquire(&member, &limits, source)
             });
             if let Ok((topic, acquired)) = &acquired {
                 at_least_one &= acquired.bytes == 0;
@@ -185,8 +185,8 @@ impl Cluster {
         let enough = pending.requested.min_bytes.min(pending.requested.max_bytes);
         let mut bytes = 0;
         for key in partitions {
-            let available = self.with_share_partition(pending, key, &settings, |state, led, end| {
-                state.available_bytes(&limits, &led.log, end, enough)
+            let available = self.with_share_partition(pending, key, &settings, |state, source| {
+                state.available_bytes(&limits, source, enough)
             });
             match available {
                 Ok((_, available)) => bytes += available,
@@ -220,7 +220,7 @@ impl Cluster {
         pending: &PendingShareFetch,
         key: SharePartitionKey,
         settings: &ShareGroupOptions,
-        act: impl FnOnce(&mut SharePartition, &Partition, i64) -> R,
+        act: impl FnOnce(&mut SharePartition, Source<'_>) -> R,
     ) -> Result<(TopicIndex, R), Refusal> {
         let topic = self.share_partition_here(&pending.request, key)?;
         let Some(led) = self.topics.partition(topic, key.1) else {
@@ -237,7 +237,10 @@ impl Cluster {
             SharePartition::new(start, led.leader_epoch)
         });
         state.see(led);
-        Ok((topic, act(state, led, led.log.high_watermark())))
+        let read_committed = settings.isolation_level == IsolationLevel::ReadCommitted;
+        let end = if read_committed { led.last_stable_offset() } else { led.log.high_watermark() };
+        let committed = read_committed.then_some(&led.transactions);
+        Ok((topic, act(state, Source { log: &led.log, end, committed })))
     }
 
     fn acquire_limits(&self, settings: &ShareGroupOptions, requested: &Requested) -> AcquireLimits {
@@ -249,7 +252,6 @@ impl Cluster {
             at_least_one: true,
             max_record_locks: i64::from(settings.partition_max_record_locks),
             until: self.now + settings.record_lock_duration,
-            read_committed: settings.isolation_level == IsolationLevel::ReadCommitted,
         }
     }
 
@@ -326,10 +328,11 @@ impl Cluster {
         }
         for id in leaders.into_keys() {
             let broker = &self.brokers[&id];
+            let Some(port) = self.port_for(request.connection, id) else { continue };
             response.node_endpoints.push(response::NodeEndpoint {
                 node_id: id.0,
                 host: broker.host.clone(),
-                port: i32::from(broker.port),
+                port,
                 rack: broker.rack.clone(),
             });
         }

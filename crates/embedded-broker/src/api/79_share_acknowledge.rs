@@ -91,14 +91,14 @@ impl Cluster {
         }
         response.node_endpoints = leaders
             .into_keys()
-            .map(|id| {
+            .filter_map(|id| {
                 let broker = &self.brokers[&id];
-                response::NodeEndpoint {
+                Some(response::NodeEndpoint {
                     node_id: id.0,
                     host: broker.host.clone(),
-                    port: i32::from(broker.port),
+                    port: self.port_for(request.connection, id)?,
                     rack: broker.rack.clone(),
-                }
+                })
             })
             .collect();
         response

@@ -6,6 +6,7 @@ use ottla_protocol::error_code::ErrorCode;
 
 use crate::{
     cluster::Cluster,
+    listeners::ListenerId,
     options::{BrokerId, ClusterOptions},
     provisioning::Refusal,
 };
@@ -117,15 +118,13 @@ pub(crate) fn topic_configs(options: &ClusterOptions, set: &BTreeMap<String, Str
 pub(crate) fn broker_configs(cluster: &Cluster, id: BrokerId) -> Vec<ConfigEntry> {
     let options = &cluster.options;
     let broker = &cluster.brokers[&id];
-    let protocol = match (options.tls.is_some(), options.sasl.is_some()) {
-        (false, false) => "PLAINTEXT",
-        (true, false) => "SSL",
-        (false, true) => "SASL_PLAINTEXT",
-        (true, true) => "SASL_SSL",
-    };
-    let listener = format!("{protocol}://{}:{}", broker.host, broker.port);
+    let listeners = (0..=options.listeners.len()).map(ListenerId).filter_map(|listener| {
+        let port = broker.port_of(listener)?;
+        Some(format!("{}://{}:{port}", options.protocol_of(listener), broker.host))
+    });
+    let listeners = listeners.collect::<Vec<_>>().join(",");
     let rows = [
-        ("advertised.listeners", listener.clone(), Text),
+        ("advertised.listeners", listeners.clone(), Text),
         ("auto.create.topics.enable", options.auto_create_topics.to_string(), Boolean),
         ("broker.id", id.to_string(), Int),
         ("broker.rack", broker.rack.clone().unwrap_or_default(), Text),
@@ -137,7 +136,7 @@ pub(crate) fn broker_configs(cluster: &Cluster, id: BrokerId) -> Vec<ConfigEntry
             options.group_initial_rebalance_delay.as_millis().to_string(),
             Int,
         ),
-        ("listeners", listener, List),
+        ("listeners", listeners, List),
         ("max.incremental.fetch.session.cache.slots", options.max_fetch_sessions.to_string(), Int),
         ("message.max.bytes", options.message_max_bytes.to_string(), Int),
         ("min.insync.replicas", options.min_insync_replicas.to_string(), Int),
@@ -145,6 +144,13 @@ pub(crate) fn broker_configs(cluster: &Cluster, id: BrokerId) -> Vec<ConfigEntry
         ("num.partitions", options.partitions.to_string(), Int),
         ("queued.max.request.bytes", options.queued_max_request_bytes.to_string(), Long),
         ("socket.request.max.bytes", options.max_request_bytes.to_string(), Int),
+        (
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+            options.transaction_timeout_interval.as_millis().to_string(),
+            Int,
+        ),
+        ("transaction.max.timeout.ms", options.transaction_max_timeout_ms.to_string(), Int),
+        ("transaction.partition.verification.enable", options.transaction_verification.to_string(), Boolean),
     ];
     let entries = rows.into_iter().map(|(name, value, config_type)| ConfigEntry {
         name,

@@ -17,6 +17,10 @@ use crate::{
 
 #[path = "29_describe_acls.rs"]
 mod acls;
+#[path = "25_add_offsets_to_txn.rs"]
+pub(crate) mod add_offsets_to_txn;
+#[path = "24_add_partitions_to_txn.rs"]
+pub(crate) mod add_partitions_to_txn;
 #[path = "33_alter_configs.rs"]
 pub(crate) mod alter_configs;
 #[path = "91_alter_share_group_offsets.rs"]
@@ -47,10 +51,16 @@ pub(crate) mod describe_cluster;
 pub(crate) mod describe_configs;
 #[path = "15_describe_groups.rs"]
 pub(crate) mod describe_groups;
+#[path = "61_describe_producers.rs"]
+pub(crate) mod describe_producers;
 #[path = "90_describe_share_group_offsets.rs"]
 pub(crate) mod describe_share_group_offsets;
 #[path = "75_describe_topic_partitions.rs"]
 pub(crate) mod describe_topic_partitions;
+#[path = "65_describe_transactions.rs"]
+pub(crate) mod describe_transactions;
+#[path = "26_end_txn.rs"]
+pub(crate) mod end_txn;
 #[path = "01_fetch.rs"]
 pub(crate) mod fetch;
 pub(crate) mod fetch_sessions;
@@ -77,6 +87,8 @@ pub(crate) mod list_groups;
 pub(crate) mod list_offsets;
 #[path = "46_list_partition_reassignments.rs"]
 pub(crate) mod list_partition_reassignments;
+#[path = "66_list_transactions.rs"]
+pub(crate) mod list_transactions;
 #[path = "03_metadata.rs"]
 pub(crate) mod metadata;
 #[path = "08_offset_commit.rs"]
@@ -106,6 +118,10 @@ pub(crate) mod share_group_heartbeat;
 pub(crate) mod share_sessions;
 #[path = "14_sync_group.rs"]
 pub(crate) mod sync_group;
+#[path = "28_txn_offset_commit.rs"]
+pub(crate) mod txn_offset_commit;
+#[path = "27_write_txn_markers.rs"]
+pub(crate) mod write_txn_markers;
 
 /// The served versions, as Apache Kafka 4.3.1 advertises them.
 pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
@@ -129,6 +145,11 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::DeleteRecords, 0, 2),
     (ApiKey::InitProducerId, 0, 5),
     (ApiKey::OffsetForLeaderEpoch, 2, 4),
+    (ApiKey::AddPartitionsToTxn, 0, 5),
+    (ApiKey::AddOffsetsToTxn, 0, 4),
+    (ApiKey::EndTxn, 0, 5),
+    (ApiKey::WriteTxnMarkers, 1, 2),
+    (ApiKey::TxnOffsetCommit, 0, 5),
     (ApiKey::DescribeAcls, 1, 3),
     (ApiKey::CreateAcls, 1, 3),
     (ApiKey::DeleteAcls, 1, 3),
@@ -141,6 +162,9 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::ListPartitionReassignments, 0, 0),
     (ApiKey::OffsetDelete, 0, 0),
     (ApiKey::DescribeCluster, 0, 2),
+    (ApiKey::DescribeProducers, 0, 0),
+    (ApiKey::DescribeTransactions, 0, 0),
+    (ApiKey::ListTransactions, 0, 2),
     (ApiKey::ConsumerGroupHeartbeat, 0, 1),
     (ApiKey::ConsumerGroupDescribe, 0, 1),
     (ApiKey::GetTelemetrySubscriptions, 0, 0),
@@ -216,7 +240,6 @@ impl Cluster {
             ApiKey::CreateTopics => self.respond(request, body, Self::create_topics)?,
             ApiKey::DeleteTopics => self.respond(request, body, Self::delete_topics)?,
             ApiKey::DeleteRecords => self.respond(request, body, Self::delete_records)?,
-            ApiKey::InitProducerId => self.respond(request, body, Self::init_producer_id)?,
             ApiKey::OffsetForLeaderEpoch => self.respond(request, body, Self::offset_for_leader_epoch)?,
             ApiKey::DescribeAcls => self.respond(request, body, Self::describe_acls)?,
             ApiKey::CreateAcls => self.respond(request, body, Self::create_acls)?,
@@ -255,9 +278,32 @@ impl Cluster {
             ApiKey::DeleteShareGroupOffsets => {
                 self.respond(request, body, Self::delete_share_group_offsets)?
             }
-            _ => self.close(request.connection, "the client sent a request of an API that is not served"),
+            _ => self.dispatch_of_transactions(request, body)?,
         }
         Ok(frame.into_unused())
+    }
+
+    /// Dispatches a request of the APIs for producer IDs and transactions.
+    fn dispatch_of_transactions(
+        &mut self,
+        request: Request,
+        body: &mut Reader<'_>,
+    ) -> Result<(), DecodeError> {
+        match request.api {
+            ApiKey::InitProducerId => self.respond(request, body, Self::init_producer_id),
+            ApiKey::AddPartitionsToTxn => self.respond(request, body, Self::add_partitions_to_txn),
+            ApiKey::AddOffsetsToTxn => self.respond(request, body, Self::add_offsets_to_txn),
+            ApiKey::EndTxn => self.respond(request, body, Self::end_txn),
+            ApiKey::WriteTxnMarkers => self.respond(request, body, Self::write_txn_markers),
+            ApiKey::TxnOffsetCommit => self.respond(request, body, Self::txn_offset_commit),
+            ApiKey::DescribeProducers => self.respond(request, body, Self::describe_producers),
+            ApiKey::DescribeTransactions => self.respond(request, body, Self::describe_transactions),
+            ApiKey::ListTransactions => self.respond(request, body, Self::list_transactions),
+            _ => {
+                self.close(request.connection, "the client sent a request of an API that is not served");
+                Ok(())
+            }
+        }
     }
 
     /// Responds to a request that never waits.

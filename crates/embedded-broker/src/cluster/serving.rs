@@ -2,7 +2,7 @@
 
 use ottla_protocol::{api::ApiKey, header::RequestHeader, primitive::Reader};
 
-use super::{Cluster, Output, RequestRecord, Timer, count};
+use super::{Cluster, LateRequest, Output, RequestRecord, Timer, count};
 use crate::{
     api,
     connection::{ConnectionId, Pending, Request, Waiter},
@@ -198,13 +198,20 @@ impl Cluster {
         };
         request.client_id = header.client_id;
         let at = reader.position();
+        if let Some(delay) = request.struck.late.take() {
+            let number = request.number;
+            let late = LateRequest { request, frame: frame.as_slice().to_vec(), body_at: at };
+            self.late.insert(number, late);
+            self.timers.set(self.now + delay, Timer::DeliverLate(number));
+            return Err("a fault delays the request beyond its connection");
+        }
         self.dispatch(request, frame, at).map_err(|_| "the client sent a request that can't be decoded")
     }
 
     /// Checks that the client may send a request of this API. Error: why its connection ends.
     fn check_authentication(&mut self, id: ConnectionId, api: ApiKey) -> Result<(), &'static str> {
         let now = self.now;
-        let Some(connection) = self.connections.get(&id).filter(|_| self.options.sasl.is_some()) else {
+        let Some(connection) = self.connections.get(&id).filter(|_| self.sasl_for(id).is_some()) else {
             return Ok(());
         };
         match (&connection.sasl, api) {
@@ -236,6 +243,15 @@ impl Cluster {
         }
         self.outputs.push_back(Output::Send { connection: id, frame });
         Ok(true)
+    }
+
+    /// Handles a request whose connection is closed. There is no response.
+    pub(super) fn deliver_late(&mut self, number: u64) {
+        let Some(LateRequest { request, mut frame, body_at }) = self.late.remove(&number) else { return };
+        if self.brokers.get(&request.broker).is_some_and(|broker| broker.alive) {
+            // A body that can't be decoded changes nothing, and there is no connection to close.
+            let _ = self.dispatch(request, FrameBytes::Borrowed(&mut frame), body_at);
+        }
     }
 
     /// Sends the delayed responses that are due.

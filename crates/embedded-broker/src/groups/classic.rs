@@ -150,13 +150,12 @@ impl ClassicGroup {
         parts
     }
 
-    /// Creates a group of these members, who have to join.
+    /// Creates a group whose members have their assignments.
     pub fn from_parts(
         now: Instant,
         protocol_type: &str,
         generation: i32,
         parts: impl Iterator<Item = (String, ClassicParts)>,
-        responses: &mut GroupResponses,
     ) -> Self {
         let mut group = Self {
             state: GroupState::Stable,
@@ -185,7 +184,7 @@ impl ClassicGroup {
             group.members.insert(id, member);
         }
         group.protocol = group.vote();
-        group.prepare_rebalance(now, Duration::ZERO, responses);
+        group.leader = group.members.keys().next().cloned();
         group
     }
 
@@ -492,7 +491,12 @@ impl ClassicGroup {
         None
     }
 
-    fn prepare_rebalance(&mut self, now: Instant, initial_delay: Duration, responses: &mut GroupResponses) {
+    pub fn prepare_rebalance(
+        &mut self,
+        now: Instant,
+        initial_delay: Duration,
+        responses: &mut GroupResponses,
+    ) {
         for member in self.members.values_mut() {
             if let Some(waiter) = member.syncing.take() {
                 responses.syncs.push((waiter, sync_error(ErrorCode::REBALANCE_IN_PROGRESS)));

@@ -7,6 +7,9 @@
 //!            the last member of the consumer protocol is gone
 //! ```
 //!
+//! If the last member of the consumer protocol is static and returns as a classic member, the group needs no rebalance,
+//! unless the subscription changed (KAFKA-17228).
+//!
 //! A classic member keeps its requests. Heartbeats return the error that makes it join when its target has changed;
 //! JoinGroup reports what it owns, as the heartbeat of a consumer-protocol member does; SyncGroup returns what it got. Its
 //! generation is its member epoch. No classic member is the leader of such a group.
@@ -102,8 +105,14 @@ impl ConsumerGroup {
         !self.members.is_empty() && self.members.values().all(|member| member.classic.is_some())
     }
 
-    /// Converts the group into a classic one, whose members have to join.
-    pub fn to_classic(&self, now: Instant, topics: &Topics, responses: &mut GroupResponses) -> ClassicGroup {
+    /// Converts the group into a classic one. Its members have to join unless it `is_settled`.
+    pub fn to_classic(
+        &self,
+        now: Instant,
+        topics: &Topics,
+        is_settled: bool,
+        responses: &mut GroupResponses,
+    ) -> ClassicGroup {
         let parts = self.members.iter().filter_map(|(id, member)| {
             let classic = member.classic.as_ref()?;
             let parts = ClassicParts {
@@ -116,10 +125,24 @@ impl ConsumerGroup {
             };
             Some((id.clone(), parts))
         });
-        ClassicGroup::from_parts(now, PROTOCOL_TYPE, self.epoch, parts, responses)
+        let mut group = ClassicGroup::from_parts(now, PROTOCOL_TYPE, self.epoch, parts);
+        if !is_settled {
+            group.prepare_rebalance(now, Duration::ZERO, responses);
+        }
+        group
     }
 
-    /// Handles a JoinGroup request of a classic member.
+    /// Returns true if a classic member takes the place of the last member of the consumer protocol.
+    fn replaces_last_consumer(&self, body: &JoinGroupRequest) -> bool {
+        let instance = body.group_instance_id.as_ref().filter(|_| body.member_id.is_empty());
+        let replaced = instance.and_then(|instance| self.instances.get(instance));
+        replaced.is_some_and(|replaced| {
+            self.members.iter().all(|(id, member)| member.classic.is_none() == (id == replaced))
+        })
+    }
+
+    /// Handles a JoinGroup request of a classic member. Returns the response, and true if the group becomes a classic one
+    /// that needs no rebalance.
     pub fn classic_join(
         &mut self,
         now: Instant,
@@ -127,18 +150,19 @@ impl ConsumerGroup {
         joiner: Joiner<'_>,
         body: &JoinGroupRequest,
         new_id: String,
-    ) -> JoinGroupResponse {
+    ) -> (JoinGroupResponse, bool) {
+        let is_downgrade = self.replaces_last_consumer(body);
         let classic = ClassicSide {
             protocols: body.protocols.iter().map(|p| (p.name.clone(), p.metadata.clone())).collect(),
             session_timeout: millis(body.session_timeout_ms),
         };
         let subscription = classic.subscription(topics).filter(|_| body.protocol_type == PROTOCOL_TYPE);
         let Some((names, owned)) = subscription else {
-            return join_error(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, &body.member_id);
+            return (join_error(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, &body.member_id), false);
         };
         let member_id = match self.classic_id(joiner.version, body, new_id) {
             Ok(id) => id,
-            Err((code, id)) => return join_error(code, &id),
+            Err((code, id)) => return (join_error(code, &id), false),
         };
         let is_new = !self.members.contains_key(&member_id);
         let member = self.members.entry(member_id.clone()).or_insert_with(ConsumerMember::new);
@@ -154,21 +178,25 @@ impl ConsumerGroup {
         if let Some(instance) = &body.group_instance_id {
             self.instances.insert(instance.clone(), member_id.clone());
         }
-        let topics_changed = self.update_topics(topics, None, is_changed);
-        if is_changed || topics_changed {
-            self.epoch += 1;
+        let must_rebalance = self.update_topics(topics, None, is_changed) || is_changed;
+        // A group that becomes a classic one keeps its generation, and its leader assigns.
+        if !is_downgrade {
+            self.epoch += i32::from(must_rebalance);
+            if self.epoch > self.assignment_epoch {
+                self.compute_target(topics, None);
+            }
         }
-        if self.epoch > self.assignment_epoch {
-            self.compute_target(topics, None);
+        if !(is_downgrade && must_rebalance) {
+            self.reconcile(now, &member_id, Some(&owned));
         }
-        self.reconcile(now, &member_id, Some(&owned));
-        JoinGroupResponse {
+        let response = JoinGroupResponse {
             generation_id: self.members.get(&member_id).map_or(-1, |member| member.epoch),
             protocol_type: Some(PROTOCOL_TYPE.to_owned()),
             protocol_name: protocol,
             member_id,
             ..Default::default()
-        }
+        };
+        (response, is_downgrade && !must_rebalance)
     }
 
     /// Returns the ID of a classic member that joins; a static member takes the place of the one with its instance ID,

@@ -9,6 +9,7 @@ mod assignor;
 mod classic;
 mod consumer;
 mod migration;
+mod pending;
 
 use std::collections::BTreeMap;
 
@@ -26,6 +27,8 @@ use ottla_protocol::{
 
 pub(crate) use assignor::{Assignor, Partitions};
 pub(crate) use classic::{ClassicGroup, GroupResponses, GroupState, Joiner, join_error, sync_error};
+pub(crate) use pending::PendingOffsets;
+
 pub(crate) use consumer::{
     ConsumerGroup, ConsumerMember, Heartbeat, LEAVES, LEAVES_FOR_A_WHILE, ManualTarget, Settings, TopicRegex,
 };
@@ -51,6 +54,10 @@ pub(crate) struct Groups {
 pub(crate) struct Group {
     pub kind: GroupKind,
     pub offsets: BTreeMap<(String, i32), CommittedOffset>,
+    /// Offsets of open transactions.
+    pub pending: PendingOffsets,
+    /// The number of offsets that were committed, for the order of commits.
+    writes: u64,
     timer: Option<Instant>,
 }
 
@@ -69,12 +76,19 @@ pub(crate) struct CommittedOffset {
     pub offset: i64,
     pub leader_epoch: i32,
     pub metadata: Option<String>,
+    /// The number of the commit in its group: later commits have larger ones.
+    pub written: u64,
 }
 
 impl Groups {
     /// Returns the group of this name.
     pub fn get(&self, name: &str) -> Option<&Group> {
         self.groups.get(name)
+    }
+
+    /// Returns the group of this name, to change it.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Group> {
+        self.groups.get_mut(name)
     }
 
     /// Returns all groups in the order of their names.
@@ -87,6 +101,8 @@ impl Groups {
         self.groups.entry(name.to_owned()).or_insert_with(|| Group {
             kind: GroupKind::Classic(ClassicGroup::new()),
             offsets: BTreeMap::new(),
+            pending: PendingOffsets::default(),
+            writes: 0,
             timer: None,
         })
     }
@@ -143,7 +159,7 @@ impl Groups {
         if let GroupKind::Consumer(group) = kind
             && group.is_to_be_classic()
         {
-            *kind = GroupKind::Classic(group.to_classic(now, topics, responses));
+            *kind = GroupKind::Classic(group.to_classic(now, topics, false, responses));
         }
     }
 
@@ -223,6 +239,7 @@ impl Groups {
     pub fn forget_topic(&mut self, topic: &str) {
         for group in self.groups.values_mut() {
             group.offsets.retain(|(name, _), _| name != topic);
+            group.pending.forget_topic(topic);
         }
     }
 
@@ -242,7 +259,11 @@ impl Groups {
         match &mut group.kind {
             GroupKind::Classic(group) => group.join(now, initial_delay, joiner, body, new_id, responses),
             GroupKind::Consumer(members) if !members.members.is_empty() => {
-                Some(members.classic_join(now, topics, joiner, body, new_id))
+                let (response, is_settled) = members.classic_join(now, topics, joiner, body, new_id);
+                if is_settled {
+                    group.kind = GroupKind::Classic(members.to_classic(now, topics, true, responses));
+                }
+                Some(response)
             }
             GroupKind::Consumer(_) => {
                 let mut classic = ClassicGroup::new();
@@ -271,6 +292,31 @@ impl Group {
         match &mut self.kind {
             GroupKind::Classic(group) => group.check_commit(now, member_id, instance_id, generation),
             GroupKind::Consumer(group) => group.check_commit(version, member_id, generation),
+        }
+    }
+
+    /// Checks whether this member, or a client that names no member, may commit offsets in a transaction.
+    pub fn check_transactional_commit(
+        &self,
+        member_id: &str,
+        instance_id: Option<&str>,
+        generation: i32,
+    ) -> Result<(), ErrorCode> {
+        let names_member = generation >= 0 || !member_id.is_empty() || instance_id.is_some();
+        if !names_member || generation < 0 && self.is_empty() {
+            return Ok(());
+        }
+        match &self.kind {
+            GroupKind::Classic(group) => {
+                group.check_member(member_id, instance_id)?;
+                if generation == group.generation { Ok(()) } else { Err(ErrorCode::ILLEGAL_GENERATION) }
+            }
+            // TxnOffsetCommit has no error for an old epoch.
+            GroupKind::Consumer(group) => {
+                group.check_commit(i16::MAX, member_id, generation).map_err(|error| {
+                    if error == ErrorCode::STALE_MEMBER_EPOCH { ErrorCode::ILLEGAL_GENERATION } else { error }
+                })
+            }
         }
     }
 

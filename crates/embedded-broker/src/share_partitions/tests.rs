@@ -171,9 +171,12 @@ fn runs_of_records_match_a_list_of_records() {
                         at_least_one: below(2) == 0,
                         max_record_locks: 25,
                         until: now + Duration::from_secs(10),
-                        read_committed: false,
                     };
-                    let acquired = partition.acquire(&member, &limits, &log, log.end_offset());
+                    let acquired = partition.acquire(
+                        &member,
+                        &limits,
+                        Source { log: &log, end: log.end_offset(), committed: None },
+                    );
                     let locked = RecordState::Acquired { member, until: limits.until };
                     model.acquire(&acquired, &locked, &limits);
                 }

@@ -1,5 +1,8 @@
 //! Acquired records: locks, acknowledgements and limits.
 
+use ottla_embedded_broker::CoordinatorKey;
+use ottla_protocol::generated::{end_txn::EndTxnRequest, init_producer_id::InitProducerIdRequest};
+
 use super::*;
 
 #[test]
@@ -249,18 +252,40 @@ fn deleted_records_are_archived() {
 }
 
 #[test]
-fn uncommitted_records_are_delivered_only_with_read_uncommitted() {
+fn records_of_transactions_are_delivered_by_isolation_level() {
     let mut world = world(|options| options.isolation_level = IsolationLevel::ReadCommitted);
     produce(&mut world, 0, 2);
     let connection = world.open(1);
-    let mut transactional = Batch::of(2).producer(1, 0, 0);
-    transactional.attributes = 0x10;
-    assert_eq!(world.produce(connection, 0, transactional.build()), (ErrorCode::NONE, 2));
-    produce(&mut world, 0, 1);
+    let init = InitProducerIdRequest {
+        transactional_id: Some("id".to_owned()),
+        transaction_timeout_ms: 1000,
+        producer_id: -1,
+        producer_epoch: -1,
+        ..Default::default()
+    };
+    let coordinator = CoordinatorKey::Transaction("id");
+    world.cluster.control().set_coordinator(coordinator, BrokerId(1));
+    let producer_id = world.call(connection, 4, &init).producer_id;
     let mut a = Session::new(&mut world, "a");
-    assert_eq!(a.acquired(&mut world), [(0, 1, 1)], "up to the transaction");
+    assert_eq!(a.acquired(&mut world), [(0, 1, 1)]);
+    let mut epoch = 0;
+    for committed in [false, true] {
+        let mut batch = Batch::of(2).producer(producer_id, epoch, 0);
+        batch.attributes = 0x10;
+        let mut request = produce_request("t", 0, -1, batch.build());
+        request.transactional_id = Some("id".to_owned());
+        let response = world.call(connection, 12, &request);
+        assert_eq!(response.responses[0].partition_responses[0].error_code, ErrorCode::NONE);
+        assert_eq!(a.acquired(&mut world), [], "an open transaction");
+        let transactional_id = "id".to_owned();
+        let end = EndTxnRequest { transactional_id, producer_id, producer_epoch: epoch, committed };
+        epoch = world.call(connection, 5, &end).producer_epoch;
+        world.pass(std::time::Duration::from_millis(100));
+        let expected = if committed { vec![(5, 6, 1)] } else { vec![] };
+        assert_eq!(a.acquired(&mut world), expected);
+    }
     world.cluster.control().options().share_groups.isolation_level = IsolationLevel::ReadUncommitted;
-    assert_eq!(a.acquired(&mut world), [(2, 4, 1)]);
+    assert_eq!(a.acquired(&mut world), [], "what was passed over stays so");
 }
 
 #[test]

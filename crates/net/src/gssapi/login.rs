@@ -20,7 +20,7 @@ const NEVER: Duration = Duration::from_secs(24 * 3600);
 pub struct Logins {
     command: Option<(String, Option<Duration>)>,
     due: Option<Instant>,
-    /// What a user can do after a failure.
+    /// The advice for a user after a failure.
     advice: String,
     /// Why the last run has failed.
     failure: Option<String>,

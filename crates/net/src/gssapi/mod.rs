@@ -35,7 +35,7 @@ pub struct KerberosThread {
     jobs: Mutex<mpsc::Sender<Job>>,
 }
 
-/// A message for an authentication, which is given up if nobody waits for it.
+/// A message for an authentication, which is given up if no thread waits for it.
 struct Job {
     negotiation: Weak<Shared>,
     message: Vec<u8>,

@@ -19,6 +19,7 @@ pub const MAX_BODY_BYTES: u64 = 1 << 20;
 const MAX_HEADER_BYTES: usize = 32 << 10;
 
 /// Sends requests.
+#[derive(Clone)]
 pub struct Http {
     agent: Agent,
     timeout: Duration,

@@ -6,7 +6,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | [`http`] | one exchange, bounded in time and size |
+//! | [`http`](mod@http) | one exchange, bounded in time and size |
 //! | [`form`] | parameters of a request, percent-encoded |
 //! | [`assertion`] | signed assertions |
 //! | [`answer`] | the response of the token endpoint |
@@ -17,6 +17,8 @@
 //!   (`es256_signature_is_two_numbers_of_32_bytes`).
 //! - The response of an endpoint may repeat the secret that it was sent, so that no error quotes a response that contains it
 //!   (`secret_in_a_description_is_not_quoted`).
+//! - The CA of an endpoint may be replaced while the client runs, and no broker is involved: the file is read again for each
+//!   token, and the former certificates stay in use if it can't be (`ca_of_an_endpoint_is_read_again_for_each_token`).
 //! - A redirect would pass the client's secret to another server: it is an error (`hostile_endpoints_are_bounded_errors`).
 
 mod answer;
@@ -35,6 +37,7 @@ pub(crate) use form::Form;
 use http::{Http, Method, Request};
 use ottla_core::{
     error::Error,
+    lock::Mutex,
     sasl::{
         base64::{self, Alphabet},
         oidc::{Grant, OidcSettings},
@@ -83,6 +86,12 @@ const MAX_ASSERTION_BYTES: usize = 1 << 20;
 /// The client of a token endpoint.
 pub struct TokenClient {
     settings: OidcSettings,
+    trusting: Mutex<Trusting>,
+}
+
+/// The HTTP client, and the certificates that it trusts.
+struct Trusting {
+    roots: Vec<Vec<u8>>,
     http: Http,
 }
 
@@ -97,21 +106,46 @@ impl TokenClient {
         let is_used = settings.endpoint.is_https() || location.is_some() || settings.ca_pem.is_some();
         let roots =
             if is_used { tls::https_roots(location, settings.ca_pem.as_deref())? } else { Vec::new() };
-        // A metadata service is on the same machine, and its tokens are not for proxies.
-        let has_proxy = !matches!(settings.grant, Grant::AzureImds(_));
-        let OidcSettings { endpoint, connect_timeout, exchange_timeout, .. } = &settings;
-        let http = Http::new(&roots, endpoint, has_proxy, *connect_timeout, *exchange_timeout);
-        Ok(Self { settings, http })
+        let http = http(&settings, &roots);
+        Ok(Self { settings, trusting: Mutex::new(Trusting { roots, http }) })
+    }
+
+    /// Returns the HTTP client with the certificates that `https.ca.location` has now, or with the former ones and the
+    /// reason why they are still in use.
+    fn http(&self) -> (Http, Option<String>) {
+        let mut trusting = self.trusting.lock();
+        let OidcSettings { ca_location, ca_pem, .. } = &self.settings;
+        let read = match ca_location {
+            None => return (trusting.http.clone(), None),
+            Some(location) => tls::https_roots(Some(location), ca_pem.as_deref()),
+        };
+        match read {
+            Ok(roots) if roots.is_empty() => {
+                let empty = "https.ca.location has no certificate any more; the former ones are in use";
+                (trusting.http.clone(), Some(empty.to_owned()))
+            }
+            Ok(roots) => {
+                if roots != trusting.roots {
+                    *trusting = Trusting { http: http(&self.settings, &roots), roots };
+                }
+                (trusting.http.clone(), None)
+            }
+            Err(error) => {
+                let text = format!("{}; the former certificates are in use", error.context().detail);
+                (trusting.http.clone(), Some(text))
+            }
+        }
     }
 
     /// Gets a token. Blocks for at most `sasl.login.read.timeout.ms`.
     pub fn fetch(&self) -> Result<IssuedToken, TokenFailure> {
         let now_ms = unix_ms();
         let endpoint = &self.settings.endpoint;
+        let (http, outdated) = self.http();
         let answer = match &self.settings.grant {
             Grant::AzureImds(query) => {
                 let url = endpoint.url(query.as_deref());
-                self.http.send(Request {
+                http.send(Request {
                     url: &url,
                     header: ("Metadata", "true"),
                     form: None,
@@ -123,7 +157,7 @@ impl TokenClient {
                 let value = String::from_utf8_lossy(authorization.expose());
                 let form = Form::new("client_credentials").add("scope", self.settings.scope.as_bytes());
                 let header = ("Authorization", &*value);
-                self.http.send(Request {
+                http.send(Request {
                     url: &endpoint.url(None),
                     header,
                     form: Some(&form.finish()),
@@ -136,7 +170,7 @@ impl TokenClient {
                     .add("assertion", assertion.expose())
                     .add("scope", self.settings.scope.as_bytes());
                 let header = ("Accept", "application/json");
-                self.http.send(Request {
+                http.send(Request {
                     url: &endpoint.url(None),
                     header,
                     form: Some(&form.finish()),
@@ -144,9 +178,9 @@ impl TokenClient {
                 })
             }
         };
-        let at_endpoint = |failure: TokenFailure| TokenFailure {
-            reason: format!("{endpoint}: {}", failure.reason),
-            ..failure
+        let at_endpoint = |failure: TokenFailure| {
+            let outdated = outdated.map_or_else(String::new, |outdated| format!("; {outdated}"));
+            TokenFailure { reason: format!("{endpoint}: {}{outdated}", failure.reason), ..failure }
         };
         answer.and_then(|answer| answer::token(&answer, &self.settings, now_ms)).map_err(at_endpoint)
     }
@@ -171,6 +205,13 @@ impl TokenClient {
             }
         }
     }
+}
+
+/// Creates the HTTP client for an endpoint.
+fn http(settings: &OidcSettings, roots: &[Vec<u8>]) -> Http {
+    // A metadata service is on the same machine, and its tokens are not for proxies.
+    let has_proxy = !matches!(settings.grant, Grant::AzureImds(_));
+    Http::new(roots, &settings.endpoint, has_proxy, settings.connect_timeout, settings.exchange_timeout)
 }
 
 /// Returns the value of `Authorization` with ID and secret.

@@ -382,39 +382,63 @@ fn hostile_endpoints_are_bounded_errors() {
     assert!(refused.is_transient, "{}", refused.reason);
 }
 
+/// Starts an endpoint with TLS, whose certificate is for this host. Returns the certificate, too.
+fn start_https(name: &str) -> (Idp, String) {
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(vec![name.to_owned()]).unwrap().self_signed(&key).unwrap();
+    let der = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(crate::tls::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], der)
+        .unwrap();
+    let config = Arc::new(config);
+    let accept = move |socket| -> Box<dyn Stream> {
+        Box::new(StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), socket))
+    };
+    let token = token_with(&json!({ "sub": "alice", "exp": exp() }));
+    let answer = json_response("200 OK", &json!({ "access_token": token }));
+    (Idp::with("https", accept, move |_, stream| drop(stream.write_all(&answer))), certificate.pem())
+}
+
+#[test]
+fn ca_of_an_endpoint_is_read_again_for_each_token() {
+    let (idp, pem) = start_https("localhost");
+    let (_, other) = start_https("localhost");
+    let path = std::env::temp_dir().join(format!("ottla-https-ca-{}", std::process::id()));
+    let write = |text: &str| std::fs::write(&path, text).unwrap();
+    write(&other);
+    let location = Some(path.to_string_lossy().into_owned());
+    let client =
+        TokenClient::new(OidcSettings { ca_location: location, ..idp.settings(credentials()) }).unwrap();
+    assert!(client.fetch().unwrap_err().reason.contains("https.ca.location"));
+    write(&pem);
+    assert_eq!(client.fetch().unwrap().principal, "alice");
+    // A file that can't be used changes nothing.
+    for text in ["", "junk", "-----BEGIN CERTIFICATE-----\nMAA=\n"] {
+        write(text);
+        assert_eq!(client.fetch().unwrap().principal, "alice", "{text:?}");
+    }
+    write(&other);
+    client.fetch().unwrap_err();
+    // The failure names the file that could not be read, too.
+    std::fs::remove_file(&path).unwrap();
+    let reason = client.fetch().unwrap_err().reason;
+    assert!(reason.contains("former certificates are in use"), "{reason}");
+}
+
 #[test]
 fn https_endpoint_is_checked_against_its_own_ca() {
-    let made = |name: &str| {
-        let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(vec![name.to_owned()]).unwrap().self_signed(&key).unwrap();
-        (certificate, key)
-    };
-    let start = |name: &str| {
-        let (certificate, key) = made(name);
-        let der = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-        let config = ServerConfig::builder_with_provider(Arc::new(crate::tls::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], der)
-            .unwrap();
-        let config = Arc::new(config);
-        let accept = move |socket| -> Box<dyn Stream> {
-            Box::new(StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), socket))
-        };
-        let token = token_with(&json!({ "sub": "alice", "exp": exp() }));
-        let answer = json_response("200 OK", &json!({ "access_token": token }));
-        (Idp::with("https", accept, move |_, stream| drop(stream.write_all(&answer))), certificate.pem())
-    };
     let fetch_within = |idp: &Idp, pem: &str, exchange_timeout| {
         let settings =
             OidcSettings { ca_pem: Some(pem.to_owned()), exchange_timeout, ..idp.settings(credentials()) };
         TokenClient::new(settings).unwrap().fetch()
     };
     let fetch = |idp: &Idp, pem: &str| fetch_within(idp, pem, TIMEOUT);
-    let (idp, pem) = start("localhost");
+    let (idp, pem) = start_https("localhost");
     assert_eq!(fetch(&idp, &pem).unwrap().principal, "alice");
-    let (elsewhere, other_pem) = start("idp.test");
+    let (elsewhere, other_pem) = start_https("idp.test");
     for (idp, pem) in [(&idp, &other_pem), (&elsewhere, &other_pem)] {
         let failure = fetch(idp, pem).unwrap_err();
         assert!(failure.reason.contains("https.ca.location") && !failure.is_transient, "{}", failure.reason);

@@ -67,6 +67,8 @@ fn problem_of_alert(alert: AlertDescription, presented: bool) -> TlsProblem {
         | A::UnsupportedCertificate
         | A::CertificateRevoked
         | A::AccessDenied => TlsProblem::ClientCertificateRefused,
+        // The signature of the client, or of the CA of its certificate.
+        A::DecryptError if presented => TlsProblem::ClientCertificateRefused,
         A::HandshakeFailure | A::ProtocolVersion | A::InsufficientSecurity => TlsProblem::NothingInCommon,
         A::UnrecognisedName => TlsProblem::WrongHost,
         _ => TlsProblem::Other,
@@ -129,7 +131,8 @@ fn of_alert(alert: AlertDescription, is_open: bool) -> String {
         }
         A::UnrecognisedName => "the broker has no certificate for this host name (SNI)",
         A::DecryptError => {
-            "the broker could not verify a signature: the client's key may not match its certificate"
+            "the broker could not verify a signature: the CA of the client's certificate may be another one than the broker's \
+             of the same name, or the client's key may not match its certificate"
         }
         _ => "the broker's log may say more",
     };

@@ -37,7 +37,7 @@ use super::{
 };
 use crate::credentials::x509::{self, Certificate};
 
-/// What the peers showed each other in a handshake.
+/// The messages that the peers exchanged in a handshake.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     /// The protocol version, such as `TLS 1.3`.

@@ -1,6 +1,8 @@
 //! The broker's side of the consumer protocol (KIP-848), tested with a minimal client: the embedded brokers and Apache
 //! Kafka must respond alike.
 
+mod protocol_changes;
+
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::{

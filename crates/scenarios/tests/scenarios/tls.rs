@@ -8,7 +8,10 @@ use std::{
 };
 
 use ottla::{Admin, Config, Consumer, Error, ErrorKind, Event, Offset, Producer, Record, Topic};
-use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster, TestAuthority};
+use ottla_embedded_broker::{
+    Acl, AclOperation, Authorizer, ClusterOptions, EmbeddedCluster, Listener, ListenerId, PrincipalMapping,
+    ResourceType, SaslListener, SaslMechanism, ScramHash, TestAuthority,
+};
 use ottla_scenarios::TIMEOUT;
 
 const HOSTS: &[&str] = &["127.0.0.1", "localhost"];
@@ -107,6 +110,60 @@ fn client_certificate_becomes_the_principal() {
     });
     assert!(!principals.is_empty() && principals.iter().all(|name| name == "CN=alice"), "{principals:?}");
     producer.close(TIMEOUT).unwrap();
+}
+
+#[test]
+fn rules_map_the_subject_of_a_client_certificate_to_the_principal() {
+    let authority = authority();
+    let mapping = PrincipalMapping::parse("RULE:^CN=([A-Z]+)$/$1/L").unwrap();
+    let options = ClusterOptions {
+        tls: Some(authority.listener(HOSTS, true).unwrap().principal_mapping(mapping)),
+        authorizer: Some(Authorizer::new([
+            Acl::allow("alice", AclOperation::Write, ResourceType::Topic, "t"),
+            Acl::allow("alice", AclOperation::Describe, ResourceType::Topic, "t"),
+        ])),
+        ..ClusterOptions::default()
+    };
+    let cluster = EmbeddedCluster::start(options).unwrap();
+    cluster.control(|control| control.create_topic("t", 1, 1)).unwrap();
+    // No rule matches the last one: the broker closes its connections.
+    for (name, is_permitted) in [("ALICE", true), ("BOB", false), ("alice", false)] {
+        let mut config = config(&cluster.bootstrap_servers(), &authority);
+        let client = authority.issue(name, &[]).unwrap();
+        config.set("ssl.certificate.pem", &client.pem).unwrap();
+        config.set("ssl.key.pem", &client.key_pem).unwrap();
+        config.set("enable.idempotence", "false").unwrap();
+        config.set("message.timeout.ms", if is_permitted { "30000" } else { "2000" }).unwrap();
+        let producer = Producer::new(&config).unwrap();
+        let sent = producer.deliver("t", Record::new().value("x").partition(0), TIMEOUT);
+        assert_eq!(sent.is_ok(), is_permitted, "{name}: {sent:?}");
+        producer.close(TIMEOUT).unwrap();
+    }
+}
+
+#[test]
+fn access_rules_apply_to_the_subject_of_a_client_certificate() {
+    let authority = authority();
+    let rule = |operation| Acl::allow("CN=alice", operation, ResourceType::Topic, "t");
+    let rules = [rule(AclOperation::Write), rule(AclOperation::Describe)];
+    let options = ClusterOptions {
+        tls: Some(authority.listener(HOSTS, true).unwrap()),
+        authorizer: Some(Authorizer::new(rules)),
+        ..ClusterOptions::default()
+    };
+    let cluster = EmbeddedCluster::start(options).unwrap();
+    cluster.control(|control| control.create_topic("t", 1, 1)).unwrap();
+    for (name, is_permitted) in [("alice", true), ("bob", false), ("CN=alice", false)] {
+        let mut config = config(&cluster.bootstrap_servers(), &authority);
+        let client = authority.issue(name, &[]).unwrap();
+        config.set("ssl.certificate.pem", &client.pem).unwrap();
+        config.set("ssl.key.pem", &client.key_pem).unwrap();
+        config.set("enable.idempotence", "false").unwrap();
+        let producer = Producer::new(&config).unwrap();
+        let sent = producer.deliver("t", Record::new().value("x").partition(0), TIMEOUT);
+        assert_eq!(sent.is_ok(), is_permitted, "{name}: {sent:?}");
+        producer.close(TIMEOUT).unwrap();
+    }
 }
 
 #[test]
@@ -232,4 +289,54 @@ fn damaged_records_close_the_connection_and_the_client_recovers() {
         producer.deliver("t", Record::new().value(&number.to_string()).partition(0), TIMEOUT).unwrap();
     }
     producer.close(TIMEOUT).unwrap();
+}
+
+#[test]
+fn clients_of_different_listeners_share_records_and_a_group() {
+    let authority = authority();
+    let tls = || Some(authority.listener(HOSTS, false).unwrap());
+    let sasl = SaslListener::new(&[SaslMechanism::Scram(ScramHash::Sha256)]).user("alice", "secret");
+    let listeners = vec![
+        Listener { tls: tls(), ..Listener::default() },
+        Listener { tls: tls(), sasl: Some(sasl), ..Listener::default() },
+    ];
+    let cluster = EmbeddedCluster::start(ClusterOptions { listeners, ..ClusterOptions::default() }).unwrap();
+    let servers = |number| cluster.bootstrap_servers_of(ListenerId(number)).unwrap();
+    let plain = Config::from_properties([("bootstrap.servers", &*servers(0)), ("linger.ms", "1")]).unwrap();
+    let ssl = config(&servers(1), &authority);
+    let mut sasl_ssl = config(&servers(2), &authority);
+    let properties = [
+        ("security.protocol", "sasl_ssl"),
+        ("sasl.mechanisms", "SCRAM-SHA-256"),
+        ("sasl.username", "alice"),
+        ("sasl.password", "secret"),
+    ];
+    for (name, value) in properties {
+        sasl_ssl.set(name, value).unwrap();
+    }
+    let configs = [plain, ssl, sasl_ssl];
+    for config in &configs {
+        let producer = Producer::new(config).unwrap();
+        for partition in 0..4 {
+            producer.deliver("t", Record::new().value("x").partition(partition), TIMEOUT).unwrap();
+        }
+        producer.close(TIMEOUT).unwrap();
+    }
+    // The members commit at the group's coordinator, each through its own listener.
+    for mut config in configs {
+        config.set("group.id", "g").unwrap();
+        config.set("enable.auto.commit", "false").unwrap();
+        config.set("auto.offset.reset", "earliest").unwrap();
+        let consumer = Consumer::new(&config).unwrap();
+        consumer.subscribe(&["t"]).unwrap();
+        let until = Instant::now() + TIMEOUT;
+        let mut count = 0;
+        while count < 12 {
+            count += consumer.poll(TIMEOUT).unwrap().iter().count();
+            assert!(Instant::now() < until, "{count} records");
+        }
+        let committed: Vec<_> = (0..4).map(|partition| ottla::GroupOffset::new("t", partition, 0)).collect();
+        consumer.commit(&committed, TIMEOUT).unwrap();
+        consumer.close(TIMEOUT).unwrap();
+    }
 }

@@ -71,7 +71,7 @@ pub(super) fn check_assignment(
         for key in (0..count(topic, known)).map(|number| (topic.clone(), number)) {
             let may_wait = is_cooperative && owned.contains(&key);
             if !may_wait && !assigned.contains_key(&key) {
-                return Err(format!("{key:?} is assigned to nobody"));
+                return Err(format!("{key:?} is not assigned"));
             }
         }
     }

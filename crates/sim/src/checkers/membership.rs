@@ -183,7 +183,7 @@ impl Membership {
     /// The client failed for good.
     pub fn fail(&mut self, now: Instant, client: usize) {
         if let Some(member) = self.members.get_mut(&client) {
-            member.failed = Some(now);
+            member.failed.get_or_insert(now);
             member.is_member = false;
         }
     }

@@ -1,4 +1,4 @@
-//! What happens to the members in the first phase.
+//! The events of the members in the first phase.
 
 use std::time::Duration;
 

@@ -626,6 +626,7 @@ fn parts(producer: Option<Arc<ProducerShared>>, consumer: Option<Arc<ConsumerSha
         }),
         producer,
         consumer,
+        share: None,
         buffers: BufferPool::default(),
     }
 }

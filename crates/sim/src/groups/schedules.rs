@@ -15,6 +15,7 @@
 //! | epoch-gap | the response with a raised epoch is lost, and the application commits |
 //! | static-swap | two members with one instance ID start up to two seconds apart |
 //! | coord-move | the coordinator moves every 50 ms while members join |
+//! | coord-unknown | no broker knows the coordinator for two sessions |
 //! | throttle | every response of the coordinator throttles the client for a second (KIP-219) |
 //! | mixed | members with the encodings of the Java client, librdkafka and franz-go, in subscription versions 0 to 3 |
 //! | static-return | partitions are added while a static leader is away, which does not assign when it returns (KIP-814) |
@@ -25,7 +26,7 @@ use ottla_core::{
     group::{assignor::Assignor, shared::Answers},
     machine::Instant,
 };
-use ottla_embedded_broker::{ApiKey, BrokerId, CoordinatorKey, Fault, FaultAction};
+use ottla_embedded_broker::{ApiKey, BrokerId, CoordinatorKey, ErrorCode, Fault, FaultAction};
 
 use super::{
     GROUP, HEARTBEAT, Manners, Place, Protocol, REBALANCE, Run, SESSION, SETTLE, Setup, Summary,
@@ -36,7 +37,7 @@ use super::{
 use crate::{Broken, network::NetworkKnobs};
 
 /// The names of the schedules.
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 17] = [
     "join-late",
     "leader-dies",
     "half-sync",
@@ -50,6 +51,7 @@ pub const NAMES: [&str; 16] = [
     "epoch-gap",
     "static-swap",
     "coord-move",
+    "coord-unknown",
     "throttle",
     "mixed",
     "static-return",
@@ -106,6 +108,7 @@ fn schedule(name: &str) -> Option<Schedule> {
         "epoch-gap" => new(&[Protocol::Consumer], true, epoch_gap),
         "static-swap" => static_swap_schedule(),
         "coord-move" => new(ALL, true, coord_move),
+        "coord-unknown" => new(ALL, true, coord_unknown),
         "throttle" => new(ALL, true, throttle),
         "mixed" => new(CLASSIC, false, mixed),
         "static-return" => {
@@ -384,6 +387,28 @@ fn coord_move(run: &mut Run) -> Result<(), Broken> {
         run.wait_until_settled(SETTLE)?;
     }
     Ok(())
+}
+
+/// Members look for their coordinator with back-offs, and go on when it is known again.
+fn coord_unknown(run: &mut Run) -> Result<(), Broken> {
+    run.start(2)?;
+    run.send();
+    run.wait_until_settled(SETTLE)?;
+    let refused = FaultAction::Error(ErrorCode::COORDINATOR_NOT_AVAILABLE);
+    run.world.cluster.control().inject(Fault::new(refused).api(ApiKey::FindCoordinator));
+    let brokers = run.world.cluster.control().brokers();
+    for broker in brokers {
+        // One of them is another than before.
+        run.world.cluster.control().set_coordinator(CoordinatorKey::Group(GROUP), broker);
+        run.run_for(HEARTBEAT * 2)?;
+    }
+    run.start_member(None);
+    // Their sessions end at the coordinator, which they can't reach.
+    let until = run.world.now + SESSION * 2;
+    run.members.iter_mut().for_each(|member| member.well_since = until);
+    run.run_for(SESSION * 2)?;
+    run.world.cluster.control().clear_faults();
+    run.wait_until_settled(SETTLE)
 }
 
 fn throttle(run: &mut Run) -> Result<(), Broken> {

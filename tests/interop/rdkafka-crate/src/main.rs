@@ -1,6 +1,8 @@
-//! The crate `rdkafka` on our C library: BROKERS TOPIC.
+//! The crate `rdkafka` on our C library: BROKERS TOPIC, or --properties FILE.
 
 mod members;
+mod secured;
+mod transactions;
 
 use std::time::Duration;
 
@@ -32,6 +34,9 @@ impl ProducerContext for Reports {
 fn main() {
     let mut args = std::env::args().skip(1);
     let (brokers, topic) = (args.next().expect("BROKERS"), args.next().expect("TOPIC"));
+    if brokers == "--properties" {
+        return secured::run(&topic);
+    }
     let (number, text) = rdkafka::util::get_rdkafka_version();
     assert!(number == 0x0210_00ff && text.starts_with("2.16.0-ottla"), "{text}");
 
@@ -70,5 +75,6 @@ fn main() {
         assert_eq!(message.headers().expect("headers").get(0).key, "number");
     }
     println!("the crate rdkafka on {text}: {COUNT} produced, {COUNT} consumed");
+    transactions::run(&brokers, &topic);
     members::run(&brokers, &topic, &producer);
 }

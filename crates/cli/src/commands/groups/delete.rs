@@ -6,8 +6,9 @@ use clap::Args;
 use ottla::{Admin, TopicPartition};
 use serde_json::Value;
 
-use super::{Selection, describe::described, finish, table::Table};
+use super::{Selection, describe::described, finish};
 use crate::client_options::ClientOptions;
+use crate::commands::table::Table;
 use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
 

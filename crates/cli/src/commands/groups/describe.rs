@@ -4,7 +4,8 @@ use clap::Args;
 use ottla::{Admin, GroupDescription, TopicPartition};
 use serde_json::Value;
 
-use super::{TableOptions, finish, table::Table};
+use super::{TableOptions, finish};
+use crate::commands::table::Table;
 use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use ottla::{Admin, GroupDescription, GroupOffset, MemberDescription, OffsetSpec, TopicPartition};
 
-use super::{TableOptions, describe::described, finish, table::Table};
+use super::{TableOptions, describe::described, finish};
+use crate::commands::table::Table;
 use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
 

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use clap::Args;
 use ottla::{Admin, GroupFilter, GroupState, GroupType};
 
-use super::{finish, table::Table};
+use super::finish;
 use crate::client_options::ClientOptions;
+use crate::commands::table::Table;
 use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
 

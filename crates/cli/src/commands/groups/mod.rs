@@ -7,14 +7,12 @@
 //! | `lag.rs` | lag |
 //! | `reset.rs`, `target.rs` | reset-offsets: the new offsets, and how they are chosen |
 //! | `delete.rs` | delete, delete-offsets |
-//! | `table.rs` | aligned columns, and JSON |
 
 mod delete;
 mod describe;
 mod lag;
 mod list;
 mod reset;
-mod table;
 mod target;
 
 use std::io;
@@ -144,6 +142,6 @@ pub fn run(options: &GroupsOptions, outer: &ClientOptions) -> Outcome {
 }
 
 /// Fails with all errors, one per line, if there are any.
-fn finish(failures: Vec<String>) -> Outcome {
+pub(super) fn finish(failures: Vec<String>) -> Outcome {
     if failures.is_empty() { Ok(()) } else { Err(Failure::Failed(failures.join("\n"))) }
 }

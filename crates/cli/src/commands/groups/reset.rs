@@ -8,9 +8,9 @@ use clap::{ArgGroup, Args};
 use ottla::{Admin, ErrorCode, ErrorKind, GroupOffset, OffsetSpec, TopicPartition};
 
 use super::finish;
-use super::table::Table;
 use super::target::{Target, parse_datetime, parse_duration};
 use crate::client_options::ClientOptions;
+use crate::commands::table::Table;
 use crate::commands::topics::{TIMEOUT, partition_count};
 use crate::failure::{Failure, Outcome};
 

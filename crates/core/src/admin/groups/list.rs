@@ -100,7 +100,7 @@ impl BrokerOperation for ListGroups {
         Box::new(move |version, out| request.encode(version, out))
     }
 
-    fn handle_response(&mut self, body: &[u8], version: i16) -> Result<(), Error> {
+    fn handle_response(&mut self, _node: NodeId, body: &[u8], version: i16) -> Result<(), Error> {
         let response =
             ListGroupsResponse::decode(&mut Reader::new(body), version).map_err(|e| undecodable(&e))?;
         if response.error_code != ErrorCode::NONE {

@@ -15,7 +15,7 @@ pub mod describe;
 pub mod list;
 pub mod offsets;
 #[cfg(test)]
-mod scripted;
+pub(in crate::admin) mod scripted;
 
 use ottla_protocol::error_code::ErrorCode;
 

@@ -36,7 +36,7 @@ use crate::{
         inflight::{InFlight, Payload, RequestTag},
     },
     cluster::{
-        metadata::{Metadata, Node},
+        metadata::{Metadata, Node, PartitionMetadata, TopicMetadata},
         part::{AdminRequest, MetadataChanges, Need, Part, RequestOwner},
         route::{CoordinatorKey, Route},
     },
@@ -48,21 +48,21 @@ use crate::{
 };
 
 const START: Instant = Instant::from_nanos(1_000_000_000);
-const TIMEOUT: Duration = Duration::from_secs(10);
+pub(in crate::admin) const TIMEOUT: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(200);
 
 /// The calls of a client in a cluster of two brokers.
-struct Script {
+pub(in crate::admin) struct Script {
     calls: AdminCalls,
     now: Instant,
 }
 
 /// A request: owner, route, API, version range and body.
-struct Sent {
+pub(in crate::admin) struct Sent {
     owner: AdminRequest,
-    route: Route,
+    pub(in crate::admin) route: Route,
     api: ApiKey,
-    body: Vec<u8>,
+    pub(in crate::admin) body: Vec<u8>,
 }
 
 fn node(id: i32) -> NodeId {
@@ -71,11 +71,19 @@ fn node(id: i32) -> NodeId {
 
 fn metadata() -> Metadata {
     let broker = |host: &str| Node { host: host.into(), port: 9092, rack: None };
-    Metadata { nodes: [(node(1), broker("a")), (node(2), broker("b"))].into(), ..Metadata::default() }
+    let partition = PartitionMetadata { leader: Some(node(2)), ..PartitionMetadata::default() };
+    let topic = TopicMetadata { partitions: [partition].into(), ..TopicMetadata::default() };
+    Metadata {
+        nodes: [(node(1), broker("a")), (node(2), broker("b"))].into(),
+        topics: [("t".into(), topic)].into(),
+        ..Metadata::default()
+    }
 }
 
 impl Script {
-    fn new<T>(call: impl FnOnce(crate::completion::Completion<T>) -> AdminCall) -> (Self, Waiting<T>) {
+    pub(in crate::admin) fn new<T>(
+        call: impl FnOnce(crate::completion::Completion<T>) -> AdminCall,
+    ) -> (Self, Waiting<T>) {
         let backoff = (Duration::from_millis(100), Duration::from_millis(100));
         let mut calls = AdminCalls::new(Duration::from_secs(60), backoff, Rng::from_seed(1));
         let (done, waiting) = completion();
@@ -85,7 +93,7 @@ impl Script {
     }
 
     /// Returns the requests that are due after the time step, encoded in `version`.
-    fn sent(&mut self, version: i16) -> Vec<Sent> {
+    pub(in crate::admin) fn sent(&mut self, version: i16) -> Vec<Sent> {
         self.now += STEP;
         self.calls.handle_timeout(self.now, None);
         self.calls.advance(self.now, &metadata());
@@ -100,13 +108,18 @@ impl Script {
     }
 
     /// Returns the only request that is due.
-    fn one(&mut self, version: i16) -> Sent {
+    pub(in crate::admin) fn one(&mut self, version: i16) -> Sent {
         let mut sent = self.sent(version);
         assert_eq!(sent.len(), 1, "one request is due");
         sent.remove(0)
     }
 
-    fn respond(&mut self, request: &Sent, version: i16, response: &impl Message) -> bool {
+    pub(in crate::admin) fn respond(
+        &mut self,
+        request: &Sent,
+        version: i16,
+        response: &impl Message,
+    ) -> bool {
         let mut bytes = Vec::new();
         response.encode(version, &mut bytes).expect("it can be encoded");
         let sent = InFlight {
@@ -124,7 +137,7 @@ impl Script {
         self.calls.handle_response(self.now, request.owner, Ok(response))
     }
 
-    fn fail(&mut self, request: &Sent, kind: ErrorKind) -> bool {
+    pub(in crate::admin) fn fail(&mut self, request: &Sent, kind: ErrorKind) -> bool {
         self.calls.handle_response(self.now, request.owner, Err(Error::new(kind, "")))
     }
 }

@@ -18,6 +18,7 @@ use crate::{
     },
     error::{Error, ErrorKind},
     machine::Instant,
+    message::TransactionFeatures,
 };
 
 impl Connection {
@@ -81,6 +82,7 @@ impl Connection {
             return self.fail(now, Error::new(ErrorKind::BadResponse, detail).with_api("ApiVersions"));
         }
         self.has_versions = true;
+        self.transaction_version = transaction_version(&response);
         self.closed_while_asking = 0;
         self.versions = Versions::new(rows);
         if self.is_ready() {
@@ -103,6 +105,15 @@ impl Connection {
         }
     }
 
+    /// Returns what the broker supports of transactions.
+    pub(crate) fn transaction_features(&self) -> TransactionFeatures {
+        let (transaction_version, epoch) = self.transaction_version;
+        let has = |api, version| self.versions.pick(api, version..=version).is_some();
+        let has_versions =
+            has(ApiKey::Produce, 12) && has(ApiKey::TxnOffsetCommit, 5) && has(ApiKey::EndTxn, 5);
+        TransactionFeatures { transaction_version, epoch, has_versions }
+    }
+
     pub(super) fn become_ready(&mut self) {
         self.cap_versions();
         self.state = State::Ready;
@@ -116,4 +127,10 @@ impl Connection {
             self.versions.cap(*api, *highest);
         }
     }
+}
+
+/// Returns the cluster's level of the feature `transaction.version`, and the epoch of the features.
+fn transaction_version(response: &ApiVersionsResponse) -> (i16, i64) {
+    let feature = response.finalized_features.iter().find(|feature| feature.name == "transaction.version");
+    (feature.map_or(0, |feature| feature.max_version_level), response.finalized_features_epoch)
 }

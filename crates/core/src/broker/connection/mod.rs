@@ -72,6 +72,8 @@ pub struct Connection {
     in_flight: InFlights,
     next_correlation_id: i32,
     versions: Versions,
+    /// The level of the feature `transaction.version` that the broker reports, and the epoch of the features.
+    transaction_version: (i16, i64),
     /// The number of times in a row that the peer closed the connection instead of reporting its versions.
     closed_while_asking: u32,
     /// The broker's versions are guessed until then.
@@ -165,6 +167,7 @@ impl Connection {
             in_flight: InFlights::default(),
             next_correlation_id: 1,
             versions: Versions::default(),
+            transaction_version: (0, -1),
             closed_while_asking: 0,
             guess_until: Instant::ZERO,
             has_versions: false,

@@ -16,8 +16,7 @@
 //! | purge | `a_purge_leaves_nothing_to_send` |
 //! | one slow partition | `a_partition_that_is_refused_again_and_again_does_not_slow_the_others` |
 //!
-//! Transactions are not there yet. Two scenarios belong here then: only the partitions of the current transaction are sent,
-//! and a commit or an abort sends what is collected as a flush does.
+//! `transactions` has the scenarios of transactional producers.
 
 use std::sync::atomic::Ordering;
 

@@ -8,6 +8,7 @@ mod misbehaving;
 mod throttling;
 mod timing_out;
 mod topics;
+mod transactions;
 
 use std::{
     collections::BTreeMap,
@@ -86,6 +87,11 @@ struct Request {
     topics: Vec<(String, Compression)>,
     acks: i16,
     timeout_ms: i32,
+    transactional_id: Option<String>,
+    /// True if all batches belong to a transaction.
+    is_transactional: bool,
+    /// The epoch and the first sequence number of each batch.
+    numbers: Vec<(i16, i32)>,
 }
 
 impl Request {
@@ -179,6 +185,7 @@ impl Script {
             connection: Arc::new(ConnectionSettings::default()),
             producer: Some(Arc::clone(&shared)),
             consumer: None,
+            share: None,
             buffers: BufferPool::default(),
         };
         let wake = WakeHandle::new(Arc::clone(&woken) as Arc<dyn Wake>);
@@ -461,9 +468,11 @@ impl Script {
         let header = RequestHeader::decode(&mut reader).expect("a header");
         let api = ApiKey::from_i16(header.api_key).expect("a known API");
         let (mut batches, mut topics, mut acks, mut timeout_ms) = (Vec::new(), Vec::new(), 0, 0);
+        let (mut transactional_id, mut is_transactional, mut numbers) = (None, true, Vec::new());
         if api == ApiKey::Produce {
             let request = ProduceRequest::decode(&mut reader, header.api_version).expect("a request");
             (acks, timeout_ms) = (request.acks, request.timeout_ms);
+            transactional_id = request.transactional_id;
             let parts = request.topic_data.into_iter().flat_map(|topic| {
                 let name = topic.name;
                 topic.partition_data.into_iter().map(move |part| (name.clone(), part))
@@ -474,6 +483,8 @@ impl Script {
                 let mut values = Vec::new();
                 for batch in Batches::new(&records) {
                     let Batch::V2(batch) = batch.expect("a batch") else { panic!("a message set") };
+                    is_transactional &= batch.header().is_transactional();
+                    numbers.push((batch.header().producer_epoch, batch.header().base_sequence));
                     codec = batch.header().compression().expect("a known codec");
                     let bytes = batch.records(1 << 20).expect("records");
                     for record in Records::new(batch.header(), &bytes) {
@@ -494,6 +505,9 @@ impl Script {
             topics,
             acks,
             timeout_ms,
+            transactional_id,
+            is_transactional,
+            numbers,
         }
     }
 

@@ -1,10 +1,13 @@
 //! The rules of producers.
 
 use super::{Outcome, conflict, linger};
-use crate::config::effective::EffectiveConfig;
+use crate::config::{effective::EffectiveConfig, error::ConfigError};
 
 /// The number of requests in flight up to which brokers detect duplicates of an idempotent producer.
 const MAX_IN_FLIGHT_IDEMPOTENT: i64 = 5;
+
+/// The difference between `transaction.timeout.ms` and the default of `socket.timeout.ms`, in milliseconds.
+const SOCKET_MARGIN: i64 = 100;
 
 /// Applies the rules of producers.
 pub(in crate::config) fn apply(config: &mut EffectiveConfig<'_>) -> Outcome {
@@ -12,6 +15,7 @@ pub(in crate::config) fn apply(config: &mut EffectiveConfig<'_>) -> Outcome {
     if !config.is_modified("allow.auto.create.topics") {
         config.adapt("allow.auto.create.topics", true);
     }
+    transactions(config)?;
     idempotence(config)?;
     linger::apply(config)?;
     collector_limits(config);
@@ -19,6 +23,47 @@ pub(in crate::config) fn apply(config: &mut EffectiveConfig<'_>) -> Outcome {
     message_within_queue(config)?;
     batch_within_message(config);
     Ok(())
+}
+
+/// Checks what transactions demand of other properties, and adapts defaults: a message can't outlive its transaction, and a
+/// request that gets no response leaves time for another attempt.
+pub(super) fn transactions(config: &mut EffectiveConfig<'_>) -> Outcome {
+    if config.text("transactional.id").is_empty() {
+        return Ok(());
+    }
+    if !config.boolean("enable.idempotence") && config.is_modified("enable.idempotence") {
+        let sentence = |id: &str, idempotence: &str| format!("`{id}` needs `{idempotence}`");
+        return Err(conflict(config, "transactional.id", "enable.idempotence", sentence));
+    }
+    config.adapt("enable.idempotence", true);
+    let timeout = config.integer("transaction.timeout.ms");
+    let message = config.integer("message.timeout.ms");
+    if !config.is_modified("message.timeout.ms") {
+        config.adapt("message.timeout.ms", timeout);
+    } else if message > timeout {
+        return Err(above_transaction(config, "message.timeout.ms", message, timeout, 0));
+    }
+    let socket = config.integer("socket.timeout.ms");
+    if !config.is_modified("socket.timeout.ms") {
+        config.adapt("socket.timeout.ms", (timeout - SOCKET_MARGIN).max(900));
+    } else if socket > timeout + SOCKET_MARGIN {
+        return Err(above_transaction(config, "socket.timeout.ms", socket, timeout, SOCKET_MARGIN));
+    }
+    Ok(())
+}
+
+/// The error of a timeout that is longer than a transaction may be.
+fn above_transaction(
+    config: &EffectiveConfig<'_>,
+    name: &'static str,
+    value: i64,
+    timeout: i64,
+    margin: i64,
+) -> ConfigError {
+    let most = timeout + margin;
+    conflict(config, name, "transaction.timeout.ms", |name, transaction| {
+        format!("`{name}` ({value}) must be at most {most}, because `{transaction}` is {timeout}")
+    })
 }
 
 /// Checks what idempotence demands of other properties, and what demands idempotence.
@@ -60,7 +105,8 @@ pub(super) fn is_idempotent(config: &mut EffectiveConfig<'_>) -> Outcome<bool> {
         None
     };
     let Some((other, demand)) = broken else { return Ok(true) };
-    if config.is_modified("enable.idempotence") || config.is_librdkafka() {
+    let is_required = config.is_modified("enable.idempotence") || !config.text("transactional.id").is_empty();
+    if is_required || config.is_librdkafka() {
         return Err(conflict(config, other, "enable.idempotence", |other, idempotence| {
             format!("`{other}` {demand}, with `{idempotence}`")
         }));

@@ -94,8 +94,10 @@ fn sasl(config: &mut EffectiveConfig<'_>) -> Outcome {
             .map(drop)
             .map_err(|name| ConfigError::new(name, ConfigErrorKind::Missing { purpose }));
     }
-    for (name, other) in [("sasl.username", &jaas.username), ("sasl.password", &jaas.password)] {
-        if config.text(name).is_empty() && other.is_none() {
+    for (name, is_in_jaas) in
+        [("sasl.username", jaas.username.is_some()), ("sasl.password", jaas.password.is_some())]
+    {
+        if config.text(name).is_empty() && !is_in_jaas {
             let purpose = "PLAIN and SCRAM need a user name and a password";
             return Err(ConfigError::new(name, ConfigErrorKind::Missing { purpose }));
         }

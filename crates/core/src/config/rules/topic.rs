@@ -10,6 +10,8 @@ use crate::config::{
 /// Applies the rules of topics.
 pub(in crate::config) fn apply(config: &mut EffectiveConfig<'_>) -> Outcome {
     let mut of_client = EffectiveConfig::unchecked(config.client_raw());
+    producer::transactions(&mut of_client)?;
+    producer::transactions(config)?;
     if producer::is_idempotent(&mut of_client)? {
         let acks = config.integer("acks");
         if acks != -1 {

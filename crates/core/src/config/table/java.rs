@@ -124,7 +124,7 @@ pub(super) const ROWS: &[Property] = &[
     Property::java("transaction.two.phase.commit.enable")
         .producer()
         .boolean("false")
-        .refused("transactions are unimplemented")
+        .refused("two-phase commits are unimplemented")
         .doc("Take part in two-phase commits."),
     Property::java("ssl.protocol")
         .string("TLSv1.3")

@@ -542,29 +542,35 @@ pub(super) const ROWS: &[Property] = &[
     Property::global("max.poll.records")
         .consumer()
         .integer(1, 2147483647, "500")
-        .accepted("share groups are unimplemented")
-        .doc("The maximum number of records that a poll of a share consumer returns."),
+        .doc(
+            "The number of records that a share consumer asks each broker for. Brokers deliver whole batches, so that a poll \
+             may return more.",
+        ),
     Property::global("share.acknowledgement.mode")
         .consumer()
         .string("implicit")
         .medium()
-        .accepted("share groups are unimplemented")
-        .doc("Whether a share consumer acknowledges implicitly or explicitly."),
+        .doc(
+            "`implicit`: the records of a poll are accepted by the next poll or commit. `explicit`: the application \
+             acknowledges each record. Only for the C library's share consumer; that of Rust is always explicit.",
+        ),
     Property::global("transactional.id")
         .producer()
         .string("")
         .high()
-        .refused("transactions are unimplemented")
         .doc(
             "The name that identifies the producer's transactions across restarts; setting it makes the producer \
-             transactional.",
+             transactional. It requires `enable.idempotence`, which is then the default, and adapts the defaults of \
+             `message.timeout.ms` and `socket.timeout.ms` to `transaction.timeout.ms`.",
         ),
     Property::global("transaction.timeout.ms")
         .producer()
         .integer(1000, 2147483647, "60000")
         .medium()
-        .accepted("transactions are unimplemented")
-        .doc("The coordinator aborts a transaction after this time."),
+        .doc(
+            "The coordinator aborts a transaction after this time. The client ends the transaction shortly before, and \
+             reports an event at 80 %. The brokers limit it (`transaction.max.timeout.ms`, 15 minutes).",
+        ),
     Property::global("enable.idempotence").producer().boolean("false").high().rust_default("true").doc(
         "Brokers recognise retries, so that every record is stored exactly once and in order. It requires `acks=all`, \
          at most 5 requests in flight, and retries.",

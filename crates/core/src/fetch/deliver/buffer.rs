@@ -69,7 +69,13 @@ impl RecordBatch {
         self.buffer = Arc::clone(buffer);
     }
 
-    pub(super) fn walk(&self) -> RecordWalk<'_> {
+    /// Returns the batch header.
+    pub(crate) const fn header(&self) -> &BatchHeader {
+        &self.header
+    }
+
+    /// Returns an iterator over the records.
+    pub(crate) fn walk(&self) -> RecordWalk<'_> {
         RecordWalk::new(&self.header, &self.buffer.bytes[self.bytes.clone()])
     }
 }

@@ -19,6 +19,11 @@ pub struct PieceWalk {
 }
 
 impl PieceWalk {
+    /// Returns a cursor at the start of `fetched`, which skips damaged records without a report.
+    pub const fn new(fetched: Arc<FetchedRecords>) -> Self {
+        Self { fetched, queue: None, batch: 0, place: None }
+    }
+
     /// Returns the fetched batches to walk through, which hold the memory of the records.
     pub const fn fetched(&self) -> &Arc<FetchedRecords> {
         &self.fetched

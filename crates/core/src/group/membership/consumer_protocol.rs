@@ -31,10 +31,13 @@
 //!   response to a join was lost. The member releases it first (`static_member_releases_its_own_instance_id`).
 //! - The coordinator can't notify a member. One that joins without partitions would learn only after a whole heartbeat
 //!   interval that others have given some up (`new_member_without_partitions_asks_for_them_several_times`).
+//! - The application may poll again before it has answered that its partitions are lost. The member still has to leave:
+//!   a join of a member that the coordinator knows would keep its partitions from the others
+//!   (`member_that_polls_before_it_answers_its_loss_leaves_and_joins`).
 //! - There is no local session: a member without a coordinator keeps its partitions, as in the Java client and librdkafka
 //!   (`member_keeps_its_partitions_without_a_coordinator`).
 
-mod responses;
+pub(in crate::group) mod responses;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -126,8 +129,11 @@ enum State {
     Releasing,
     /// The heartbeat that leaves is in flight; the member waits for its response until this time.
     Leaving(Instant),
-    /// The member left because the application does not poll.
-    Expired,
+    /// The application does not poll: the member leaves as soon as the partitions are given up.
+    Expired {
+        /// True if the application polled meanwhile: the member joins again after it left.
+        returns: bool,
+    },
     /// The member can't continue.
     Failed,
 }
@@ -188,7 +194,7 @@ impl ConsumerMember {
             | State::Joining(_)
             | State::Releasing
             | State::Leaving(_)
-            | State::Expired
+            | State::Expired { .. }
             | State::Failed => "init",
         }
     }
@@ -231,7 +237,7 @@ impl ConsumerMember {
                 self.reason = "the consumer subscribed to topics";
                 self.state = State::Joining(now);
             }
-            State::Expired => self.handle_polled(now),
+            State::Expired { .. } => self.handle_polled(now),
             _ => self.reason = "the subscription changed",
         }
     }
@@ -256,40 +262,50 @@ impl ConsumerMember {
 
     /// Leaves the group because the application does not poll; the assignment is lost. The coordinator keeps the place of
     /// a static member until its session ends.
-    pub(in crate::group) fn handle_poll_exceeded(&mut self) {
-        if matches!(self.state, State::Unsubscribed | State::Leaving(_) | State::Expired | State::Failed) {
-            return;
-        }
-        let was_assigned = self.goal.is_some() || matches!(self.state, State::Fenced(_));
+    pub(in crate::group) fn handle_poll_exceeded(&mut self, now: Instant) {
+        let was_assigned = match self.state {
+            State::Unsubscribed | State::Leaving(_) | State::Failed => return,
+            // The partitions are not given up yet.
+            State::Expired { .. } => return self.state = State::Expired { returns: false },
+            State::Fenced(_) => true,
+            _ => self.goal.is_some(),
+        };
         self.reason = "the application did not poll within max.poll.interval.ms";
         self.end_membership();
-        self.state = State::Expired;
+        self.state = State::Expired { returns: false };
         if was_assigned {
             self.steps.push_back(Step::Lost);
         } else {
-            self.handle_revoked();
+            self.handle_revoked(now);
         }
     }
 
-    /// Joins again after the application polled.
+    /// Joins again after the application polled, and after the member has left.
     pub(in crate::group) fn handle_polled(&mut self, now: Instant) {
-        if self.state == State::Expired {
-            self.reason = "the application polls again";
-            // The response to the heartbeat that left is of no interest any more.
-            self.term += 1;
-            self.state = State::Joining(now);
+        match self.state {
+            State::Expired { .. } if self.may_be_known => self.state = State::Expired { returns: true },
+            State::Expired { .. } => {
+                self.reason = "the application polls again";
+                // The response to the heartbeat that left is of no interest any more.
+                self.term += 1;
+                self.state = State::Joining(now);
+            }
+            _ => {}
         }
     }
 
     /// The rebalance gave up all partitions. A member that does not poll leaves only now, so that no other member gets
     /// them before.
-    pub(in crate::group) fn handle_revoked(&mut self) {
+    pub(in crate::group) fn handle_revoked(&mut self, now: Instant) {
         match self.state {
             State::Fenced(at) => self.state = State::Joining(at),
-            State::Expired if self.may_be_known => {
+            State::Expired { returns } if self.may_be_known => {
                 self.may_be_known = false;
-                let returns = self.settings.instance_id.is_some();
-                self.send_leave(if returns { LEAVES_FOR_A_WHILE } else { LEAVES });
+                let is_static = self.settings.instance_id.is_some();
+                self.send_leave(if is_static { LEAVES_FOR_A_WHILE } else { LEAVES });
+                if returns {
+                    self.handle_polled(now);
+                }
             }
             _ => {}
         }
@@ -546,7 +562,7 @@ impl ConsumerMember {
 }
 
 /// Returns a new member ID: a random UUID, as the protocol asks for.
-fn new_member_id(rng: &mut Rng) -> String {
+pub(crate) fn new_member_id(rng: &mut Rng) -> String {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&rng.next_u64().to_be_bytes());
     bytes[8..].copy_from_slice(&rng.next_u64().to_be_bytes());

@@ -101,7 +101,7 @@ impl Member {
     pub(super) fn handle_poll_exceeded(&mut self, now: Instant) {
         match self {
             Self::Classic(member) => member.handle_poll_exceeded(now),
-            Self::Consumer(member) => member.handle_poll_exceeded(),
+            Self::Consumer(member) => member.handle_poll_exceeded(now),
         }
     }
 
@@ -186,7 +186,7 @@ impl Member {
     pub(super) fn handle_revoked(&mut self, now: Instant) {
         match self {
             Self::Classic(member) => member.handle_revoked(now),
-            Self::Consumer(member) => member.handle_revoked(),
+            Self::Consumer(member) => member.handle_revoked(now),
         }
     }
 

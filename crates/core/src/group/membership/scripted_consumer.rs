@@ -30,6 +30,7 @@ use crate::{
 };
 
 mod owned;
+mod polls;
 
 const START: Instant = Instant::from_nanos(1_000_000_000);
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -145,7 +146,9 @@ impl Script {
                 Step::Lost => {
                     self.steps.push("lost".to_owned());
                     self.owned.clear();
-                    self.member.handle_revoked();
+                    if !self.is_slow {
+                        self.member.handle_revoked(self.now);
+                    }
                 }
                 Step::Error(error) => self.steps.push(format!("error {error}")),
                 Step::Fatal(error) => self.steps.push(format!("fatal {error}")),
@@ -668,26 +671,4 @@ fn partitions_are_held_since_the_epoch_in_which_they_came() {
     script.settle();
     let held: Vec<_> = script.member.held().iter().map(|(key, since)| (key.partition, since.get())).collect();
     assert_eq!(held, [(1, 1), (2, 4)]);
-}
-
-#[test]
-fn member_without_polls_leaves_after_giving_up_and_joins_at_the_next() {
-    for (is_static, expected) in [(false, -1), (true, -2)] {
-        let script = if is_static { Script::of_static_member() } else { Script::new() };
-        let mut script = script.joined();
-        script.member.handle_poll_exceeded();
-        script.settle();
-        assert_eq!(script.take_steps(), ["lost"]);
-        let (term, request) = script.take_heartbeat();
-        assert_eq!(request.member_epoch, expected);
-        script.pass(INTERVAL * 3);
-        assert!(script.requests.is_empty(), "it waits for the application");
-        script.member.handle_polled(script.now);
-        script.settle();
-        // The response to the heartbeat that left is late.
-        script.member.handle_heartbeat(script.now, term, Ok((script.now, accepted(expected, None))));
-        script.answer(accepted(7, Some(&[(1, &[0])])));
-        assert_eq!(script.take_steps(), ["assign [t [0]]"]);
-        assert_eq!(script.epoch(), Some(7));
-    }
 }

@@ -123,3 +123,57 @@ fn commit_of_a_partition_that_was_given_up_does_not_fail_the_others() {
     assert_eq!((error.kind(), error.context().partition), (ErrorKind::State, Some(1)));
     assert!(error.to_string().contains("rebalanced"), "{error}");
 }
+
+/// Returns the responses' error codes and errors after which a commit that was given up is over.
+fn ends_of_a_given_up_commit() -> [Option<ErrorCode>; 4] {
+    [Some(ErrorCode::NONE), Some(ErrorCode::NOT_COORDINATOR), Some(ErrorCode::STALE_MEMBER_EPOCH), None]
+}
+
+#[test]
+fn late_commit_fails_at_its_deadline_and_keeps_its_connection() {
+    for end in ends_of_a_given_up_commit() {
+        let mut offsets = committed_offsets(consumer_member(3, Some(2)));
+        let (first, second) = (commit(&mut offsets), commit_within(&mut offsets, Duration::from_secs(60)));
+        let sent_at = START + Duration::from_millis(29_800);
+        let (number, request) = offsets.poll_request(sent_at).expect("a commit");
+        assert_eq!(
+            request.timeout,
+            Duration::from_secs(1),
+            "the remaining 200 ms would close the connection"
+        );
+        let deadline = START + Duration::from_secs(30);
+        assert_eq!(offsets.poll_timeout(), Some(deadline));
+        offsets.handle_timeout(deadline);
+        let error = first.try_take().expect("it ended").expect_err("it failed");
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+        assert!(offsets.poll_request(deadline).is_none(), "the first may be carried out after the second");
+        let late = deadline + Duration::from_millis(500);
+        match end {
+            Some(code) => refuse_commit(&mut offsets, number, code),
+            None => {
+                let lost = Err(Error::new(ErrorKind::Disconnected, ""));
+                assert!(!offsets.handle_response(late, number, lost));
+                assert!(offsets.poll_request(late).is_none(), "the coordinator is backed off from");
+                offsets.handle_timeout(late + Duration::from_millis(100));
+            }
+        }
+        assert!(offsets.poll_committed().is_none() && !offsets.take_must_check_membership());
+        let (_, request) = offsets.poll_request(late).expect("the second commit");
+        assert_eq!(request.timeout, Duration::from_millis(29_500));
+        assert!(second.try_take().is_none());
+    }
+}
+
+#[test]
+fn wait_for_commits_includes_a_commit_that_was_given_up() {
+    let mut offsets = committed_offsets(consumer_member(3, Some(2)));
+    let _given_up = commit_within(&mut offsets, Duration::from_millis(200));
+    let (_, _, number) = sent_commit(&mut offsets, START).expect("a commit");
+    let (done, waiting) = completion();
+    let kind = GroupCallKind::Commit(Vec::new(), done);
+    offsets.call(START, GroupCall { timeout: Duration::from_secs(60), kind });
+    offsets.handle_timeout(START + Duration::from_millis(200));
+    assert!(waiting.try_take().is_none(), "the coordinator may still carry the commit out");
+    refuse_commit(&mut offsets, number, ErrorCode::NONE);
+    assert_eq!(waiting.try_take(), Some(Ok(Vec::new())));
+}

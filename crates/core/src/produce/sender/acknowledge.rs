@@ -162,6 +162,10 @@ impl Sender {
         if !self.shared.settings.idempotence && matches!(verdict, Verdict::Duplicate | Verdict::Resequence) {
             verdict = Verdict::Fail;
         }
+        // The epoch is over: the coordinator ended the transaction, or another producer took over.
+        if self.shared.transactions.is_some() && code == ErrorCode::INVALID_PRODUCER_EPOCH {
+            verdict = Verdict::Fail;
+        }
         if verdict == Verdict::Duplicate && batch.batch.attempts == 0 && batch.batch.written == Written::No {
             return self.refuse_duplicate(batch, code, peer);
         }

@@ -74,9 +74,7 @@ impl Sender {
     /// Returns the version of Produce to use. Without a common version the due records fail, unless the broker's
     /// versions are assumed: then the connection is dropped, and the records wait for the next one.
     fn pick_version(&mut self, connection: &Connection) -> Option<i16> {
-        // Versions before 3 carry message sets, which have no fields for a producer ID.
-        let lowest = if self.shared.settings.idempotence { 3 } else { 0 };
-        let version = connection.versions().pick(ApiKey::Produce, lowest..=13);
+        let version = connection.versions().pick(ApiKey::Produce, self.versions());
         if version.is_some() {
             return version;
         }
@@ -87,6 +85,7 @@ impl Sender {
         }
         let error =
             Error::new(ErrorKind::UnsupportedVersion, "").with_api("Produce").with_peer(connection.name());
+        self.note_failed_batch(&error);
         while let Some((slot, _)) = self.collector.peek_due() {
             self.fail_waiting(slot, Waiting::All, &error);
             self.collector.remove(slot);
@@ -128,9 +127,17 @@ impl Sender {
             self.collector.set_aside(slot);
             return true;
         }
-        self.collector.remove(slot);
-        let version = draft.version;
         let mut options = own.seal_options();
+        self.collector.remove(slot);
+        if self.shared.transactions.is_some() {
+            options.is_transactional = true;
+            if !self.is_admitted(slot, draft.identity) {
+                return true;
+            }
+        }
+        let Some(entry) = self.slots.get_mut(slot) else { return true };
+        let own = entry.topic.settings();
+        let version = draft.version;
         // A message set is compressed when it is encoded; version 7 introduced zstd.
         if version < 3 || version < 7 && options.compression == Compression::Zstd {
             options.compression = Compression::None;
@@ -163,6 +170,7 @@ impl Sender {
                 draft.bytes += batch.sealed.len();
                 self.ready.subtract_bytes(batch.uncount());
                 entry.partition.note_sent(&batch);
+                self.shared.transactions.iter().for_each(|transactions| transactions.note_batch());
                 if batch.attempts == 0 {
                     self.counters.collector.count_wait(now.saturating_since(batch.since));
                 }
@@ -177,11 +185,15 @@ impl Sender {
     }
 
     /// Keeps a partition out of the collector until the producer's identity differs from `used`.
-    fn wait_for_identity(&mut self, slot: usize, used: Option<ProducerIdentity>) {
+    pub(super) fn wait_for_identity(&mut self, slot: usize, used: Option<ProducerIdentity>) {
         if !self.without_identity.contains(&slot) {
             self.without_identity.push(slot);
         }
         if let Some(used) = used {
+            if self.shared.transactions.is_some() {
+                let detail = "a sequence number of the transaction is missing";
+                return self.note_failed_batch(&Error::new(ErrorKind::Inconsistent, detail));
+            }
             self.outputs.push_back(ProduceReport::RenewIdentity(used).into());
         }
     }
@@ -201,7 +213,7 @@ impl Sender {
             version,
             acks: terms.acks.to_wire(),
             timeout_ms: terms.acks_timeout.as_millis() as i32,
-            transactional_id: None,
+            transactional_id: self.shared.settings.transactional_id.as_deref(),
         };
         let expects_response = terms.acks != Acks::None;
         let built =

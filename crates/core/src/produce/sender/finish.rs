@@ -28,6 +28,9 @@ impl Sender {
     ) {
         if let Some(entry) = self.slots.get_mut(batch.slot) {
             entry.partition.note_gap(batch.batch.order);
+            let (topic, partition) = (entry.partition.topic(), entry.partition.partition());
+            let error = error.clone().with_partition(&**topic, partition);
+            self.note_failed_batch(&error);
         }
         if self.shared.settings.gapless
             && let Some(entry) = self.slots.get(batch.slot)
@@ -108,6 +111,7 @@ impl Sender {
             && let Some(entry) = self.slots.get_mut(batch.slot)
         {
             entry.partition.note_gap(batch.batch.order);
+            self.note_doubt();
         }
         self.over(batch)
     }

@@ -33,6 +33,7 @@ mod purge;
 mod retry;
 mod slots;
 mod statistics;
+mod transaction;
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -82,6 +83,9 @@ pub struct Sender {
     last_refusal: Option<Refusal>,
     /// Slots that wait for the producer's identity.
     without_identity: Vec<usize>,
+    /// Slots that the open transaction does not admit yet, and the version of its permissions at the last check.
+    not_admitted: BTreeSet<usize>,
+    permissions_seen: u64,
     /// The identity at the last check.
     identity_seen: Option<ProducerIdentity>,
     requests_in_flight: usize,
@@ -118,6 +122,8 @@ impl Sender {
             retries: BTreeSet::new(),
             last_refusal: None,
             without_identity: Vec::new(),
+            not_admitted: BTreeSet::new(),
+            permissions_seen: 0,
             identity_seen: None,
             requests_in_flight: 0,
             unreachable: None,
@@ -178,11 +184,20 @@ impl Sender {
 
     /// Returns true if there is something to send, so that a connection is needed.
     pub fn wants_connection(&self) -> bool {
-        !self.collector.is_empty() || !self.retries.is_empty() || !self.without_identity.is_empty()
+        !self.collector.is_empty()
+            || !self.retries.is_empty()
+            || !self.without_identity.is_empty()
+            || !self.not_admitted.is_empty()
     }
 
     /// Checks the notifications, then sends the due records that may leave.
     pub fn pump(&mut self, now: Instant, connection: &mut Connection) {
+        self.check_permissions();
+        self.pump_records(now, connection);
+        self.report_transaction();
+    }
+
+    fn pump_records(&mut self, now: Instant, connection: &mut Connection) {
         if !self.without_identity.is_empty() && self.shared.identity.get() != self.identity_seen {
             self.identity_seen = self.shared.identity.get();
             for slot in std::mem::take(&mut self.without_identity) {

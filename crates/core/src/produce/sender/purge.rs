@@ -66,6 +66,7 @@ impl Sender {
                     continue;
                 }
                 batch.reported = true;
+                self.shared.transactions.iter().for_each(|transactions| transactions.note_doubt());
                 let (topic, partition) = (entry.partition.topic(), entry.partition.partition());
                 let refusal =
                     entry.partition.refusal().map(|error| format!("; before, {}", error.as_cause()));

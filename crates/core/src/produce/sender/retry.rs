@@ -1,5 +1,7 @@
 //! Retrying: batches that were rejected, lost or recalled return to their partitions and wait for the backoff.
 
+use std::time::Duration;
+
 use ottla_protocol::error_code::ErrorCode;
 
 use super::Sender;
@@ -48,6 +50,7 @@ impl Sender {
             entry.partition.note_landed(&batch);
             self.counters.retries += 1;
             entry.partition.put_back(batch);
+            self.shared.transactions.iter().for_each(|transactions| transactions.note_doubt());
         }
     }
 
@@ -70,6 +73,7 @@ impl Sender {
     ) {
         if sent {
             batch.batch.written = Written::Possibly;
+            self.note_doubt();
             self.retry(now, batch, error);
         } else if let Some(batch) = self.over_unless_reported(batch) {
             // The batch was never sent, so this does not count as an attempt.
@@ -109,7 +113,8 @@ impl Sender {
             && entry.partition.retry_at.is_none()
         {
             let failures = entry.backoff.failures();
-            let own = now + entry.backoff.next(&mut self.rng);
+            let own = entry.backoff.next(&mut self.rng);
+            let own = now + if failures == 0 { own.min(first_backoff(error)) } else { own };
             let at = match self.last_refusal {
                 Some(last) if (last.came, last.failures) == (now, failures) => last.retry_at,
                 _ => own,
@@ -132,7 +137,8 @@ impl Sender {
             || entry.partition.has_several_in_flight();
         if !behind {
             entry.partition.note_gap(order);
-            if batch.batch.written > Written::No {
+            // Within a transaction the epoch does not change, so that the batch can't get another number.
+            if batch.batch.written > Written::No || self.shared.transactions.is_some() {
                 return self.fail(batch, error.clone());
             }
         }
@@ -140,9 +146,10 @@ impl Sender {
     }
 
     /// Splits a batch that is too large for the broker. With idempotence, a batch that may have been written is not
-    /// split: under other sequence numbers its records would be written twice.
+    /// split: under other sequence numbers its records would be written twice. A transaction has no other numbers.
     pub(super) fn split(&mut self, batch: ProduceBatch, error: &Error) {
-        if self.shared.settings.idempotence && batch.batch.written > Written::No {
+        let is_numbered = batch.batch.written > Written::No || self.shared.transactions.is_some();
+        if self.shared.settings.idempotence && is_numbered {
             return self.fail(batch, error.clone());
         }
         let slot = batch.slot;
@@ -190,11 +197,21 @@ impl Sender {
     }
 
     pub(super) fn put_back(&mut self, batch: ProduceBatch) {
+        let Some(batch) = self.unless_aborted(batch) else { return };
         let slot = batch.slot;
         if let Some(entry) = self.slots.get_mut(slot) {
             entry.partition.put_back(batch.batch);
         }
         self.collect(slot);
         self.let_go(slot);
+    }
+}
+
+/// Returns the longest wait before the first repetition. With CONCURRENT_TRANSACTIONS the markers of the previous transaction
+/// are still being written, which takes a few milliseconds.
+fn first_backoff(error: &Error) -> Duration {
+    match error.kind() {
+        ErrorKind::Broker(ErrorCode::CONCURRENT_TRANSACTIONS) => Duration::from_millis(20),
+        _ => Duration::MAX,
     }
 }

@@ -3,6 +3,7 @@
 use rcgen::{CustomExtension, SanType, string::Ia5String};
 
 use super::*;
+use crate::credentials;
 
 /// A broker's certificate with a change.
 fn changed(issuer: &Made, change: impl FnOnce(&mut CertificateParams)) -> Made {
@@ -135,5 +136,58 @@ fn unusual_and_valid_certificates_are_accepted() {
         ("Ed25519", &root, with_key(&rcgen::PKCS_ED25519)),
     ] {
         check(case, trusting(&[trusted]), server(&[&broker]), HOST, Ok(()));
+    }
+}
+
+/// A broker's certificate and its CA's, and the key of the broker's, all made with OpenSSL: rcgen does not make such keys.
+fn of_openssl(pem: &str) -> (Made, String) {
+    let certificates = credentials::certificates(pem.as_bytes()).unwrap();
+    let key = KeyPair::from_pem(include_str!("kinds/broker.key")).unwrap();
+    let [leaf, ca] = certificates.try_into().unwrap();
+    (Made { der: leaf, key, params: params("broker", &[HOST]) }, super::pem("CERTIFICATE", &ca))
+}
+
+#[test]
+fn certificates_of_weak_or_unsupported_authorities_are_refused() {
+    let p521 = if cfg!(feature = "aws-lc-rs") { Ok(()) } else { Err(&["not supported", "SHA-256"][..]) };
+    for (case, pem, expected) in [
+        ("RSA-2048", include_str!("kinds/rsa-2048.pem"), Ok(())),
+        ("RSA-1024", include_str!("kinds/rsa-1024.pem"), Err(&["CN=broker", "fewer than 2048 bits"][..])),
+        (
+            "SHA-1",
+            include_str!("kinds/sha-1.pem"),
+            Err(&["CN=broker", "SHA-1", "create it with SHA-256"][..]),
+        ),
+        ("P-521", include_str!("kinds/p-521.pem"), p521),
+    ] {
+        let (broker, ca) = of_openssl(pem);
+        let settings = TlsSettings { ca_pem: Some(ca), ..trusting(&[]) };
+        check(case, settings, server(&[&broker]), HOST, expected);
+    }
+}
+
+#[test]
+fn client_keys_that_can_not_sign_are_errors_at_the_start() {
+    let root = ca("Root");
+    for (case, pem) in [
+        ("RSA-1024", include_str!("kinds/client-rsa-1024.pem")),
+        ("P-521", include_str!("kinds/client-p-521.pem")),
+    ] {
+        let settings = TlsSettings {
+            certificate_pem: Some(pem.to_owned()),
+            key_pem: Some(Secret::from(pem)),
+            ..trusting(&[&root])
+        };
+        match TlsContext::new(settings).map(drop) {
+            Ok(()) => assert!(cfg!(feature = "aws-lc-rs") && case == "P-521", "{case} is accepted"),
+            Err(error) => {
+                let error = error.to_string();
+                assert!(
+                    error.contains("RSA keys need 2048 to 8192 bits, EC keys the curve P-256"),
+                    "{error}"
+                );
+                assert!(!error.contains("PRIVATE KEY"), "{error}");
+            }
+        }
     }
 }

@@ -55,7 +55,7 @@ impl ConsumerMember {
                     }
                 }
             }
-            State::Unsubscribed | State::Fenced(_) | State::Expired | State::Failed => {}
+            State::Unsubscribed | State::Fenced(_) | State::Expired { .. } | State::Failed => {}
         }
         has_moved(code)
     }
@@ -209,12 +209,12 @@ impl ConsumerMember {
 }
 
 /// Returns true if the coordinator of the group is another node.
-const fn has_moved(code: ErrorCode) -> bool {
+pub(crate) const fn has_moved(code: ErrorCode) -> bool {
     matches!(code, ErrorCode::COORDINATOR_NOT_AVAILABLE | ErrorCode::NOT_COORDINATOR)
 }
 
 /// Returns true if the coordinator would refuse the same heartbeat again.
-const fn is_permanent(code: ErrorCode) -> bool {
+pub(crate) const fn is_permanent(code: ErrorCode) -> bool {
     matches!(
         code,
         ErrorCode::GROUP_ID_NOT_FOUND

@@ -1,0 +1,185 @@
+//! The transactional producer: `rd_kafka_init_transactions` and its relatives.
+//!
+//! `ottla_core::txn` has the behaviour. Here the calls get their deadlines. A commit and an abort serve the reports of messages
+//! while they wait for them, unless reports are events: then another thread must poll them.
+//!
+//! # Pitfalls
+//!
+//! - The other calls, and the other steps of a commit, call no callback: bindings of other languages prepare only some calls
+//!   for callbacks, and end the process in the others (`transactional_producer.c`).
+//! - A report that is served may call any function, the one that destroys the client included: nothing is locked meanwhile, and
+//!   the call holds the client (`transactional_producer.c`).
+
+use std::{ffi::c_int, future::Future, time::Duration, time::Instant};
+
+use ottla_core::txn::{
+    call::TransactionCalls,
+    command::{TransactionApi, TransactionOffsets},
+    error::{TransactionError, TransactionResult},
+};
+
+use crate::{
+    client::handle::Client,
+    ffi::{
+        argument::{Part, Ref},
+        codes::code,
+        error::{ErrorObject, code_of},
+        export,
+        list::List,
+        time::deadline,
+    },
+    group::metadata::GroupMetadata,
+};
+
+/// The cluster actor ends a call about offsets by itself, and its error says more: this call waits a little longer.
+const GRACE: Duration = Duration::from_secs(1);
+/// `rd_kafka_begin_transaction` only waits for an I/O thread, which a callback of another client may block.
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl ErrorObject {
+    fn of_transaction(error: &TransactionError) -> Self {
+        let text = error.to_string();
+        let code = code_of(error.error());
+        match error {
+            TransactionError::Fatal(_) => Self::fatal(code, text),
+            _ => Self::new(code, text).classed(error.is_retriable(), error.requires_abort()),
+        }
+    }
+}
+
+impl Client {
+    /// Returns the transactional functions, unless the client has none or can't go on.
+    fn transactions(&self) -> Result<TransactionCalls, ErrorObject> {
+        if self.is_consumer {
+            return Err(ErrorObject::new(code::_INVALID_ARG, "only a producer has transactions"));
+        }
+        if let Some((code, text)) = self.fatal_if_any() {
+            return Err(ErrorObject::fatal(code, text));
+        }
+        let Some(producer) = self.producer() else {
+            return Err(ErrorObject::new(code::_DESTROY, "the producer is being destroyed"));
+        };
+        let calls = TransactionCalls::new(producer.core(), producer.handle().commands());
+        calls.map_err(|error| ErrorObject::of_transaction(&error))
+    }
+
+    /// Runs one of the functions until its deadline.
+    fn in_transaction(
+        &self,
+        run: impl FnOnce(&TransactionCalls) -> TransactionResult,
+    ) -> Result<(), ErrorObject> {
+        let calls = self.transactions()?;
+        run(&calls).map_err(|error| {
+            if let TransactionError::Fatal(cause) = &error {
+                // The event that reports it may come after this call has returned.
+                self.set_fatal(code_of(cause), &cause.to_string());
+            }
+            ErrorObject::of_transaction(&error)
+        })
+    }
+
+    /// Commits or aborts.
+    fn end_transaction(
+        &self,
+        calls: &TransactionCalls,
+        api: TransactionApi,
+        timeout_ms: c_int,
+    ) -> TransactionResult {
+        let until = bounded(calls, timeout_ms);
+        let late = || calls.timed_out(api);
+        let call = calls.start(api)?;
+        if let Err(error) = self.wait_quietly(call.prepare(), until).ok_or_else(late)? {
+            return call.end(Err(error));
+        }
+        self.wait_serving(call.flush(), until).ok_or_else(late)?;
+        let result = self.wait_quietly(call.finish(), until).ok_or_else(late)?;
+        call.end(result)
+    }
+
+    fn wait_for_call(
+        &self,
+        calls: &TransactionCalls,
+        api: TransactionApi,
+        until: Option<Instant>,
+        call: impl Future<Output = TransactionResult>,
+    ) -> TransactionResult {
+        self.wait_quietly(call, until).unwrap_or_else(|| Err(calls.timed_out(api)))
+    }
+}
+
+/// Returns the end of a call. -1 stands for twice `transaction.timeout.ms`, because no call may hang.
+fn bounded(calls: &TransactionCalls, timeout_ms: c_int) -> Option<Instant> {
+    deadline(timeout_ms).or_else(|| Instant::now().checked_add(2 * calls.transaction_timeout()))
+}
+
+/// Returns the client. Error: the handle is NULL or destroyed.
+fn client_of<'a>(rk: Ref<'a, Client>) -> Result<&'a Client, ErrorObject> {
+    rk.get().ok_or_else(|| ErrorObject::new(code::_INVALID_ARG, "no client was given"))
+}
+
+export!(
+    #[on(rk, std::ptr::null_mut())]
+    fn rd_kafka_init_transactions(rk: Ref<Client>, timeout_ms: c_int) -> *mut ErrorObject {
+        ErrorObject::from_result(client_of(rk).and_then(|client| {
+            client.in_transaction(|calls| {
+                let until = bounded(calls, timeout_ms);
+                client.wait_for_call(calls, TransactionApi::Init, until, calls.init())
+            })
+        }))
+    }
+);
+
+export!(
+    #[on(rk, std::ptr::null_mut())]
+    fn rd_kafka_begin_transaction(rk: Ref<Client>) -> *mut ErrorObject {
+        ErrorObject::from_result(client_of(rk).and_then(|client| {
+            client.in_transaction(|calls| {
+                let until = Instant::now().checked_add(BEGIN_TIMEOUT);
+                client.wait_for_call(calls, TransactionApi::Begin, until, calls.begin())
+            })
+        }))
+    }
+);
+
+export!(
+    #[on(rk, std::ptr::null_mut())]
+    fn rd_kafka_send_offsets_to_transaction(
+        rk: Ref<Client>,
+        offsets: Part<List>,
+        cgmetadata: Ref<GroupMetadata>,
+        timeout_ms: c_int,
+    ) -> *mut ErrorObject {
+        ErrorObject::from_result(client_of(rk).and_then(|client| {
+            let (Some(list), Some(group)) = (List::passed(offsets), cgmetadata.get()) else {
+                let text = "a transaction's offsets need a list and the metadata of a group";
+                return Err(ErrorObject::new(code::_INVALID_ARG, text));
+            };
+            let offsets = list.elements().iter().map(|element| element.group_offset()).collect();
+            client.in_transaction(|calls| {
+                let longest = calls.transaction_timeout();
+                let timeout = u64::try_from(timeout_ms).map_or(longest, Duration::from_millis).min(longest);
+                let call = TransactionOffsets { offsets, group: group.of_transaction(), timeout };
+                let until = Instant::now().checked_add(timeout + GRACE);
+                client.wait_for_call(calls, TransactionApi::SendOffsets, until, calls.send_offsets(call))
+            })
+        }))
+    }
+);
+
+export!(
+    #[on(rk, std::ptr::null_mut())]
+    fn rd_kafka_commit_transaction(rk: Ref<Client>, timeout_ms: c_int) -> *mut ErrorObject {
+        ErrorObject::from_result(client_of(rk).and_then(|client| {
+            client.in_transaction(|calls| client.end_transaction(calls, TransactionApi::Commit, timeout_ms))
+        }))
+    }
+);
+
+export!(
+    #[on(rk, std::ptr::null_mut())]
+    fn rd_kafka_abort_transaction(rk: Ref<Client>, timeout_ms: c_int) -> *mut ErrorObject {
+        ErrorObject::from_result(client_of(rk).and_then(|client| {
+            client.in_transaction(|calls| client.end_transaction(calls, TransactionApi::Abort, timeout_ms))
+        }))
+    }
+);

@@ -1,0 +1,163 @@
+//! Calls about transactions.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use ottla_core::{
+    admin::transactions::{
+        abort::{HangingTransaction, abort_transaction},
+        describe::{TransactionDescription, describe_transaction},
+        list::{TransactionFilter, TransactionListings, list_transactions},
+        producers::{ActiveProducer, describe_producers},
+    },
+    error::{Error, ErrorKind, Result},
+};
+
+use super::{Admin, AdminFuture, AdminOptions};
+use crate::topic_name::check_partition;
+
+/// The transactional IDs of a call, each with its result, in the order of the call.
+pub type TransactionResults<T> = Vec<(String, Result<T>)>;
+
+/// The length of a string in the oldest versions of the protocol.
+const MAX_TRANSACTIONAL_ID: usize = 32_767;
+
+impl Admin {
+    /// Lists the transactional IDs of all brokers. A broker that fails is in [`TransactionListings::failed`]. Needs brokers of
+    /// Kafka 3.0 or later, like the other calls about transactions (KIP-664).
+    ///
+    /// ```
+    /// # fn example(admin: &ottla::Admin) -> ottla::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// use ottla::{TransactionFilter, TransactionState};
+    ///
+    /// let filter = TransactionFilter { states: vec![TransactionState::Ongoing], ..TransactionFilter::default() };
+    /// for transaction in admin.list_transactions(&filter, Duration::from_secs(10))?.transactions {
+    ///     println!("{}: producer {}", transaction.transactional_id, transaction.producer_id);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn list_transactions(
+        &self,
+        filter: &TransactionFilter,
+        options: impl Into<AdminOptions>,
+    ) -> Result<TransactionListings> {
+        self.list_transactions_async(filter, options).wait()
+    }
+
+    /// Lists transactional IDs, without blocking. See [`Admin::list_transactions`].
+    pub fn list_transactions_async(
+        &self,
+        filter: &TransactionFilter,
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<TransactionListings> {
+        let (filter, options) = (filter.clone(), options.into());
+        let call = move |done| list_transactions(filter, options.timeout, done).done(options.how());
+        self.start("list_transactions", options.timeout, Ok(call)).and_then(|listings| listings)
+    }
+
+    /// Describes transactional IDs: state, producer and partitions.
+    pub fn describe_transactions(
+        &self,
+        transactional_ids: &[&str],
+        options: impl Into<AdminOptions>,
+    ) -> Result<TransactionResults<TransactionDescription>> {
+        self.describe_transactions_async(transactional_ids, options).wait()
+    }
+
+    /// Describes transactional IDs, without blocking. See [`Admin::describe_transactions`].
+    pub fn describe_transactions_async(
+        &self,
+        transactional_ids: &[&str],
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<TransactionResults<TransactionDescription>> {
+        const NAME: &str = "describe_transactions";
+        let options = options.into();
+        if let Err(error) = check_ids(transactional_ids) {
+            return AdminFuture::failed(NAME, error);
+        }
+        let calls = transactional_ids.iter().map(|id| {
+            let id: Arc<str> = Arc::from(*id);
+            let call = move |done| describe_transaction(id, options.timeout, done).done(options.how());
+            self.start(NAME, options.timeout, Ok(call))
+        });
+        let names: Vec<String> = transactional_ids.iter().map(ToString::to_string).collect();
+        let results = AdminFuture::all(NAME, options.timeout, calls.collect());
+        results.and_then(|results| Ok(names.into_iter().zip(results).collect()))
+    }
+
+    /// Describes the idempotent and transactional producers that have written to a partition lately, as its leader knows
+    /// them.
+    pub fn describe_producers(
+        &self,
+        topic: &str,
+        partition: i32,
+        options: impl Into<AdminOptions>,
+    ) -> Result<Vec<ActiveProducer>> {
+        self.describe_producers_async(topic, partition, options).wait()
+    }
+
+    /// Describes producers, without blocking. See [`Admin::describe_producers`].
+    pub fn describe_producers_async(
+        &self,
+        topic: &str,
+        partition: i32,
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<Vec<ActiveProducer>> {
+        let options = options.into();
+        let checked = check_partition(topic, partition);
+        let topic: Arc<str> = topic.into();
+        let call = checked.map(|()| {
+            move |done| describe_producers(topic, partition, options.timeout, done).done(options.how())
+        });
+        self.start("describe_producers", options.timeout, call).and_then(|producers| producers)
+    }
+
+    /// Ends a hanging transaction in one partition: writes its abort marker there. Its coordinator does not learn of it, so
+    /// this is only for transactions that the coordinator has forgotten.
+    pub fn abort_transaction(
+        &self,
+        transaction: &HangingTransaction,
+        options: impl Into<AdminOptions>,
+    ) -> Result<()> {
+        self.abort_transaction_async(transaction, options).wait()
+    }
+
+    /// Ends a hanging transaction, without blocking. See [`Admin::abort_transaction`].
+    pub fn abort_transaction_async(
+        &self,
+        transaction: &HangingTransaction,
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<()> {
+        let options = options.into();
+        let checked = check_partition(&transaction.topic, transaction.partition);
+        let transaction = transaction.clone();
+        let call = checked
+            .map(|()| move |done| abort_transaction(transaction, options.timeout, done).done(options.how()));
+        self.start("abort_transaction", options.timeout, call).and_then(|result| result)
+    }
+}
+
+fn check_ids(ids: &[&str]) -> Result<()> {
+    let invalid = |detail: String| Err(Error::new(ErrorKind::InvalidArgument, detail));
+    let mut seen = BTreeSet::new();
+    if ids.is_empty() {
+        return invalid("no transactional IDs; name at least one".to_owned());
+    }
+    for id in ids {
+        if id.is_empty() {
+            return invalid("the transactional ID is empty".to_owned());
+        }
+        if id.len() > MAX_TRANSACTIONAL_ID {
+            let size = id.len();
+            return invalid(format!(
+                "the transactional ID has {size} bytes; brokers take at most {MAX_TRANSACTIONAL_ID}"
+            ));
+        }
+        if !seen.insert(id) {
+            return invalid(format!("transactional ID \"{id}\" is named twice; name each one once per call"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! The share consumer (KIP-932): thin over `ottla_core::share`, which has the behaviour.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | this one | [`ShareConsumer`]: subscription, close |
+//! | [`builder`] | [`ShareConsumerBuilder`] |
+//! | [`poll`] | the calls that return records |
+//! | [`record`] | [`ShareRecord`], the handle to acknowledge a record with |
+//! | [`commit`] | acknowledgements and their outcomes |
+
+mod builder;
+mod commit;
+#[cfg(feature = "capi")]
+#[doc(hidden)]
+mod for_capi;
+mod poll;
+mod record;
+
+use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
+
+use ottla_core::{
+    cluster::command::Command,
+    completion::completion,
+    error::{Error, ErrorKind, Result},
+    event::EventQueue,
+    lock::Mutex,
+    share::{
+        ShareCommand,
+        held::HeldRecords,
+        shared::{ShareEvent, ShareShared},
+    },
+    stats::Statistics,
+};
+
+pub use self::{
+    builder::ShareConsumerBuilder,
+    commit::ShareCommit,
+    record::{ShareRecord, ShareRecords},
+};
+use crate::{
+    admin::Admin,
+    config::Config,
+    consumer::CloseWhenLeft,
+    producer::STATISTICS_TIMEOUT,
+    start,
+    wait::{check_may_wait, wait_for},
+};
+
+/// The time in which a consumer that was dropped leaves its group.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Reads records as a member of a share group: many members read the same partitions, and each record goes to one of them
+/// until it is acknowledged (KIP-932). It needs Kafka 4.2. Cheap to clone; all clones are the same member.
+///
+/// [`ShareConsumer::poll`] returns records that are acquired for this member. Each [`ShareRecord`] is to be acknowledged
+/// with [`accept`](ShareRecord::accept), [`release`](ShareRecord::release) or [`reject`](ShareRecord::reject);
+/// **dropping it releases the record**, so that another member gets it. The broker's lock on a record runs out after
+/// `share.record.lock.duration.ms` of the group (30 s), and the record may go to another member then.
+///
+/// Acknowledgements are sent with the next poll, with [`ShareConsumer::commit_async`], or with
+/// [`ShareConsumer::commit_sync`], which waits for their outcome. Delivery is at least once. The order of records of a
+/// partition holds within one poll only.
+///
+/// A new share group starts at the end of its topics: records that were written before its first member joined are not
+/// delivered, unless the group's configuration `share.auto.offset.reset` is `earliest`.
+///
+/// Properties that only consumers of assigned partitions have (`auto.offset.reset`, `enable.auto.commit`,
+/// `group.protocol`, `isolation.level` and others) have no effect, because the group's configuration at the broker decides.
+/// `share.acknowledgement.mode` has no effect either: records are always acknowledged by their handles.
+///
+/// # Drop
+///
+/// Dropping the last clone leaves the group in the background, which takes at most ten seconds.
+/// [`ShareConsumer::close`] waits for that.
+#[derive(Clone)]
+pub struct ShareConsumer {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<ShareShared>,
+    client: Arc<start::Client>,
+    events: Arc<EventQueue>,
+    held: HeldRecords,
+    topics: Mutex<BTreeSet<Arc<str>>>,
+    warnings: Vec<String>,
+}
+
+impl ShareConsumer {
+    /// Creates a share consumer without a subscription. It connects in the background.
+    ///
+    /// Error: the configuration contradicts itself, or has no `bootstrap.servers` or no `group.id`.
+    pub fn new(config: &Config) -> Result<Self> {
+        Self::builder(config).build()
+    }
+
+    /// Returns a builder, for a share consumer with callbacks.
+    pub fn builder(config: &Config) -> ShareConsumerBuilder<'_> {
+        ShareConsumerBuilder::new(config)
+    }
+
+    /// Consumes these topics as a member of the share group of `group.id`, instead of those of an earlier subscription.
+    /// It returns at once; records come as soon as the group's coordinator has assigned partitions.
+    ///
+    /// Error: there is no topic, or a name is empty. Names are no patterns: share groups have none.
+    pub fn subscribe(&self, topics: &[impl AsRef<str>]) -> Result<()> {
+        let topics: BTreeSet<Arc<str>> = topics.iter().map(|topic| Arc::from(topic.as_ref())).collect();
+        if topics.is_empty() || topics.iter().any(|topic| topic.is_empty()) {
+            let detail = "a subscription needs topics, whose names are not empty; call unsubscribe to end it";
+            return Err(Error::new(ErrorKind::InvalidArgument, detail));
+        }
+        self.check_open()?;
+        self.inner.topics.lock().clone_from(&topics);
+        self.inner.client.command(Command::Share(ShareCommand::Subscribe(topics)));
+        Ok(())
+    }
+
+    /// Returns the topics of the subscription.
+    pub fn subscription(&self) -> Vec<Arc<str>> {
+        self.inner.topics.lock().iter().cloned().collect()
+    }
+
+    /// Sends the acknowledgements so far, releases all other records, and leaves the group. Waits for that, at most
+    /// `timeout`.
+    pub fn unsubscribe(&self, timeout: Duration) -> Result<()> {
+        self.check_open()?;
+        self.leave(timeout)
+    }
+
+    /// Returns the oldest event that belongs to no call: errors of the group and of partitions.
+    pub fn poll_event(&self) -> Option<ShareEvent> {
+        self.inner.shared.take_event().or_else(|| {
+            std::iter::from_fn(|| self.inner.events.pop()).find_map(|event| match event {
+                ottla_core::event::Event::Error(error) | ottla_core::event::Event::AllBrokersDown(error) => {
+                    Some(ShareEvent::Error(error))
+                }
+                _ => None,
+            })
+        })
+    }
+
+    /// Sends the acknowledgements so far, releases all other records, leaves the group, and closes the connections. A
+    /// broker that does not respond delays this until `timeout`; the locks of its records run out by themselves.
+    pub fn close(&self, timeout: Duration) -> Result<()> {
+        check_may_wait("close")?;
+        if self.is_closed() {
+            return Ok(());
+        }
+        let began = std::time::Instant::now();
+        let left = self.leave(timeout);
+        self.inner.shared.close();
+        self.inner.client.end(timeout.saturating_sub(began.elapsed()).max(Duration::from_millis(100)))?;
+        left
+    }
+
+    /// Returns whether the consumer is closed: it returns no more records.
+    pub fn is_closed(&self) -> bool {
+        self.inner.shared.is_closed()
+    }
+
+    /// Adds servers to `bootstrap.servers`. See
+    /// [`Producer::add_bootstrap_servers`](crate::Producer::add_bootstrap_servers).
+    pub fn add_bootstrap_servers(&self, servers: &str) -> Result<()> {
+        self.inner.client.add_servers(servers)
+    }
+
+    /// Returns an admin client that shares this consumer's connections.
+    pub fn admin(&self) -> Admin {
+        Admin::of(Arc::clone(&self.inner.client), Arc::clone(&self.inner.events))
+    }
+
+    /// Returns the counters of this client (STATISTICS.md). Not to be called from a callback.
+    pub fn statistics(&self) -> Result<Statistics> {
+        self.inner.client.statistics(STATISTICS_TIMEOUT)
+    }
+
+    /// Returns warnings about the configuration, a sentence each.
+    pub fn warnings(&self) -> &[String] {
+        &self.inner.warnings
+    }
+
+    fn leave(&self, timeout: Duration) -> Result<()> {
+        check_may_wait("leaving the group")?;
+        self.inner.held.commit(&self.inner.shared);
+        if std::mem::take(&mut *self.inner.topics.lock()).is_empty() {
+            return Ok(());
+        }
+        let (done, left) = completion();
+        self.inner.client.command(Command::Share(ShareCommand::Leave(timeout, done)));
+        match wait_for(left, timeout.saturating_add(Duration::from_millis(100))) {
+            Some(_) => Ok(()),
+            None => Err(Error::new(ErrorKind::TimedOut, "leaving the share group takes longer")),
+        }
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if let Some(error) = self.inner.shared.fatal() {
+            return Err(error);
+        }
+        if self.is_closed() { Err(Error::new(ErrorKind::Closed, "")) } else { Ok(()) }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !self.topics.lock().is_empty() && !self.shared.is_closed() {
+            self.held.commit(&self.shared);
+            let (done, left) = completion();
+            self.client.command(Command::Share(ShareCommand::Leave(LEAVE_TIMEOUT, done)));
+            CloseWhenLeft::begin(Arc::clone(&self.client), left);
+        }
+    }
+}
+
+impl fmt::Debug for ShareConsumer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShareConsumer")
+            .field("name", &self.inner.client.name())
+            .field("subscription", &self.subscription())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,104 @@
+//! Polls of a share consumer.
+
+use std::{
+    future::{Future, poll_fn},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use ottla_core::{
+    cluster::command::Command,
+    error::{Error, ErrorKind, Result},
+    share::{ShareCommand, acquired::AcquiredRecords},
+};
+use ottla_net::clock;
+
+use super::{Inner, ShareConsumer, record::ShareRecords};
+use crate::wait::wait_for;
+
+impl ShareConsumer {
+    /// Returns records as soon as there are any, or none after `timeout`. Sends the acknowledgements so far.
+    ///
+    /// Up to `max.poll.records` are returned, or more: brokers deliver whole batches. All brokers with partitions are asked
+    /// at the same time; records that arrive after this poll has returned wait for the next one, and their locks run.
+    ///
+    /// Error: there is no subscription, the consumer is closed, or it can't continue, for example because the brokers have no
+    /// share groups. Other errors are events of [`ShareConsumer::poll_event`].
+    pub fn poll(&self, timeout: Duration) -> Result<ShareRecords> {
+        wait_for(self.poll_async(), timeout).unwrap_or_else(|| Ok(ShareRecords::default()))
+    }
+
+    /// Returns records as soon as there are any. See [`ShareConsumer::poll`].
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped before it is ready, no record was taken.
+    pub fn poll_async(&self) -> impl Future<Output = Result<ShareRecords>> + Send + use<> {
+        let consumer = self.clone();
+        let mut blocked = None;
+        let mut is_first = true;
+        poll_fn(move |context| {
+            if std::mem::take(&mut is_first) {
+                consumer.begin_poll();
+            }
+            let taken = consumer.take_acquired(context, false);
+            match &taken {
+                Poll::Pending if blocked.is_none() => blocked = Some(BlockedPoll::begin(&consumer.inner)),
+                Poll::Pending => {}
+                Poll::Ready(_) => blocked = None,
+            }
+            taken.map_ok(|acquired| ShareRecords::new(&acquired))
+        })
+    }
+
+    /// Sends the acknowledgements so far, and asks all brokers for records.
+    pub(super) fn begin_poll(&self) {
+        self.inner.held.commit(&self.inner.shared);
+        if self.inner.shared.note_poll(clock::now()) {
+            self.inner.client.command(Command::Share(ShareCommand::Polled));
+        }
+    }
+
+    /// Takes acquired records. With `or_news` it also returns, without records, when there are outcomes or events.
+    pub(super) fn take_acquired(
+        &self,
+        context: &mut Context<'_>,
+        or_news: bool,
+    ) -> Poll<Result<Vec<Arc<AcquiredRecords>>>> {
+        let Inner { shared, held, .. } = &*self.inner;
+        let mut acquired = Vec::new();
+        if self.inner.topics.lock().is_empty() {
+            let detail = "the share consumer has no subscription; call subscribe first";
+            return Poll::Ready(Err(Error::new(ErrorKind::State, detail)));
+        }
+        let enough = usize::try_from(shared.settings.max_poll_records).unwrap_or(1);
+        shared.register(context.waker());
+        self.check_open()?;
+        shared.take(enough, &mut acquired);
+        if !acquired.is_empty() {
+            held.add(&acquired);
+            return Poll::Ready(Ok(acquired));
+        }
+        if or_news && shared.has_news() { Poll::Ready(Ok(acquired)) } else { Poll::Pending }
+    }
+}
+
+/// A poll that waits for records. The application counts as polling until this is dropped.
+#[derive(Debug)]
+pub(super) struct BlockedPoll {
+    consumer: ShareConsumer,
+}
+
+impl BlockedPoll {
+    pub(super) fn begin(inner: &Arc<Inner>) -> Self {
+        inner.shared.begin_blocking();
+        Self { consumer: ShareConsumer { inner: Arc::clone(inner) } }
+    }
+}
+
+impl Drop for BlockedPoll {
+    fn drop(&mut self) {
+        self.consumer.inner.shared.end_blocking(clock::now());
+    }
+}

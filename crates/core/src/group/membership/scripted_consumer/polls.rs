@@ -1,0 +1,77 @@
+//! Members whose application does not poll.
+
+use super::*;
+
+#[test]
+fn member_without_polls_leaves_after_giving_up_and_joins_at_the_next() {
+    for (is_static, expected) in [(false, -1), (true, -2)] {
+        let script = if is_static { Script::of_static_member() } else { Script::new() };
+        let mut script = script.joined();
+        script.member.handle_poll_exceeded(script.now);
+        script.settle();
+        assert_eq!(script.take_steps(), ["lost"]);
+        let (term, request) = script.take_heartbeat();
+        assert_eq!(request.member_epoch, expected);
+        script.pass(INTERVAL * 3);
+        assert!(script.requests.is_empty(), "it waits for the application");
+        script.member.handle_polled(script.now);
+        script.settle();
+        // The response to the heartbeat that left is late.
+        script.member.handle_heartbeat(script.now, term, Ok((script.now, accepted(expected, None))));
+        script.answer(accepted(7, Some(&[(1, &[0])])));
+        assert_eq!(script.take_steps(), ["assign [t [0]]"]);
+        assert_eq!(script.epoch(), Some(7));
+    }
+}
+
+/// A member in epoch 1 whose application did not poll, and has not answered that its partitions are lost.
+fn expired_with_an_open_loss(is_static: bool) -> Script {
+    let script = if is_static { Script::of_static_member() } else { Script::new() };
+    let mut script = script.joined();
+    script.is_slow = true;
+    script.member.handle_poll_exceeded(script.now);
+    script.settle();
+    assert_eq!(script.take_steps(), ["lost"]);
+    script.pass(INTERVAL * 3);
+    assert!(script.requests.is_empty(), "the application may still process its records");
+    script
+}
+
+#[test]
+fn member_that_polls_before_it_answers_its_loss_leaves_and_joins() {
+    for (is_static, expected) in [(false, -1), (true, -2)] {
+        let mut script = expired_with_an_open_loss(is_static);
+        script.member.handle_polled(script.now);
+        script.settle();
+        script.pass(INTERVAL);
+        assert!(script.requests.is_empty(), "its partitions are not given up");
+        assert_eq!(script.epoch(), None);
+        script.member.handle_revoked(script.now);
+        script.settle();
+        let (term, request) = script.take_heartbeat();
+        assert_eq!(request.member_epoch, expected);
+        assert_eq!(script.requests.len(), 1, "it does not wait for the response");
+        script.member.handle_heartbeat(script.now, term, Ok((script.now, accepted(expected, None))));
+        script.is_slow = false;
+        let request = script.answer(accepted(7, Some(&[(1, &[0])])));
+        assert_eq!((request.member_epoch, is_full(&request)), (0, true));
+        assert_eq!(script.epoch(), Some(7));
+    }
+}
+
+#[test]
+fn member_that_stops_polling_again_before_it_answers_does_not_join() {
+    let mut script = expired_with_an_open_loss(false);
+    script.member.handle_polled(script.now);
+    script.member.handle_poll_exceeded(script.now);
+    script.settle();
+    assert!(script.take_steps().is_empty(), "the partitions are being given up already");
+    script.member.handle_revoked(script.now);
+    script.settle();
+    assert_eq!(script.answer(accepted(-1, None)).member_epoch, -1);
+    script.pass(INTERVAL);
+    assert!(script.requests.is_empty(), "it waits for the application");
+    script.member.handle_polled(script.now);
+    script.settle();
+    assert_eq!(script.take_heartbeat().1.member_epoch, 0);
+}

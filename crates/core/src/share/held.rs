@@ -1,0 +1,96 @@
+//! The records that the application has, and commits of its verdicts on them.
+
+use std::sync::Arc;
+
+use ottla_protocol::vocabulary::TopicPartition;
+
+use super::{
+    acknowledgement::AcknowledgeType,
+    acquired::AcquiredRecords,
+    shared::{Reply, ShareShared},
+    ticket::CommitTicket,
+};
+use crate::{
+    completion::Waiting,
+    error::{Error, ErrorKind},
+    lock::Mutex,
+};
+
+/// The records that the application has, as far as their acknowledgements are not sent.
+#[derive(Debug, Default)]
+pub struct HeldRecords(Mutex<Vec<Arc<AcquiredRecords>>>);
+
+impl HeldRecords {
+    /// Adds records that were handed to the application.
+    pub fn add(&self, records: &[Arc<AcquiredRecords>]) {
+        self.0.lock().extend(records.iter().cloned());
+    }
+
+    /// Accepts all records without a verdict.
+    pub fn accept_open(&self) {
+        for records in self.0.lock().iter() {
+            records.acknowledge_open(AcknowledgeType::Accept);
+        }
+    }
+
+    /// Returns true if some record has no verdict.
+    pub fn has_open(&self) -> bool {
+        self.0.lock().iter().any(|records| records.has_open())
+    }
+
+    /// Sets the verdict on a record. Error: the application does not have it.
+    pub fn acknowledge(
+        &self,
+        partition: &TopicPartition,
+        offset: i64,
+        kind: AcknowledgeType,
+    ) -> Result<(), Error> {
+        let held = self.0.lock();
+        let of_partition = held.iter().filter(|records| records.partition() == partition);
+        let Some(records) = of_partition.rev().find(|records| records.delivery_count(offset).is_some())
+        else {
+            let detail = format!("the record with offset {offset} is not among those of the last polls");
+            let error = Error::new(ErrorKind::State, detail);
+            return Err(error.with_partition(&*partition.topic, partition.partition));
+        };
+        records.acknowledge(offset, kind)
+    }
+
+    /// Sends the verdicts so far; the outcomes go to [`ShareShared::take_outcomes`]. Returns whether there are any.
+    pub fn commit(&self, shared: &ShareShared) -> bool {
+        self.submit(shared, &Reply::Queue)
+    }
+
+    /// Sends the verdicts so far. Returns the ticket and its end; `None` if there are no verdicts.
+    pub fn commit_with_outcome(&self, shared: &ShareShared) -> Option<(Arc<CommitTicket>, Waiting<()>)> {
+        self.commit_with(shared, Reply::Ticket)
+    }
+
+    /// Sends the verdicts so far, as [`HeldRecords::commit_with_outcome`]; the outcomes also go to
+    /// [`ShareShared::take_outcomes`].
+    pub fn commit_with_both(&self, shared: &ShareShared) -> Option<(Arc<CommitTicket>, Waiting<()>)> {
+        self.commit_with(shared, Reply::Both)
+    }
+
+    fn commit_with(
+        &self,
+        shared: &ShareShared,
+        reply: impl FnOnce(Arc<CommitTicket>) -> Reply,
+    ) -> Option<(Arc<CommitTicket>, Waiting<()>)> {
+        let (ticket, waiting) = CommitTicket::new();
+        let ticket = Arc::new(ticket);
+        let has_any = self.submit(shared, &reply(Arc::clone(&ticket)));
+        ticket.seal();
+        has_any.then_some((ticket, waiting))
+    }
+
+    fn submit(&self, shared: &ShareShared, reply: &Reply) -> bool {
+        let held = self.0.lock().clone();
+        let mut has_any = false;
+        for records in &held {
+            has_any |= shared.submit(records, reply);
+        }
+        self.0.lock().retain(|records| !records.is_settled());
+        has_any
+    }
+}

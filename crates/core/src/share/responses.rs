@@ -1,0 +1,284 @@
+//! Handling of ShareFetch and ShareAcknowledge responses: first the session, then each partition's acknowledgements,
+//! then its records.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::{
+        share_acknowledge::ShareAcknowledgeResponse,
+        share_fetch::{ShareFetchResponse, response::Partition},
+    },
+    message::Message,
+    primitive::Reader,
+    vocabulary::NodeId,
+};
+
+use super::{
+    acknowledgement::AcknowledgedRange,
+    acquired::{AcquiredRecords, Origin},
+    decode::decode_share,
+    fetcher::{InFlightShare, ShareFetcher, ShareRequestKind, SlotState, partition_id},
+    session::PartitionId,
+    shared::{Reply, Submission},
+};
+use crate::{
+    broker::{connection::Response, half::HalfOutput},
+    cluster::metadata::LeaderHint,
+    error::{Error, ErrorKind},
+    fetch::{decode::DecodeOptions, deliver::FetchBuffer},
+    machine::Instant,
+    message::BrokerNews,
+};
+
+/// The outcomes of acknowledgements by partition.
+type Outcomes = BTreeMap<PartitionId, (ErrorCode, Option<String>)>;
+/// Acquired records, with what the client acknowledges by itself.
+type Acquired = (Arc<AcquiredRecords>, Vec<AcknowledgedRange>);
+/// The brokers that a response names: node ID, host, port and rack.
+type Endpoints = Vec<(i32, String, i32, Option<String>)>;
+
+impl ShareFetcher {
+    /// Handles the response to the request in flight.
+    pub fn handle_response(&mut self, now: Instant, response: &Response, peer: &str) {
+        let Some(InFlightShare { kind, submissions }) = self.in_flight.take() else { return };
+        let handled = match kind {
+            ShareRequestKind::Fetch => decode::<ShareFetchResponse>(response)
+                .and_then(|decoded| self.handle_fetched(now, decoded, submissions.clone(), peer)),
+            ShareRequestKind::Acknowledge | ShareRequestKind::End => {
+                decode::<ShareAcknowledgeResponse>(response).map(|decoded| {
+                    self.handle_acknowledged(now, decoded, submissions.clone(), peer);
+                })
+            }
+        };
+        if let Err(detail) = handled {
+            let api = response.request.api.name();
+            let error = Error::new(ErrorKind::BadResponse, detail).with_api(api).with_peer(peer);
+            submissions.into_iter().for_each(|submission| {
+                self.shared.settle(submission, Err(error.clone()), None);
+            });
+            self.end_session(&error);
+            self.outputs.push_back(HalfOutput::Misbehaved(error));
+        }
+        if kind == ShareRequestKind::End {
+            self.end_session(&super::shared::session_lost());
+            self.ending().into_iter().for_each(|node| self.report_ended(node));
+        }
+    }
+
+    /// Handles the response to a ShareFetch. Error: what is wrong with it; no acknowledgement has an outcome then.
+    fn handle_fetched(
+        &mut self,
+        now: Instant,
+        response: ShareFetchResponse,
+        submissions: Vec<Submission>,
+        peer: &str,
+    ) -> Result<(), String> {
+        let lock = lock_until(now, response.acquisition_lock_timeout_ms);
+        if response.error_code.is_error() {
+            let refusal = (response.error_code, response.error_message);
+            self.handle_refused(now, refusal, submissions, "ShareFetch", peer);
+            return Ok(());
+        }
+        let endpoints: Endpoints = response
+            .node_endpoints
+            .into_iter()
+            .map(|node| (node.node_id, node.host, node.port, node.rack))
+            .collect();
+        let mut outcomes = Outcomes::new();
+        let mut acquired = Vec::new();
+        let mut seen = BTreeSet::new();
+        for topic in response.responses {
+            for partition in topic.partitions {
+                let id = (topic.topic_id, partition.partition_index);
+                if !seen.insert(id) {
+                    return Err(format!("partition {} of a topic twice", id.1));
+                }
+                let message = partition.acknowledge_error_message.clone();
+                outcomes.insert(id, (partition.acknowledge_error_code, message));
+                let leader = (partition.current_leader.leader_id, partition.current_leader.leader_epoch);
+                let code = partition.error_code;
+                let message = partition.error_message.clone();
+                if code.is_error() {
+                    self.handle_partition_error(now, id, (code, message), leader, &endpoints, peer);
+                } else {
+                    acquired.extend(self.handle_records(id, partition, lock)?);
+                }
+            }
+        }
+        self.backoff.reset();
+        self.settle_all(submissions, &outcomes, lock, peer);
+        for (records, unusable) in &acquired {
+            if !unusable.is_empty() {
+                self.pending.push(Submission {
+                    records: Arc::clone(records),
+                    ranges: unusable.clone(),
+                    reply: Reply::Unreported,
+                });
+            }
+        }
+        let records = acquired.into_iter().map(|(records, _)| records);
+        let records: Vec<_> =
+            records.filter(|records| !records.is_empty() || !records.damaged().is_empty()).collect();
+        if !records.is_empty() {
+            self.shared.push(records);
+        }
+        Ok(())
+    }
+
+    /// Decodes the records of a partition. Returns them with what the client acknowledges by itself.
+    fn handle_records(
+        &self,
+        id: PartitionId,
+        partition: Partition,
+        lock: Instant,
+    ) -> Result<Option<Acquired>, String> {
+        let (Some(slot), Some(session)) = (self.partitions.get(&id), self.session.id()) else {
+            return Ok(None);
+        };
+        if partition.acquired_records.is_empty() {
+            return Ok(None);
+        }
+        let buffer = Arc::new(FetchBuffer::new(partition.records, self.buffers.clone()));
+        let settings = &self.shared.settings;
+        let mut options = DecodeOptions {
+            check_crcs: settings.check_crcs,
+            read_committed: false,
+            max_batch_bytes: settings.max_batch_bytes,
+            // What is not decoded now can't be fetched again.
+            decompressed_room: usize::MAX,
+            buffers: self.buffers.clone(),
+        };
+        let decoded =
+            decode_share(&slot.handle, self.node, &buffer, &partition.acquired_records, &mut options)?;
+        let origin = Origin { session, stay: slot.stay, topic_id: id.0 };
+        let records = AcquiredRecords::new(decoded.fetched, origin, decoded.runs, decoded.damaged, lock);
+        Ok(Some((Arc::new(records), decoded.unusable)))
+    }
+
+    fn handle_acknowledged(
+        &mut self,
+        now: Instant,
+        response: ShareAcknowledgeResponse,
+        submissions: Vec<Submission>,
+        peer: &str,
+    ) {
+        let lock = lock_until(now, response.acquisition_lock_timeout_ms);
+        if response.error_code.is_error() {
+            let refusal = (response.error_code, response.error_message);
+            return self.handle_refused(now, refusal, submissions, "ShareAcknowledge", peer);
+        }
+        let endpoints: Endpoints = response
+            .node_endpoints
+            .into_iter()
+            .map(|node| (node.node_id, node.host, node.port, node.rack))
+            .collect();
+        let mut outcomes = Outcomes::new();
+        for topic in response.responses {
+            for partition in topic.partitions {
+                let id = (topic.topic_id, partition.partition_index);
+                let leader = (partition.current_leader.leader_id, partition.current_leader.leader_epoch);
+                if partition.error_code.invalidates_metadata() {
+                    let refusal = (partition.error_code, None);
+                    self.handle_partition_error(now, id, refusal, leader, &endpoints, peer);
+                }
+                outcomes.insert(id, (partition.error_code, partition.error_message));
+            }
+        }
+        self.backoff.reset();
+        self.settle_all(submissions, &outcomes, lock, peer);
+    }
+
+    /// Delivers the outcomes of a request. A partition that the response leaves out was not acknowledged.
+    fn settle_all(&self, submissions: Vec<Submission>, outcomes: &Outcomes, lock: Instant, peer: &str) {
+        for submission in submissions {
+            let (code, message) = match outcomes.get(&partition_id(&submission)) {
+                Some((code, message)) => (*code, message.as_deref()),
+                None => (ErrorCode::INVALID_RECORD_STATE, Some("the response lacks the partition")),
+            };
+            let key = submission.records.partition();
+            let result = if code.is_error() {
+                let error = Error::broker(code, message).with_partition(&*key.topic, key.partition);
+                Err(error.with_api("ShareAcknowledge").with_peer(peer))
+            } else {
+                Ok(())
+            };
+            self.shared.settle(submission, result, Some(lock));
+        }
+    }
+
+    /// Handles the refusal of a whole request, with which the session ends.
+    fn handle_refused(
+        &mut self,
+        now: Instant,
+        (code, message): (ErrorCode, Option<String>),
+        submissions: Vec<Submission>,
+        api: &'static str,
+        peer: &str,
+    ) {
+        let error = Error::broker(code, message.as_deref()).with_api(api).with_peer(peer);
+        submissions.into_iter().for_each(|submission| {
+            self.shared.settle(submission, Err(error.clone()), None);
+        });
+        self.end_session(&error);
+        let is_session =
+            matches!(code, ErrorCode::SHARE_SESSION_NOT_FOUND | ErrorCode::INVALID_SHARE_SESSION_EPOCH);
+        // A lost session is opened again at once; one that is lost again and again, and any other error, waits.
+        if !is_session || self.backoff.failures() > 0 {
+            self.back_off(now);
+        } else {
+            let _ = self.backoff.next(&mut self.rng);
+        }
+        if code == ErrorCode::UNSUPPORTED_VERSION {
+            self.shared.fail(super::fetcher::unsupported().with_api(api).with_peer(peer));
+        } else if !is_session && !code.is_retriable() {
+            self.report_refusal(now, error);
+        }
+    }
+
+    fn handle_partition_error(
+        &mut self,
+        now: Instant,
+        id: PartitionId,
+        (code, message): (ErrorCode, Option<String>),
+        leader: (i32, i32),
+        endpoints: &Endpoints,
+        peer: &str,
+    ) {
+        let wait = self.rng.jitter(self.shared.settings.fetch_error_backoff, 20);
+        let Some(slot) = self.partitions.get_mut(&id) else { return };
+        if slot.state != SlotState::Unassigned {
+            slot.state = SlotState::RefusedUntil(now + wait);
+        }
+        let key = slot.handle.key().clone();
+        if code.invalidates_metadata() || code == ErrorCode::UNKNOWN_LEADER_EPOCH {
+            self.begin_stay(id);
+            if code == ErrorCode::UNKNOWN_TOPIC_ID {
+                self.outputs.push_back(BrokerNews::UnknownTopicId(Arc::clone(&key.topic), id.0).into());
+            }
+            self.outputs.push_back(BrokerNews::StaleMetadata(Arc::clone(&key.topic)).into());
+            if NodeId::from_wire(leader.0).is_some() {
+                let nodes = endpoints.iter();
+                let nodes = nodes.map(|(id, host, port, rack)| (*id, &**host, *port, rack.as_deref()));
+                let hint = LeaderHint::new(&key.topic, key.partition, leader, nodes);
+                self.outputs.extend(hint.map(|hint| BrokerNews::LeaderHint(hint).into()));
+            }
+        } else if !code.is_retriable() {
+            let error = Error::broker(code, message.as_deref()).with_api("ShareFetch").with_peer(peer);
+            self.report_refusal(now, error.with_partition(&*key.topic, key.partition));
+        }
+    }
+}
+
+/// Returns when locks that were acquired or renewed until now end.
+fn lock_until(now: Instant, timeout_ms: i32) -> Instant {
+    now + Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0))
+}
+
+fn decode<M: Message>(response: &Response) -> Result<M, String> {
+    M::decode(&mut Reader::new(response.body()), response.request.version).map_err(|error| error.to_string())
+}

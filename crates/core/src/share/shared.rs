@@ -1,0 +1,424 @@
+//! The state that the application's threads share with the actors of a share consumer: acquired records on their way to the
+//! application, and acknowledgements on their way back.
+//!
+//! ```text
+//!  broker actor ── push ──► queue ── take ──► application
+//!       ▲                                        │ marks records
+//!       └── take_submissions ◄── inbox of the session ◄── submit
+//!  broker actor ── settle ──► outcome: a commit that waits, or the queue of outcomes
+//! ```
+//!
+//! A broker actor fetches on demand: records in the queue would use up their acquisition lock. Each poll allows one fetch
+//! per broker, so that all leaders are fetched in parallel, and a thread that waits in a poll allows them until it returns.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fmt,
+    sync::Arc,
+    task::Waker,
+};
+
+use ottla_protocol::{error_code::ErrorCode, vocabulary::TopicPartition};
+
+use super::{
+    acknowledgement::{AcknowledgeType, AcknowledgedRange, Verdict},
+    acquired::AcquiredRecords,
+    settings::ShareSettings,
+    ticket::CommitTicket,
+};
+use crate::{
+    error::{Error, ErrorKind},
+    machine::Instant,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    wake::WakeHandle,
+};
+
+/// The number of events and of outcomes that are kept for an application that does not take them.
+const MAX_KEPT: usize = 10_000;
+
+/// Identifies a share session of this client: one incarnation on one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SessionId(pub(crate) u64);
+
+/// The shared state of a share consumer.
+pub struct ShareShared {
+    /// The settings.
+    pub settings: ShareSettings,
+    state: Mutex<State>,
+    /// The number of polls so far.
+    polls: AtomicU64,
+    /// The time of the last poll, in nanoseconds.
+    polled_at: AtomicU64,
+    /// The number of threads that block in a poll.
+    blocked: AtomicUsize,
+    /// True if the member left because the application does not poll.
+    is_expired: AtomicBool,
+    /// The number of broker actors with partitions, which share the budget.
+    pub(crate) fetchers: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Arc<AcquiredRecords>>,
+    queued_bytes: usize,
+    events: VecDeque<ShareEvent>,
+    outcomes: VecDeque<AcknowledgeOutcome>,
+    sessions: BTreeMap<SessionId, Session>,
+    last_session: u64,
+    /// Broker actors to wake when the application polls.
+    idle: Vec<WakeHandle>,
+    /// The number of times that the idle broker actors were woken.
+    wakeups: u64,
+    wakers: Vec<Waker>,
+    /// The error after which the consumer can't continue.
+    fatal: Option<Error>,
+    is_closed: bool,
+}
+
+#[derive(Debug)]
+struct Session {
+    wake: WakeHandle,
+    inbox: Vec<Submission>,
+}
+
+/// An event of a share consumer that belongs to no record.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ShareEvent {
+    /// An error. The consumer goes on.
+    Error(Error),
+}
+
+/// The outcome of acknowledgements of one partition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AcknowledgeOutcome {
+    /// The partition.
+    pub partition: TopicPartition,
+    /// The acknowledged offsets, as ranges with both ends included.
+    pub offsets: Vec<(i64, i64)>,
+    /// An error means that the broker delivers the records again, except after a lost response, which leaves that open.
+    pub result: Result<(), Error>,
+}
+
+/// Acknowledgements of one partition on their way to the broker.
+#[derive(Clone, Debug)]
+pub(crate) struct Submission {
+    pub(crate) records: Arc<AcquiredRecords>,
+    /// Ascending ranges.
+    pub(crate) ranges: Vec<AcknowledgedRange>,
+    pub(crate) reply: Reply,
+}
+
+/// The receiver of an outcome.
+#[derive(Clone, Debug)]
+pub(crate) enum Reply {
+    /// The queue of outcomes.
+    Queue,
+    /// A commit that waits.
+    Ticket(Arc<CommitTicket>),
+    /// A commit that waits, and the queue of outcomes.
+    Both(Arc<CommitTicket>),
+    /// No receiver: the client itself has acknowledged.
+    Unreported,
+}
+
+/// What a broker actor knows of the application's polls.
+#[derive(Debug, Default)]
+pub(crate) struct Demand {
+    /// The number of polls at its last fetch.
+    served: u64,
+    /// The number of wake-ups at which it registered for the next one.
+    registered: Option<u64>,
+}
+
+/// Whether a broker may fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FetchPermit {
+    /// The application does not ask for records.
+    Denied,
+    /// A fetch may return this number of bytes.
+    Bytes(usize),
+}
+
+impl ShareShared {
+    /// Creates the state of a consumer without records.
+    pub fn new(settings: ShareSettings) -> Self {
+        Self {
+            settings,
+            state: Mutex::default(),
+            polls: AtomicU64::new(0),
+            polled_at: AtomicU64::new(0),
+            blocked: AtomicUsize::new(0),
+            is_expired: AtomicBool::new(false),
+            fetchers: AtomicUsize::new(0),
+        }
+    }
+
+    // ---- the application
+
+    /// The application polls: every broker may fetch once. Returns true if the member left because of missing polls, so that
+    /// [`ShareCommand::Polled`](super::ShareCommand::Polled) must notify it.
+    pub fn note_poll(&self, now: Instant) -> bool {
+        self.polled_at.fetch_max(now.as_nanos(), Ordering::Relaxed);
+        self.polls.fetch_add(1, Ordering::SeqCst);
+        self.wake_idle();
+        self.is_expired.load(Ordering::Relaxed) && self.is_expired.swap(false, Ordering::AcqRel)
+    }
+
+    /// A thread begins to block in a poll.
+    pub fn begin_blocking(&self) {
+        self.blocked.fetch_add(1, Ordering::SeqCst);
+        self.wake_idle();
+    }
+
+    fn wake_idle(&self) {
+        let idle = {
+            let mut state = self.state.lock();
+            state.wakeups += 1;
+            std::mem::take(&mut state.idle)
+        };
+        idle.iter().for_each(WakeHandle::wake);
+    }
+
+    /// A thread no longer blocks in a poll.
+    pub fn end_blocking(&self, now: Instant) {
+        self.polled_at.fetch_max(now.as_nanos(), Ordering::Relaxed);
+        self.blocked.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Takes queued records, until there are `enough`.
+    pub fn take(&self, enough: usize, into: &mut Vec<Arc<AcquiredRecords>>) {
+        let mut state = self.state.lock();
+        let mut count = 0;
+        while count < enough
+            && let Some(records) = state.queue.pop_front()
+        {
+            count += records.len().max(1);
+            state.queued_bytes -= records.bytes();
+            into.push(records);
+        }
+    }
+
+    /// Takes the oldest event.
+    pub fn take_event(&self) -> Option<ShareEvent> {
+        self.state.lock().events.pop_front()
+    }
+
+    /// Takes the outcomes of acknowledgements for which no commit waits.
+    pub fn take_outcomes(&self) -> Vec<AcknowledgeOutcome> {
+        self.state.lock().outcomes.drain(..).collect()
+    }
+
+    /// Returns the error after which the consumer can't continue.
+    pub fn fatal(&self) -> Option<Error> {
+        self.state.lock().fatal.clone()
+    }
+
+    /// Wakes `waker` when there are records, events or outcomes, or when the consumer is closed. To be called before the
+    /// check for them.
+    pub fn register(&self, waker: &Waker) {
+        let mut state = self.state.lock();
+        if !state.wakers.iter().any(|known| known.will_wake(waker)) {
+            state.wakers.push(waker.clone());
+        }
+    }
+
+    /// Returns true if there are events or outcomes of acknowledgements.
+    pub fn has_news(&self) -> bool {
+        let state = self.state.lock();
+        !state.events.is_empty() || !state.outcomes.is_empty()
+    }
+
+    /// Closes the queue, and wakes the threads that wait for it.
+    pub fn close(&self) {
+        let (wakers, dropped) = {
+            let mut state = self.state.lock();
+            state.is_closed = true;
+            state.queued_bytes = 0;
+            (std::mem::take(&mut state.wakers), std::mem::take(&mut state.queue))
+        };
+        wakers.into_iter().for_each(Waker::wake);
+        drop(dropped);
+    }
+
+    /// Returns true after [`ShareShared::close`].
+    pub fn is_closed(&self) -> bool {
+        self.state.lock().is_closed
+    }
+
+    /// Sends the collected verdicts of `records` to the session that acquired them. The outcome goes to `reply`.
+    /// Returns whether there are any.
+    pub(crate) fn submit(&self, records: &Arc<AcquiredRecords>, reply: &Reply) -> bool {
+        let ranges = records.collect();
+        if ranges.is_empty() {
+            return false;
+        }
+        if let Reply::Ticket(ticket) | Reply::Both(ticket) = reply {
+            ticket.add(records.partition());
+        }
+        let submission = Submission { records: Arc::clone(records), ranges, reply: reply.clone() };
+        let refused = {
+            let mut state = self.state.lock();
+            match state.sessions.get_mut(&records.origin.session) {
+                Some(session) => {
+                    session.inbox.push(submission);
+                    session.wake.wake();
+                    None
+                }
+                None => Some(submission),
+            }
+        };
+        if let Some(submission) = refused {
+            self.settle(submission, Err(session_lost()), None);
+        }
+        true
+    }
+
+    // ---- the broker actors
+
+    /// Begins a session whose broker actor `wake` wakes.
+    pub(crate) fn begin_session(&self, wake: &WakeHandle) -> SessionId {
+        let mut state = self.state.lock();
+        state.last_session += 1;
+        let id = SessionId(state.last_session);
+        state.sessions.insert(id, Session { wake: wake.clone(), inbox: Vec::new() });
+        id
+    }
+
+    /// Ends a session. Returns the acknowledgements that the broker actor has not taken.
+    pub(crate) fn end_session(&self, id: SessionId) -> Vec<Submission> {
+        self.state.lock().sessions.remove(&id).map(|session| session.inbox).unwrap_or_default()
+    }
+
+    /// Takes the acknowledgements of a session.
+    pub(crate) fn take_submissions(&self, id: SessionId) -> Vec<Submission> {
+        let mut state = self.state.lock();
+        state.sessions.get_mut(&id).map(|session| std::mem::take(&mut session.inbox)).unwrap_or_default()
+    }
+
+    /// Returns whether a broker may fetch. If not, the next poll wakes `wake`.
+    pub(crate) fn permit(&self, demand: &mut Demand, wake: &WakeHandle) -> FetchPermit {
+        let mut state = self.state.lock();
+        let polls = self.polls.load(Ordering::SeqCst);
+        let is_asked = self.blocked.load(Ordering::SeqCst) > 0 || demand.served != polls;
+        let budget = usize::try_from(self.settings.fetch_max_bytes).unwrap_or(0);
+        let room = budget.saturating_sub(state.queued_bytes);
+        if !is_asked || room == 0 || state.is_closed {
+            if demand.registered != Some(state.wakeups) {
+                demand.registered = Some(state.wakeups);
+                state.idle.push(wake.clone());
+            }
+            return FetchPermit::Denied;
+        }
+        demand.served = polls;
+        FetchPermit::Bytes((room / self.fetchers.load(Ordering::Relaxed).max(1)).max(1))
+    }
+
+    /// Appends acquired records.
+    pub(crate) fn push(&self, records: impl IntoIterator<Item = Arc<AcquiredRecords>>) {
+        let wakers = {
+            let mut state = self.state.lock();
+            for records in records {
+                if !state.is_closed {
+                    state.queued_bytes += records.bytes();
+                    state.queue.push_back(records);
+                }
+            }
+            std::mem::take(&mut state.wakers)
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Reports an error to the application.
+    pub(crate) fn report(&self, error: Error) {
+        self.notify(|state| {
+            if state.events.len() == MAX_KEPT {
+                state.events.pop_front();
+            }
+            state.events.push_back(ShareEvent::Error(error));
+        });
+    }
+
+    /// Reports the error after which the consumer can't continue.
+    pub(crate) fn fail(&self, error: Error) {
+        self.notify(|state| {
+            state.fatal.get_or_insert(error);
+        });
+    }
+
+    /// Delivers the outcome of acknowledgements. `lock_until` is the new end of renewed locks.
+    pub(crate) fn settle(
+        &self,
+        submission: Submission,
+        result: Result<(), Error>,
+        lock_until: Option<Instant>,
+    ) {
+        let Submission { records, ranges, reply } = submission;
+        // A broker chooses the size of gaps: only renewed ranges are bounded by the number of records.
+        let renews = Verdict::Of(AcknowledgeType::Renew);
+        for range in ranges.iter().filter(|range| range.verdict == renews) {
+            records.handle_renewed(range, lock_until.filter(|_| result.is_ok()));
+        }
+        if matches!(reply, Reply::Queue | Reply::Both(_)) {
+            let offsets = ranges.iter().map(|range| (range.first, range.last)).collect();
+            let partition = records.partition().clone();
+            let outcome = AcknowledgeOutcome { partition, offsets, result: result.clone() };
+            self.notify(|state| {
+                if state.outcomes.len() == MAX_KEPT {
+                    state.outcomes.pop_front();
+                }
+                state.outcomes.push_back(outcome);
+            });
+        }
+        if let Reply::Ticket(ticket) | Reply::Both(ticket) = reply {
+            ticket.settle(records.partition(), result);
+        }
+    }
+
+    fn notify(&self, change: impl FnOnce(&mut State)) {
+        let wakers = {
+            let mut state = self.state.lock();
+            change(&mut state);
+            std::mem::take(&mut state.wakers)
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Returns the time of the last poll: `now` while a thread blocks in one.
+    pub(crate) fn last_poll(&self, now: Instant) -> Instant {
+        if self.blocked.load(Ordering::Acquire) > 0 {
+            return now;
+        }
+        Instant::from_nanos(self.polled_at.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn set_expired(&self, is_expired: bool) {
+        self.is_expired.store(is_expired, Ordering::Release);
+    }
+}
+
+/// Returns the outcome of acknowledgements whose session has ended.
+pub(crate) fn session_lost() -> Error {
+    let detail =
+        "the share session in which the records were acquired has ended; the broker delivers them again";
+    Error::broker(ErrorCode::SHARE_SESSION_NOT_FOUND, Some(detail))
+}
+
+/// Returns the outcome of acknowledgements of records whose partition has another leader now.
+pub(crate) fn leader_moved() -> Error {
+    let detail = "the partition has another leader than the broker that delivered the records; they are delivered again";
+    Error::broker(ErrorCode::NOT_LEADER_OR_FOLLOWER, Some(detail))
+}
+
+/// Returns the outcome of acknowledgements that a closed client did not send.
+pub(crate) fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "")
+}
+
+impl fmt::Debug for ShareShared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShareShared").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}

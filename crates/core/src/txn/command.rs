@@ -1,0 +1,93 @@
+//! The commands of the application's calls.
+
+use std::time::Duration;
+
+use ottla_protocol::vocabulary::Generation;
+
+use super::error::TransactionResult;
+use crate::{completion::Completion, fetch::committed::GroupOffset};
+
+/// A command of the application to the part of the cluster actor.
+#[derive(Debug)]
+pub enum TransactionCommand {
+    /// Obtain the producer ID.
+    Init(Completion<TransactionResult>),
+    /// Begin a transaction.
+    Begin(Completion<TransactionResult>),
+    /// Add offsets to the transaction.
+    SendOffsets(TransactionOffsets, Completion<TransactionResult>),
+    /// Accept no more messages, for a commit.
+    BeginCommit(Completion<TransactionResult>),
+    /// Commit. All messages must have been reported.
+    Commit(Completion<TransactionResult>),
+    /// Accept no more messages and purge the queue, for an abort.
+    BeginAbort(Completion<TransactionResult>),
+    /// Abort. All messages must have been reported.
+    Abort(Completion<TransactionResult>),
+    /// The application has seen the result of the last call.
+    Acknowledge,
+}
+
+/// Offsets that become visible to the group when the transaction is committed.
+#[derive(Clone, Debug)]
+pub struct TransactionOffsets {
+    /// The offset of the next record to read of each partition.
+    pub offsets: Vec<GroupOffset>,
+    /// The group, and the identity of its member.
+    pub group: ConsumerGroupMetadata,
+    /// The maximum duration of the call.
+    pub timeout: Duration,
+}
+
+/// The identity of a group's member. The coordinator refuses the offsets of a member that was replaced since (KIP-447).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConsumerGroupMetadata {
+    /// `group.id`.
+    pub group_id: String,
+    /// The generation or member epoch. Without one, no member is fenced.
+    pub generation: Option<Generation>,
+    /// The member ID; empty without one.
+    pub member_id: String,
+    /// `group.instance.id`.
+    pub instance_id: Option<String>,
+}
+
+/// The transactional functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionApi {
+    /// Obtain the producer ID, and end what an earlier producer left.
+    Init,
+    /// Begin a transaction.
+    Begin,
+    /// Add offsets to the transaction.
+    SendOffsets,
+    /// Commit the transaction.
+    Commit,
+    /// Abort the transaction.
+    Abort,
+}
+
+impl TransactionApi {
+    /// Returns librdkafka's name of the function.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Init => "init_transactions",
+            Self::Begin => "begin_transaction",
+            Self::SendOffsets => "send_offsets_to_transaction",
+            Self::Commit => "commit_transaction",
+            Self::Abort => "abort_transaction",
+        }
+    }
+
+    /// Returns true if a call that timed out continues when it is called again.
+    pub(super) const fn is_resumable(self) -> bool {
+        matches!(self, Self::Init | Self::Commit | Self::Abort)
+    }
+}
+
+/// The call that runs, or that timed out and must be called again.
+#[derive(Debug, Default)]
+pub(super) struct CurrentCall {
+    pub(super) api: Option<TransactionApi>,
+    pub(super) is_running: bool,
+}

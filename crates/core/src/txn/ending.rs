@@ -1,0 +1,329 @@
+//! The requests about the producer and the transaction as a whole: InitProducerId and EndTxn. One is in progress at a time.
+
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::{end_txn::EndTxnResponse, init_producer_id::InitProducerIdResponse},
+    primitive::Reader,
+};
+
+use super::{
+    Registered, Transactions,
+    attempt::{Attempt, may_have_been_sent},
+    error::{Reaction, RequestKind, react},
+    state::TransactionState,
+};
+use crate::{
+    broker::connection::Response,
+    cluster::part::TransactionRequest,
+    error::{Error, ErrorKind},
+    machine::Instant,
+    produce::producer_id::ProducerIdentity,
+};
+
+/// The number of responses in a row without support for InitProducerId after which the producer fails: one response with
+/// wrong API versions does not end it.
+const UNSUPPORTED_RESPONSES: u32 = 3;
+
+/// A request in progress, with its repetitions.
+#[derive(Debug)]
+pub(super) struct CoordinatorJob {
+    kind: JobKind,
+    attempt: Attempt,
+    /// True if an attempt was lost: the coordinator may have carried it out.
+    is_doubtful: bool,
+    /// The number of responses in a row of brokers that do not support the request.
+    unsupported: u32,
+}
+
+/// The kinds of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JobKind {
+    /// Obtain the producer ID.
+    Init,
+    /// Get a higher epoch. This ends an open transaction.
+    Renew,
+    /// End the transaction; EndTxn raises the epoch if the second field is true.
+    End { commit: bool, raises_epoch: bool },
+}
+
+impl CoordinatorJob {
+    pub(super) const fn due_at(&self) -> Option<Instant> {
+        self.attempt.due_at()
+    }
+}
+
+impl Transactions {
+    pub(super) fn start_job(&mut self, kind: JobKind) {
+        let attempt = Attempt::new(self.backoff);
+        self.job = Some(CoordinatorJob { kind, attempt, is_doubtful: false, unsupported: 0 });
+    }
+
+    /// Ends the transaction once none of its other requests is in flight.
+    pub(super) fn decide_end(&mut self, now: Instant) {
+        if self.registering.is_in_flight() || self.has_offsets_in_flight() || self.is_ending_early() {
+            return;
+        }
+        let Some(commit) = self.ending.take() else { return };
+        if self.shared.is_implicit() && self.shared.has_sent() {
+            // The batch left when the end had begun already.
+            self.registered = Registered::Something;
+        }
+        let is_registered = self.registered != Registered::Nothing;
+        let (next, done) = if commit {
+            (TransactionState::Committing, TransactionState::CommitNotAcked)
+        } else {
+            (TransactionState::Aborting, TransactionState::AbortNotAcked)
+        };
+        if is_registered {
+            let raises_epoch = self.shared.is_implicit();
+            self.go(now, next);
+            self.start_job(JobKind::End { commit, raises_epoch });
+        } else if !commit && self.shared.needs_renewal() {
+            self.go(now, next);
+            self.start_renewal();
+        } else {
+            self.go(now, done);
+            self.finish(Ok(()));
+        }
+    }
+
+    /// Requests a higher epoch. Until it is known, senders wait.
+    pub(super) fn start_renewal(&mut self) {
+        self.producer.identity.clear();
+        self.start_job(JobKind::Renew);
+    }
+
+    pub(super) fn send_job(&mut self, now: Instant) {
+        let Some(job) = self.job.as_ref().filter(|job| job.attempt.is_due(now)) else { return };
+        let timeout = self.producer.settings.transaction_timeout;
+        let request = match (job.kind, self.identity) {
+            (JobKind::Init, _) | (JobKind::Renew, None) => self.terms.init(timeout, None),
+            (JobKind::Renew, known) => self.terms.init(timeout, known),
+            (JobKind::End { commit, raises_epoch }, Some(identity)) => {
+                self.terms.end(identity, commit, raises_epoch)
+            }
+            (JobKind::End { .. }, None) => return,
+        };
+        let route = self.coordinator();
+        let number = self.send(route, request, TransactionRequest::Coordinator);
+        if let Some(job) = &mut self.job {
+            job.attempt.note_sent(number);
+        }
+    }
+
+    pub(super) fn handle_coordinator(
+        &mut self,
+        now: Instant,
+        number: u64,
+        result: Result<Response, Error>,
+    ) -> bool {
+        let Some(job) = self.job.as_ref().filter(|job| job.attempt.is_response(number)) else { return false };
+        let kind = job.kind;
+        let (reaction, error) = match kind {
+            JobKind::Init | JobKind::Renew => match self.read_identity(result) {
+                Ok(identity) => {
+                    self.handle_identity(now, kind, identity);
+                    return false;
+                }
+                Err(failed) => failed,
+            },
+            JobKind::End { commit, .. } => match self.read_end(result) {
+                Ok(raised) => {
+                    self.handle_end(now, commit, raised);
+                    return false;
+                }
+                Err(failed) => failed,
+            },
+        };
+        self.shared.note_refusal(error.clone());
+        match (reaction, kind) {
+            (Reaction::Retry | Reaction::RetrySoon | Reaction::FindCoordinator, _) => {
+                if let Some(job) = &mut self.job {
+                    job.attempt.retry(now, reaction, &mut self.rng);
+                }
+            }
+            (_, JobKind::End { commit, .. }) => self.handle_refused_end(now, commit, reaction, error),
+            (_, JobKind::Init | JobKind::Renew) => self.give_up(now, reaction, error),
+        }
+        reaction == Reaction::FindCoordinator
+    }
+
+    /// Returns the identity of a response to InitProducerId, or what its error demands.
+    fn read_identity(
+        &mut self,
+        result: Result<Response, Error>,
+    ) -> Result<ProducerIdentity, (Reaction, Error)> {
+        let response = result.and_then(|response| {
+            InitProducerIdResponse::decode(&mut Reader::new(response.body()), response.request.version)
+                .map_err(|error| Error::new(ErrorKind::BadResponse, error.to_string()))
+        });
+        let response = response.map_err(|error| error.with_api("InitProducerId"));
+        match response {
+            Ok(response) if response.error_code.is_error() => {
+                let code = response.error_code;
+                if matches!(code, ErrorCode::INVALID_PRODUCER_ID_MAPPING | ErrorCode::UNKNOWN_PRODUCER_ID) {
+                    // The producer ID has expired: the next attempt asks for a new one.
+                    self.identity = None;
+                }
+                let error = Error::broker(code, None).with_api("InitProducerId");
+                Err((react(RequestKind::Init, code), error))
+            }
+            Ok(response) if response.producer_id < 0 || response.producer_epoch < 0 => {
+                let (id, epoch) = (response.producer_id, response.producer_epoch);
+                let detail = format!("it gave the producer ID {id} with epoch {epoch}, which are invalid");
+                let error = Error::new(ErrorKind::BadResponse, detail).with_api("InitProducerId");
+                Err((Reaction::Retry, error))
+            }
+            Ok(response) => Ok(ProducerIdentity { id: response.producer_id, epoch: response.producer_epoch }),
+            Err(error) if error.kind() == ErrorKind::UnsupportedVersion => {
+                let unsupported = self.job.as_mut().map_or(0, |job| {
+                    job.unsupported += 1;
+                    job.unsupported
+                });
+                if unsupported < UNSUPPORTED_RESPONSES {
+                    return Err((Reaction::Retry, error));
+                }
+                let detail = "transactions need brokers of version 0.11 or later; a producer that goes on after a failed \
+                              transaction needs 2.5";
+                Err((Reaction::Fatal, error.with_detail(detail)))
+            }
+            Err(error) => Err((self.judge_lost(RequestKind::Init, &error), error)),
+        }
+    }
+
+    fn handle_identity(&mut self, now: Instant, kind: JobKind, identity: ProducerIdentity) {
+        self.job = None;
+        self.adopt(identity);
+        match (kind, self.state) {
+            (JobKind::Init, TransactionState::WaitProducerId) => {
+                self.go(now, TransactionState::ReadyNotAcked);
+                self.finish(Ok(()));
+            }
+            (JobKind::Renew, TransactionState::Aborting) => {
+                self.forget_transaction();
+                self.go(now, TransactionState::AbortNotAcked);
+                self.finish(Ok(()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the identity that a successful response to EndTxn carries, or what its error demands.
+    fn read_end(
+        &mut self,
+        result: Result<Response, Error>,
+    ) -> Result<Option<ProducerIdentity>, (Reaction, Error)> {
+        let response = result.and_then(|response| {
+            EndTxnResponse::decode(&mut Reader::new(response.body()), response.request.version)
+                .map_err(|error| Error::new(ErrorKind::BadResponse, error.to_string()))
+        });
+        match response.map_err(|error| error.with_api("EndTxn")) {
+            Ok(response) if response.error_code.is_error() => {
+                let error = Error::broker(response.error_code, None).with_api("EndTxn");
+                Err((react(RequestKind::End, response.error_code), error))
+            }
+            Ok(response) => {
+                let identity = ProducerIdentity { id: response.producer_id, epoch: response.producer_epoch };
+                Ok(Some(identity).filter(|identity| identity.id >= 0 && identity.epoch >= 0))
+            }
+            Err(error) => {
+                if may_have_been_sent(&error)
+                    && let Some(job) = &mut self.job
+                {
+                    job.is_doubtful = true;
+                }
+                let mut reaction = self.judge_lost(RequestKind::End, &error);
+                if error.kind() == ErrorKind::UnsupportedVersion
+                    && let Some(CoordinatorJob { kind: JobKind::End { raises_epoch, .. }, .. }) =
+                        &mut self.job
+                {
+                    // The coordinator moved to a broker that keeps the epoch: get a higher one afterwards.
+                    *raises_epoch = false;
+                    self.shared.note_doubt();
+                    reaction = Reaction::Retry;
+                }
+                Err((reaction, error))
+            }
+        }
+    }
+
+    /// The coordinator has ended the transaction; with the newer protocol the response carries the next epoch.
+    fn handle_end(&mut self, now: Instant, commit: bool, raised: Option<ProducerIdentity>) {
+        let is_early = self.is_ending_early();
+        let is_doubtful = self.job.take().is_some_and(|job| job.is_doubtful);
+        self.forget_transaction();
+        self.is_epoch_used |= !self.shared.is_implicit();
+        match raised {
+            Some(identity) => self.adopt(identity),
+            // A lost EndTxn may still arrive, and end the next transaction of the same epoch.
+            None if is_doubtful => self.shared.note_doubt(),
+            None => {}
+        }
+        if is_early {
+            // What remains of the application's abort needs no request.
+            self.shared.forget_sent();
+            return;
+        }
+        let needs_renewal = self.shared.needs_renewal();
+        if commit {
+            self.go(now, TransactionState::CommitNotAcked);
+            self.finish(Ok(()));
+            if needs_renewal {
+                // The commit is complete. The next transaction may begin; its requests wait for the epoch.
+                self.start_renewal();
+            }
+        } else if needs_renewal {
+            self.start_renewal();
+        } else {
+            self.go(now, TransactionState::AbortNotAcked);
+            self.finish(Ok(()));
+        }
+    }
+
+    /// Returns true while an abort is in progress that the application has not asked for.
+    fn is_ending_early(&self) -> bool {
+        let is_end = |job: &CoordinatorJob| matches!(job.kind, JobKind::End { .. });
+        self.job.as_ref().is_some_and(is_end)
+            && !matches!(self.state, TransactionState::Committing | TransactionState::Aborting)
+    }
+
+    fn forget_transaction(&mut self) {
+        (self.clock, self.registered) = (None, Registered::Nothing);
+        self.registering.clear();
+    }
+
+    /// The coordinator refused to end the transaction.
+    fn handle_refused_end(&mut self, now: Instant, commit: bool, reaction: Reaction, error: Error) {
+        if self.is_ending_early() {
+            // The application's abort asks again, and decides.
+            self.job = None;
+            return;
+        }
+        let is_doubtful = self.job.as_ref().is_some_and(|job| job.is_doubtful);
+        let kind = error.kind();
+        if commit {
+            if is_doubtful && !matches!(reaction, Reaction::Fatal | Reaction::Fenced) {
+                let detail = format!("it is unknown whether the transaction was committed; {error}");
+                return self.fail_fatally(now, Error::new(ErrorKind::Inconsistent, detail));
+            }
+            return self.give_up(now, reaction, error);
+        }
+        let timed_out = self.clock.is_some_and(|clock| clock.is_over(now));
+        let may_renew = match reaction {
+            // The coordinator may have aborted the transaction because of its timeout, which raises the epoch.
+            Reaction::Fenced => timed_out && kind == ErrorKind::Broker(ErrorCode::INVALID_PRODUCER_EPOCH),
+            // The coordinator knows no transaction: the requests whose outcome is unknown have not arrived.
+            Reaction::Fatal => {
+                let perhaps = self.registered == Registered::Perhaps || is_doubtful || timed_out;
+                perhaps && kind == ErrorKind::Broker(ErrorCode::INVALID_TXN_STATE)
+            }
+            _ => true,
+        };
+        if may_renew {
+            // InitProducerId aborts what is left of the transaction.
+            self.start_renewal();
+        } else {
+            self.give_up(now, reaction, error);
+        }
+    }
+}

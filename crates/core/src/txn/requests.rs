@@ -1,0 +1,241 @@
+//! The requests of a transaction.
+
+use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc, time::Duration};
+
+use ottla_protocol::{
+    api::ApiKey,
+    error_code::ErrorCode,
+    generated::{
+        add_offsets_to_txn::AddOffsetsToTxnRequest,
+        add_partitions_to_txn::{
+            AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, request::V3AndBelowTopic,
+        },
+        end_txn::EndTxnRequest,
+        init_producer_id::InitProducerIdRequest,
+        txn_offset_commit::{TxnOffsetCommitRequest, TxnOffsetCommitResponse, request},
+    },
+    vocabulary::{LeaderEpoch, TopicPartition},
+};
+
+use super::command::{ConsumerGroupMetadata, TransactionOffsets};
+use crate::{cluster::route::RoutedRequest, produce::producer_id::ProducerIdentity};
+
+/// The versions of InitProducerId that carry the current identity (KIP-360).
+const INIT_WITH_IDENTITY: RangeInclusive<i16> = 3..=5;
+/// The versions of InitProducerId; later ones begin two-phase commits.
+const INIT: RangeInclusive<i16> = 0..=5;
+/// Later versions of AddPartitionsToTxn are for brokers.
+const ADD_PARTITIONS: RangeInclusive<i16> = 0..=3;
+const ADD_OFFSETS: RangeInclusive<i16> = 0..=4;
+/// The versions of EndTxn that keep the epoch.
+const END: RangeInclusive<i16> = 0..=4;
+/// The version of EndTxn that raises the epoch (KIP-890).
+const END_WITH_EPOCH: RangeInclusive<i16> = 5..=5;
+/// The versions of TxnOffsetCommit that need AddOffsetsToTxn before.
+const COMMIT_OFFSETS: RangeInclusive<i16> = 0..=4;
+/// The version of TxnOffsetCommit that registers the group by itself (KIP-890).
+const COMMIT_OFFSETS_IMPLICITLY: RangeInclusive<i16> = 5..=5;
+/// The first version of TxnOffsetCommit with the identity of the member (KIP-447).
+const FIRST_WITH_MEMBER: i16 = 3;
+
+/// What all requests of a transaction state.
+#[derive(Clone, Debug)]
+pub(super) struct Terms {
+    pub(super) id: Arc<str>,
+    pub(super) timeout: Duration,
+}
+
+impl Terms {
+    /// Requests the producer ID; with `known` a higher epoch of that identity, which ends an open transaction.
+    pub(super) fn init(
+        &self,
+        transaction_timeout: Duration,
+        known: Option<ProducerIdentity>,
+    ) -> RoutedRequest {
+        let id = self.id.to_string();
+        let transaction_timeout_ms = i32::try_from(transaction_timeout.as_millis()).unwrap_or(i32::MAX);
+        RoutedRequest {
+            api: ApiKey::InitProducerId,
+            versions: if known.is_some() { INIT_WITH_IDENTITY } else { INIT },
+            timeout: self.timeout,
+            encode: Box::new(move |version, out| {
+                InitProducerIdRequest {
+                    transactional_id: Some(id.clone()),
+                    transaction_timeout_ms,
+                    producer_id: known.map_or(-1, |known| known.id),
+                    producer_epoch: known.map_or(-1, |known| known.epoch),
+                    ..InitProducerIdRequest::default()
+                }
+                .encode(version, out)
+            }),
+        }
+    }
+
+    /// Registers partitions with the coordinator.
+    pub(super) fn add_partitions<'a>(
+        &self,
+        identity: ProducerIdentity,
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
+    ) -> RoutedRequest {
+        let mut topics: BTreeMap<Arc<str>, Vec<i32>> = BTreeMap::new();
+        for partition in partitions {
+            topics.entry(Arc::clone(&partition.topic)).or_default().push(partition.partition);
+        }
+        let id = self.id.to_string();
+        RoutedRequest {
+            api: ApiKey::AddPartitionsToTxn,
+            versions: ADD_PARTITIONS,
+            timeout: self.timeout,
+            encode: Box::new(move |version, out| {
+                let topics = topics.iter().map(|(name, partitions)| V3AndBelowTopic {
+                    name: name.to_string(),
+                    partitions: partitions.clone(),
+                });
+                AddPartitionsToTxnRequest {
+                    v3_and_below_transactional_id: id.clone(),
+                    v3_and_below_producer_id: identity.id,
+                    v3_and_below_producer_epoch: identity.epoch,
+                    v3_and_below_topics: topics.collect(),
+                    ..AddPartitionsToTxnRequest::default()
+                }
+                .encode(version, out)
+            }),
+        }
+    }
+
+    /// Registers the offsets of a group with the coordinator.
+    pub(super) fn add_offsets(&self, identity: ProducerIdentity, group: &str) -> RoutedRequest {
+        let (id, group_id) = (self.id.to_string(), group.to_owned());
+        RoutedRequest {
+            api: ApiKey::AddOffsetsToTxn,
+            versions: ADD_OFFSETS,
+            timeout: self.timeout,
+            encode: Box::new(move |version, out| {
+                AddOffsetsToTxnRequest {
+                    transactional_id: id.clone(),
+                    producer_id: identity.id,
+                    producer_epoch: identity.epoch,
+                    group_id: group_id.clone(),
+                }
+                .encode(version, out)
+            }),
+        }
+    }
+
+    /// Sends offsets to the coordinator of the group.
+    pub(super) fn commit_offsets(
+        &self,
+        identity: ProducerIdentity,
+        is_implicit: bool,
+        sent: &TransactionOffsets,
+    ) -> RoutedRequest {
+        let id = self.id.to_string();
+        let mut topics: BTreeMap<Arc<str>, Vec<request::Partition>> = BTreeMap::new();
+        for offset in &sent.offsets {
+            topics.entry(Arc::clone(&offset.topic)).or_default().push(request::Partition {
+                partition_index: offset.partition,
+                committed_offset: offset.offset,
+                committed_leader_epoch: LeaderEpoch::to_wire(offset.leader_epoch),
+                committed_metadata: Some(offset.metadata.clone()),
+            });
+        }
+        let ConsumerGroupMetadata { group_id, generation, member_id, instance_id } = sent.group.clone();
+        RoutedRequest {
+            api: ApiKey::TxnOffsetCommit,
+            versions: if is_implicit { COMMIT_OFFSETS_IMPLICITLY } else { COMMIT_OFFSETS },
+            timeout: self.timeout,
+            encode: Box::new(move |version, out| {
+                let topics = topics.iter().map(|(name, partitions)| request::Topic {
+                    name: name.to_string(),
+                    partitions: partitions.clone(),
+                });
+                let mut request = TxnOffsetCommitRequest {
+                    transactional_id: id.clone(),
+                    group_id: group_id.clone(),
+                    producer_id: identity.id,
+                    producer_epoch: identity.epoch,
+                    topics: topics.collect(),
+                    ..TxnOffsetCommitRequest::default()
+                };
+                if version >= FIRST_WITH_MEMBER {
+                    request.generation_id = generation.map_or(-1, |generation| generation.get());
+                    request.member_id.clone_from(&member_id);
+                    request.group_instance_id.clone_from(&instance_id);
+                }
+                request.encode(version, out)
+            }),
+        }
+    }
+
+    /// Ends the transaction.
+    pub(super) fn end(&self, identity: ProducerIdentity, commit: bool, raises_epoch: bool) -> RoutedRequest {
+        let id = self.id.to_string();
+        RoutedRequest {
+            api: ApiKey::EndTxn,
+            versions: if raises_epoch { END_WITH_EPOCH } else { END },
+            timeout: self.timeout,
+            encode: Box::new(move |version, out| {
+                EndTxnRequest {
+                    transactional_id: id.clone(),
+                    producer_id: identity.id,
+                    producer_epoch: identity.epoch,
+                    committed: commit,
+                }
+                .encode(version, out)
+            }),
+        }
+    }
+}
+
+/// Returns the result of each partition.
+pub(super) fn added_partitions(response: &AddPartitionsToTxnResponse) -> BTreeMap<(&str, i32), ErrorCode> {
+    let topics = response.results_by_topic_v3_and_below.iter();
+    let results = topics.flat_map(|topic| {
+        let partitions = topic.results_by_partition.iter();
+        partitions.map(|result| ((&*topic.name, result.partition_index), result.partition_error_code))
+    });
+    results.collect()
+}
+
+/// Returns the result of each partition.
+pub(super) fn committed_offsets(response: &TxnOffsetCommitResponse) -> BTreeMap<(&str, i32), ErrorCode> {
+    let results = response.topics.iter().flat_map(|topic| {
+        let partitions = topic.partitions.iter();
+        partitions.map(|result| ((&*topic.name, result.partition_index), result.error_code))
+    });
+    results.collect()
+}
+
+/// Returns each request in each of its forms, with all fields set.
+#[cfg(all(test, not(ottla_loom)))]
+pub(crate) fn sample_requests() -> Vec<RoutedRequest> {
+    use ottla_protocol::vocabulary::Generation;
+
+    use crate::fetch::committed::GroupOffset;
+
+    let terms = Terms { id: "x".into(), timeout: Duration::from_secs(1) };
+    let identity = ProducerIdentity { id: 7, epoch: 3 };
+    let group = ConsumerGroupMetadata {
+        group_id: "g".into(),
+        generation: Generation::from_wire(4),
+        member_id: "m".into(),
+        instance_id: Some("i".into()),
+    };
+    let offset = GroupOffset {
+        leader_epoch: LeaderEpoch::from_wire(2),
+        metadata: "meta".into(),
+        ..GroupOffset::new("t", 1, 5)
+    };
+    let offsets = TransactionOffsets { offsets: vec![offset], group, timeout: Duration::from_secs(1) };
+    let partitions = [TopicPartition::new("t", 0), TopicPartition::new("t", 1), TopicPartition::new("u", 0)];
+    vec![
+        terms.init(Duration::from_secs(60), None),
+        terms.init(Duration::from_secs(60), Some(identity)),
+        terms.add_partitions(identity, &partitions),
+        terms.add_offsets(identity, "g"),
+        terms.commit_offsets(identity, false, &offsets),
+        terms.commit_offsets(identity, true, &offsets),
+        terms.end(identity, true, false),
+        terms.end(identity, false, true),
+    ]
+}
