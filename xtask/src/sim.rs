@@ -13,6 +13,7 @@ cargo xtask sim --group SEED
 cargo xtask sim --schedule NAME
 cargo xtask sim --crowd SEED
 cargo xtask sim --sasl SEED
+cargo xtask sim --transaction SEED
 
 Replays one seed of the simulator: its knobs, its trace line by line, and the first broken guarantee, if any. SEED is
 decimal or 0x-hexadecimal.
@@ -21,14 +22,15 @@ decimal or 0x-hexadecimal.
   --schedule NAME  a group in a certain situation, such as leader-dies; an unknown NAME lists them, `all` runs each
   --crowd SEED     a group of 500 members
   --sasl SEED      one seed whose clients authenticate
+  --transaction SEED  the world of transactions of one seed
 ";
 
 const SWARM_HELP: &str = "\
-cargo xtask swarm [--groups] [--seeds COUNT] [--first SEED] [--minutes N]
+cargo xtask swarm [--groups | --transactions] [--seeds COUNT] [--first SEED] [--minutes N]
 
 Runs the simulator with many seeds: COUNT (default 10,000) from SEED (default 1) on, or fresh ones for N minutes.
-With --groups, each seed is a world of a consumer group; with --minutes alone, every second seed has one besides its own
-world.
+With --groups, each seed is a world of a consumer group, with --transactions one of transactional producers. Without them,
+every fourth seed has transactions besides its own world, and with --minutes every second one a group.
 Prints each broken promise with the seed that shows it; `cargo xtask sim SEED` replays it.
 ";
 
@@ -39,7 +41,9 @@ pub fn sim(args: &[String]) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         [seed] => simulator(&[seed]),
-        [flag, what] if ["--group", "--schedule", "--crowd", "--sasl"].contains(&flag.as_str()) => {
+        [flag, what]
+            if ["--group", "--schedule", "--crowd", "--sasl", "--transaction"].contains(&flag.as_str()) =>
+        {
             simulator(&[flag, what])
         }
         _ => Err(SIM_HELP.into()),
@@ -54,6 +58,7 @@ pub fn swarm(args: &[String]) -> Result<ExitCode> {
         let mut value = || args.next().map(|text| text.replace([',', '_'], "")).ok_or(SWARM_HELP);
         match flag.as_str() {
             "--groups" => kind = "--groups",
+            "--transactions" => kind = "--transactions",
             "--seeds" => count = value()?,
             "--first" => first = value()?,
             "--minutes" => minutes = Some(value()?),
@@ -65,7 +70,7 @@ pub fn swarm(args: &[String]) -> Result<ExitCode> {
         }
     }
     match minutes {
-        Some(minutes) if kind == "--groups" => simulator(&[kind, "--minutes", &minutes]),
+        Some(minutes) if kind != "--swarm" => simulator(&[kind, "--minutes", &minutes]),
         Some(minutes) => simulator(&["--minutes", &minutes]),
         None => simulator(&[kind, &first, &count]),
     }

@@ -2,18 +2,19 @@
 //! fresh ones for N minutes. `--hunt FIRST COUNT CHECKER` runs seeds until a checker notices a broken guarantee.
 //! `--group SEED` replays a world of a consumer group, `--schedule NAME` runs a schedule of a group (`all` runs each),
 //! `--crowd SEED` a group of 500 members. `--groups` and `--hunt-groups` are like `--swarm` and `--hunt` with the worlds of
-//! consumer groups, `--hunt-sasl` like `--hunt` with worlds in which clients authenticate. `--minutes N` runs fresh seeds, every
-//! second one with its group.
+//! consumer groups, `--hunt-sasl` like `--hunt` with worlds in which clients authenticate. `--transaction SEED`,
+//! `--transactions` and `--hunt-transactions` run the worlds of transactions. `--minutes N` runs fresh seeds, every second one
+//! with its group.
 
 use std::{
     process::ExitCode,
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use ottla_sim::{
-    Knobs, Outcome, groups,
-    hunt::{Hunt, hunt, hunt_groups, hunt_sasl},
-    run,
+    Broken, Knobs, Outcome, groups,
+    hunt::{Hunt, hunt, hunt_groups, hunt_sasl, hunt_transactions},
+    run, transactions,
 };
 
 fn main() -> ExitCode {
@@ -41,7 +42,25 @@ fn main() -> ExitCode {
             _ => usage(),
         },
         Some("--groups") => match Seeds::parse(&arguments[1..]) {
-            Some(seeds) => swarm_of_groups(&seeds),
+            Some(seeds) => {
+                swarm_of("groups", &seeds, |seed| groups::run(seed).map(|summary| summary.virtual_time))
+            }
+            None => usage(),
+        },
+        Some("--transactions") => match Seeds::parse(&arguments[1..]) {
+            Some(seeds) => swarm_of("transactions", &seeds, |seed| {
+                transactions::run(seed).map(|summary| summary.virtual_time)
+            }),
+            None => usage(),
+        },
+        Some("--hunt-transactions") => match (number(1), number(2), arguments.get(3)) {
+            (Some(first), Some(count), Some(checker)) => {
+                notice(&hunt_transactions(first, count, checker), checker, count)
+            }
+            _ => usage(),
+        },
+        Some("--transaction") => match number(1) {
+            Some(seed) => one_of_transactions(seed),
             None => usage(),
         },
         Some("--schedule") => match arguments.get(1).map(String::as_str) {
@@ -123,10 +142,10 @@ fn one(knobs: &Knobs) -> ExitCode {
 /// One of this number of seeds runs twice, to check that the trace is the same.
 const REPORTED_TWICE: u64 = 50;
 
-/// Runs seeds, and the group of every second one if it `has_groups`.
+/// Runs seeds, with the transactions of every fourth one, and the group of every second one if it `has_groups`.
 fn swarm(seeds: &Seeds, has_groups: bool) -> ExitCode {
     let start = Instant::now();
-    let mut groups: u64 = 0;
+    let (mut groups, mut transactions): (u64, u64) = (0, 0);
     let (mut done, mut failed, mut virtual_seconds, mut records) = (0, 0, 0.0, 0);
     for seed in seeds.run() {
         let knobs = Knobs::from_seed(seed);
@@ -142,6 +161,16 @@ fn swarm(seeds: &Seeds, has_groups: bool) -> ExitCode {
             failed += 1;
             print_outcome(seed, &outcome);
         }
+        if seed % 4 == 1 {
+            transactions += 1;
+            match transactions::run(seed) {
+                Ok(summary) => virtual_seconds += summary.virtual_time.as_secs_f64(),
+                Err(broken) => {
+                    failed += 1;
+                    println!("transactions, seed {seed}: {broken}");
+                }
+            }
+        }
         if has_groups && seed % 2 == 0 {
             groups += 1;
             match groups::run(seed) {
@@ -155,10 +184,10 @@ fn swarm(seeds: &Seeds, has_groups: bool) -> ExitCode {
     }
     let real = start.elapsed().as_secs_f64();
     println!(
-        "{done} seeds and {groups} groups, {failed} failed, {records} records, {virtual_seconds:.0} virtual seconds in {real:.1} s: {:.0} times real time",
+        "{done} seeds, {groups} groups and {transactions} worlds of transactions, {failed} failed, {records} records, {virtual_seconds:.0} virtual seconds in {real:.1} s: {:.0} times real time",
         virtual_seconds / real
     );
-    println!("{} passed, {failed} failed", (done + groups).saturating_sub(failed));
+    println!("{} passed, {failed} failed", (done + groups + transactions).saturating_sub(failed));
     if failed > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS }
 }
 
@@ -177,6 +206,20 @@ fn notice(hunt: &Hunt, checker: &str, count: u64) -> ExitCode {
             ExitCode::from(1)
         }
     }
+}
+
+/// Replays the transactions of a seed.
+fn one_of_transactions(seed: u64) -> ExitCode {
+    let (result, trace) = transactions::replay(seed, true);
+    trace.iter().for_each(|line| println!("{line}"));
+    match result {
+        Ok(summary) => println!("seed {seed}: all guarantees kept, {summary:?}"),
+        Err(broken) => {
+            println!("seed {seed}: {broken}");
+            return ExitCode::from(1);
+        }
+    }
+    ExitCode::SUCCESS
 }
 
 /// Replays the group of a seed.
@@ -243,22 +286,23 @@ fn crowd(seed: u64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn swarm_of_groups(seeds: &Seeds) -> ExitCode {
+/// Runs worlds of one kind, each of which returns its virtual time.
+fn swarm_of(kind: &str, seeds: &Seeds, run: impl Fn(u64) -> Result<Duration, Broken>) -> ExitCode {
     let start = Instant::now();
     let (mut count, mut failed, mut virtual_seconds) = (0_u64, 0_u64, 0.0);
     for seed in seeds.run() {
         count += 1;
-        match groups::run(seed) {
-            Ok(summary) => virtual_seconds += summary.virtual_time.as_secs_f64(),
+        match run(seed) {
+            Ok(time) => virtual_seconds += time.as_secs_f64(),
             Err(broken) => {
                 failed += 1;
-                println!("group {seed}: {broken}");
+                println!("{kind}, seed {seed}: {broken}");
             }
         }
     }
     let real = start.elapsed().as_secs_f64();
     println!(
-        "{count} groups, {failed} failed, {virtual_seconds:.0} virtual seconds in {real:.1} s: {:.0} times real time",
+        "{count} worlds of {kind}, {failed} failed, {virtual_seconds:.0} virtual seconds in {real:.1} s: {:.0} times real time",
         virtual_seconds / real
     );
     println!("{} passed, {failed} failed", count - failed);
@@ -288,7 +332,7 @@ fn parse(text: &str) -> Option<u64> {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "usage: ottla-sim SEED | --swarm SEEDS | --groups SEEDS | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --hunt-groups FIRST COUNT CHECKER | --sasl SEED | --hunt-sasl FIRST COUNT CHECKER\nSEEDS: FIRST COUNT | --minutes N"
+        "usage: ottla-sim SEED | --swarm SEEDS | --groups SEEDS | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --hunt-groups FIRST COUNT CHECKER | --sasl SEED | --hunt-sasl FIRST COUNT CHECKER | --transaction SEED | --transactions SEEDS | --hunt-transactions FIRST COUNT CHECKER\nSEEDS: FIRST COUNT | --minutes N"
     );
     ExitCode::from(2)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Broken, Knobs, groups, run};
+use crate::{Broken, Knobs, groups, run, transactions};
 
 /// The name of the check that the same seed gives the same trace. It needs a second run of the seed.
 pub const DETERMINISM: &str = "determinism";
@@ -29,6 +29,11 @@ pub fn hunt_sasl(first: u64, count: u64, checker: &str) -> Hunt {
 /// Like [`hunt`], in the worlds of consumer groups.
 pub fn hunt_groups(first: u64, count: u64, checker: &str) -> Hunt {
     search(first, count, checker, |seed| groups::run(seed).err())
+}
+
+/// Like [`hunt`], in the worlds of transactions.
+pub fn hunt_transactions(first: u64, count: u64, checker: &str) -> Hunt {
+    search(first, count, checker, |seed| transactions::run(seed).err())
 }
 
 fn search(first: u64, count: u64, checker: &str, broken_by: impl Fn(u64) -> Option<Broken>) -> Hunt {

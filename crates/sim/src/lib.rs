@@ -7,14 +7,14 @@
 //!                                          ├─ the embedded cluster, as it is
 //!                                          ├─ workload and faults
 //!                                          └─ trace, whose hash is the same for the same seed
-//!   checkers: delivery, consume, queries, accounting, wire, busy, liveness, determinism
+//!   checkers: delivery, consume, queries, accounting, wire, busy, liveness, determinism; atomicity, truth and so on
 //! ```
 //!
 //! A run has two phases. In the first there are faults, and every guarantee must hold. Then everything heals, and all
 //! work must finish within a bounded virtual time. Read [`swarm`], [`knobs`], [`faults`], [`workload`], [`deadlines`],
 //! [`queries`], [`reader`], [`sasl`], [`world`], [`network`], [`client`], [`checkers`]. [`groups`] runs the members of a group in
 //! worlds of their own, with seeds, with [schedules](groups::schedules) that have names, and with a
-//! [crowd](groups::crowd).
+//! [crowd](groups::crowd). [`transactions`] has worlds of transactional producers and of copiers.
 #![forbid(unsafe_code)]
 
 pub mod checkers;
@@ -30,6 +30,7 @@ pub mod reader;
 pub mod sasl;
 pub mod swarm;
 pub mod trace;
+pub mod transactions;
 pub mod workload;
 pub mod world;
 

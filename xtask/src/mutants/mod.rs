@@ -134,6 +134,9 @@ fn list(mutants: &[Mutant]) -> Result<ExitCode> {
             Runner::Groups { first, last } => {
                 format!("checker {} of groups, seeds {first} to {last}", mutant.noticed_by)
             }
+            Runner::Transactions { first, last } => {
+                format!("checker {} of transactions, seeds {first} to {last}", mutant.noticed_by)
+            }
             Runner::Loom { package } => format!("model {} of {package}", mutant.noticed_by),
         };
         println!("{}: {}\n    {check}", mutant.name, mutant.mistake);
@@ -190,7 +193,10 @@ fn findings(mutants: &[Mutant]) -> Result<Vec<String>> {
         }
         let check = &mutant.noticed_by;
         let exists = match &mutant.run {
-            Runner::Simulator { .. } | Runner::Sasl { .. } | Runner::Groups { .. } => {
+            Runner::Simulator { .. }
+            | Runner::Sasl { .. }
+            | Runner::Groups { .. }
+            | Runner::Transactions { .. } => {
                 simulator.iter().any(|(_, text)| text.contains(&format!("\"{check}\"")))
             }
             Runner::Loom { package } => models.iter().any(|(of, model)| of == package && model == check),

@@ -83,6 +83,9 @@ impl Tree {
             Runner::Groups { first, last } => {
                 self.simulate("--hunt-groups", (*first, *last), &mutant.noticed_by)
             }
+            Runner::Transactions { first, last } => {
+                self.simulate("--hunt-transactions", (*first, *last), &mutant.noticed_by)
+            }
             Runner::Loom { package } => self.model(package, &mutant.noticed_by),
         };
         for (path, _, right) in &originals {

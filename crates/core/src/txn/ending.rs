@@ -300,7 +300,14 @@ impl Transactions {
             return;
         }
         let is_doubtful = self.job.as_ref().is_some_and(|job| job.is_doubtful);
+        let raises_epoch =
+            matches!(&self.job, Some(CoordinatorJob { kind: JobKind::End { raises_epoch: true, .. }, .. }));
         let kind = error.kind();
+        if commit && raises_epoch && kind == ErrorKind::Broker(ErrorCode::INVALID_TXN_STATE) {
+            // A commit that succeeded before would be repeated with success, because the epoch tells transactions apart.
+            let detail = "the coordinator did not commit the transaction; it may have aborted it after transaction.timeout.ms";
+            return self.fail(now, error.with_detail(detail));
+        }
         if commit {
             if is_doubtful && !matches!(reaction, Reaction::Fatal | Reaction::Fenced) {
                 let detail = format!("it is unknown whether the transaction was committed; {error}");

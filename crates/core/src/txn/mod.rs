@@ -35,6 +35,9 @@
 //!   cluster needs a higher epoch (`first_transaction_after_an_upgrade_gets_a_higher_epoch`).
 //! - A commit whose EndTxn was sent is never declared abortable: the coordinator may have committed. It is sent again until
 //!   the outcome is known (`lost_commit_is_sent_again_until_its_outcome_is_known`).
+//! - With the newer protocol, INVALID_TXN_STATE in response to a commit means that the coordinator has aborted the transaction,
+//!   because it timed out while requests were lost. The abort succeeds then, so the error is not fatal
+//!   (`commit_after_the_coordinators_timeout_requires_an_abort`).
 //! - EndTxn for a transaction of which the coordinator knows nothing is refused with INVALID_TXN_STATE, so it is not sent; but
 //!   a request whose outcome is unknown may have registered something (`unregistered_transaction_ends_without_a_request`).
 //! - A batch in flight may come back to be sent again after an abort has purged the queue. Nothing would send it, and the abort

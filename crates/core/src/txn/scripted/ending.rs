@@ -374,3 +374,20 @@ fn each_call_is_refused_in_a_wrong_state_with_the_next_step() {
     let refused = taken(Script::open().command(TransactionCommand::Begin)).unwrap_err();
     assert!(refused.to_string().contains("a transaction is open; commit or abort it first"), "{refused}");
 }
+
+#[test]
+fn commit_after_the_coordinators_timeout_requires_an_abort() {
+    // The epoch shows that the response is about this transaction: nothing was committed.
+    let mut script = Script::newer();
+    script.register();
+    let commit = script.commit();
+    script.lose(ApiKey::EndTxn);
+    script.wait();
+    script.respond_end(ErrorCode::INVALID_TXN_STATE, None);
+    let refused = taken(commit).unwrap_err();
+    assert!(refused.requires_abort() && refused.to_string().contains("did not commit"), "{refused}");
+    let abort = script.abort();
+    assert!(!script.asked_end().0.committed);
+    script.respond_end(ErrorCode::NONE, Some(epoch(1)));
+    assert_eq!((taken(abort), script.identity()), (Ok(()), Some(epoch(1))));
+}
