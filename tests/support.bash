@@ -4,6 +4,7 @@
 set -euo pipefail
 : "${OTTLA:?the path of the program ottla}"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
 work=$(mktemp -d)
 started=()
 # The brokers of Apache Kafka, if the caller has them; embedded brokers replace them in OTTLA_BOOTSTRAP.
@@ -95,3 +96,17 @@ records_in() {
 
 # equal WHAT EXPECTED FOUND
 equal() { [ "$2" = "$3" ] || fail "$1: expected $2, found $3"; echo "$1: $3"; }
+
+# again_within MS PROPERTY=VALUE...: sends records for three sessions of 3 s, and fails if those that are sent during a
+# re-authentication usually take longer.
+again_within() {
+  local limit=$1 target median
+  shift
+  (cd "$root" && cargo build --quiet -p ottla --example reauthentication_latency) || fail "the example does not compile"
+  target=$(cd "$root" && cargo metadata --no-deps --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')
+  "$target/debug/examples/reauthentication_latency" latency 9 "$@" > latency 2> latency.errors || fail "$*: $(tail -3 latency.errors)"
+  echo "re-authentication at a distance: ${*:2:2}: $(cat latency)"
+  # A busy machine may delay a few more.
+  median=$(sed 's/.*: //' latency | tr ' ' '\n' | sort -n | awk '{ row[NR] = $1 } END { print int(row[int((NR + 1) / 2)]) }')
+  [ "$median" -lt "$limit" ] || fail "$*: records take $median ms while the connection authenticates again"
+}

@@ -2,6 +2,8 @@
 # key table, a command and a cache, errors, and connections that authenticate again while records flow.
 source "$(dirname "$0")/../support.bash"
 port=${KERBEROS_PORT:-31495} plain_port=$((port + 1)) controller_port=$((port + 2)) kdc_port=$((port + 3))
+# Clients of the listener FAR connect through a relay that delays each byte by 50 ms.
+far_port=$((port + 4)) relay_port=$((port + 5)) here=$PWD/tests/kafka
 libraries=${OTTLA_KAFKA_JARS:-${OTTLA_CACHE:-$HOME/.cache/ottla}/kafka-4.3.1}
 original krb5-kdc krb5-admin-server krb5-user libverto1 libverto-libev1 libev4 libgssrpc4 libkadm5srv-mit12 \
   libkadm5clnt-mit12 libkdb5-10 || exit 0
@@ -50,16 +52,20 @@ process.roles=broker,controller
 controller.quorum.voters=1@127.0.0.1:$controller_port
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
-listeners=PLAINTEXT://127.0.0.1:$plain_port,SASLP://localhost:$port,CONTROLLER://127.0.0.1:$controller_port
-advertised.listeners=PLAINTEXT://127.0.0.1:$plain_port,SASLP://localhost:$port
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASLP:SASL_PLAINTEXT
-listener.name.saslp.sasl.enabled.mechanisms=GSSAPI
-listener.name.saslp.gssapi.sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true keyTab="$work/kafka.keytab" principal="kafka/localhost@OTTLA.TEST";
-listener.name.saslp.connections.max.reauth.ms=3000
+listeners=PLAINTEXT://127.0.0.1:$plain_port,SASLP://localhost:$port,FAR://localhost:$far_port,CONTROLLER://127.0.0.1:$controller_port
+advertised.listeners=PLAINTEXT://127.0.0.1:$plain_port,SASLP://localhost:$port,FAR://localhost:$relay_port
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASLP:SASL_PLAINTEXT,FAR:SASL_PLAINTEXT
 sasl.kerberos.service.name=kafka
 log.dirs=$work/log
 offsets.topic.replication.factor=1
 P
+for listener in saslp far; do
+  cat >> kafka.properties <<P
+listener.name.$listener.sasl.enabled.mechanisms=GSSAPI
+listener.name.$listener.gssapi.sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true keyTab="$work/kafka.keytab" principal="kafka/localhost@OTTLA.TEST";
+listener.name.$listener.connections.max.reauth.ms=3000
+P
+done
 java -cp "$libraries/*" kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ -c kafka.properties > format.log 2>&1 ||
   fail "format: $(tail -3 format.log)"
 java -Xmx400m -Djava.security.krb5.conf="$work/krb5.conf" -cp "$libraries/*" kafka.Kafka kafka.properties > kafka.log 2>&1 &
@@ -111,3 +117,7 @@ for number in $(seq 100); do echo "$number"; sleep 0.1; done |
 with consumed "consume -t again -o beginning -e" "${keytab[@]}" || fail "consume: $(tail -3 consumed)"
 equal "records" "$(seq 100 | sort | cksum)" "$(grep -x '[0-9]*' consumed | sort | cksum)"
 echo "re-authentication"
+
+# A re-authentication delays records by two round trips of 100 ms: Kerberos has three messages of the client.
+python3 "$here/delayed_relay.py" $relay_port $far_port 50 & started+=($!)
+again_within 350 bootstrap.servers=localhost:$relay_port security.protocol=sasl_plaintext sasl.mechanisms=GSSAPI "${keytab[@]}"

@@ -1,7 +1,10 @@
 # A real Kafka with SASL_PLAINTEXT and SASL_SSL listeners: each mechanism, wrong credentials, delegation tokens, tokens of an
-# identity provider that the broker checks with its public key, and connections that authenticate again while records flow.
+# identity provider that the broker checks with its public key, connections that authenticate again while records flow, and
+# how long records wait for that.
 source "$(dirname "$0")/../support.bash"
-port=${SASL_PORT:-31395} tls_port=$((port + 1)) oidc_port=$((port + 2)) plain_port=$((port - 1)) controller_port=$((port - 3))
+port=${SASL_PORT:-31395} tls_port=$((port + 1)) oidc_port=$((port + 2)) plain_port=$((port - 1))
+# Clients of the listeners FAR and FARS connect through relays that delay each byte by 50 ms.
+far_port=$((port + 3)) fars_port=$((port + 4)) relay_port=$((port + 5)) tls_relay_port=$((port + 6)) controller_port=$((port - 3))
 here=$PWD/tests/kafka
 libraries=${OTTLA_KAFKA_JARS:-${OTTLA_CACHE:-$HOME/.cache/ottla}/kafka-4.3.1}
 cd "$work"
@@ -32,9 +35,9 @@ process.roles=broker,controller
 controller.quorum.voters=1@127.0.0.1:$controller_port
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
-listeners=PLAINTEXT://127.0.0.1:$plain_port,SASLP://localhost:$port,SASLS://localhost:$tls_port,OIDC://localhost:$oidc_port,CONTROLLER://127.0.0.1:$controller_port
-advertised.listeners=PLAINTEXT://127.0.0.1:$plain_port,SASLP://localhost:$port,SASLS://localhost:$tls_port,OIDC://localhost:$oidc_port
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASLP:SASL_PLAINTEXT,SASLS:SASL_SSL,OIDC:SASL_PLAINTEXT
+listeners=PLAINTEXT://127.0.0.1:$plain_port,SASLP://localhost:$port,SASLS://localhost:$tls_port,OIDC://localhost:$oidc_port,FAR://localhost:$far_port,FARS://localhost:$fars_port,CONTROLLER://127.0.0.1:$controller_port
+advertised.listeners=PLAINTEXT://127.0.0.1:$plain_port,SASLP://localhost:$port,SASLS://localhost:$tls_port,OIDC://localhost:$oidc_port,FAR://localhost:$relay_port,FARS://localhost:$tls_relay_port
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASLP:SASL_PLAINTEXT,SASLS:SASL_SSL,OIDC:SASL_PLAINTEXT,FAR:SASL_PLAINTEXT,FARS:SASL_SSL
 ssl.keystore.type=PEM
 ssl.keystore.location=$work/broker.all.pem
 delegation.token.secret.key=some-text
@@ -42,7 +45,7 @@ log.dirs=$work/log
 offsets.topic.replication.factor=1
 P
 modules=org.apache.kafka.common.security
-for listener in saslp sasls; do
+for listener in saslp sasls far fars; do
   cat >> kafka.properties <<P
 listener.name.$listener.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER
 listener.name.$listener.plain.sasl.jaas.config=$modules.plain.PlainLoginModule required user_alice="alice-secret";
@@ -60,7 +63,7 @@ listener.name.oidc.oauthbearer.sasl.oauthbearer.expected.audience=kafka
 listener.name.oidc.oauthbearer.sasl.oauthbearer.expected.issuer=https://idp.test
 listener.name.oidc.connections.max.reauth.ms=3600000
 P
-echo "listener.name.saslp.connections.max.reauth.ms=3000" >> kafka.properties
+for listener in saslp far fars; do echo "listener.name.$listener.connections.max.reauth.ms=3000" >> kafka.properties; done
 java -cp "$libraries/*" kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ -c kafka.properties \
   --add-scram 'SCRAM-SHA-256=[name=alice,password=alice-secret]' \
   --add-scram 'SCRAM-SHA-512=[name=alice,password=alice-secret,iterations=8192]' > format.log 2>&1 ||
@@ -162,4 +165,15 @@ for mechanism in SCRAM-SHA-256 OAUTHBEARER oidc; do
   with consumed "consume -t again-$mechanism -o beginning -e" sasl_plaintext "${properties[@]}" || fail "consume: $(tail -3 consumed)"
   equal "records" "$(seq 100 | sort | cksum)" "$(grep -x '[0-9]*' consumed | sort | cksum)"
   echo "re-authentication: $mechanism"
+done
+
+# A re-authentication delays records by at most one round trip of 100 ms.
+python3 "$here/delayed_relay.py" $relay_port $far_port 50 & started+=($!)
+python3 "$here/delayed_relay.py" $tls_relay_port $fars_port 50 & started+=($!)
+for case in sasl_plaintext/PLAIN sasl_plaintext/SCRAM-SHA-256 sasl_ssl/SCRAM-SHA-512 sasl_ssl/OAUTHBEARER; do
+  protocol=${case%/*} mechanism=${case#*/} at=$relay_port
+  properties=(sasl.mechanisms=$mechanism "${user[@]}")
+  [ $mechanism = OAUTHBEARER ] && properties=("${unsecured[@]}")
+  [ $protocol = sasl_ssl ] && properties+=(ssl.ca.location="$work/ca.pem") && at=$tls_relay_port
+  again_within 250 bootstrap.servers=localhost:$at security.protocol=$protocol "${properties[@]}"
 done

@@ -60,7 +60,8 @@ pub fn authenticate(
     let answer = connection.call_in(version, &request).map_err(|broken| doctor.explain(broken))?;
     let offered: Vec<_> = answer.mechanisms.iter().take(50).map(|name| quoted(name)).collect();
     let mut exchange = Exchange::new(Arc::clone(sasl), host, version == 0);
-    let mut message = match exchange.handle_handshake(clock::now(), answer.error_code, &answer.mechanisms) {
+    let accepted = exchange.check_handshake(answer.error_code, &answer.mechanisms, false);
+    let mut message = match accepted.and_then(|()| exchange.begin(clock::now())) {
         Ok(Progress::Send(first)) => first,
         Ok(Progress::Derive | Progress::Done) => next_message(doctor, &mut exchange)?,
         Err(_) if answer.error_code == ErrorCode::UNSUPPORTED_SASL_MECHANISM => {

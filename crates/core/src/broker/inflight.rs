@@ -207,6 +207,16 @@ impl InFlights {
         self.find_earliest_deadline();
     }
 
+    /// Returns the time after which the last request in flight times out at the latest, if the peer takes its bytes now.
+    pub fn longest_wait(&self, now: Instant) -> Duration {
+        let deadline = |(index, request): (usize, &InFlight)| {
+            let written_at = if index < self.written { request.written_at } else { now };
+            self.counts_from(written_at) + request.timeout
+        };
+        let latest = self.queue.iter().enumerate().map(deadline).max();
+        latest.map_or(Duration::ZERO, |latest| latest.saturating_since(now))
+    }
+
     /// Returns all requests, oldest first.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut InFlight> {
         self.queue.iter_mut()

@@ -1,9 +1,11 @@
 //! One authentication on one connection.
 //!
 //! ```text
-//!   Exchange::new ─► SaslHandshake ─► handle_handshake ─► first message ─► handle ─► next message ... ─► Done
-//!                                                                            └─ Derive ─► derive ─┘
+//!   Exchange::new ─► SaslHandshake ─► check_handshake ─► begin ─► first message ─► handle ─► next message ... ─► Done
+//!                                                                                     └─ Derive ─► derive ─┘
 //! ```
+//!
+//! A re-authentication may call `begin` before the response to SaslHandshake arrives.
 
 use std::sync::Arc;
 
@@ -80,33 +82,50 @@ impl Exchange {
         Error::new(ErrorKind::Authentication, detail)
     }
 
-    /// Handles the response to SaslHandshake. Returns the first message.
-    pub fn handle_handshake(
-        &mut self,
-        now: Instant,
-        code: ErrorCode,
-        offered: &[String],
-    ) -> Result<Progress, Error> {
+    /// Returns true once [`Exchange::begin`] was called.
+    pub const fn has_begun(&self) -> bool {
+        !matches!(self.state, State::Handshake)
+    }
+
+    /// Returns true if the client has sent its last message, and no response to it asks for another one.
+    ///
+    /// False with OAUTHBEARER: the broker wants one more message before it refuses a token.
+    pub const fn is_last_sent(&self) -> bool {
+        match &self.state {
+            State::Plain | State::AwsMskIam => true,
+            State::Scram(scram) => scram.has_proved(),
+            State::Gssapi { is_last, .. } => *is_last,
+            State::Handshake | State::OauthBearer(_) => false,
+        }
+    }
+
+    /// Checks the response to SaslHandshake. `is_again` is true in a re-authentication.
+    pub fn check_handshake(&self, code: ErrorCode, offered: &[String], is_again: bool) -> Result<(), Error> {
         let offered = offered.iter().take(50).map(|name| quoted(name)).collect::<Vec<_>>().join(",");
-        match code {
-            ErrorCode::NONE => {}
-            ErrorCode::UNSUPPORTED_SASL_MECHANISM => {
-                let detail = format!(
-                    "the broker does not support the mechanism; broker's supported mechanisms: {offered}; set \
-                     sasl.mechanisms to one of these"
-                );
-                return Err(self.error(detail));
+        let detail = match code {
+            ErrorCode::NONE => return Ok(()),
+            ErrorCode::UNSUPPORTED_SASL_MECHANISM => format!(
+                "the broker does not support the mechanism; broker's supported mechanisms: {offered}; set \
+                 sasl.mechanisms to one of these"
+            ),
+            // Kafka allows one re-authentication per second.
+            ErrorCode::ILLEGAL_SASL_STATE if is_again => {
+                "the broker does not allow another authentication on this connection now; check \
+                 connections.max.reauth.ms and the lifetime of tokens, which should be longer than 2 s"
+                    .to_owned()
             }
             ErrorCode::ILLEGAL_SASL_STATE if offered.is_empty() => {
-                let detail = "the listener does not use SASL; set security.protocol to plaintext or ssl, or use the \
-                              port of a SASL listener";
-                return Err(self.error(detail));
+                "the listener does not use SASL; set security.protocol to plaintext or ssl, or use the port of a SASL \
+                 listener"
+                    .to_owned()
             }
-            code => {
-                let detail = format!("mechanism handshake failed: {}: {}", code.name(), code.description());
-                return Err(self.error(detail));
-            }
-        }
+            code => format!("mechanism handshake failed: {}: {}", code.name(), code.description()),
+        };
+        Err(self.error(detail))
+    }
+
+    /// Begins with the mechanism. Returns the first message.
+    pub fn begin(&mut self, now: Instant) -> Result<Progress, Error> {
         let credentials = self.shared.credentials();
         let first = match self.mechanism() {
             Mechanism::Plain => {
@@ -215,29 +234,31 @@ mod tests {
 
     #[test]
     fn refused_mechanism_lists_what_the_broker_offers() {
-        let mut exchange = exchange("SCRAM-SHA-256");
+        let exchange = exchange("SCRAM-SHA-256");
         let offered = ["PLAIN".to_owned(), "EVIL\u{7}".to_owned()];
         let code = ErrorCode::UNSUPPORTED_SASL_MECHANISM;
-        let error = exchange.handle_handshake(Instant::ZERO, code, &offered).unwrap_err();
+        let error = exchange.check_handshake(code, &offered, false).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Authentication);
         assert!(error.to_string().contains("supported mechanisms: PLAIN,EVIL ;"), "{error}");
         let code = ErrorCode::ILLEGAL_SASL_STATE;
-        let error = exchange.handle_handshake(Instant::ZERO, code, &[]).unwrap_err();
+        let error = exchange.check_handshake(code, &[], false).unwrap_err();
         assert!(error.to_string().contains("does not use SASL"), "{error}");
+        let error = exchange.check_handshake(code, &[], true).unwrap_err();
+        assert!(error.to_string().contains("another authentication on this connection"), "{error}");
     }
 
     #[test]
     fn missing_token_and_early_messages_are_errors() {
         let mut exchange = exchange("OAUTHBEARER");
         assert!(exchange.handle(b"").is_err());
-        let error = exchange.handle_handshake(Instant::ZERO, ErrorCode::NONE, &[]).unwrap_err();
+        let error = exchange.begin(Instant::ZERO).unwrap_err();
         assert!(error.to_string().contains("expired"), "{error}");
     }
 
     #[test]
     fn aws_message_is_signed_for_the_broker_at_the_time_of_the_handshake() {
         let mut exchange = exchange("AWS_MSK_IAM");
-        let error = exchange.handle_handshake(Instant::ZERO, ErrorCode::NONE, &[]).unwrap_err();
+        let error = exchange.begin(Instant::ZERO).unwrap_err();
         assert!(error.to_string().contains("AWS_MSK_IAM: the keys have expired"), "{error}");
         let keys = AwsKeys {
             access_key: "A".to_owned(),
@@ -249,15 +270,13 @@ mod tests {
         assert!(!format!("{token:?}").contains("hunter2"));
         exchange.shared.set_token(token);
         let later = Instant::ZERO + Duration::from_secs(61);
-        let Ok(Progress::Send(message)) = exchange.handle_handshake(later, ErrorCode::NONE, &[]) else {
-            panic!()
-        };
+        let Ok(Progress::Send(message)) = exchange.begin(later) else { panic!() };
         let text = String::from_utf8(message.expose().to_vec()).unwrap();
         assert!(text.contains("\"x-amz-date\":\"20231114T221421Z\"") && text.contains(HOST), "{text}");
         let accepted = exchange.handle(b"{\"version\":\"2020_10_22\",\"request-id\":\"1\"}");
         assert!(matches!(accepted, Ok(Progress::Done)));
         let expired = Instant::ZERO + Duration::from_secs(900);
-        assert!(exchange.handle_handshake(expired, ErrorCode::NONE, &[]).is_err());
+        assert!(exchange.begin(expired).is_err());
     }
 
     #[test]

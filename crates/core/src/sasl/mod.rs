@@ -27,8 +27,6 @@
 //!   (`server_that_does_not_extend_the_nonce_is_refused`).
 //! - Brokers choose the number of SCRAM iterations, and the time of a derivation is theirs: it is bounded, and divided
 //!   into slices (`iterations_out_of_range_are_refused_at_once`, `derivation_goes_on_in_slices`).
-//! - During a re-authentication a broker closes the connection on any other request
-//!   (`requests_wait_while_a_connection_authenticates_again`).
 
 pub mod aws;
 pub mod base64;

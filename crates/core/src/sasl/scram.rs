@@ -125,6 +125,11 @@ impl Scram {
         matches!(self.state, State::Deriving { .. })
     }
 
+    /// Returns true once the client's last message was made.
+    pub const fn has_proved(&self) -> bool {
+        matches!(self.state, State::Proved { .. })
+    }
+
     fn prove(&mut self, salted_password: &Secret, server_first: &ServerFirst) -> Secret {
         let hash = self.hash;
         let client_key = hash.hmac(salted_password.expose(), b"Client Key");

@@ -5,14 +5,16 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
+        mpsc,
     },
     thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use ottla::{Config, Consumer, Error, ErrorKind, Event, OauthToken, Offset, Producer, Record};
+use ottla::{Config, Consumer, Delivery, Error, ErrorKind, Event, OauthToken, Offset, Producer, Record};
 use ottla_embedded_broker::{
-    ApiKey, ClusterOptions, EmbeddedCluster, SaslListener, SaslMechanism, ScramHash, TestAuthority,
+    ApiKey, ClusterOptions, EmbeddedCluster, Fault, FaultAction, RequestRecord, SaslListener, SaslMechanism,
+    ScramHash, TestAuthority,
 };
 use ottla_scenarios::TIMEOUT;
 
@@ -250,8 +252,7 @@ fn traffic_goes_on_while_connections_authenticate_again() {
             sent += 1;
             let requests = cluster.control(|control| control.requests().to_vec());
             let mut handshakes = BTreeMap::<_, usize>::new();
-            let is_handshake =
-                |request: &&ottla_embedded_broker::RequestRecord| request.api == ApiKey::SaslHandshake;
+            let is_handshake = |request: &&RequestRecord| request.api == ApiKey::SaslHandshake;
             requests
                 .iter()
                 .filter(is_handshake)
@@ -268,5 +269,64 @@ fn traffic_goes_on_while_connections_authenticate_again() {
         }
         let written = cluster.control(|control| control.partition("t", 0).map(|state| state.log_end_offset));
         assert_eq!(written, Some(sent as i64));
+    }
+}
+
+/// Sends a record every 50 ms through a network with this round trip for four sessions. Returns the number of
+/// re-authentications, and the largest latency of each row of records that took noticeably longer than a round trip.
+fn slow_rows(mechanism: &str, round_trip: Duration) -> (usize, Vec<Duration>) {
+    let cluster = cluster(listener().max_session(Duration::from_millis(1500)));
+    let config = match mechanism {
+        "OAUTHBEARER" => unsecured(&cluster),
+        _ => config(&cluster, mechanism),
+    };
+    let producer = Producer::new(&config).unwrap();
+    producer.deliver("t", Record::new().value("x").partition(0), TIMEOUT).unwrap();
+    cluster.control(|control| {
+        control.inject(Fault::new(FaultAction::Delay(round_trip)));
+        control.record_requests();
+    });
+    let topic = producer.topic("t");
+    let (records, delivered) = mpsc::channel::<(Instant, Delivery)>();
+    let latencies = thread::spawn(move || {
+        let latency = |(at, delivery): (Instant, Delivery)| {
+            delivery.wait(TIMEOUT).unwrap();
+            at.elapsed()
+        };
+        delivered.into_iter().map(latency).collect::<Vec<_>>()
+    });
+    let until = Instant::now() + Duration::from_secs(7);
+    while Instant::now() < until {
+        records
+            .send((Instant::now(), topic.send_tracked(Record::new().value("x").partition(0)).unwrap()))
+            .unwrap();
+        thread::sleep(Duration::from_millis(50));
+    }
+    drop(records);
+    let latencies = latencies.join().unwrap();
+    while let Some(event) = producer.poll_event() {
+        assert!(!matches!(event, Event::Error(_)), "{mechanism}: {event:?}");
+    }
+    let is_slow = |latency: &Duration| *latency > round_trip * 3 / 2;
+    let rows = latencies.chunk_by(|a, b| is_slow(a) == is_slow(b)).filter(|row| is_slow(&row[0]));
+    let is_handshake = |request: &&RequestRecord| request.api == ApiKey::SaslHandshake;
+    let handshakes = cluster.control(|control| control.requests().iter().filter(is_handshake).count());
+    (handshakes, rows.filter_map(|row| row.iter().max().copied()).collect())
+}
+
+#[test]
+fn re_authentication_delays_messages_by_at_most_one_round_trip() {
+    let round_trip = Duration::from_millis(200);
+    let measured = ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"]
+        .map(|mechanism| (mechanism, thread::spawn(move || slow_rows(mechanism, round_trip))));
+    for (mechanism, measured) in measured {
+        let (handshakes, mut rows) = measured.join().unwrap();
+        println!("{mechanism}: {handshakes} handshakes, round trip {round_trip:?}, slow records: {rows:?}");
+        assert!(handshakes >= 4, "{mechanism}: {handshakes} handshakes");
+        rows.sort_unstable();
+        // A busy machine may delay a few.
+        let Some(median) = rows.get(rows.len() / 2) else { continue };
+        assert!(mechanism != "PLAIN" || rows.len() < handshakes, "{mechanism}: {rows:?}");
+        assert!(*median < round_trip * 5 / 2, "{mechanism}: {rows:?}");
     }
 }

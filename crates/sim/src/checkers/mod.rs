@@ -2,6 +2,7 @@
 
 pub mod accounting;
 mod assignments;
+mod authentication;
 pub mod busy;
 pub mod consume;
 pub mod delivery;

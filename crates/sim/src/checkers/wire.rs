@@ -21,6 +21,7 @@ use ottla_protocol::{
 
 use super::{
     Broken,
+    authentication::Authentication,
     busy::Rates,
     group_messages::GroupResponse,
     membership::Membership,
@@ -74,8 +75,7 @@ struct Conversation {
     reported: Option<BTreeMap<i16, (i16, i16)>>,
     /// The client received an invalid response.
     nonsense: bool,
-    /// The client has begun to authenticate.
-    authenticates: bool,
+    authentication: Authentication,
     /// Messages without headers may follow.
     sends_tokens: bool,
     /// The number of bytes that the client wrote.
@@ -149,7 +149,7 @@ impl Wire {
                 last_correlation_id: None,
                 reported: None,
                 nonsense: false,
-                authenticates: false,
+                authentication: Authentication::default(),
                 sends_tokens: false,
                 written: 0,
                 fetched: Fetched::Other,
@@ -212,11 +212,12 @@ impl Wire {
             let name = question.name();
             report(&format!("{client} sends on link {link}: {name}{}", request.details()));
             let is_sasl = |api| matches!(api, ApiKey::SaslHandshake | ApiKey::SaslAuthenticate);
-            if !is_sasl(api) && talk.open.iter().any(|question| is_sasl(question.api)) {
-                return broken(format!("{name} during an authentication"));
+            let open = talk.open.iter().filter(|question| is_sasl(question.api)).count();
+            if let Err(what) = talk.authentication.check(api, open, &frame) {
+                return broken(what);
             }
             if api == ApiKey::SaslHandshake {
-                self.reauthentications += u64::from(std::mem::replace(&mut talk.authenticates, true));
+                self.reauthentications += u64::from(talk.authentication.is_again());
                 talk.sends_tokens = version == 0;
             }
             let mut numbered = BTreeMap::new();

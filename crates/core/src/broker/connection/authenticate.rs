@@ -1,9 +1,30 @@
 //! SASL on a connection: after the API versions are known, and again before the session ends (KIP-368).
 //!
-//! A re-authentication follows the requests in flight on the same connection; requests that come later wait. A connection
-//! without a token waits for one before it connects.
+//! A re-authentication follows the requests in flight on the same connection. Brokers handle the requests of a connection in
+//! order, so the client sends as much as it can without waiting:
+//!
+//! ```text
+//!   requests in flight, SaslHandshake + first message, ... wait ..., last message + further requests
+//! ```
+//!
+//! A further request thus waits for one round trip with SCRAM and OAUTHBEARER, two with GSSAPI, and none with the other
+//! mechanisms. The first authentication of a connection goes step by step, because the broker has to name its mechanisms.
+//! A connection without a token waits for one before it connects.
+//!
+//! # Pitfalls
+//!
+//! - A proxy may expect one message at a time. After a connection that ended during a re-authentication, the client waits
+//!   for each response (`broker_that_fails_during_a_re_authentication_gets_single_steps`).
+//! - A broker closes the connection on any other request in the middle of a re-authentication
+//!   (`requests_wait_while_a_connection_authenticates_again`). With OAUTHBEARER every message may be in the middle: to one that
+//!   follows a refused token, Kafka responds with an error, which would fail records
+//!   (`requests_wait_for_the_answer_to_a_token`).
+//! - The answer with the lifetime of a session takes its time: a session that is counted from its arrival ends too late
+//!   (`session_is_counted_from_the_last_message`).
+//! - A request in flight, such as JoinGroup, may delay the response to SaslHandshake by minutes
+//!   (`authentication_has_time_for_the_requests_before_it`).
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -34,7 +55,7 @@ pub(super) enum Authentication {
     /// It was not necessary, or has not begun.
     #[default]
     None,
-    /// It is running. The connection sends no other request.
+    /// It is running. Until the client's last message, the connection sends no other request.
     Running(Box<Exchange>),
     /// The broker has accepted it.
     Done(Session),
@@ -56,6 +77,11 @@ pub(super) struct Session {
 impl Authentication {
     pub(super) const fn is_running(&self) -> bool {
         matches!(self, Self::Running(_))
+    }
+
+    /// Returns true if a further request would stand between the messages of the authentication.
+    pub(super) const fn is_blocking(&self) -> bool {
+        matches!(self, Self::Running(exchange) if !exchange.is_last_sent())
     }
 
     /// Returns true if the messages of the running authentication have no Kafka header.
@@ -121,6 +147,7 @@ impl Connection {
     /// Begins an authentication, if SASL is in use.
     pub(super) fn authenticate(&mut self, now: Instant) {
         let Some(sasl) = &self.settings.sasl else { return self.become_ready() };
+        let is_again = matches!(self.authentication, Authentication::Done(_));
         let has_messages = self.versions.pick_any(ApiKey::SaslAuthenticate).is_some();
         let highest = i16::from(has_messages);
         let Some(version) = self.versions.pick(ApiKey::SaslHandshake, 0..=highest) else {
@@ -128,15 +155,34 @@ impl Connection {
                           security.protocol, and broker.version.fallback if it is set";
             return self.fail(now, Error::new(ErrorKind::Authentication, detail));
         };
-        let exchange = Exchange::new(Arc::clone(sasl), &self.host, version == 0);
+        let is_raw = version == 0;
+        let exchange = Exchange::new(Arc::clone(sasl), &self.host, is_raw);
         let request = SaslHandshakeRequest { mechanism: exchange.mechanism().name().to_owned() };
         self.authentication = Authentication::Running(Box::new(exchange));
-        let timeout = self.settings.setup_timeout;
+        let timeout = self.authentication_timeout(now);
         let encode = |out: &mut Vec<u8>| request.encode(version, out);
-        if let Err(error) = self.send(now, ApiKey::SaslHandshake, version, RequestTag::Sasl, timeout, encode)
-        {
+        let mut sent = self.send(now, ApiKey::SaslHandshake, version, RequestTag::Sasl, timeout, encode);
+        // The broker has accepted the mechanism before.
+        if sent.is_ok() && is_again && !is_raw && !self.reauthenticates_in_steps {
+            sent = self.begin_exchange(now);
+        }
+        if let Err(error) = sent {
             self.fail(now, error);
         }
+    }
+
+    /// Sends the first message of the mechanism, if it is there.
+    fn begin_exchange(&mut self, now: Instant) -> Result<(), Error> {
+        let Authentication::Running(exchange) = &mut self.authentication else { return Ok(()) };
+        if let Progress::Send(first) = exchange.begin(now)? {
+            self.send_message(now, first);
+        }
+        Ok(())
+    }
+
+    /// Returns the timeout of a request of an authentication, which the broker handles after those in flight.
+    fn authentication_timeout(&self, now: Instant) -> Duration {
+        self.settings.setup_timeout + self.in_flight.longest_wait(now)
     }
 
     /// Goes on with a running authentication, or begins it again because the session ends soon.
@@ -208,12 +254,9 @@ impl Connection {
         }
         if response.request.api == ApiKey::SaslHandshake {
             let answer = SaslHandshakeResponse::decode(reader, version).map_err(bad)?;
-            if let Progress::Send(first) =
-                exchange.handle_handshake(now, answer.error_code, &answer.mechanisms)?
-            {
-                self.send_message(now, first);
-            }
-            return Ok(());
+            let is_again = self.state == State::Ready;
+            exchange.check_handshake(answer.error_code, &answer.mechanisms, is_again)?;
+            return if exchange.has_begun() { Ok(()) } else { self.begin_exchange(now) };
         }
         let answer = if exchange.is_raw {
             SaslAuthenticateResponse { auth_bytes: response.body().to_vec(), ..Default::default() }
@@ -221,20 +264,27 @@ impl Connection {
             SaslAuthenticateResponse::decode(reader, version).map_err(bad)?
         };
         if answer.error_code != ErrorCode::NONE {
-            return Err(exchange.refused(answer.error_code, answer.error_message.as_deref()));
+            let error = exchange.refused(answer.error_code, answer.error_message.as_deref());
+            if answer.error_code == ErrorCode::SASL_AUTHENTICATION_FAILED {
+                // The credentials are the cause, and not a broker that wants single steps.
+                self.authentication = Authentication::None;
+            }
+            return Err(error);
         }
         match exchange.handle(&answer.auth_bytes)? {
             Progress::Send(message) => self.send_message(now, message),
             // `handle_authentication_timeout` derives.
             Progress::Derive => {}
-            Progress::Done => self.finish_authentication(now, answer.session_lifetime_ms),
+            Progress::Done => {
+                self.finish_authentication(now, response.request.written_at, answer.session_lifetime_ms);
+            }
         }
         Ok(())
     }
 
     fn send_message(&mut self, now: Instant, message: Secret) {
         let Authentication::Running(exchange) = &self.authentication else { return };
-        let timeout = self.settings.setup_timeout;
+        let timeout = self.authentication_timeout(now);
         if exchange.is_raw {
             let length = (message.len() as u32).to_be_bytes();
             let mut bytes = Vec::with_capacity(4 + message.len());
@@ -257,17 +307,23 @@ impl Connection {
         }
     }
 
-    fn finish_authentication(&mut self, now: Instant, lifetime_ms: i64) {
+    /// `sent_at` is when the last message was written.
+    fn finish_authentication(&mut self, now: Instant, sent_at: Instant, lifetime_ms: i64) {
         let Authentication::Running(exchange) = std::mem::take(&mut self.authentication) else { return };
         let lifetime = u64::try_from(lifetime_ms).ok().filter(|millis| *millis > 0);
         let renewal = lifetime.map(|millis| {
-            let lifetime = std::time::Duration::from_millis(millis.min(u64::from(u32::MAX) * 1000));
+            let lifetime = Duration::from_millis(millis.min(u64::from(u32::MAX) * 1000));
             // At a random time, so that the connections of many clients do not do it together.
             let percent = 85 + self.rng.below(11) as u32;
-            (now + lifetime * percent / 100, now + lifetime)
+            // Kafka refuses a second re-authentication within a second.
+            let earliest = now + (lifetime / 2).min(Duration::from_secs(1));
+            (earliest.max(sent_at + lifetime * percent / 100), now + lifetime)
         });
         let token = exchange.token().cloned();
-        self.authentication = Authentication::Done(Session { renewal, token, ..Session::default() });
+        // Requests may have followed the last message.
+        let was_used = !self.in_flight.is_empty();
+        let session = Session { renewal, token, was_used, ..Session::default() };
+        self.authentication = Authentication::Done(session);
         if self.state == State::Authenticating {
             self.become_ready();
         }

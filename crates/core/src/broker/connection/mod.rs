@@ -64,6 +64,8 @@ pub struct Connection {
     socket: Option<i32>,
     state: State,
     authentication: Authentication,
+    /// The last re-authentication failed, but not because of its credentials: the broker may expect one message at a time.
+    reauthenticates_in_steps: bool,
     is_needed: bool,
     addresses: VecDeque<SocketAddr>,
     untried_addresses: usize,
@@ -160,6 +162,7 @@ impl Connection {
             socket: None,
             state: State::Idle,
             authentication: Authentication::None,
+            reauthenticates_in_steps: false,
             is_needed: false,
             addresses: VecDeque::new(),
             untried_addresses: 0,
@@ -206,10 +209,10 @@ impl Connection {
         matches!(self.state, State::Ready)
     }
 
-    /// Returns true if requests can be sent: the broker does not throttle the client, and the connection does not
-    /// authenticate again.
+    /// Returns true if requests can be sent: the broker does not throttle the client, and the connection is not in the
+    /// middle of a re-authentication.
     pub const fn may_send(&self) -> bool {
-        self.is_ready() && self.throttled_until.is_none() && !self.authentication.is_running()
+        self.is_ready() && self.throttled_until.is_none() && !self.authentication.is_blocking()
     }
 
     /// Stops sending on this connection for `time`, because the broker throttles the client.

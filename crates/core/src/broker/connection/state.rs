@@ -231,6 +231,7 @@ impl Connection {
         if self.has_socket() {
             self.outputs.push_back(ConnectionOutput::Close);
         }
+        self.reauthenticates_in_steps |= self.state == State::Ready && self.authentication.is_running();
         let wait = self.backoff.next(&mut self.rng);
         self.state = State::BackingOff { until: now + wait };
         self.is_needed = false;

@@ -1,4 +1,4 @@
-//! Authentication of a connection: good and hostile brokers, the old form without headers, and re-authentication.
+//! Authentication of a connection: good and hostile brokers, and the old form without headers.
 
 use std::{io::IoSlice, sync::Arc, time::Duration};
 
@@ -29,22 +29,22 @@ use crate::{
 };
 
 /// A connection, and the broker that the test plays.
-struct Peer {
-    connection: Connection,
-    shared: Arc<SaslShared>,
-    now: Instant,
-    written: Vec<u8>,
-    down: Option<Error>,
-    ups: usize,
-    connects: usize,
+pub(super) struct Peer {
+    pub(super) connection: Connection,
+    pub(super) shared: Arc<SaslShared>,
+    pub(super) now: Instant,
+    pub(super) written: Vec<u8>,
+    pub(super) down: Option<Error>,
+    pub(super) ups: usize,
+    pub(super) connects: usize,
 }
 
 impl Peer {
-    fn new(mechanism: &str) -> Self {
+    pub(super) fn new(mechanism: &str) -> Self {
         Self::with(mechanism, ConnectionSettings::default())
     }
 
-    fn with(mechanism: &str, settings: ConnectionSettings) -> Self {
+    pub(super) fn with(mechanism: &str, settings: ConnectionSettings) -> Self {
         let sasl = SaslSettings {
             mechanism: Mechanism::parse(mechanism).unwrap(),
             credentials: Credentials::new("alice", "hunter2".into()),
@@ -59,7 +59,7 @@ impl Peer {
     }
 
     /// Carries out what the connection needs.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         loop {
             while let Some(output) = self.connection.poll_output() {
                 match output {
@@ -87,13 +87,13 @@ impl Peer {
         }
     }
 
-    fn connect(&mut self) {
+    pub(super) fn connect(&mut self) {
         self.connection.want(self.now);
         self.settle();
     }
 
     /// Lets time pass.
-    fn run_for(&mut self, time: Duration) {
+    pub(super) fn run_for(&mut self, time: Duration) {
         let until = self.now + time;
         let mut turns = 0;
         while let Some(next) = self.connection.poll_timeout().filter(|next| *next <= until) {
@@ -107,13 +107,13 @@ impl Peer {
     }
 
     /// Takes the next frame without its length.
-    fn frame(&mut self) -> Vec<u8> {
+    pub(super) fn frame(&mut self) -> Vec<u8> {
         let length = self.written.first_chunk::<4>().expect("a request was written");
         let end = 4 + u32::from_be_bytes(*length) as usize;
         self.written.drain(..end).skip(4).collect()
     }
 
-    fn request(&mut self) -> (RequestHeader, Vec<u8>) {
+    pub(super) fn request(&mut self) -> (RequestHeader, Vec<u8>) {
         let frame = self.frame();
         let mut reader = Reader::new(&frame);
         let header = RequestHeader::decode(&mut reader).expect("a header");
@@ -121,7 +121,7 @@ impl Peer {
         (header, body)
     }
 
-    fn send(&mut self, frame: &[u8]) {
+    pub(super) fn send(&mut self, frame: &[u8]) {
         let mut bytes = (frame.len() as u32).to_be_bytes().to_vec();
         bytes.extend(frame);
         let mut bytes = &bytes[..];
@@ -136,7 +136,7 @@ impl Peer {
         self.settle();
     }
 
-    fn respond(&mut self, header: &RequestHeader, encode: impl FnOnce(&mut Vec<u8>)) {
+    pub(super) fn respond(&mut self, header: &RequestHeader, encode: impl FnOnce(&mut Vec<u8>)) {
         let mut frame = header.correlation_id.to_be_bytes().to_vec();
         let is_flexible = header.api_key == ApiKey::SaslAuthenticate as i16 && header.api_version >= 2;
         frame.extend(is_flexible.then_some(0));
@@ -145,7 +145,7 @@ impl Peer {
     }
 
     /// Connects, and reports these versions.
-    fn ask(&mut self, rows: &[(ApiKey, i16)]) {
+    pub(super) fn ask(&mut self, rows: &[(ApiKey, i16)]) {
         self.connect();
         let (header, _) = self.request();
         assert_eq!(header.api_key, ApiKey::ApiVersions as i16);
@@ -156,12 +156,12 @@ impl Peer {
     }
 
     /// Goes on until the client's first message, which it returns.
-    fn handshake(&mut self) -> (RequestHeader, Vec<u8>) {
+    pub(super) fn handshake(&mut self) -> (RequestHeader, Vec<u8>) {
         self.ask(&NEW);
         self.accept_mechanism()
     }
 
-    fn accept_mechanism(&mut self) -> (RequestHeader, Vec<u8>) {
+    pub(super) fn accept_mechanism(&mut self) -> (RequestHeader, Vec<u8>) {
         let (header, _) = self.request();
         assert_eq!((header.api_key, header.api_version), (ApiKey::SaslHandshake as i16, 1));
         let response = SaslHandshakeResponse::default();
@@ -169,14 +169,14 @@ impl Peer {
         self.message()
     }
 
-    fn message(&mut self) -> (RequestHeader, Vec<u8>) {
+    pub(super) fn message(&mut self) -> (RequestHeader, Vec<u8>) {
         let (header, body) = self.request();
         assert_eq!((header.api_key, header.api_version), (ApiKey::SaslAuthenticate as i16, 2));
         let request = SaslAuthenticateRequest::decode(&mut Reader::new(&body), 2).unwrap();
         (header, request.auth_bytes)
     }
 
-    fn answer(&mut self, header: &RequestHeader, bytes: &[u8], lifetime_ms: i64) {
+    pub(super) fn answer(&mut self, header: &RequestHeader, bytes: &[u8], lifetime_ms: i64) {
         let response = SaslAuthenticateResponse {
             auth_bytes: bytes.to_vec(),
             session_lifetime_ms: lifetime_ms,
@@ -186,25 +186,25 @@ impl Peer {
     }
 
     /// Queues a request of the client's.
-    fn queue(&mut self) {
+    pub(super) fn queue(&mut self) {
         assert!(self.connection.may_send());
         let (api, tag) = (ApiKey::Metadata, RequestTag::Cluster(1));
         self.connection.send(self.now, api, 0, tag, Duration::from_secs(60), |_| Ok(())).unwrap();
         self.settle();
     }
 
-    fn token(&self, lifetime_ms: i64) {
+    pub(super) fn token(&self, lifetime_ms: i64) {
         let token = Token::new(self.now, 0, "x.y.".into(), lifetime_ms, "alice", Vec::new()).unwrap();
         self.shared.set_token(token);
     }
 
-    fn set_token(&mut self, lifetime_ms: i64) {
+    pub(super) fn set_token(&mut self, lifetime_ms: i64) {
         self.token(lifetime_ms);
         self.connection.handle_credentials(self.now);
         self.settle();
     }
 
-    fn failed(&mut self) -> String {
+    pub(super) fn failed(&mut self) -> String {
         assert!(self.connection.is_backing_off() && self.ups == 0);
         let error = self.down.take().expect("the connection failed");
         let text = error.to_string();
@@ -215,7 +215,7 @@ impl Peer {
 }
 
 /// A broker of today.
-const NEW: [(ApiKey, i16); 4] = [
+pub(super) const NEW: [(ApiKey, i16); 4] = [
     (ApiKey::Metadata, 12),
     (ApiKey::SaslHandshake, 1),
     (ApiKey::ApiVersions, 4),
@@ -287,7 +287,7 @@ fn refused_credentials_are_an_error_and_new_ones_are_tried_at_once() {
 }
 
 /// Returns the client's nonce in its first SCRAM message.
-fn nonce(message: &[u8]) -> String {
+pub(super) fn nonce(message: &[u8]) -> String {
     let text = String::from_utf8_lossy(message).into_owned();
     text.strip_prefix("n,,n=alice,r=").expect("a first message").to_owned()
 }
@@ -363,29 +363,6 @@ fn connection_waits_for_a_token() {
 }
 
 #[test]
-fn requests_wait_while_a_connection_authenticates_again() {
-    let mut peer = Peer::new("PLAIN");
-    let (header, _) = peer.handshake();
-    peer.answer(&header, b"", 10_000);
-    peer.run_for(millis(8_400));
-    peer.queue();
-    let (before, _) = peer.request();
-    peer.run_for(millis(1_100));
-    assert!(peer.connection.is_ready() && !peer.connection.may_send(), "it authenticates at 85 to 95 %");
-    // The response to the earlier request arrives meanwhile.
-    peer.respond(&before, |out| out.extend([0; 8]));
-    let (header, message) = peer.accept_mechanism();
-    assert_eq!(message, b"\0alice\0hunter2");
-    assert!(!peer.connection.may_send());
-    peer.answer(&header, b"", 10_000);
-    assert!(peer.connection.may_send() && peer.down.is_none());
-    assert_eq!((peer.ups, peer.connects), (1, 1), "it is the same connection");
-    peer.queue();
-    peer.run_for(millis(9_500));
-    assert!(!peer.connection.may_send(), "and again");
-}
-
-#[test]
 fn authentication_waits_for_the_end_of_a_throttle_time() {
     let settings = ConnectionSettings { max_idle: Some(millis(300)), ..Default::default() };
     let mut peer = Peer::with("PLAIN", settings);
@@ -404,77 +381,6 @@ fn authentication_waits_for_the_end_of_a_throttle_time() {
     let (header, _) = peer.accept_mechanism();
     peer.answer(&header, b"", 1_000);
     assert!(peer.connection.is_ready());
-}
-
-#[test]
-fn session_is_not_renewed_during_a_throttle_time() {
-    let mut peer = Peer::new("PLAIN");
-    let (header, _) = peer.handshake();
-    peer.answer(&header, b"", 1_000);
-    peer.connection.throttle(peer.now, millis(5_000));
-    peer.run_for(millis(4_999));
-    assert!(peer.written.is_empty());
-    peer.run_for(millis(1));
-    peer.accept_mechanism();
-}
-
-#[test]
-fn refusal_of_a_re_authentication_ends_the_connection() {
-    let mut peer = Peer::new("PLAIN");
-    let (header, _) = peer.handshake();
-    peer.answer(&header, b"", 1_000);
-    peer.run_for(millis(950));
-    let (header, _) = peer.accept_mechanism();
-    let response = SaslAuthenticateResponse {
-        error_code: ErrorCode::SASL_AUTHENTICATION_FAILED,
-        error_message: Some("gone".into()),
-        ..Default::default()
-    };
-    peer.respond(&header, |out| response.encode(2, out).unwrap());
-    let down = peer.down.take().unwrap();
-    assert_eq!(down.kind(), ErrorKind::Authentication);
-}
-
-#[test]
-fn session_that_ends_with_its_token_waits_for_the_next_token() {
-    let mut peer = Peer::new("OAUTHBEARER");
-    peer.set_token(10_000);
-    let (header, _) = peer.handshake();
-    peer.answer(&header, b"", 10_000);
-    peer.run_for(millis(9_700));
-    assert!(peer.connection.may_send(), "the same token would buy nothing");
-    peer.set_token(60_000);
-    peer.run_for(millis(0));
-    assert!(!peer.connection.may_send());
-    let (header, _) = peer.accept_mechanism();
-    peer.answer(&header, b"", 60_000);
-    assert!(peer.connection.may_send());
-}
-
-#[test]
-fn session_that_ends_without_a_new_token_ends_its_connection() {
-    let mut peer = Peer::new("OAUTHBEARER");
-    peer.set_token(10_000);
-    let (header, _) = peer.handshake();
-    peer.answer(&header, b"", 10_000);
-    peer.run_for(millis(9_990));
-    assert!(peer.connection.may_send());
-    peer.run_for(millis(10));
-    let down = peer.down.take().expect("the session has ended");
-    assert_eq!(down.kind(), ErrorKind::Authentication, "{down}");
-    peer.connection.want(peer.now);
-    peer.run_for(Duration::from_secs(10));
-    assert_eq!(peer.connects, 1, "it waits for a token");
-}
-
-#[test]
-fn unused_connection_is_closed_when_its_session_ends() {
-    let settings = ConnectionSettings { max_idle: Some(Duration::from_secs(60)), ..Default::default() };
-    let mut peer = Peer::with("PLAIN", settings);
-    let (header, _) = peer.handshake();
-    peer.answer(&header, b"", 10_000);
-    peer.run_for(millis(9_600));
-    assert!(!peer.connection.is_ready() && peer.down.is_none());
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod authenticating;
 mod collecting;
 mod connecting;
 mod misbehaving;
+mod reauthenticating;
 mod throttling;
 mod timing_out;
 mod topics;
