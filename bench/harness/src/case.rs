@@ -15,6 +15,8 @@ pub enum Against {
     Discard,
     /// Ottla's embedded broker.
     Embedded,
+    /// Ottla's embedded broker, which writes the markers of a transaction at once.
+    Prompt,
     /// Ottla's embedded brokers, whose metadata is stale for a while after a leader election.
     Lagging { brokers: usize },
     /// Apache Kafka with this number of brokers.
@@ -41,6 +43,44 @@ pub struct Case {
     pub tls: bool,
     /// The measured calls of the C interface; only the C program runs these cases, and it runs no others.
     pub calls: Option<Calls>,
+    /// The messages are, or were, produced in parts; only some peers run these cases.
+    pub parts: Option<Parts>,
+    /// `isolation.level` of consumers.
+    pub isolation: Option<&'static str>,
+}
+
+/// Parts of the produced messages, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    pub kind: PartKind,
+    pub size: u64,
+}
+
+/// The kinds of parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// Committed transactions.
+    Committed,
+    /// Transactions of which every other one is aborted. The aborted messages are not counted.
+    HalfAborted,
+    /// Idempotent messages with a flush at the end of each part, which waits as often.
+    Flushed,
+}
+
+impl Parts {
+    const fn of(kind: PartKind, size: u64) -> Option<Self> {
+        Some(Self { kind, size })
+    }
+
+    fn what(self) -> String {
+        match self.kind {
+            PartKind::Committed => format!(", transactions of {} messages", self.size),
+            PartKind::HalfAborted => {
+                format!(", transactions of {} messages, every other one aborted", self.size)
+            }
+            PartKind::Flushed => format!(", idempotent, flushed after {} messages", self.size),
+        }
+    }
 }
 
 /// A set of calls of the C interface.
@@ -57,19 +97,11 @@ const SINGLE: Calls =
     Calls { mode: "single", what: "rd_kafka_produce with F_COPY", reports: true, threads: 1 };
 const BATCH: Calls =
     Calls { mode: "batch", what: "rd_kafka_produce_batch, 100 at a time", reports: true, threads: 1 };
-const TRANSACTIONS: Calls = Calls {
-    mode: "transactions",
-    what: "rd_kafka_produce with F_COPY, transactions of 1000 messages",
-    reports: true,
-    threads: 1,
-};
+const TRANSACTIONS: Calls =
+    Calls { mode: "transactions", what: "rd_kafka_produce with F_COPY", reports: true, threads: 1 };
 /// The same waits as in transactions.
-const FLUSHES: Calls = Calls {
-    mode: "flushes",
-    what: "rd_kafka_produce with F_COPY, idempotent, flushed after 1000 messages",
-    reports: true,
-    threads: 1,
-};
+const FLUSHES: Calls =
+    Calls { mode: "flushes", what: "rd_kafka_produce with F_COPY", reports: true, threads: 1 };
 const CONSUMING: [Calls; 5] = [
     Calls { mode: "callback", what: "rd_kafka_consume_callback_queue", reports: true, threads: 1 },
     Calls { mode: "batch", what: "rd_kafka_consume_batch_queue, 1000 at a time", reports: true, threads: 1 },
@@ -94,6 +126,7 @@ impl Case {
         let against = match self.against {
             Against::Discard => "the discarding broker".to_owned(),
             Against::Embedded => "the embedded broker".to_owned(),
+            Against::Prompt => "the embedded broker without a delay of markers".to_owned(),
             Against::Lagging { brokers } => {
                 format!("{brokers} embedded brokers with delayed metadata")
             }
@@ -115,6 +148,8 @@ impl Case {
                 format!(" (C: {what}{reports}{threads})")
             }
         };
+        let isolation = self.isolation.map_or_else(String::new, |level| format!(", {level}"));
+        let calls = format!("{}{isolation}{calls}", self.parts.map_or_else(String::new, Parts::what));
         let spread = if self.round_robin { "round robin over" } else { "over" };
         match self.kind {
             Kind::Produce => format!(
@@ -154,6 +189,8 @@ pub fn all() -> Vec<Case> {
         round_robin: false,
         tls: false,
         calls: None,
+        parts: None,
+        isolation: None,
     };
     let kafka = Against::Kafka { brokers: 3 };
     for (against, end) in [(Against::Discard, "discard"), (kafka, "kafka")] {
@@ -201,6 +238,43 @@ pub fn all() -> Vec<Case> {
     }
     cases.extend(of_the_c_interface(&base));
     cases.extend(over_tls(&base));
+    cases.extend(in_transactions(&base));
+    cases
+}
+
+/// Returns the cases of transactions, for all interfaces.
+fn in_transactions(base: &Case) -> Vec<Case> {
+    use PartKind::{Committed, Flushed, HalfAborted};
+    let mut cases = Vec::new();
+    let kafka = Against::Kafka { brokers: 3 };
+    let base = Case { against: Against::Embedded, acks: "all", ..base.clone() };
+    let mut add = |name: &str, calls: Option<Calls>, case: Case| {
+        cases.push(Case { name: format!("transactions-{name}"), ..case.clone() });
+        cases.extend(calls.map(|calls| Case {
+            name: format!("c-transactions-{name}"),
+            calls: Some(calls),
+            ..case
+        }));
+    };
+    let produce = |kind, size, messages| Case { parts: Parts::of(kind, size), messages, ..base.clone() };
+    add("produce-1000", Some(TRANSACTIONS), produce(Committed, 1000, 2_000_000));
+    add("produce-1000-flushed", Some(FLUSHES), produce(Flushed, 1000, 2_000_000));
+    // One partition, so that the requests of a commit follow each other.
+    let commits = Case { against: Against::Prompt, partitions: 1, ..produce(Committed, 10, 20_000) };
+    add("commit-latency", Some(TRANSACTIONS), commits);
+    for partitions in [1, 6] {
+        let rate = Case { against: kafka, replicas: 3, partitions, ..produce(Committed, 10, 5_000) };
+        add(&format!("rate-kafka-{partitions}"), Some(TRANSACTIONS), rate);
+    }
+    for (name, codec, kind, level) in [
+        ("consume-uncommitted", "none", Committed, "read_uncommitted"),
+        ("consume-committed", "none", Committed, "read_committed"),
+        ("consume-committed-lz4", "lz4", Committed, "read_committed"),
+        ("consume-half-aborted-lz4", "lz4", HalfAborted, "read_committed"),
+    ] {
+        let case = Case { kind: Kind::Consume, codec, ..produce(kind, 1000, 3_000_000) };
+        add(name, None, Case { isolation: Some(level), ..case });
+    }
     cases
 }
 
@@ -236,10 +310,6 @@ fn of_the_c_interface(base: &Case) -> Vec<Case> {
     add("produce-1000-partitions", SINGLE, Case { partitions: 1000, round_robin: true, ..base.clone() });
     add("produce-batch", BATCH, base.clone());
     add("produce-batch-no-reports", Calls { reports: false, ..BATCH }, base.clone());
-    for calls in [TRANSACTIONS, FLUSHES] {
-        let case = Case { against: Against::Embedded, acks: "all", messages: 1_000_000, ..base.clone() };
-        add(&format!("produce-{}", calls.mode), calls, case);
-    }
     for calls in CONSUMING {
         let (kind, against) = (Kind::Consume, Against::Embedded);
         add(&format!("consume-{}", calls.mode), calls, Case { kind, against, ..base.clone() });

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     Result,
-    case::{Case, Kind},
+    case::{Case, Kind, PartKind},
     folder, machine,
     measure::{self, Used},
     ping,
@@ -54,6 +54,9 @@ impl Made {
     }
 }
 
+/// The peers that take part in cases of transactions, beside the C program.
+const TRANSACTIONAL: [&str; 6] =
+    ["ottla", "librdkafka", "librdkafka-group", "librdkafka-batch", "franz-go", "java"];
 const ALL: &[Kind] = &[Kind::Produce, Kind::Consume, Kind::Latency];
 const SENDING: &[Kind] = &[Kind::Produce, Kind::Latency];
 const LINGER_0: &[&str] = &["--set", "linger.ms=0"];
@@ -225,7 +228,9 @@ pub struct Outcome {
 
 impl Peer {
     pub fn does(&self, case: &Case) -> bool {
-        self.kinds.contains(&case.kind) && self.made.is_the_c_program() == case.calls.is_some()
+        self.kinds.contains(&case.kind)
+            && self.made.is_the_c_program() == case.calls.is_some()
+            && (case.parts.is_none() || self.made.is_the_c_program() || TRANSACTIONAL.contains(&self.name))
     }
 
     /// Does the work of the case once.
@@ -301,6 +306,16 @@ impl Peer {
             command.args(["--mode", calls.mode, "--threads", &calls.threads.to_string()]);
             command.args(["--reports", if calls.reports { "yes" } else { "no" }]);
         }
+        if let (Some(parts), Kind::Produce) = (&case.parts, case.kind) {
+            let size = if parts.kind == PartKind::Flushed { "--flush" } else { "--transaction" };
+            command.args([size, &parts.size.to_string()]);
+            if parts.kind == PartKind::HalfAborted {
+                command.args(["--aborts", "yes"]);
+            }
+        }
+        if let Some(level) = case.isolation {
+            command.args(["--isolation", level]);
+        }
         if let Some(authority) = server.authority() {
             self.encrypt(&mut command, authority);
         }
@@ -358,7 +373,9 @@ pub fn topic(job: &str, server: &Server, topic: &str, partitions: usize, replica
 
 /// Produces the records that a consumer is going to be measured with.
 pub fn fill(case: &Case, server: &Server, topic: &str) -> Result<()> {
-    let by = PEERS.iter().find(|peer| peer.name == "librdkafka").ok_or("librdkafka is no peer any more")?;
+    // Only Ottla's program aborts transactions.
+    let name = if case.parts.is_some() { "ottla" } else { "librdkafka" };
+    let by = PEERS.iter().find(|peer| peer.name == name).ok_or(format!("{name} is no peer any more"))?;
     let acks = "all";
     by.run(&Case { kind: Kind::Produce, acks, ..case.clone() }, server, topic)?;
     Ok(())
@@ -366,8 +383,8 @@ pub fn fill(case: &Case, server: &Server, topic: &str) -> Result<()> {
 
 /// Builds the peers; returns those that could be built.
 pub fn build(wanted: &[&'static Peer]) -> Result<Vec<&'static Peer>> {
-    // These two are always needed: one creates topics, the other fills them.
-    let needed = [Made::Go, Made::Cargo("peer-librdkafka")];
+    // These are always needed: one creates topics, the others fill them.
+    let needed = [Made::Go, Made::Cargo("peer-librdkafka"), Made::Cargo("peer-ottla")];
     let mut all: Vec<Made> = Vec::new();
     for made in wanted.iter().map(|peer| peer.made).chain(needed) {
         if !all.contains(&made) {
@@ -397,7 +414,7 @@ pub fn build(wanted: &[&'static Peer]) -> Result<Vec<&'static Peer>> {
         }
     }
     if needed.iter().any(|made| failed.contains(made)) {
-        return Err("without franz-go and librdkafka there are neither topics nor records".into());
+        return Err("without franz-go, librdkafka and Ottla there are neither topics nor records".into());
     }
     Ok(wanted.iter().copied().filter(|peer| !failed.contains(&peer.made)).collect())
 }

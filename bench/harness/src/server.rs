@@ -82,13 +82,15 @@ impl Server {
                 let bootstrap = kafka(&data, &["bootstrap"])?;
                 (Running::Kafka(data), bootstrap.trim().to_owned())
             }
-            Against::Discard | Against::Embedded | Against::Lagging { .. } => {
+            Against::Discard | Against::Embedded | Against::Prompt | Against::Lagging { .. } => {
                 let mut serve = Command::new(own_target().join("release/examples/serve"));
                 let brokers = if let Against::Lagging { brokers } = against { brokers } else { 3 };
                 serve.args([&brokers.to_string(), "0"]);
-                if against == Against::Discard {
-                    serve.arg("discard");
-                }
+                match against {
+                    Against::Discard => serve.arg("discard"),
+                    Against::Prompt => serve.arg("prompt"),
+                    _ => &mut serve,
+                };
                 if tls {
                     serve.arg("tls");
                 }

@@ -4,8 +4,8 @@
  *
  *   peer produce|consume|latency --mode MODE --name value ...
  *
- * produce: single (rd_kafka_produce, F_COPY), batch (rd_kafka_produce_batch, 100 at a time), transactions (1000 messages each),
- * flushes (as single, with idempotence and a flush after 1000 messages); --reports no, --threads N.
+ * produce: single (rd_kafka_produce, F_COPY), batch (rd_kafka_produce_batch, 100 at a time), transactions (--transaction N
+ * messages each), flushes (as single, with idempotence and a flush after --flush N messages); --reports no, --threads N.
  * consume: callback (rd_kafka_consume_callback_queue), batch (rd_kafka_consume_batch_queue, 1000), poll
  * (rd_kafka_consumer_poll, partitions assigned by hand), member-poll and member-batch (as a member of a group).
  */
@@ -20,8 +20,6 @@
 #include <unistd.h>
 
 #define BATCH 100
-/* Messages of a transaction. */
-#define TRANSACTION 1000
 
 static int argument_count;
 static char **arguments;
@@ -29,6 +27,11 @@ static char **arguments;
 static char *payloads;
 static size_t payloads_length, size;
 static long messages, partitions;
+/* Messages of a transaction, or between two flushes. */
+static long part;
+/* The durations of commits or flushes, in microseconds. */
+static double *ends;
+static long ended;
 static int round_robin, reports, threads, batched, in_transactions, flushes;
 
 static rd_kafka_t *client;
@@ -114,8 +117,11 @@ static void start_producer(void) {
         set(conf, "acks", value("acks", NULL));
         if (flushes)
                 set(conf, "enable.idempotence", "true");
-        if (in_transactions)
-                set(conf, "transactional.id", "bench");
+        if (in_transactions) {
+                char id[32];
+                snprintf(id, sizeof(id), "bench-%d", (int)getpid());
+                set(conf, "transactional.id", id);
+        }
         if (reports)
                 rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
         start(RD_KAFKA_PRODUCER, conf);
@@ -126,21 +132,33 @@ static void must(rd_kafka_error_t *error) {
                 die(rd_kafka_error_string(error));
 }
 
-/* Ends a transaction, or flushes, every 1000 messages. */
+/* Ends a transaction, or flushes, and begins the next one. */
 static void end_part(long number) {
-        if (in_transactions) {
-                if (number > 0)
-                        must(rd_kafka_commit_transaction(client, 60000));
-                if (number < messages)
-                        must(rd_kafka_begin_transaction(client));
-        } else if (flushes && rd_kafka_flush(client, 60000)) {
+        double began = seconds();
+        if (number > 0 && in_transactions)
+                must(rd_kafka_commit_transaction(client, 60000));
+        else if (number > 0 && flushes && rd_kafka_flush(client, 60000))
                 die("not all was sent within a minute");
-        }
+        if (number > 0 && ends)
+                ends[ended++] = (seconds() - began) * 1e6;
+        if (number < messages && in_transactions)
+                must(rd_kafka_begin_transaction(client));
+}
+
+static int smaller_first(const void *a, const void *b) {
+        double left = *(const double *)a, right = *(const double *)b;
+        return (left > right) - (left < right);
 }
 
 static void report(double began, long done, long errors, uint64_t bytes) {
-        printf("{\"version\":\"%s\",\"messages\":%ld,\"errors\":%ld,\"bytes\":%llu,\"seconds\":%.6f}\n",
+        printf("{\"version\":\"%s\",\"messages\":%ld,\"errors\":%ld,\"bytes\":%llu,\"seconds\":%.6f",
                rd_kafka_version_str(), done, errors, (unsigned long long)bytes, seconds() - began);
+        if (ended) {
+                qsort(ends, (size_t)ended, sizeof(*ends), smaller_first);
+                printf(",\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f", ends[(ended - 1) / 2],
+                       ends[(long)((double)(ended - 1) * 0.99)], ends[(long)((double)(ended - 1) * 0.999)]);
+        }
+        printf("}\n");
         fflush(stdout);
 }
 
@@ -193,7 +211,7 @@ static void *produce_share(void *share) {
                                 taken = rd_kafka_produce_batch(topic, partition, RD_KAFKA_MSG_F_COPY, batch, left);
                         }
                 } else {
-                        if (number % TRANSACTION == 0)
+                        if (part && number % part == 0)
                                 end_part(number);
                         next = next + size > payloads_length ? 0 : next;
                         while (rd_kafka_produce(topic, partition_of(number), RD_KAFKA_MSG_F_COPY, payloads + next, size, NULL,
@@ -214,6 +232,9 @@ static void produce(void) {
         batched = !strcmp(value("mode", "single"), "batch");
         in_transactions = !strcmp(value("mode", "single"), "transactions");
         flushes = !strcmp(value("mode", "single"), "flushes");
+        part = atol(value(in_transactions ? "transaction" : "flush", flushes || in_transactions ? "1000" : "0"));
+        if (part > 0)
+                ends = calloc((size_t)(messages / part + 2), sizeof(*ends));
         read_payloads();
         start_producer();
         if (in_transactions)
@@ -244,11 +265,6 @@ static void produce(void) {
                 delivered = messages;
         }
         report(began, delivered, failed, 0);
-}
-
-static int smaller_first(const void *a, const void *b) {
-        double left = *(const double *)a, right = *(const double *)b;
-        return (left > right) - (left < right);
 }
 
 static void latency(void) {
@@ -323,6 +339,7 @@ static void consume(void) {
         set(conf, "group.id", group);
         set(conf, "enable.auto.commit", "false");
         set(conf, "auto.offset.reset", "earliest");
+        set(conf, "isolation.level", value("isolation", "read_committed"));
         start(RD_KAFKA_CONSUMER, conf);
         began = seconds();
         end = began + 60;

@@ -87,11 +87,14 @@ func producer(options ...kgo.Opt) *kgo.Client {
 		kgo.DefaultProduceTopic(values["topic"]),
 		kgo.ProducerBatchCompression(codecs[values["codec"]]),
 		kgo.RequiredAcks(acks),
-		kgo.DisableIdempotentWrite(),
-		// Without idempotence its default is one request at a time; the other clients have five or more.
-		kgo.MaxProduceRequestsInflightPerBroker(5),
 		kgo.MaxBufferedRecords(100_000), // librdkafka's queue; ten times its own default
 	)
+	if numberOr("transaction", 0) > 0 {
+		options = append(options, kgo.TransactionalID(fmt.Sprint("bench-", os.Getpid())))
+	} else if numberOr("flush", 0) == 0 {
+		// Without idempotence its default is one request at a time; the other clients have five or more.
+		options = append(options, kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(5))
+	}
 	if values["spread"] == "round-robin" {
 		options = append(options, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	}
@@ -122,8 +125,35 @@ func version() string {
 }
 
 func report(began time.Time, messages, errors, bytes int64) {
-	fmt.Printf("{\"version\":%q,\"messages\":%d,\"errors\":%d,\"bytes\":%d,\"seconds\":%.6f}\n",
-		version(), messages, errors, bytes, time.Since(began).Seconds())
+	fmt.Printf("{\"version\":%q,\"messages\":%d,\"errors\":%d,\"bytes\":%d,\"seconds\":%.6f%s}\n",
+		version(), messages, errors, bytes, time.Since(began).Seconds(), percentiles())
+}
+
+// The durations of commits or flushes.
+var ends []time.Duration
+
+func percentiles() string {
+	if len(ends) == 0 {
+		return ""
+	}
+	sort.Slice(ends, func(a, b int) bool { return ends[a] < ends[b] })
+	at := func(share float64) float64 { return float64(ends[int(float64(len(ends)-1)*share)].Nanoseconds()) / 1000 }
+	return fmt.Sprintf(",\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f", at(0.5), at(0.99), at(0.999))
+}
+
+// Ends a transaction, or flushes, and begins the next one.
+func endPart(c *kgo.Client, number, messages int) {
+	began, transactional := time.Now(), numberOr("transaction", 0) > 0
+	if number > 0 {
+		check(c.Flush(context.Background()))
+		if transactional {
+			check(c.EndTransaction(context.Background(), kgo.TryCommit))
+		}
+		ends = append(ends, time.Since(began))
+	}
+	if transactional && number < messages {
+		check(c.BeginTransaction())
+	}
 }
 
 func produce() {
@@ -144,11 +174,18 @@ func produce() {
 		pool.Put(record)
 	}
 	ctx, began := context.Background(), time.Now()
+	part := max(numberOr("transaction", 0), numberOr("flush", 0))
 	for i := 0; i < messages; i++ {
+		if part > 0 && i%part == 0 {
+			endPart(c, i, messages)
+		}
 		record := pool.Get().(*kgo.Record)
 		record.Value = next()
 		record.Partition = int32(i % partitions)
 		c.Produce(ctx, record, recycle)
+	}
+	if part > 0 {
+		endPart(c, messages, messages)
 	}
 	check(c.Flush(ctx))
 	report(began, delivered.Load(), errors.Load(), 0)
@@ -183,6 +220,9 @@ func consume() {
 			kgo.ConsumerGroup(fmt.Sprint("bench-", os.Getpid())), kgo.ConsumeTopics(values["topic"]), kgo.DisableAutoCommit(),
 			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		}
+	}
+	if values["isolation"] == "read_committed" {
+		options = append(options, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	}
 	c := client(options...)
 	var received, bytes, sum int64

@@ -47,10 +47,18 @@ public class Peer {
         return Integer.parseInt(values.get(name));
     }
 
+    static int number(String name, int otherwise) {
+        return values.containsKey(name) ? number(name) : otherwise;
+    }
+
     static KafkaProducer<byte[], byte[]> producer() {
         properties.put("compression.type", values.get("codec"));
         properties.put("acks", values.get("acks"));
-        properties.put("enable.idempotence", "false");
+        if (number("transaction", 0) > 0) {
+            properties.put("transactional.id", "bench-" + ProcessHandle.current().pid());
+        } else if (number("flush", 0) == 0) {
+            properties.put("enable.idempotence", "false");
+        }
         return new KafkaProducer<>(properties, new ByteArraySerializer(), new ByteArraySerializer());
     }
 
@@ -65,8 +73,30 @@ public class Peer {
     }
 
     static void report(long began, long messages, long errors, long bytes) {
-        System.out.printf("{\"version\":\"%s\",\"messages\":%d,\"errors\":%d,\"bytes\":%d,\"seconds\":%.6f}%n",
-            AppInfoParser.getVersion(), messages, errors, bytes, (System.nanoTime() - began) / 1e9);
+        System.out.printf("{\"version\":\"%s\",\"messages\":%d,\"errors\":%d,\"bytes\":%d,\"seconds\":%.6f%s}%n",
+            AppInfoParser.getVersion(), messages, errors, bytes, (System.nanoTime() - began) / 1e9, percentiles());
+    }
+
+    /** The durations of commits or flushes, in microseconds. */
+    static final List<Double> ends = new ArrayList<>();
+
+    static String percentiles() {
+        if (ends.isEmpty()) return "";
+        ends.sort(null);
+        int last = ends.size() - 1;
+        return String.format(",\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f", ends.get((int) (last * 0.5)),
+            ends.get((int) (last * 0.99)), ends.get((int) (last * 0.999)));
+    }
+
+    /** Ends a transaction, or flushes, and begins the next one. */
+    static void endPart(KafkaProducer<byte[], byte[]> producer, int number, int messages, boolean transactional) {
+        long began = System.nanoTime();
+        if (number > 0) {
+            if (transactional) producer.commitTransaction();
+            else producer.flush();
+            ends.add((System.nanoTime() - began) / 1000.0);
+        }
+        if (transactional && number < messages) producer.beginTransaction();
     }
 
     static void produce() throws Exception {
@@ -80,11 +110,16 @@ public class Peer {
             delivered.incrementAndGet();
             if (error != null) errors.incrementAndGet();
         };
+        boolean transactional = number("transaction", 0) > 0;
+        int part = Math.max(number("transaction", 0), number("flush", 0));
+        if (transactional) producer.initTransactions();
         long began = System.nanoTime();
         for (int i = 0, next = 0; i < messages; i++, next = next + 1 == payloads.size() ? 0 : next + 1) {
+            if (part > 0 && i % part == 0) endPart(producer, i, messages, transactional);
             Integer partition = roundRobin ? i % partitions : null;
             producer.send(new ProducerRecord<>(topic, partition, null, payloads.get(next)), done);
         }
+        if (part > 0) endPart(producer, messages, messages, transactional);
         producer.flush();
         report(began, delivered.get(), errors.get(), 0);
         producer.close(Duration.ZERO);
@@ -144,6 +179,7 @@ public class Peer {
     static void consume() {
         properties.put("auto.offset.reset", "earliest");
         properties.put("enable.auto.commit", "false");
+        properties.put("isolation.level", values.getOrDefault("isolation", "read_uncommitted"));
         KafkaConsumer<byte[], byte[]> consumer =
             new KafkaConsumer<>(properties, new ByteArrayDeserializer(), new ByteArrayDeserializer());
         List<TopicPartition> partitions = new ArrayList<>();

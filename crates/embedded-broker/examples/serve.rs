@@ -1,5 +1,5 @@
-//! Serves a cluster until its standard input ends: `serve [brokers [first port [discard] [tls | mtls]]]`. Prints the
-//! bootstrap servers. With `tls` clients encrypt, and the second line names a file with the certificate of the CA, which is
+//! Serves a cluster until its standard input ends: `serve [brokers [first port [discard | prompt] [tls | mtls]]]`. Prints the
+//! bootstrap servers. With `prompt` the markers of a transaction are written at once. With `tls` clients encrypt, and the second line names a file with the certificate of the CA, which is
 //! made at the start and deleted at the end. With `mtls` clients need a certificate, too; the third and the fourth line name
 //! files with one and with its key.
 //!
@@ -45,6 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for argument in arguments {
         match argument.as_str() {
             "discard" => options.discard = true,
+            "prompt" => options.transaction_marker_delay = Duration::ZERO,
             "tls" | "mtls" => {
                 let authority = TestAuthority::new("CA of serve")?;
                 files.add("ca.pem", authority.pem())?;
@@ -56,7 +57,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     files.add("client.key", &client.key_pem)?;
                 }
             }
-            other => return Err(format!("`{other}`? There is: discard, tls, mtls").into()),
+            other => return Err(format!("`{other}`? There is: discard, prompt, tls, mtls").into()),
         }
     }
     let cluster = EmbeddedCluster::start(options)?;

@@ -113,6 +113,7 @@ impl Cluster {
             Some(Pending::Fetch(pending)) => self.finish_fetch(pending),
             Some(Pending::Produce(pending)) => self.finish_produce(pending),
             Some(Pending::ShareFetch(pending)) => self.resume_share_fetch(pending),
+            Some(Pending::Admission(pending)) => self.produce_again(pending),
             Some(Pending::Group(_)) | None => {}
         }
         true

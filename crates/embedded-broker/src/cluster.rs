@@ -7,7 +7,10 @@ use std::{collections::BTreeMap, collections::VecDeque, time::Duration};
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode, time::Instant};
 
 use crate::{
-    api::{fetch::FetchSessions, group_configs::GroupConfigs, share_sessions::ShareSessions},
+    api::{
+        fetch::FetchSessions, group_configs::GroupConfigs, produce::PendingAdmission,
+        share_sessions::ShareSessions,
+    },
     connection::{Connection, ConnectionId, Pending, Request, Waiter},
     control::Control,
     faults::Faults,
@@ -387,8 +390,15 @@ impl Cluster {
 
     /// Forgets a connection.
     fn remove_connection(&mut self, connection: ConnectionId) -> Option<Connection> {
-        let gone = self.connections.remove(&connection)?;
+        let mut gone = self.connections.remove(&connection)?;
         self.request_bytes -= gone.counted;
+        if let Some(Pending::Admission(pending)) = gone.pending.take() {
+            // The leader appends the records although nobody awaits its response.
+            let PendingAdmission { request, frame, body_at, .. } = pending;
+            let (number, due) = (request.number, self.now + self.options.transaction_retry_interval);
+            self.late.insert(number, LateRequest { request, frame, body_at });
+            self.timers.set(due, Timer::DeliverLate(number));
+        }
         Some(gone)
     }
 

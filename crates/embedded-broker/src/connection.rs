@@ -5,7 +5,11 @@ use std::{collections::VecDeque, net::SocketAddr};
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode, header::ResponseHeader, time::Instant};
 
 use crate::{
-    api::{fetch::PendingFetch, produce::PendingProduce, share_fetch::PendingShareFetch},
+    api::{
+        fetch::PendingFetch,
+        produce::{PendingAdmission, PendingProduce},
+        share_fetch::PendingShareFetch,
+    },
     faults::Struck,
     frame::{Frame, FrameWriter},
     inbox::Inbox,
@@ -63,6 +67,8 @@ pub(crate) enum Pending {
     Fetch(PendingFetch),
     Produce(PendingProduce),
     ShareFetch(PendingShareFetch),
+    /// The coordinator must write the markers of the last transaction first.
+    Admission(PendingAdmission),
     /// The rebalance of the member's group must finish first.
     Group(Request),
 }
@@ -133,6 +139,7 @@ impl Pending {
         match self {
             Self::Fetch(pending) => &pending.request,
             Self::Produce(pending) => &pending.request,
+            Self::Admission(pending) => &pending.request,
             Self::ShareFetch(pending) => &pending.request,
             Self::Group(request) => request,
         }

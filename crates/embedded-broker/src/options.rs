@@ -108,6 +108,11 @@ pub struct ClusterOptions {
     /// The time from the end of a transaction to its markers in the partitions. Until then, the next transaction of the
     /// same producer gets CONCURRENT_TRANSACTIONS.
     pub transaction_marker_delay: Duration,
+    /// How long a leader goes on asking the coordinator about the first batch of a transaction while that returns
+    /// CONCURRENT_TRANSACTIONS (`add.partitions.to.txn.retry.backoff.max.ms`), before it returns the error to the producer.
+    pub transaction_retry_max: Duration,
+    /// The time between two such attempts (`add.partitions.to.txn.retry.backoff.ms`).
+    pub transaction_retry_interval: Duration,
     /// The settings of share groups (KIP-932).
     pub share_groups: ShareGroupOptions,
     /// The Unix time in milliseconds at [`Instant::ZERO`](ottla_protocol::time::Instant::ZERO), for append times.
@@ -241,6 +246,8 @@ impl Default for ClusterOptions {
             transaction_max_timeout_ms: 900_000,
             transaction_timeout_interval: Duration::from_secs(10),
             transaction_marker_delay: Duration::from_millis(5),
+            transaction_retry_max: Duration::from_millis(100),
+            transaction_retry_interval: Duration::from_millis(20),
             share_groups: ShareGroupOptions::default(),
             unix_time_origin_ms: 1_700_000_000_000,
             seed: None,

@@ -98,6 +98,39 @@ impl Payloads {
     }
 }
 
+/// `--transaction N`: a transaction per N messages. `--flush N`: a flush per N messages, which waits as often, for comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    Whole,
+    Transactions(u64),
+    Flushes(u64),
+}
+
+impl Parts {
+    pub fn of(job: &Job) -> Self {
+        let number = |name: &str| job.optional(name).map(|_| job.number(name).max(1));
+        match (number("transaction"), number("flush")) {
+            (Some(size), _) => Self::Transactions(size),
+            (None, Some(size)) => Self::Flushes(size),
+            (None, None) => Self::Whole,
+        }
+    }
+
+    /// Returns true if a part begins with this message.
+    #[inline]
+    pub const fn begin_at(self, number: u64) -> bool {
+        match self {
+            Self::Whole => false,
+            Self::Transactions(size) | Self::Flushes(size) => number.is_multiple_of(size),
+        }
+    }
+}
+
+/// `--aborts yes`: every other transaction is aborted, and its messages are not counted in `--messages`.
+pub fn aborts(job: &Job) -> bool {
+    job.optional("aborts") == Some("yes")
+}
+
 /// The totals of the received records, enough to detect missing records and unread payloads.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Received {
@@ -120,6 +153,22 @@ pub fn report(version: &str, began: Instant, messages: u64, errors: u64, bytes: 
     let seconds = began.elapsed().as_secs_f64();
     println!(
         "{{\"version\":\"{version}\",\"messages\":{messages},\"errors\":{errors},\"bytes\":{bytes},\"seconds\":{seconds:.6}}}"
+    );
+}
+
+/// The line at the end of a job in transactions: `ends` are the durations of the commits or flushes.
+pub fn report_parts(version: &str, began: Instant, messages: u64, errors: u64, mut ends: Vec<Duration>) {
+    if ends.is_empty() {
+        return report(version, began, messages, errors, 0);
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    ends.sort();
+    let at = |share: f64| ends[((ends.len() - 1) as f64 * share) as usize].as_nanos() as f64 / 1000.0;
+    println!(
+        "{{\"version\":\"{version}\",\"messages\":{messages},\"errors\":{errors},\"bytes\":0,\"seconds\":{seconds:.6},\"p50_us\":{:.1},\"p99_us\":{:.1},\"p999_us\":{:.1}}}",
+        at(0.5),
+        at(0.99),
+        at(0.999)
     );
 }
 

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use peer::{Job, Pace, Received, report, report_latency, report_steady};
+use peer::{Job, Pace, Parts, Received, report, report_latency, report_parts, report_steady};
 use rdkafka_sys::{bindings::*, types::*};
 
 /// RD_KAFKA_MSG_F_COPY, RD_KAFKA_PARTITION_UA, RD_KAFKA_OFFSET_BEGINNING.
@@ -135,15 +135,45 @@ unsafe fn client(
 unsafe fn producer(job: &Job, delivered: &mut Delivered) -> (*mut rd_kafka_t, *mut rd_kafka_topic_t) {
     // SAFETY: see main.
     unsafe {
-        let own = [
+        let id = format!("bench-{}", std::process::id());
+        let mut own = vec![
             ("bootstrap.servers", job.text("bootstrap")),
             ("compression.codec", job.text("codec")),
             ("acks", job.text("acks")),
         ];
+        match Parts::of(job) {
+            Parts::Transactions(_) => own.push(("transactional.id", &id)),
+            Parts::Flushes(_) => own.push(("enable.idempotence", "true")),
+            Parts::Whole => {}
+        }
         let client = client(job, rd_kafka_type_t::RD_KAFKA_PRODUCER, &own, delivered);
         let topic = CString::new(job.text("topic")).unwrap();
         (client, rd_kafka_topic_new(client, topic.as_ptr(), ptr::null_mut()))
     }
+}
+
+/// Panics if a transactional call failed.
+///
+/// # Safety
+/// `error` comes from one of these calls.
+unsafe fn must(error: *mut rd_kafka_error_t) {
+    // SAFETY: an error that is not NULL has a text.
+    unsafe {
+        assert!(error.is_null(), "{:?}", CStr::from_ptr(rd_kafka_error_string(error)));
+    }
+}
+
+/// Ends a transaction, or flushes; returns how long that took.
+unsafe fn end_part(client: *mut rd_kafka_t, parts: Parts) -> Duration {
+    let began = Instant::now();
+    // SAFETY: see main.
+    unsafe {
+        match parts {
+            Parts::Transactions(_) => must(rd_kafka_commit_transaction(client, 60_000)),
+            _ => assert!(rd_kafka_flush(client, 60_000) as i32 == 0),
+        }
+    }
+    began.elapsed()
 }
 
 /// `sent` comes back with the delivery report.
@@ -172,8 +202,21 @@ unsafe fn produce(job: &Job) {
     // SAFETY: see main.
     unsafe {
         let (client, topic) = producer(job, &mut delivered);
+        let (parts, mut ends) = (Parts::of(job), Vec::new());
+        let is_transactional = matches!(parts, Parts::Transactions(_));
+        if is_transactional {
+            must(rd_kafka_init_transactions(client, 60_000));
+        }
         let began = Instant::now();
         for number in 0..messages {
+            if parts.begin_at(number) {
+                if number > 0 {
+                    ends.push(end_part(client, parts));
+                }
+                if is_transactional {
+                    must(rd_kafka_begin_transaction(client));
+                }
+            }
             let payload = payloads.next_payload();
             let partition = if round_robin { (number % partitions) as i32 } else { UNASSIGNED };
             while !send(topic, partition, payload, 0) {
@@ -183,10 +226,13 @@ unsafe fn produce(job: &Job) {
                 rd_kafka_poll(client, 0);
             }
         }
+        if parts != Parts::Whole {
+            ends.push(end_part(client, parts));
+        }
         while delivered.messages < messages {
             rd_kafka_poll(client, 100);
         }
-        report(&version(), began, delivered.messages, delivered.errors, 0);
+        report_parts(&version(), began, delivered.messages, delivered.errors, ends);
     }
 }
 
@@ -259,6 +305,7 @@ unsafe fn consume(job: &Job) {
         ("group.id", "bench"),
         ("enable.auto.commit", "false"),
         ("auto.offset.reset", "earliest"),
+        ("isolation.level", job.optional("isolation").unwrap_or("read_committed")),
     ];
     // SAFETY: see main.
     unsafe {

@@ -1,6 +1,7 @@
 //! Ottla through its Rust API: `send` with a delivery callback per batch, whose reports are counted one by one.
 
 mod connections;
+mod transactions;
 
 use std::{
     collections::HashSet,
@@ -12,7 +13,7 @@ use std::{
 };
 
 use ottla::{Admin, Config, Consumer, DeliveryBatch, Offset, Producer, Record};
-use peer::{Job, Pace, Received, report, report_latency, report_steady};
+use peer::{Job, Pace, Parts, Received, report, report_latency, report_steady};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Records of a call of `send_batch`.
@@ -22,6 +23,7 @@ const A_WHILE: Duration = Duration::from_secs(60);
 fn main() {
     let job = Job::from_args();
     match job.kind.as_str() {
+        "produce" if Parts::of(&job) != Parts::Whole => transactions::produce(&job),
         "produce" => produce(&job),
         "latency" => latency(&job),
         "consume" => consume(&job),
@@ -179,7 +181,8 @@ fn consume(job: &Job) {
     let is_member = job.optional("mode") == Some("member");
     // The members of earlier runs are still in their groups.
     let group = format!("bench-{}", std::process::id());
-    let mut own = vec![("auto.offset.reset", "earliest")];
+    let isolation = job.optional("isolation").unwrap_or("read_committed");
+    let mut own = vec![("auto.offset.reset", "earliest"), ("isolation.level", isolation)];
     if is_member {
         own.extend([("group.id", &*group), ("enable.auto.commit", "false")]);
     }

@@ -252,8 +252,16 @@ impl ProducerShared {
             let is_persisted = batch.status() == PersistenceStatus::Persisted;
             transactions.note_report(len, batch.error(), is_persisted);
         }
-        let _release = (!self.sink.keeps_charge()).then(|| Release(&self.budget, len, bytes));
+        let release = (!self.sink.keeps_charge()).then(|| Release(&self.budget, len, bytes));
         self.sink.deliver(batch);
+        drop(release);
+        if let Some(transactions) = &self.transactions
+            && transactions.is_flushing_for_commit()
+            && self.budget.messages() == 0
+        {
+            // The commit can go on.
+            transactions.note_news();
+        }
     }
 
     /// Reports a batch that was never sent.

@@ -10,8 +10,9 @@ use crate::{
     rng::Rng,
 };
 
-/// The wait before the first repetition after CONCURRENT_TRANSACTIONS: writing markers takes a few milliseconds.
-const SOON: Duration = Duration::from_millis(20);
+/// The wait before the first repetition after CONCURRENT_TRANSACTIONS: writing markers takes a few milliseconds. It doubles with
+/// each repetition, so that a coordinator that can't write its markers gets ten requests in the first second.
+const SOON: Duration = Duration::from_millis(2);
 
 /// The attempts to send a request, of which one is in flight.
 #[derive(Debug)]

@@ -99,7 +99,9 @@ impl TransactionCalls {
             None => self.shared.forget_refusals(),
         }
         *current = CurrentCall { api: Some(api), is_running: true };
-        Ok(Call { calls: self, api, is_over: false })
+        // Before the state changes, so that all messages leave at once then. An abort purges them instead.
+        let flushing = (api == TransactionApi::Commit).then(|| Flushing::start(&self.producer));
+        Ok(Call { calls: self, api, is_over: false, _flushing: flushing })
     }
 
     /// Obtains the producer ID, and ends what an earlier producer of this `transactional.id` left. Resumable.
@@ -171,6 +173,7 @@ pub struct Call<'a> {
     calls: &'a TransactionCalls,
     api: TransactionApi,
     is_over: bool,
+    _flushing: Option<Flushing>,
 }
 
 impl Call<'_> {
@@ -184,7 +187,6 @@ impl Call<'_> {
 
     /// Waits until all messages have a delivery report, or until waiting is useless, because the transaction failed.
     pub async fn flush(&self) {
-        let _flushing = Flushing::start(self.calls);
         std::future::poll_fn(|context| self.poll_flushed(context)).await;
     }
 
@@ -258,10 +260,9 @@ impl fmt::Debug for Call<'_> {
 struct Flushing(Arc<ProducerShared>);
 
 impl Flushing {
-    fn start(calls: &TransactionCalls) -> Self {
-        calls.producer.start_flush();
-        calls.commands.push(Command::Flush);
-        Self(Arc::clone(&calls.producer))
+    fn start(producer: &Arc<ProducerShared>) -> Self {
+        producer.start_flush();
+        Self(Arc::clone(producer))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
     completion::Completion,
     error::{Error, ErrorKind},
     machine::Instant,
+    message::Broadcast,
     produce::purge::Purge,
 };
 
@@ -100,7 +101,8 @@ impl Transactions {
         (self.error, self.clock, self.registered) = (None, None, Registered::Nothing);
         self.aborts_early = false;
         let is_implicit = self.is_implicit_possible();
-        self.shared.begin(is_implicit);
+        let is_early = self.markers.opens_at().is_some_and(|at| at > now);
+        self.shared.begin(is_implicit, is_early);
         self.go(now, InTransaction);
         self.producer.begin_transaction();
         if is_implicit && self.is_epoch_used && self.job.is_none() {
@@ -116,7 +118,33 @@ impl Transactions {
         if self.state == InTransaction {
             self.go(now, BeginCommit);
         }
+        if self.state == BeginCommit {
+            // The caller has ended the linger.
+            self.needs.push_back(Need::Broadcast(Broadcast::Flush));
+        }
         Ok(())
+    }
+
+    /// Ends the transaction of a commit as soon as its last message is reported. The call that waits for the reports would do
+    /// that, too, but its thread would have to wake up first.
+    pub(super) fn continue_commit(&mut self, now: Instant) {
+        if self.state == BeginCommit && self.ending.is_none() && self.producer.queued_messages() == 0 {
+            self.ending = Some(true);
+            self.check_complete(now);
+        }
+    }
+
+    /// Returns when the requests of the transaction may be sent, if they wait for that.
+    pub(super) fn opens_at(&self) -> Option<Instant> {
+        if self.state.may_send() && self.shared.is_closed() { self.markers.opens_at() } else { None }
+    }
+
+    /// Sends the requests of the transaction once the markers of the last one are probably written.
+    pub(super) fn check_opening(&mut self, now: Instant) {
+        if self.opens_at().is_some_and(|at| at <= now) {
+            self.shared.open();
+            self.wake_senders();
+        }
     }
 
     fn begin_abort(&mut self, now: Instant) -> TransactionResult {

@@ -15,6 +15,7 @@
 //! | [`command`], `commands` | the commands of the calls; the effect of each in each state |
 //! | `ending` | the requests about the producer and the transaction: InitProducerId, EndTxn |
 //! | `partitions`, `offsets` | the registration of partitions; the offsets of a group |
+//! | `markers` | the wait for the markers of the last transaction |
 //! | `requests`, `attempt`, `clock` | encoding; repetition; the countdown of `transaction.timeout.ms` |
 //!
 //! A caller of another language uses [`call::TransactionCalls`] through `Producer::run_with` of `ottla`, which takes the call, the
@@ -33,6 +34,9 @@
 //! - Until the marker of a transaction is written, a leader takes batches of its producer and epoch as parts of it. With the
 //!   newer protocol nothing is registered before, which would reveal that: the first transaction after an upgrade of the
 //!   cluster needs a higher epoch (`first_transaction_after_an_upgrade_gets_a_higher_epoch`).
+//! - With the newer protocol, a leader that gets the first batch of a transaction before the markers of the last one are written
+//!   asks the coordinator again only after 20 ms. It is quicker to send the batch a few milliseconds later
+//!   (`newer_protocol_waits_for_markers_as_long_as_they_took`).
 //! - A commit whose EndTxn was sent is never declared abortable: the coordinator may have committed. It is sent again until
 //!   the outcome is known (`lost_commit_is_sent_again_until_its_outcome_is_known`).
 //! - With the newer protocol, INVALID_TXN_STATE in response to a commit means that the coordinator has aborted the transaction,
@@ -55,6 +59,7 @@ pub mod command;
 mod commands;
 mod ending;
 pub mod error;
+mod markers;
 mod offsets;
 mod partitions;
 pub(crate) mod requests;
@@ -76,6 +81,7 @@ use self::{
     clock::Clock,
     ending::CoordinatorJob,
     error::{Reaction, RequestKind, TransactionError, TransactionResult, react},
+    markers::MarkerWait,
     offsets::OffsetsCall,
     partitions::Registering,
     requests::Terms,
@@ -124,6 +130,7 @@ pub(crate) struct Transactions {
     /// True if a transaction of the older protocol has used the epoch.
     is_epoch_used: bool,
     clock: Option<Clock>,
+    markers: MarkerWait,
     /// True if the transaction's time is over and it must be aborted before the coordinator does that.
     aborts_early: bool,
     /// The transactional features of the connected brokers.
@@ -172,6 +179,7 @@ impl Transactions {
             registered: Registered::Nothing,
             is_epoch_used: false,
             clock: None,
+            markers: MarkerWait::default(),
             aborts_early: false,
             features: BTreeMap::new(),
             next_number: 0,
@@ -364,6 +372,7 @@ impl Part for Transactions {
 
     fn handle_timeout(&mut self, now: Instant, _unreachable: Option<&Error>) {
         self.check_clock(now);
+        self.check_opening(now);
         self.expire_offsets(now);
     }
 
@@ -375,11 +384,13 @@ impl Part for Transactions {
         let may_send = self.may_register();
         let registering = self.registering.due_at().filter(|_| may_send);
         let offsets = self.offsets_due_at(may_send);
-        earliest(earliest(job, clock), earliest(registering, offsets))
+        let opening = self.opens_at();
+        earliest(earliest(job, clock), earliest(earliest(registering, offsets), opening))
     }
 
     fn advance(&mut self, now: Instant, _metadata: &Metadata) {
         self.take_news(now);
+        self.continue_commit(now);
         self.send_partitions(now);
         self.send_offsets(now);
         self.abort_early();

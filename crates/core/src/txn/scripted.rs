@@ -174,7 +174,7 @@ impl Script {
         let shared = self.producer.transactions.clone().expect("it is transactional");
         let admitted = shared.admits(&mut 0, || TopicPartition::new("t", 0));
         if admitted {
-            shared.note_batch();
+            shared.note_batch(self.now);
         }
         self.advance();
         admitted

@@ -9,7 +9,8 @@
 //! 10 on, the response names a partition's new leader (KIP-951).
 //!
 //! Before the first records of a transaction, the leader checks that the producer has added the partition to it, or adds
-//! the partition itself (from version 12 on, KIP-890).
+//! the partition itself (from version 12 on, KIP-890). While the coordinator writes the markers of the last transaction, the
+//! leader tries again every 20 ms, as Kafka's (`transaction_retry_max`).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,6 +27,7 @@ use ottla_protocol::{
         response::{CurrentLeader, NodeEndpoint, PartitionResponse, RecordError, Response},
     },
     primitive::{DecodeError, Reader},
+    time::Instant,
     uuid::Uuid,
 };
 
@@ -81,6 +83,15 @@ struct TopicPart {
     partitions: Vec<(i32, Option<Range<usize>>)>,
 }
 
+/// A Produce request that waits for the markers of its producer's last transaction.
+#[derive(Debug)]
+pub(crate) struct PendingAdmission {
+    pub request: Request,
+    pub frame: Vec<u8>,
+    pub body_at: usize,
+    until: Instant,
+}
+
 impl Cluster {
     pub(crate) fn produce(
         &mut self,
@@ -88,8 +99,54 @@ impl Cluster {
         frame: FrameBytes<'_>,
         at: usize,
     ) -> Result<Option<BytesMut>, DecodeError> {
-        let ProduceBody { transactional_id, acks, timeout_ms, mut topics } =
-            self.read_produce(&request, frame.as_slice(), at)?;
+        let until = self.now + self.options.transaction_retry_max;
+        self.produce_until(request, frame, at, until)
+    }
+
+    /// Tries again to append the records of a request.
+    pub(crate) fn produce_again(&mut self, pending: PendingAdmission) {
+        let PendingAdmission { request, mut frame, body_at, until } = pending;
+        // It was decoded before.
+        let _ = self.produce_until(request, FrameBytes::Borrowed(&mut frame), body_at, until);
+    }
+
+    /// Returns true if a batch of the request begins a transaction, and the markers of the last one are still being written.
+    fn must_wait_for_markers(&self, body: &ProduceBody, frame: &[u8]) -> bool {
+        let Some(id) = body.transactional_id.as_deref() else { return false };
+        if !self.is_transaction_ending(id) {
+            return false;
+        }
+        let parts = body.topics.iter().flat_map(|topic| {
+            let index = topic.index.ok();
+            topic.partitions.iter().map(move |(partition, range)| (index, *partition, range))
+        });
+        parts.into_iter().any(|(topic, partition, range)| {
+            let (Some(topic), Some(range)) = (topic, range) else { return false };
+            let Ok(header) = batch::read_header(&frame[range.clone()]) else { return false };
+            let state = self.topics.partition(topic, partition);
+            header.is_transactional()
+                && state.is_some_and(|state| {
+                    !state.has_open_transaction(header.producer_id, header.producer_epoch)
+                })
+        })
+    }
+
+    fn produce_until(
+        &mut self,
+        request: Request,
+        frame: FrameBytes<'_>,
+        at: usize,
+        until: Instant,
+    ) -> Result<Option<BytesMut>, DecodeError> {
+        let body = self.read_produce(&request, frame.as_slice(), at)?;
+        if self.now < until && self.must_wait_for_markers(&body, frame.as_slice()) {
+            let due = self.now + self.options.transaction_retry_interval;
+            self.timers.set(due, Timer::Expire(request.waiter()));
+            let frame = frame.as_slice().to_vec();
+            self.wait(Pending::Admission(PendingAdmission { request, frame, body_at: at, until }));
+            return Ok(None);
+        }
+        let ProduceBody { transactional_id, acks, timeout_ms, mut topics } = body;
         let refused =
             self.refuse_transaction(&request, transactional_id.as_deref(), &topics, frame.as_slice());
         keep_the_last(&mut topics);

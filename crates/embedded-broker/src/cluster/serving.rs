@@ -275,6 +275,7 @@ impl Cluster {
         match self.take_pending(waiter) {
             Some(Pending::Fetch(pending)) => self.finish_fetch(pending),
             Some(Pending::Produce(pending)) => self.finish_produce(pending),
+            Some(Pending::Admission(pending)) => self.produce_again(pending),
             Some(Pending::ShareFetch(pending)) => self.finish_share_fetch(pending),
             Some(Pending::Group(_)) | None => {}
         }

@@ -194,6 +194,11 @@ impl Cluster {
         self.next_producer_id - 1
     }
 
+    /// Returns true while the markers of a transaction are being written.
+    pub(crate) fn is_transaction_ending(&self, id: &str) -> bool {
+        self.transactions.ids.get(id).is_some_and(|transaction| transaction.state.is_ending())
+    }
+
     fn is_transaction_loading(&self, id: &str) -> bool {
         self.transactions.loading.get(id).is_some_and(|until| *until > self.now)
     }

@@ -20,6 +20,7 @@ use ottla_protocol::{
         api_versions::ApiVersionsResponse,
         end_txn::{EndTxnRequest, EndTxnResponse},
         init_producer_id::{InitProducerIdRequest, InitProducerIdResponse},
+        produce::ProduceRequest,
     },
 };
 
@@ -243,6 +244,7 @@ fn next_transaction_waits_for_the_markers_of_the_last_one() {
     for is_new in [false, true] {
         let mut client = Client::with(is_new, |options| {
             options.transaction_marker_delay = Duration::from_secs(2);
+            options.transaction_retry_max = Duration::ZERO;
         });
         let first = client.init(ID);
         client.write(first, &[0], 0);
@@ -263,6 +265,54 @@ fn next_transaction_waits_for_the_markers_of_the_last_one() {
         assert_eq!(client.offsets(0), (3, 3));
         client.write(next, &[1], 0);
     }
+}
+
+/// Ends a transaction whose markers take this long, and sends the first batch of the next one. Returns its correlation ID.
+fn too_early(marker_delay: Duration) -> (Client, i32) {
+    let mut client = Client::with(true, |options| options.transaction_marker_delay = marker_delay);
+    let first = client.init(ID);
+    client.write(first, &[0], 0);
+    let next = client.end(first, true);
+    let mut batch = Batch::of(3).producer(next.id, next.epoch, 0);
+    batch.attributes = 0x10;
+    let mut request = produce_request("t", 1, -1, batch.build());
+    request.transactional_id = Some(ID.to_owned());
+    let id = client.world.send(client.connection, 12, &request);
+    (client, id)
+}
+
+/// Returns the error of the batch that came too early, if there is a response.
+fn error_of_early(client: &mut Client, id: i32) -> Option<ErrorCode> {
+    let response = client.world.respond::<ProduceRequest>(client.connection, 12, id)?;
+    Some(response.responses[0].partition_responses[0].error_code)
+}
+
+#[test]
+fn leader_asks_the_coordinator_again_while_markers_are_written() {
+    let (mut client, id) = too_early(Duration::from_millis(5));
+    client.world.pass(Duration::from_millis(19));
+    assert_eq!(client.state(), "CompleteCommit");
+    assert_eq!(error_of_early(&mut client, id), None, "it asks again after 20 ms");
+    client.world.pass(Duration::from_millis(1));
+    assert_eq!(error_of_early(&mut client, id), Some(OK));
+    assert_eq!(client.log(1), [Err(3)]);
+    assert_eq!(client.state(), "Ongoing");
+    // The markers of this one take too long.
+    let (mut client, id) = too_early(Duration::from_secs(1));
+    client.world.pass(Duration::from_millis(99));
+    assert_eq!(error_of_early(&mut client, id), None);
+    client.world.pass(Duration::from_millis(1));
+    assert_eq!(error_of_early(&mut client, id), Some(CONCURRENT));
+    client.world.pass(Duration::from_secs(2));
+    assert!(client.log(1).is_empty());
+}
+
+#[test]
+fn records_that_wait_for_markers_are_appended_without_their_connection() {
+    let (mut client, _) = too_early(Duration::from_millis(5));
+    client.world.cluster.handle_closed(client.world.now, client.connection);
+    client.world.pass(Duration::from_millis(50));
+    assert_eq!(client.log(1), [Err(3)]);
 }
 
 #[test]

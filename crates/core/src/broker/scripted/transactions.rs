@@ -31,7 +31,7 @@ fn open(partitions: i32, linger_ms: u64) -> (Script, Arc<TransactionShared>) {
 
 fn begin(script: &Script) {
     let transactions = script.shared.transactions.as_ref().expect("it is transactional");
-    transactions.begin(false);
+    transactions.begin(false, false);
     script.shared.begin_transaction();
 }
 
@@ -128,7 +128,7 @@ fn batch_of_two_records_that_is_too_large_is_not_split() {
 }
 
 #[test]
-fn batch_is_sent_again_after_20_ms_while_markers_are_written() {
+fn batch_is_sent_again_soon_while_markers_are_written() {
     let (mut script, transactions) = open(1, 0);
     admit(&mut script, &[0]);
     script.send(0, "x");
@@ -136,14 +136,17 @@ fn batch_is_sent_again_after_20_ms_while_markers_are_written() {
     script.respond_to_produce(&request, 0, |_| ErrorCode::CONCURRENT_TRANSACTIONS);
     let refused_at = script.now;
     script.run_for(millis(50));
-    let again = script.request();
-    assert_eq!(again.written_at, refused_at + millis(20));
-    script.respond_to_produce(&again, 0, |_| ErrorCode::CONCURRENT_TRANSACTIONS);
-    script.run_for(millis(50));
-    script.assert_silent();
-    script.run_for(millis(100));
-    let third = script.request();
-    script.accept(&third);
+    let mut again = script.request();
+    assert_eq!(again.written_at, refused_at + millis(2));
+    // Every further time it waits twice as long.
+    for wait in [4, 8, 16] {
+        script.respond_to_produce(&again, 0, |_| ErrorCode::CONCURRENT_TRANSACTIONS);
+        let refused_at = script.now;
+        script.run_for(millis(50));
+        again = script.request();
+        assert_eq!(again.written_at, refused_at + millis(wait));
+    }
+    script.accept(&again);
     assert!(transactions.take_failure().is_none());
 }
 

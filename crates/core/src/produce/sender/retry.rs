@@ -83,6 +83,9 @@ impl Sender {
 
     /// Puts back a batch that a broker refused with this code.
     pub(super) fn retry_after(&mut self, now: Instant, batch: ProduceBatch, code: ErrorCode, error: &Error) {
+        if code == ErrorCode::CONCURRENT_TRANSACTIONS {
+            self.shared.transactions.iter().for_each(|transactions| transactions.note_concurrent());
+        }
         if counts_as_retry(code) {
             self.retry(now, batch, error);
         } else {
@@ -114,7 +117,7 @@ impl Sender {
         {
             let failures = entry.backoff.failures();
             let own = entry.backoff.next(&mut self.rng);
-            let own = now + if failures == 0 { own.min(first_backoff(error)) } else { own };
+            let own = now + own.min(longest_backoff(error, failures));
             let at = match self.last_refusal {
                 Some(last) if (last.came, last.failures) == (now, failures) => last.retry_at,
                 _ => own,
@@ -207,11 +210,11 @@ impl Sender {
     }
 }
 
-/// Returns the longest wait before the first repetition. With CONCURRENT_TRANSACTIONS the markers of the previous transaction
+/// Returns the longest wait before the next repetition. With CONCURRENT_TRANSACTIONS the markers of the previous transaction
 /// are still being written, which takes a few milliseconds.
-fn first_backoff(error: &Error) -> Duration {
+fn longest_backoff(error: &Error, failures: u32) -> Duration {
     match error.kind() {
-        ErrorKind::Broker(ErrorCode::CONCURRENT_TRANSACTIONS) => Duration::from_millis(20),
+        ErrorKind::Broker(ErrorCode::CONCURRENT_TRANSACTIONS) => Duration::from_millis(2 << failures.min(20)),
         _ => Duration::MAX,
     }
 }

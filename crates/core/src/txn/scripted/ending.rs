@@ -33,6 +33,97 @@ fn newer_protocol_sends_at_once_and_adopts_the_epoch_of_the_end() {
     assert_eq!(script.identity(), Some(epoch(1)));
 }
 
+/// Commits, after the marker of the transaction before was late or not. Returns whether the next one may be sent at once.
+fn is_next_sent_at_once(script: &mut Script, is_early: bool) -> bool {
+    let transactions = script.producer.transactions.clone().unwrap();
+    assert!(script.sends());
+    match is_early {
+        true => transactions.note_concurrent(),
+        false => transactions.note_response(Duration::from_millis(1)),
+    }
+    let commit = script.commit();
+    let raised = ProducerIdentity { epoch: script.asked_end().0.producer_epoch + 1, ..FIRST };
+    script.respond_end(ErrorCode::NONE, Some(raised));
+    assert_eq!(taken(commit), Ok(()));
+    script.acknowledge();
+    script.begin();
+    script.sends()
+}
+
+#[test]
+fn newer_protocol_waits_for_markers_as_long_as_they_took() {
+    let mut script = Script::newer();
+    assert!(is_next_sent_at_once(&mut script, false));
+    // The batch of this transaction came too early, so the next one waits.
+    assert!(!is_next_sent_at_once(&mut script, true));
+    script.send_offsets(Duration::from_secs(5));
+    assert!(script.requests.is_empty(), "offsets wait, too");
+    assert_eq!(script.wait(), Duration::from_millis(2));
+    assert!(script.sends());
+    script.respond_offsets(ErrorCode::NONE);
+    // A transaction that begins later need not wait.
+    let commit = script.commit();
+    script.respond_end(ErrorCode::NONE, Some(epoch(3)));
+    assert_eq!(taken(commit), Ok(()));
+    script.acknowledge();
+    script.pass(Duration::from_millis(3));
+    script.begin();
+    assert!(script.sends());
+}
+
+#[test]
+fn aborted_transaction_that_waits_for_markers_sends_nothing() {
+    let mut script = Script::newer();
+    assert!(is_next_sent_at_once(&mut script, false));
+    assert!(!is_next_sent_at_once(&mut script, true));
+    assert_eq!(taken(script.abort()), Ok(()));
+    assert!(script.requests.is_empty());
+    assert_eq!(script.part.poll_timeout(), None);
+}
+
+#[test]
+fn older_protocol_registers_partitions_when_markers_are_probably_written() {
+    let mut script = Script::open();
+    script.sends();
+    script.respond_partitions(ErrorCode::NONE);
+    assert!(script.sends());
+    for is_early in [true, false] {
+        let commit = script.commit();
+        script.respond_end(ErrorCode::NONE, None);
+        assert_eq!(taken(commit), Ok(()));
+        script.acknowledge();
+        script.begin();
+        assert!(!script.sends());
+        if is_early {
+            script.respond_partitions(ErrorCode::CONCURRENT_TRANSACTIONS);
+            assert!(script.wait() <= Duration::from_millis(3));
+        } else {
+            assert!(script.requests.is_empty(), "it waits this time");
+            assert_eq!(script.wait(), Duration::from_millis(2));
+            assert!(!script.sends());
+        }
+        script.respond_partitions(ErrorCode::NONE);
+        assert!(script.sends());
+    }
+}
+
+#[test]
+fn commit_goes_on_when_the_last_message_is_reported() {
+    let mut script = Script::newer();
+    let producer = Arc::clone(&script.producer);
+    assert!(producer.budget.try_charge(10));
+    assert!(script.sends());
+    assert_eq!(taken(script.command(TransactionCommand::BeginCommit)), Ok(()));
+    assert!(script.requests.is_empty(), "a message is in flight");
+    producer.budget.release(1, 10);
+    script.advance();
+    assert!(script.asked_end().0.committed, "no thread of the application had to wake up");
+    script.respond_end(ErrorCode::NONE, Some(epoch(1)));
+    let mut commit = script.command(TransactionCommand::Commit);
+    assert!(!is_waiting(&mut commit));
+    assert_eq!(script.state(), TransactionState::CommitNotAcked);
+}
+
 #[test]
 fn newer_protocol_needs_the_feature_and_the_versions_of_all_brokers() {
     let features = |transaction_version, epoch, has_versions| TransactionFeatures {
@@ -201,11 +292,12 @@ fn init_continues_until_the_previous_transaction_has_ended() {
     let mut script = Script::new();
     let mut init = script.command(TransactionCommand::Init);
     let mut waits = Vec::new();
-    for _ in 0..4 {
+    for _ in 0..12 {
         script.respond_init(ErrorCode::CONCURRENT_TRANSACTIONS, FIRST);
         waits.push(script.wait().as_millis());
     }
-    assert!(waits[0] <= 24 && waits[1] >= 32 && waits[3] >= 128, "{waits:?}");
+    assert!(waits[0] <= 3 && waits[3] >= 12 && waits[11] >= 800, "{waits:?}");
+    assert!(waits[..9].iter().sum::<u128>() > 800, "ten requests in the first second: {waits:?}");
     assert!(is_waiting(&mut init));
     script.respond_init(ErrorCode::NONE, FIRST);
     assert_eq!(taken(init), Ok(()));
