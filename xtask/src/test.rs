@@ -295,6 +295,7 @@ fn unit(session: &mut Session) -> Result<()> {
     // A test of the C library needs it.
     install::debian("kcat", "kcat")?;
     session.tests(cargo().args(["test", "--workspace", "--no-fail-fast"]))?;
+    session.tests(cargo().args(["test", "--package", "ottla-net", "--lib", "--features", "aws-lc-rs"]))?;
     // Only the harness of the bench is tested: building the peers takes minutes.
     session.tests(cargo().args(["test", "--package", "harness", "--manifest-path", BENCH]))
 }

@@ -1236,7 +1236,7 @@ rd_kafka_conf_res_t rd_kafka_conf_set_ssl_cert_verify_cb(rd_kafka_conf_t *conf, 
 RD_EXPORT
 rd_kafka_conf_res_t rd_kafka_conf_set_ssl_cert(rd_kafka_conf_t *conf, rd_kafka_cert_type_t cert_type, rd_kafka_cert_enc_t cert_enc, const void *buffer, size_t size, char *errstr, size_t errstr_size);
 
-/** Conf set engine callback data. Not there yet. */
+/** Accepts the pointer for an OpenSSL engine, and ignores it: there is no OpenSSL in this library, and rd_kafka_new refuses ssl.engine.location and ssl.engine.id. */
 RD_EXPORT
 void rd_kafka_conf_set_engine_callback_data(rd_kafka_conf_t *conf, void *callback_data);
 

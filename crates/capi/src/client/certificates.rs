@@ -132,6 +132,14 @@ export!(
     }
 );
 
+export!(
+    // A client with an engine is refused, so nothing reads the pointer.
+    #[local(())]
+    fn rd_kafka_conf_set_engine_callback_data(conf: RefMut<Conf>, callback_data: *mut c_void) {
+        let _ = (conf, callback_data);
+    }
+);
+
 /// Sets or, without bytes, removes a certificate or the key. Error: what is wrong with the arguments.
 fn set_certificate(
     passed: &mut PassedCredentials,

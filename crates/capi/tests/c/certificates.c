@@ -1,4 +1,4 @@
-/* Certificates and keys that a program passes as bytes: rd_kafka_conf_set_ssl_cert with PKCS#12. */
+/* Certificates and keys that a program passes as bytes, rd_kafka_conf_set_ssl_cert with PKCS#12, and OpenSSL's engines. */
 #include "test.h"
 
 #define PASSWORD "secret"
@@ -162,7 +162,25 @@ static void damaged_store_is_refused(void) {
         rd_kafka_conf_destroy(conf);
 }
 
+/* The pointer for an engine is of no use without one, and an engine is refused with the reason. */
+static void engines_are_refused(void) {
+        rd_kafka_conf_t *conf = configuration(NULL);
+        char errstr[512];
+        int data = 0;
+        rd_kafka_conf_set_engine_callback_data(conf, &data);
+        rd_kafka_conf_set_engine_callback_data(conf, NULL);
+        rd_kafka_destroy(start(RD_KAFKA_PRODUCER, conf));
+        conf = configuration(NULL);
+        set(conf, "ssl.engine.location", "/usr/lib/engine.so");
+        rd_kafka_conf_set_engine_callback_data(conf, &data);
+        *errstr = 0;
+        CHECK(rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr)) == NULL);
+        CHECK(strstr(errstr, "ssl.engine.location") && strstr(errstr, "no OpenSSL"));
+        rd_kafka_conf_destroy(conf);
+}
+
 int main(void) {
+        engines_are_refused();
         store_is_read_with_its_password();
         certificate_needs_its_key();
         wrong_password_is_named("wrong-one");

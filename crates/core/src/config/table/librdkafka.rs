@@ -294,7 +294,7 @@ pub(super) const ROWS: &[Property] = &[
         .string("dynamic")
         .unbuilt("it names an OpenSSL engine, and there is no OpenSSL in this library")
         .doc("The OpenSSL engine's ID."),
-    Property::global("ssl_engine_callback_data").by_call().doc("The pointer that is passed to an OpenSSL engine."),
+    Property::global("ssl_engine_callback_data").by_call().doc("The pointer for an OpenSSL engine; ignored, because engines are refused."),
     Property::global("enable.ssl.certificate.verification")
         .boolean("true").doc("Check the broker's certificate."),
     Property::global("ssl.endpoint.identification.algorithm")

@@ -3,7 +3,7 @@
 use rcgen::{CustomExtension, SanType, string::Ia5String};
 
 use super::*;
-use crate::credentials;
+use crate::{credentials, tls::algorithms::Lists};
 
 /// A broker's certificate with a change.
 fn changed(issuer: &Made, change: impl FnOnce(&mut CertificateParams)) -> Made {
@@ -163,6 +163,21 @@ fn certificates_of_weak_or_unsupported_authorities_are_refused() {
         let (broker, ca) = of_openssl(pem);
         let settings = TlsSettings { ca_pem: Some(ca), ..trusting(&[]) };
         check(case, settings, server(&[&broker]), HOST, expected);
+    }
+}
+
+#[test]
+fn post_quantum_key_exchange_needs_aws_lc() {
+    let root = ca("Root");
+    let broker = leaf(&[HOST], &root);
+    let lists = Lists { curves: Some("X25519MLKEM768".to_owned()), ..Lists::default() };
+    let shaken = shake(TlsSettings { lists, ..trusting(&[&root]) }, server(&[&broker]), HOST);
+    if cfg!(feature = "aws-lc-rs") {
+        let group = shaken.unwrap().negotiated_key_exchange_group().map(|group| group.name());
+        assert_eq!(group, Some(rustls::NamedGroup::X25519MLKEM768));
+    } else {
+        let error = shaken.unwrap_err();
+        assert!(error.contains("ssl.curves.list") && error.contains("feature aws-lc-rs"), "{error}");
     }
 }
 
