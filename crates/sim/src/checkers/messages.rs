@@ -3,14 +3,16 @@
 use ottla_protocol::{
     api::ApiKey,
     generated::{
-        add_offsets_to_txn, add_partitions_to_txn, api_versions, describe_groups, end_txn, fetch,
-        find_coordinator, init_producer_id, leave_group, list_offsets, metadata, offset_commit, offset_fetch,
-        offset_for_leader_epoch, produce, sasl_authenticate, sasl_handshake, txn_offset_commit,
+        api_versions, describe_groups, fetch, find_coordinator, leave_group, list_offsets, metadata,
+        offset_commit, offset_fetch, offset_for_leader_epoch, produce, sasl_authenticate, sasl_handshake,
     },
     primitive::{DecodeError, Reader},
 };
 
-use super::group_messages::{GroupRequest, GroupResponse};
+use super::{
+    group_messages::{GroupRequest, GroupResponse},
+    transaction_messages::{TransactionRequest, TransactionResponse},
+};
 
 /// A client's request, as far as it is checked.
 #[derive(Debug)]
@@ -19,6 +21,7 @@ pub(super) enum Request {
     Fetch(fetch::FetchRequest),
     Epochs(offset_for_leader_epoch::OffsetForLeaderEpochRequest),
     Group(Box<GroupRequest>),
+    Transaction(Box<TransactionRequest>),
     Other,
 }
 
@@ -31,6 +34,7 @@ pub(super) enum Response {
     Metadata(metadata::MetadataResponse),
     Epochs(offset_for_leader_epoch::OffsetForLeaderEpochResponse),
     Group(Box<GroupResponse>),
+    Transaction(Box<TransactionResponse>),
     Other,
 }
 
@@ -46,6 +50,9 @@ macro_rules! decode {
 
 impl Request {
     pub(super) fn decode(api: ApiKey, version: i16, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        if let Some(transaction) = TransactionRequest::decode(api, version, reader) {
+            return transaction.map(Self::Transaction);
+        }
         match api {
             ApiKey::Produce => produce::ProduceRequest::decode(reader, version).map(Self::Produce),
             ApiKey::Fetch => fetch::FetchRequest::decode(reader, version).map(Self::Fetch),
@@ -60,11 +67,6 @@ impl Request {
                     Metadata metadata MetadataRequest,
                     ApiVersions api_versions ApiVersionsRequest,
                     FindCoordinator find_coordinator FindCoordinatorRequest,
-                    InitProducerId init_producer_id InitProducerIdRequest,
-                    AddPartitionsToTxn add_partitions_to_txn AddPartitionsToTxnRequest,
-                    AddOffsetsToTxn add_offsets_to_txn AddOffsetsToTxnRequest,
-                    TxnOffsetCommit txn_offset_commit TxnOffsetCommitRequest,
-                    EndTxn end_txn EndTxnRequest,
                     DescribeGroups describe_groups DescribeGroupsRequest,
                     SaslHandshake sasl_handshake SaslHandshakeRequest,
                     SaslAuthenticate sasl_authenticate SaslAuthenticateRequest,
@@ -90,6 +92,7 @@ impl Request {
             }
             Self::Epochs(request) => format!(" about {:?}", request.topics),
             Self::Group(request) => request.details(),
+            Self::Transaction(request) => request.details(),
             Self::Other => String::new(),
         }
     }
@@ -122,6 +125,9 @@ impl Response {
     }
 
     pub(super) fn decode(api: ApiKey, version: i16, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        if let Some(transaction) = TransactionResponse::decode(api, version, reader) {
+            return transaction.map(Self::Transaction);
+        }
         match api {
             ApiKey::ApiVersions => {
                 api_versions::ApiVersionsResponse::decode(reader, version).map(Self::ApiVersions)
@@ -138,11 +144,6 @@ impl Response {
                 None => decode!(api, version, reader:
                     ListOffsets list_offsets ListOffsetsResponse,
                     FindCoordinator find_coordinator FindCoordinatorResponse,
-                    InitProducerId init_producer_id InitProducerIdResponse,
-                    AddPartitionsToTxn add_partitions_to_txn AddPartitionsToTxnResponse,
-                    AddOffsetsToTxn add_offsets_to_txn AddOffsetsToTxnResponse,
-                    TxnOffsetCommit txn_offset_commit TxnOffsetCommitResponse,
-                    EndTxn end_txn EndTxnResponse,
                     DescribeGroups describe_groups DescribeGroupsResponse,
                     SaslHandshake sasl_handshake SaslHandshakeResponse,
                     SaslAuthenticate sasl_authenticate SaslAuthenticateResponse,

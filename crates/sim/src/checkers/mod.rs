@@ -11,6 +11,8 @@ pub mod log;
 mod member_rates;
 pub mod membership;
 mod messages;
+mod transaction_messages;
+pub mod transactions;
 pub mod wire;
 
 use std::fmt;

@@ -26,6 +26,7 @@ use super::{
     group_messages::GroupResponse,
     membership::Membership,
     messages::{Request, Response},
+    transactions::TransactionTraffic,
 };
 use crate::workload::{parse_destination, parse_value};
 
@@ -54,6 +55,8 @@ pub struct Wire {
     rates: Rates,
     /// The members of groups.
     pub membership: Membership,
+    /// The transactional producers.
+    pub transactions: TransactionTraffic,
     /// Producer IDs and epochs of which a broker has confirmed a batch.
     confirmed: BTreeSet<Numbering>,
     /// The number of times that each record was sent, by producer and number.
@@ -84,6 +87,8 @@ struct Conversation {
     fetched: Fetched,
     /// The correlation ID of the last response, and its contents if it is about a membership.
     of_group: Option<(i32, Option<Box<GroupResponse>>)>,
+    /// The last response, if it is about batches or a transaction, with its correlation ID.
+    of_transaction: Option<(i32, Response)>,
     /// The throttle time of the last response.
     throttle: Option<Duration>,
     /// The end of the throttle time, and the number of bytes that may still be written: requests that were already
@@ -154,6 +159,7 @@ impl Wire {
                 written: 0,
                 fetched: Fetched::Other,
                 of_group: None,
+                of_transaction: None,
                 throttle: None,
                 throttled_until: None,
             },
@@ -174,7 +180,9 @@ impl Wire {
 
     /// Removes a closed connection.
     pub fn close(&mut self, link: u64) {
-        self.links.remove(&link);
+        if let Some(talk) = self.links.remove(&link) {
+            self.transactions.closed(talk.client, link);
+        }
         self.membership.close(link);
     }
 
@@ -237,6 +245,8 @@ impl Wire {
             let limits = self.limits.get(&client);
             match &request {
                 Request::Produce(request) => {
+                    let key = (link, correlation_id);
+                    self.transactions.produced(client, key, version, request)?;
                     if let Some(limits) = limits {
                         if let Err(what) = limits.check(request, frame.len(), in_flight, &mut self.sends) {
                             return broken(format!("{name}: {what}"));
@@ -249,6 +259,9 @@ impl Wire {
                 }
                 Request::Fetch(_) if in_flight > 1 => {
                     return broken(format!("{name}: {in_flight} fetches at once"));
+                }
+                Request::Transaction(request) => {
+                    self.transactions.sent(client, (link, correlation_id), api, request)?;
                 }
                 Request::Group(request) => {
                     self.membership.sent(now, client, (link, correlation_id), request)?;
@@ -292,6 +305,15 @@ impl Wire {
                 }
                 Some((key, None)) => self.membership.finished(client, (link, key)),
                 None => {}
+            }
+            match talk.of_transaction.take() {
+                Some((key, Response::Produce(response))) => {
+                    self.transactions.acknowledged(client, (link, key), &response);
+                }
+                Some((key, Response::Transaction(response))) => {
+                    self.transactions.received(now, client, (link, key), &response)?;
+                }
+                _ => {}
             }
             for (topic, id, partition) in refusals {
                 self.rates.refused(now, client, link, (topic, id, partition))?;
@@ -444,6 +466,13 @@ impl Conversation {
         }
         if let Response::Produce(response) = &response {
             confirm(response, &numbered, confirmed, |line| report(&format!("{name}: {line}")));
+        }
+        if let Response::Transaction(response) = &response {
+            report(&format!("{name}: {}", response.details()));
+        }
+        if matches!(response, Response::Produce(_) | Response::Transaction(_)) {
+            self.of_transaction = Some((correlation_id, response));
+            return Ok(());
         }
         if let Response::Group(response) = response {
             report(&format!("{name}: {}", response.details()));

@@ -21,11 +21,13 @@
 //! | leak (E7) | no marker ends records of two transactions |
 //! | stable (E8) | a reader sees each committed record once and in order, never beyond the last stable offset |
 //! | reports (E9) | each accepted record has one report; it is persisted if and only if it is in the log |
+//! | epochs (E10) | a transaction has one epoch, and shares it with no request of another one that may still arrive |
 //! | calls (E11) | calls fail only with errors that fit their state |
 //! | recovery (E12) | after the faults, each producer that was not superseded completes a transaction in time |
+//! | storm (E13) | CONCURRENT_TRANSACTIONS is answered with a growing back-off |
 //! | fatal (E14) | a producer fails for good only if another one took over, or if it exceeded its transaction's timeout |
 //!
-//! The messages name anomalies as Jepsen does.
+//! The messages name anomalies as Jepsen does. [`checkers::transactions`](crate::checkers::transactions) checks the requests.
 //!
 //! Read [`ledger`], [`application`], [`copier`], [`reader`], [`log`], then `steps`, `events`, `checks`.
 
@@ -238,6 +240,9 @@ impl Run {
             let _ = cluster.control().create_topic(name, *partitions, brokers as i16);
         }
         let mut world = World::new(cluster, setup.network.clone(), rng.fork(), keeps_trace);
+        for (index, (name, _)) in setup.topics.iter().enumerate() {
+            world.wire.transactions.set_topic(name, index as u32);
+        }
         world.trace.note(world.now, format_args!("{setup:?}"));
         Self {
             rng,
@@ -386,6 +391,7 @@ impl Run {
             (group, consumer, copier) = (Some(settings), Some(Arc::clone(&half.shared)), Some(half));
         }
         let client = self.add_client(group, Some(Arc::clone(&producer)), consumer);
+        self.world.wire.transactions.expect(client);
         let commands = &self.world.clients[client].commands;
         let Ok(calls) = TransactionCalls::new(&producer, commands) else { return };
         if copier.is_some() {
