@@ -214,6 +214,9 @@ fn listeners_that_do_not_fit_are_refused() {
         (&["--listener", "tls"][..], "unknown protocol `tls`"),
         (&["--listener", "ssl:x"], "`x` is no port"),
         (&["--listener", "sasl_ssl"], "add --sasl MECHANISM"),
+        (&["--sasl", "oauthbearer"], "--sasl-jwks"),
+        (&["--sasl", "oauthbearer", "--sasl-jwks", "/no/such/file"], "/no/such/file"),
+        (&["--sasl", "oauthbearer", "--sasl-jwks", "Cargo.toml"], "is no JSON"),
         (&["--listener", "ssl", "--sasl", "plain", "--sasl-user", "a:b"], "no --listener uses SASL"),
         (
             &["--listener", "plaintext", "--listener", "ssl:9093", "--brokers", "3"],

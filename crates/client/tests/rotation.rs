@@ -1,4 +1,5 @@
-//! Certificates are replaced while records flow, in the way of Kubernetes: a symbolic link is swapped for another one.
+//! Certificates are replaced while records flow, in the way of Kubernetes: a symbolic link is swapped for another one; files are
+//! read again by a call; and a certificate expires soon.
 
 #![cfg(unix)]
 
@@ -11,7 +12,7 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use ottla::{Config, CredentialsEvent, Event, Producer, Record};
@@ -25,8 +26,8 @@ struct Mount(PathBuf);
 const FILES: [&str; 2] = ["tls.crt", "tls.key"];
 
 impl Mount {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("ottla-rotation-{}", std::process::id()));
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("ottla-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }
@@ -98,7 +99,7 @@ fn swapped_certificates_are_used_while_records_flow() {
         ..ClusterOptions::default()
     })
     .unwrap();
-    let mount = Mount::new();
+    let mount = Mount::new("rotation");
     let (first, second) = (issue("first"), issue("second"));
     mount.swap("1", &first.pem, &first.key_pem);
     let config = Config::from_properties([
@@ -158,4 +159,70 @@ fn swapped_certificates_are_used_while_records_flow() {
     });
     producer.close(SOON).unwrap();
     assert_eq!((delivered.load(Ordering::SeqCst), failed.load(Ordering::SeqCst)), (sent, 0));
+}
+
+#[test]
+fn call_reads_files_again_and_a_bad_set_changes_nothing() {
+    let authority = TestAuthority::new("CA").unwrap();
+    let (first, second) = (authority.issue("first", &[]).unwrap(), authority.issue("second", &[]).unwrap());
+    let cluster = EmbeddedCluster::start(ClusterOptions {
+        tls: Some(authority.listener(&["127.0.0.1"], true).unwrap()),
+        ..ClusterOptions::default()
+    })
+    .unwrap();
+    let mount = Mount::new("reload");
+    mount.swap("1", &first.pem, &first.key_pem);
+    let config = Config::from_properties([
+        ("bootstrap.servers", &*cluster.bootstrap_servers()),
+        ("security.protocol", "ssl"),
+        ("ssl.ca.pem", authority.pem()),
+        ("ssl.certificate.location", &mount.file("tls.crt")),
+        ("ssl.key.location", &mount.file("tls.key")),
+        ("ssl.reload.interval.ms", "0"),
+        ("reconnect.backoff.ms", "10"),
+    ])
+    .unwrap();
+    let producer = Producer::new(&config).unwrap();
+    let reconnected_as = |name: &str| {
+        cluster.control(|control| control.close_connections(None));
+        let until = Instant::now() + SOON;
+        while principals(&cluster) != [name] {
+            assert!(Instant::now() < until, "{:?}", principals(&cluster));
+            let _ = producer.deliver("orders", Record::new().value("x"), SOON);
+        }
+    };
+    producer.deliver("orders", Record::new().value("x"), SOON).unwrap();
+    mount.swap("2", &second.pem, &first.key_pem);
+    let error = producer.reload_credentials().unwrap_err().to_string();
+    assert!(error.contains("ssl.key.location"), "{error}");
+    reconnected_as("CN=first");
+    mount.swap("3", &second.pem, &second.key_pem);
+    reconnected_as("CN=first");
+    producer.reload_credentials().unwrap();
+    assert_eq!(principals(&cluster), ["CN=first"], "open connections stay");
+    reconnected_as("CN=second");
+    producer.close(SOON).unwrap();
+}
+
+#[test]
+fn certificate_that_expires_soon_is_an_event() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(vec![]).unwrap();
+    params.distinguished_name.push(rcgen::DnType::CommonName, "short-lived");
+    params.not_after = (SystemTime::now() + Duration::from_secs(5 * 86_400)).into();
+    let certificate = params.self_signed(&key).unwrap();
+    let config = Config::from_properties([
+        ("bootstrap.servers", "127.0.0.1:1"),
+        ("security.protocol", "ssl"),
+        ("ssl.certificate.pem", &*certificate.pem()),
+        ("ssl.key.pem", &*key.serialize_pem()),
+    ])
+    .unwrap();
+    let producer = Producer::new(&config).unwrap();
+    wait_for(&producer, "expiring", |news| match news {
+        CredentialsEvent::Expiring { certificate, days, .. } => {
+            certificate.contains("short-lived") && *days == 7
+        }
+        _ => false,
+    });
 }

@@ -1,6 +1,6 @@
 //! `ottla broker`: runs an embedded cluster as a server.
 
-use std::{fmt::Write as _, io::Write as _, net::IpAddr, time::Duration};
+use std::{fmt::Write as _, io::Write as _, net::IpAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
 use ottla_embedded_broker::{
@@ -78,10 +78,23 @@ pub struct BrokerOptions {
     #[arg(long, value_name = "RULES", requires = "tls_client_auth")]
     pub(super) tls_principal_mapping: Option<String>,
 
-    /// Require clients to authenticate with one of these mechanisms: plain, scram-sha-256, scram-sha-512, or
-    /// oauthbearer-unsecured, which believes every name that a client claims. The properties for clients are printed
-    #[arg(long, value_name = "MECHANISM", value_delimiter = ',', value_parser = ["plain", "scram-sha-256", "scram-sha-512", "oauthbearer-unsecured"])]
+    /// Require clients to authenticate with one of these mechanisms: plain, scram-sha-256, scram-sha-512, oauthbearer
+    /// (tokens with signatures, see --sasl-jwks), or oauthbearer-unsecured, which believes every name that a client claims.
+    /// The properties for clients are printed
+    #[arg(long, value_name = "MECHANISM", value_delimiter = ',', value_parser = ["plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "oauthbearer-unsecured"])]
     pub(super) sasl: Vec<String>,
+
+    /// With --sasl oauthbearer: the file with the public keys of the identity provider (a JSON Web Key Set)
+    #[arg(long, value_name = "FILE", requires = "sasl")]
+    pub(super) sasl_jwks: Option<PathBuf>,
+
+    /// With --sasl oauthbearer: accept only tokens of this issuer
+    #[arg(long, value_name = "ISSUER", requires = "sasl_jwks")]
+    pub(super) sasl_issuer: Option<String>,
+
+    /// With --sasl oauthbearer: accept only tokens for this audience
+    #[arg(long, value_name = "AUDIENCE", requires = "sasl_jwks")]
+    pub(super) sasl_audience: Option<String>,
 
     /// With --sasl: a user of plain and scram; can be repeated
     #[arg(long, value_name = "NAME:PASSWORD", requires = "sasl")]

@@ -1,8 +1,8 @@
 //! SASL of the brokers' listeners: who may connect, and the state of a connection's authentication.
 //!
 //! [`SaslListener`] has the mechanisms and the users. A connection begins with a handshake that names a mechanism, whose
-//! [`Server`] handles the messages of the client until it knows the client's principal. `scram` and `unsecured` have the
-//! messages of their mechanisms.
+//! [`Server`] handles the messages of the client until it knows the client's principal. `scram`, `unsecured`
+//! and `jwks` have the messages and tokens of their mechanisms.
 //!
 //! # Pitfalls
 //!
@@ -10,20 +10,25 @@
 //!   (`proof_for_another_nonce_is_refused`).
 
 mod base64;
+mod jwks;
 mod keys;
 mod scram;
 mod unsecured;
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use ottla_protocol::time::Instant;
 
 use self::{
+    jwks::Jwks,
     keys::{Keys, is_equal},
     scram::ScramServer,
-    unsecured::Claims,
+    unsecured::{Claims, bearer},
 };
 pub use keys::ScramHash;
+
+/// Kafka's answer to a token that it does not accept.
+const INVALID_TOKEN: &str = "{\"status\":\"invalid_token\"}";
 
 /// A SASL mechanism of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +39,12 @@ pub enum SaslMechanism {
     Scram(ScramHash),
     /// Tokens without signatures: every name that a client claims is believed.
     OauthBearerUnsecured,
+    /// Tokens of an identity provider, with signatures: [`SaslListener::jwks`] has its keys.
+    OauthBearer,
 }
 
 impl SaslMechanism {
-    /// All mechanisms.
+    /// All mechanisms that need no keys.
     pub const ALL: [Self; 4] = [
         Self::Plain,
         Self::Scram(ScramHash::Sha256),
@@ -51,7 +58,7 @@ impl SaslMechanism {
             Self::Plain => "PLAIN",
             Self::Scram(ScramHash::Sha256) => "SCRAM-SHA-256",
             Self::Scram(ScramHash::Sha512) => "SCRAM-SHA-512",
-            Self::OauthBearerUnsecured => "OAUTHBEARER",
+            Self::OauthBearerUnsecured | Self::OauthBearer => "OAUTHBEARER",
         }
     }
 }
@@ -64,6 +71,8 @@ pub struct SaslListener {
     /// The delegation tokens by ID.
     tokens: BTreeMap<String, User>,
     max_session: Option<Duration>,
+    /// The keys of the identity provider, shared with the connections.
+    jwks: Arc<Jwks>,
 }
 
 /// A user, or a delegation token.
@@ -123,6 +132,29 @@ impl SaslListener {
         self
     }
 
+    /// Sets the public keys of the identity provider whose tokens [`SaslMechanism::OauthBearer`] accepts: a JSON Web Key Set
+    /// with RSA keys (RS256) and EC keys with P-256 (ES256). Without keys no token is accepted. Error: what is wrong.
+    pub fn jwks(mut self, key_set: &str) -> Result<Self, String> {
+        let Jwks { issuer, audience, .. } = &*self.jwks;
+        let (issuer, audience) = (issuer.clone(), audience.clone());
+        self.jwks = Arc::new(Jwks { issuer, audience, ..Jwks::parse(key_set)? });
+        Ok(self)
+    }
+
+    /// Accepts only tokens of this issuer (`sasl.oauthbearer.expected.issuer`).
+    #[must_use]
+    pub fn expected_issuer(mut self, issuer: &str) -> Self {
+        Arc::make_mut(&mut self.jwks).issuer = Some(issuer.to_owned());
+        self
+    }
+
+    /// Accepts only tokens for this audience (`sasl.oauthbearer.expected.audience`).
+    #[must_use]
+    pub fn expected_audience(mut self, audience: &str) -> Self {
+        Arc::make_mut(&mut self.jwks).audience = Some(audience.to_owned());
+        self
+    }
+
     /// Limits sessions: clients must authenticate again within this time (`connections.max.reauth.ms`).
     #[must_use]
     pub fn max_session(mut self, time: Duration) -> Self {
@@ -151,7 +183,8 @@ impl SaslListener {
         Some(match mechanism {
             SaslMechanism::Plain => Server::Plain,
             SaslMechanism::Scram(hash) => Server::Scram(Box::new(ScramServer::new(*hash, nonce))),
-            SaslMechanism::OauthBearerUnsecured => Server::Unsecured { is_refused: false },
+            SaslMechanism::OauthBearerUnsecured => Server::Token { is_signed: false, is_refused: false },
+            SaslMechanism::OauthBearer => Server::Token { is_signed: true, is_refused: false },
         })
     }
 
@@ -174,6 +207,14 @@ impl SaslListener {
             );
         }
         Ok(Accepted { principal: user.to_owned(), expires_ms: None })
+    }
+
+    fn token(&self, message: &[u8], is_signed: bool, unix_ms: i64) -> Option<Accepted> {
+        if is_signed {
+            return self.jwks.check(bearer(message)?, unix_ms);
+        }
+        let Claims { subject: principal, expires_ms } = Claims::of_first_message(message)?;
+        (expires_ms > unix_ms).then_some(Accepted { principal, expires_ms: Some(expires_ms) })
     }
 
     /// Returns how long a session lasts from now on, and when it ends.
@@ -212,7 +253,7 @@ pub(crate) enum SaslState {
 pub(crate) enum Server {
     Plain,
     Scram(Box<ScramServer>),
-    Unsecured { is_refused: bool },
+    Token { is_signed: bool, is_refused: bool },
 }
 
 /// What a broker answers to a message.
@@ -255,15 +296,12 @@ impl Server {
                     )
                 })
             }
-            Self::Unsecured { is_refused: true } => Err("{\"status\":\"invalid_token\"}".to_owned()),
-            Self::Unsecured { is_refused } => match Claims::of_first_message(message) {
-                Some(claims) if claims.expires_ms > unix_ms => {
-                    let expires_ms = Some(claims.expires_ms);
-                    Ok(Answer::Accepted(Vec::new(), Accepted { principal: claims.subject, expires_ms }))
-                }
-                _ => {
+            Self::Token { is_refused: true, .. } => Err(INVALID_TOKEN.to_owned()),
+            Self::Token { is_signed, is_refused } => match listener.token(message, *is_signed, unix_ms) {
+                Some(accepted) => Ok(Answer::Accepted(Vec::new(), accepted)),
+                None => {
                     *is_refused = true;
-                    Ok(Answer::Next(b"{\"status\":\"invalid_token\"}".to_vec()))
+                    Ok(Answer::Next(INVALID_TOKEN.into()))
                 }
             },
         }

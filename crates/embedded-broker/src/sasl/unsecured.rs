@@ -13,9 +13,7 @@ pub(super) struct Claims {
 impl Claims {
     /// Reads the token of the client's first message; `None` if the message or the token is malformed, or signed.
     pub fn of_first_message(message: &[u8]) -> Option<Self> {
-        let text = std::str::from_utf8(message).ok()?.strip_prefix("n,,\u{1}")?.strip_suffix("\u{1}\u{1}")?;
-        let mut fields = text.split('\u{1}');
-        let token = fields.find_map(|field| field.strip_prefix("auth=Bearer "))?;
+        let token = bearer(message)?;
         let mut parts = token.split('.');
         let (header, claims, signature) = (parts.next()?, parts.next()?, parts.next()?);
         if !signature.is_empty() || parts.next().is_some() {
@@ -30,6 +28,12 @@ impl Claims {
         let seconds: f64 = member(&claims, "exp")?.parse().ok()?;
         (!subject.is_empty()).then_some(Self { subject, expires_ms: (seconds * 1000.0) as i64 })
     }
+}
+
+/// Returns the token of the client's first message.
+pub(super) fn bearer(message: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(message).ok()?.strip_prefix("n,,\u{1}")?.strip_suffix("\u{1}\u{1}")?;
+    text.split('\u{1}').find_map(|field| field.strip_prefix("auth=Bearer "))
 }
 
 /// Returns the text of an object's member, if it is a number or a string without escapes.

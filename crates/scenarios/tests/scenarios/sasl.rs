@@ -17,6 +17,10 @@ use ottla_embedded_broker::{
     ScramHash, TestAuthority,
 };
 use ottla_scenarios::TIMEOUT;
+use ring::{
+    rand::SystemRandom,
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair},
+};
 
 const PASSWORD: &str = "se,cr=et-ä";
 const UNSECURED: &str = "principal=alice scope=a,b extension_traceId=1";
@@ -232,6 +236,44 @@ fn refused_token_is_an_error_with_the_reason_of_the_broker() {
     producer.set_oauth_token(OauthToken { value, ..token(unix_ms() + 600_000) }).unwrap();
     let text = authentication_error(&producer).to_string();
     assert!(text.contains("invalid_token") && !text.contains("hunter2"), "{text}");
+}
+
+/// Returns a token that this key has signed, and the key set of the broker.
+fn signed(expires_ms: i64, audience: &str) -> (OauthToken, String) {
+    let random = SystemRandom::new();
+    let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
+    let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &random).unwrap();
+    let claims = format!("{{\"sub\":\"alice\",\"aud\":\"{audience}\",\"exp\":{}}}", expires_ms / 1000);
+    let text = format!("{}.{}", url_base64(b"{\"alg\":\"ES256\"}"), url_base64(claims.as_bytes()));
+    let value = format!("{text}.{}", url_base64(key.sign(&random, text.as_bytes()).unwrap().as_ref()));
+    let point = key.public_key().as_ref();
+    let (x, y) = (url_base64(&point[1..33]), url_base64(&point[33..]));
+    let keys = format!("{{\"keys\":[{{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"{x}\",\"y\":\"{y}\"}}]}}");
+    (OauthToken { value: (&*value).into(), ..token(expires_ms) }, keys)
+}
+
+#[test]
+fn broker_with_keys_accepts_tokens_that_they_have_signed() {
+    let (token, keys) = signed(unix_ms() + 600_000, "kafka");
+    let sasl =
+        SaslListener::new(&[SaslMechanism::OauthBearer]).expected_audience("kafka").jwks(&keys).unwrap();
+    let cluster = cluster(sasl);
+    let config = config(&cluster, "OAUTHBEARER");
+    let producer = impatient(config.clone());
+    producer.set_oauth_token(token).unwrap();
+    producer.deliver("t", Record::new().value("x"), TIMEOUT).unwrap();
+    let principal = cluster.control(|control| {
+        let connections = control.connections(None);
+        connections.into_iter().find_map(|connection| control.principal(connection).map(str::to_owned))
+    });
+    assert_eq!(principal.as_deref(), Some("alice"));
+    let (foreign, _) = signed(unix_ms() + 600_000, "kafka");
+    for wrong in [foreign, self::token(unix_ms() + 600_000)] {
+        let producer = impatient(config.clone());
+        producer.set_oauth_token(wrong).unwrap();
+        let text = authentication_error(&producer).to_string();
+        assert!(text.contains("invalid_token"), "{text}");
+    }
 }
 
 #[test]
