@@ -13,6 +13,9 @@
 //!   the time (`commit_is_not_repeated_in_another_generation`).
 //! - Calls to the coordinator are sent one at a time: a retried commit must not overtake a later one
 //!   (`retried_commit_does_not_overtake_a_later_one`).
+//! - A subscribed consumer that is not a member at the moment may have partitions whose positions are queried: what another
+//!   member commits meanwhile would be read again. The query waits for the membership
+//!   (`partitions_assigned_outside_the_group_wait_for_a_membership`).
 //! - A request timeout closes its connection. A call that is sent shortly before its deadline fails at the deadline, and
 //!   its request is given a little longer (`late_commit_fails_at_its_deadline_and_keeps_its_connection`).
 
@@ -275,6 +278,8 @@ impl CommittedOffsets {
                 (Asked::Call(QueuedCall { terms, kind }, ids), request)
             }
             None if self.requested.is_empty() || self.is_querying() => return None,
+            // The offset would belong to no generation: the member that has the partition may commit more.
+            None if self.committer == Committer::Outside => return None,
             None => {
                 let questions = self.take_questions();
                 let (request, ids) = self.fetch_offsets(questions.iter().map(|(_, key)| key));

@@ -587,6 +587,16 @@ fn subscribed_consumer_outside_its_group_commits_nothing() {
     assert!(error.to_string().contains("no member"), "{error}");
 }
 
+#[test]
+fn partitions_assigned_outside_the_group_wait_for_a_membership() {
+    let mut offsets = committed_offsets(Committer::Outside);
+    offsets.start(TopicPartition::new(Arc::from("t"), 0));
+    assert!(offsets.poll_request(START).is_none());
+    offsets.commit_as(member(3, None));
+    let (_, request) = offsets.poll_request(START).expect("a request");
+    assert_eq!(request.api, ApiKey::OffsetFetch);
+}
+
 // ---- cooperative members
 
 impl Script {

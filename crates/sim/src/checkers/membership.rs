@@ -76,6 +76,8 @@ struct Member {
     doubtful: BTreeSet<String>,
     /// The member ID and the generation of the last JoinGroup response, and when it came.
     joined: Option<(String, i32, Instant)>,
+    /// The generation before that one, under the same ID: generations start again when a group is converted.
+    joined_before: Option<i32>,
     /// The highest generation that was sent on each link.
     sent: BTreeMap<u64, i32>,
     /// The member epoch.
@@ -153,6 +155,7 @@ impl Membership {
             dead: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             joined: None,
+            joined_before: None,
             sent: BTreeMap::new(),
             epoch: None,
             ended: None,
@@ -310,6 +313,8 @@ impl Member {
                 if !self.doubtful.contains(&request.member_id) {
                     self.check_id(now, &request.member_id)?;
                 }
+                // If it is refused, the next one follows without another wait for commits.
+                self.is_stable = false;
                 Asked::Join
             }
             GroupRequest::Sync(request) => {
@@ -414,10 +419,12 @@ impl Member {
             return Err("the member never joined".to_owned());
         };
         let is_current = joined == id && *current == generation;
-        if !is_current && *since + OUTDATED < now || joined == id && generation > *current {
+        let is_unknown = generation > *current && self.joined_before != Some(generation);
+        if !is_current && *since + OUTDATED < now || joined == id && is_unknown {
             return Err(format!("it joined generation {current} as {joined} at {since:?}"));
         }
         if joined == id
+            && generation <= *current
             && let Some(before) = self.sent.insert(link, generation)
             && before > generation
         {
@@ -577,7 +584,8 @@ impl Member {
         // A member that lost its session may find its generation unchanged. Its commits from before may still wait for a
         // connection.
         let is_same = self.joined.as_ref().is_some_and(|(of, last, _)| *of == id && *last == generation);
-        self.joined = Some((id, generation, now));
+        let before = self.joined.replace((id.clone(), generation, now));
+        self.joined_before = before.filter(|(of, ..)| *of == id).map(|(_, generation, _)| generation);
         // Requests of the generation before may still be waiting for a connection.
         self.sent.clear();
         self.acknowledge(now);

@@ -172,6 +172,8 @@ struct Heartbeat {
     next: Option<Instant>,
     /// The time at which the membership is lost unless a heartbeat is acknowledged.
     session_ends: Option<Instant>,
+    /// The last time at which a heartbeat was brought forward.
+    checked: Option<Instant>,
 }
 
 /// An action that the member needs from the rest of the group part.

@@ -25,6 +25,9 @@
 //! - A partition counts as owned as soon as it is being taken over. The target may lose it before the application has
 //!   answered, and a full heartbeat without it would allow another member to take it
 //!   (`partitions_count_as_owned_while_the_application_takes_them_over`).
+//! - The coordinator waits for a report after it has withdrawn a partition, for at most `max.poll.interval.ms`, although the
+//!   member may not have taken the partition over yet and has nothing new to report
+//!   (`withdrawal_of_a_partition_that_was_not_taken_over_is_acknowledged`).
 //! - The coordinator may have handled a heartbeat whose response was lost. The next one is not a copy but reports the
 //!   present state (`heartbeat_after_a_lost_response_has_all_fields`).
 //! - The coordinator refuses an instance ID that is in use even to the member that has it, for example after the
@@ -406,11 +409,16 @@ impl ConsumerMember {
         self.steps.pop_front()
     }
 
-    /// Sends a heartbeat at once: the response to another request casts doubt on the membership or the epoch.
+    /// Sends a heartbeat at once: the response to another request casts doubt on the membership or the epoch. If the
+    /// heartbeat before removed no doubt, the next one is brought forward by half an interval at most.
     pub(in crate::group) fn check_membership(&mut self, now: Instant) {
-        if self.epoch.is_some() {
-            self.heartbeat.next =
-                self.heartbeat.next.map(|next| next.min(now.max(self.heartbeat.not_before)));
+        let Heartbeat { interval, not_before, .. } = self.heartbeat;
+        let earliest = self.heartbeat.checked.map_or(now, |at| at + interval / 2).max(not_before).max(now);
+        if self.epoch.is_some()
+            && let Some(next) = self.heartbeat.next.as_mut().filter(|next| now < **next)
+        {
+            *next = (*next).min(earliest);
+            self.heartbeat.checked = Some(*next);
         }
     }
 
@@ -437,7 +445,8 @@ impl ConsumerMember {
         }
         if self.goal.as_ref() == Some(&next) {
             let contents = self.contents();
-            let is_acknowledged = self.heartbeat.acknowledged.as_ref() == Some(&contents);
+            let is_known = self.heartbeat.acknowledged.as_ref() == Some(&contents);
+            let is_acknowledged = is_known && !self.heartbeat.is_awaited;
             self.state = if is_acknowledged { State::Stable } else { State::Acknowledging };
             let is_sent = self.heartbeat.in_flight.as_ref() == Some(&contents);
             self.heartbeat.must_report |= !is_acknowledged && !is_sent;
@@ -487,7 +496,9 @@ impl ConsumerMember {
     fn send_heartbeat(&mut self, epoch: i32) {
         let contents = self.contents();
         let mut request = self.request(epoch);
-        contents.fill(&mut request, self.heartbeat.acknowledged.as_ref(), &self.settings);
+        let Heartbeat { acknowledged, is_awaited, .. } = &mut self.heartbeat;
+        contents.fill(&mut request, acknowledged.as_ref(), *is_awaited, &self.settings);
+        *is_awaited &= !self.target.covers(&contents.held);
         if contents.subscription.pattern.is_none() && self.had_pattern && request.rebalance_timeout_ms >= 0 {
             // The coordinator may have missed that the pattern was removed.
             request.subscribed_topic_regex = Some(String::new());

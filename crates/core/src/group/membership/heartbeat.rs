@@ -37,10 +37,15 @@ pub(super) struct Heartbeat {
     /// No heartbeat is sent before this time, not even to report a change.
     pub(super) not_before: Instant,
     pub(super) in_flight: Option<Contents>,
+    /// The last time at which a heartbeat was brought forward in this epoch.
+    pub(super) checked: Option<Instant>,
     /// The fields that the coordinator acknowledged; `None` if it may have missed some.
     pub(super) acknowledged: Option<Contents>,
     /// True if the contents may have changed since the last heartbeat was sent.
     pub(super) must_report: bool,
+    /// True if the coordinator waits until the member reports its partitions, even if they are the ones of the last report:
+    /// it has withdrawn some that the member had not taken over yet.
+    pub(super) is_awaited: bool,
     /// The number of waits of [`FIRST_WAITS`] that are over.
     first_waits: usize,
 }
@@ -52,8 +57,10 @@ impl Default for Heartbeat {
             next: None,
             not_before: Instant::ZERO,
             in_flight: None,
+            checked: None,
             acknowledged: None,
             must_report: false,
+            is_awaited: false,
             first_waits: 0,
         }
     }
@@ -71,11 +78,12 @@ impl Heartbeat {
 
 impl Contents {
     /// Sets the fields of a heartbeat that differ from the acknowledged ones, or all of them. A full heartbeat also has
-    /// the member's settings.
+    /// the member's settings. The partitions are always reported if the coordinator waits for them.
     pub(super) fn fill(
         &self,
         request: &mut ConsumerGroupHeartbeatRequest,
         acknowledged: Option<&Self>,
+        is_awaited: bool,
         settings: &GroupSettings,
     ) {
         let Subscription { names, pattern } = &self.subscription;
@@ -97,7 +105,7 @@ impl Contents {
             }
             Some(_) => {}
         }
-        if acknowledged.is_none_or(|known| known.held != self.held) {
+        if is_awaited || acknowledged.is_none_or(|known| known.held != self.held) {
             request.topic_partitions = Some(encode(&self.held));
         }
     }

@@ -664,6 +664,22 @@ fn refused_commit_brings_the_next_heartbeat_forward() {
 }
 
 #[test]
+fn commits_that_are_refused_again_and_again_cause_no_storm_of_heartbeats() {
+    let mut script = Script::stable();
+    let mut heartbeats = 0;
+    for _ in 0..100 {
+        script.member.check_membership(script.now);
+        script.settle();
+        if !script.requests.is_empty() {
+            heartbeats += 1;
+            script.answer(accepted(1, None));
+        }
+        script.pass(INTERVAL / 20);
+    }
+    assert!((5..=11).contains(&heartbeats), "{heartbeats} in five intervals");
+}
+
+#[test]
 fn partitions_are_held_since_the_epoch_in_which_they_came() {
     let mut script = Script::stable();
     script.pass(INTERVAL);

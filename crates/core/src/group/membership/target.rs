@@ -35,8 +35,9 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Replaces the assignment. Error: the partition number that no topic can have.
-    pub(super) fn replace(&mut self, assignment: &response::Assignment) -> Result<(), i32> {
+    /// Replaces the assignment. Returns true if it lacks a partition of the previous one. Error: the partition number that
+    /// no topic can have.
+    pub(super) fn replace(&mut self, assignment: &response::Assignment) -> Result<bool, i32> {
         let mut partitions = PartitionsById::new();
         for topic in &assignment.topic_partitions {
             if let Some(negative) = topic.partitions.iter().find(|number| **number < 0) {
@@ -46,8 +47,13 @@ impl Target {
         }
         partitions.retain(|_, numbers| !numbers.is_empty());
         self.names.retain(|id, _| partitions.contains_key(id));
-        self.partitions = partitions;
-        Ok(())
+        let before = std::mem::replace(&mut self.partitions, partitions);
+        Ok(!self.covers(&before))
+    }
+
+    /// Returns true if all these partitions are assigned.
+    pub(super) fn covers(&self, others: &PartitionsById) -> bool {
+        others.iter().all(|(id, numbers)| self.partitions.get(id).is_some_and(|own| numbers.is_subset(own)))
     }
 
     /// Removes the assignment, because the membership ended.

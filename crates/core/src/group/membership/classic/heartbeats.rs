@@ -71,10 +71,13 @@ impl ClassicMember {
         }
     }
 
-    /// Sends a heartbeat at once: the response to another request casts doubt on the membership.
+    /// Sends a heartbeat at once: the response to another request casts doubt on the membership. If the heartbeat before
+    /// removed no doubt, the next one is brought forward by half an interval at most.
     pub(in crate::group) fn check_membership(&mut self, now: Instant) {
-        if let Some(next) = &mut self.heartbeat.next {
-            *next = (*next).min(now);
+        let earliest = self.heartbeat.checked.map_or(now, |at| at + self.settings.heartbeat_interval / 2);
+        if let Some(next) = self.heartbeat.next.as_mut().filter(|next| now < **next) {
+            *next = (*next).min(earliest.max(now));
+            self.heartbeat.checked = Some(*next);
         }
     }
 
@@ -90,6 +93,7 @@ impl ClassicMember {
         self.heartbeat = Heartbeat {
             next: Some(now + self.settings.heartbeat_interval),
             session_ends: Some(now + self.settings.session_timeout),
+            checked: None,
         };
     }
 

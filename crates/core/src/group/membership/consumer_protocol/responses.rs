@@ -62,10 +62,13 @@ impl ConsumerMember {
 
     fn handle_acknowledged(&mut self, now: Instant, sent: Instant, response: ConsumerGroupHeartbeatResponse) {
         let epoch = Generation::from_wire(response.member_epoch).filter(|epoch| epoch.get() > 0);
-        let replaced = response.assignment.as_ref().map_or(Ok(()), |assigned| self.target.replace(assigned));
+        let replaced =
+            response.assignment.as_ref().map_or(Ok(false), |assigned| self.target.replace(assigned));
         let problem = match (epoch, replaced) {
-            (Some(epoch), Ok(())) if Some(epoch) >= self.epoch => {
+            (Some(epoch), Ok(has_withdrawn)) if Some(epoch) >= self.epoch => {
+                self.heartbeat.checked.take_if(|_| self.epoch != Some(epoch));
                 self.epoch = Some(epoch);
+                self.heartbeat.is_awaited |= has_withdrawn;
                 None
             }
             (_, Err(number)) => Some(format!("an assignment of partition {number}")),
@@ -102,6 +105,8 @@ impl ConsumerMember {
             State::Joining(_) | State::Acknowledging => self.state = State::Stable,
             _ => {}
         }
+        // Even while the application answers the rebalance before: it may take longer than the coordinator waits.
+        self.heartbeat.must_report |= self.heartbeat.is_awaited && self.target.covers(&self.contents().held);
         // The application may have changed the subscription meanwhile.
         self.heartbeat.must_report |=
             self.heartbeat.acknowledged.as_ref().is_some_and(|known| known.subscription != self.subscription);

@@ -26,3 +26,25 @@ fn partitions_count_as_owned_while_the_application_takes_them_over() {
     let (_, request) = script.take_heartbeat();
     assert_eq!(reported(&request), Some([(id(1), vec![0])].into()));
 }
+
+#[test]
+fn withdrawal_of_a_partition_that_was_not_taken_over_is_acknowledged() {
+    for is_busy in [false, true] {
+        let mut script = Script::stable();
+        script.pass(INTERVAL);
+        script.is_busy = true;
+        script.answer(accepted(2, Some(&[(1, &[0, 1, 2])])));
+        script.pass(INTERVAL);
+        script.is_busy = is_busy;
+        let request = script.answer(accepted(2, Some(&[(1, &[0, 1])])));
+        assert_eq!(reported(&request), None);
+        let request = script.answer(accepted(3, None));
+        assert_eq!(reported(&request), Some([(id(1), vec![0, 1])].into()), "at once, and once");
+        script.is_busy = false;
+        script.settle();
+        assert!(script.take_steps().is_empty());
+        assert!(script.requests.is_empty());
+        script.pass(INTERVAL);
+        assert_eq!(reported(&script.answer(accepted(3, None))), None);
+    }
+}
