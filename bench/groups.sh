@@ -16,10 +16,10 @@ topic=group-times-$$
 "$ottla" topics -b "$servers" create "$topic" "$topic-flow" --partitions 4 > "$work/log"
 seq 1000 | "$ottla" produce -X "bootstrap.servers=$servers" -t "$topic"
 
-# embedded BROKERS TOPIC:PARTITIONS: starts embedded brokers, and sets `broker` and `embedded`.
+# embedded BROKERS TOPIC:PARTITIONS [OPTIONS]: starts embedded brokers, and sets `broker` and `embedded`.
 embedded() {
   : > "$work/brokers"
-  "$ottla" broker --brokers "$1" --port 0 --topic "$2" > "$work/brokers" 2>&1 &
+  "$ottla" broker --brokers "$1" --port 0 --topic "$2" "${@:3}" > "$work/brokers" 2>&1 &
   broker=$!
   for _ in $(seq 100); do
     embedded=$(sed -n 's/^bootstrap.servers=//p' "$work/brokers")
@@ -52,9 +52,9 @@ for folder; do
     group close-without "$embedded" closed "$broker" "$number"
     ended
   done
-  embedded 3 joined:300
-  for strategy in range cooperative-sticky; do
-    echo "$strategy: $(group join "$embedded" joined 99 "partition.assignment.strategy=$strategy" heartbeat.interval.ms=100 | paste -sd' ')"
+  embedded 3 joined:300 --group-heartbeat-interval 100
+  for settings in partition.assignment.strategy={range,cooperative-sticky}" heartbeat.interval.ms=100" group.protocol=consumer; do
+    echo "$settings: $(group join "$embedded" joined 99 $settings | paste -sd' ')"
   done
   ended
 done

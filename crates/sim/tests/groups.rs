@@ -1,6 +1,7 @@
 //! Runs fixed seeds of the group simulator, the schedules with names, and a large group.
 
-use ottla_sim::groups::{Summary, crowd, run, schedules};
+use ottla_core::group::assignor::Assignor;
+use ottla_sim::groups::{Summary, crowd, run, schedules, steady};
 
 #[test]
 fn groups_keep_all_guarantees() {
@@ -134,4 +135,17 @@ fn crowd_settles_without_storms() {
     for seed in 0..3 {
         crowd::run(seed, 60).unwrap_or_else(|broken| panic!("crowd {seed}: {broken}"));
     }
+}
+
+#[test]
+fn partitions_that_stay_pause_for_a_round_trip_at_most() {
+    for assignor in [Some(Assignor::CooperativeSticky), None] {
+        let pauses = steady::run(assignor).unwrap_or_else(|broken| panic!("{assignor:?}: {broken}"));
+        println!("{assignor:?}: {pauses:?}");
+        assert_eq!(pauses.stayed, 6, "{assignor:?}: {pauses:?}");
+        assert!(pauses.changing <= pauses.calm + steady::ROUND_TRIP, "{assignor:?}: {pauses:?}");
+    }
+    // An eager group stops for the whole rebalance.
+    let pauses = steady::run(Some(Assignor::RoundRobin)).expect("no checker complains");
+    assert!(pauses.changing > pauses.calm + 2 * steady::ROUND_TRIP, "{pauses:?}");
 }

@@ -137,6 +137,10 @@ pub struct BrokerOptions {
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(i16).range(0..=2))]
     transaction_version: i16,
 
+    /// The interval of the heartbeats of members in the consumer protocol, in milliseconds (group.consumer.heartbeat.interval.ms)
+    #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(50..=30_000))]
+    group_heartbeat_interval: u64,
+
     /// Request client metrics whose names start with one of these prefixes, or `*` for all (KIP-714), and print them
     #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
     client_metrics: Vec<String>,
@@ -237,6 +241,7 @@ fn start(
         auto_create_topics: !options.no_auto_create,
         racks: options.racks.clone(),
         transaction_version: options.transaction_version,
+        group_consumer_heartbeat_interval: Duration::from_millis(options.group_heartbeat_interval),
         client_telemetry: match options.client_metrics.is_empty() {
             true => ClientTelemetry::None,
             false => ClientTelemetry::Kafka,

@@ -28,7 +28,7 @@
 //! | assignor | a cooperative or sticky assignor moves no more partitions than it must (I14) |
 //!
 //! [`membership`](crate::checkers::membership) checks the requests. [`schedules`] has the schedules with names, [`crowd`]
-//! a group of 500 members.
+//! a group of 500 members, and [`steady`] the pauses of partitions that stay with their members.
 
 mod checks;
 pub mod crowd;
@@ -36,6 +36,7 @@ mod events;
 mod foreign;
 mod member;
 pub mod schedules;
+pub mod steady;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -406,6 +407,11 @@ impl Run {
 
     fn step(&mut self) -> Result<(), Broken> {
         let time = self.rng.jitter(Duration::from_millis(20), 90);
+        self.step_by(time)
+    }
+
+    /// Runs for this time, and then lets every application act.
+    fn step_by(&mut self, time: Duration) -> Result<(), Broken> {
         let until = self.world.now + time;
         self.world.run_until(until)?;
         let now = self.world.now;
