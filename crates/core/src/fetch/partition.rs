@@ -205,6 +205,13 @@ impl PartitionHandle {
         (start >= 0 && position > start).then_some((position, epoch))
     }
 
+    /// Returns how far the position is behind the start: about the number of records that were handed out since the start of
+    /// the assignment or the last seek.
+    pub(crate) fn distance(&self) -> i64 {
+        let start = self.start.load(Ordering::Acquire);
+        self.consumed().map_or(0, |(position, _)| position - start)
+    }
+
     /// Returns the offset that the group's coordinator reported last as committed, or accepted.
     pub(crate) fn committed(&self) -> Option<i64> {
         Some(self.committed.load(Ordering::Relaxed)).filter(|offset| *offset >= 0)

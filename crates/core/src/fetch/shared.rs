@@ -233,10 +233,10 @@ impl ConsumerShared {
         self.queue.release_held(&self.all_handles());
     }
 
-    /// Returns a number that changes whenever records are handed out.
+    /// Returns a number that grows whenever records are handed out, and only then. It shrinks with the assignment.
     pub(crate) fn progress(&self) -> i64 {
         let partitions = self.partitions.lock();
-        partitions.values().fold(0, |sum: i64, handle| sum.wrapping_add(handle.position().unwrap_or(-1)))
+        partitions.values().fold(0, |sum: i64, handle| sum.saturating_add(handle.distance()))
     }
 
     fn all_handles(&self) -> Vec<Arc<PartitionHandle>> {

@@ -13,6 +13,8 @@
 //!
 //! - An application that takes records of a batch one by one polls the queue once per batch. The positions of its
 //!   partitions show that it still polls (`application_that_takes_single_records_counts_as_polling`).
+//! - The position of a partition also changes when its first offset is found or when it is given up, which is no poll
+//!   (`changes_of_the_assignment_are_no_polls`).
 
 use std::time::Duration;
 
@@ -85,11 +87,11 @@ impl PollWatch {
         self.poll_timeout(limit).is_some_and(|due| due <= now)
     }
 
-    /// Notes what is known about polls. `last_poll` is the time of the last one, and `progress` a number that differs if
+    /// Notes what is known about polls. `last_poll` is the time of the last one, and `progress` a number that has grown if
     /// records were handed out.
     pub(super) fn observe(&mut self, now: Instant, last_poll: Instant, progress: i64) {
         let State::Watching(watching) = &mut self.state else { return };
-        let since = if progress == watching.progress { last_poll.min(now) } else { now };
+        let since = if progress > watching.progress { now } else { last_poll.min(now) };
         watching.progress = progress;
         if since > watching.since {
             watching.since = since;
@@ -122,7 +124,10 @@ impl Watching {
 
 #[cfg(test)]
 mod tests {
+    use ottla_protocol::vocabulary::TopicPartition;
+
     use super::*;
+    use crate::fetch::partition::PartitionHandle;
 
     const LIMIT: Duration = Duration::from_secs(10);
 
@@ -164,6 +169,24 @@ mod tests {
             Some(Overdue::Soon(Duration::from_secs(5))),
             "it warns again"
         );
+    }
+
+    #[test]
+    fn changes_of_the_assignment_are_no_polls() {
+        let partition = PartitionHandle::new(TopicPartition::new("t", 0));
+        partition.bump_version(None);
+        assert_eq!(partition.distance(), 0);
+        partition.start_at(100);
+        assert_eq!(partition.distance(), 0, "its first offset was found");
+        partition.set_position(103, -1);
+        assert_eq!(partition.distance(), 3);
+
+        let mut watch = PollWatch::default();
+        watch.start(at(100), 3);
+        watch.observe(at(104), at(0), 0);
+        assert_eq!(watch.poll_timeout(LIMIT), Some(at(105)), "the partition was given up");
+        watch.observe(at(104), at(0), 1);
+        assert_eq!(watch.poll_timeout(LIMIT), Some(at(109)), "another one is read");
     }
 
     #[test]
