@@ -313,8 +313,6 @@ impl Member {
                 if !self.doubtful.contains(&request.member_id) {
                     self.check_id(now, &request.member_id)?;
                 }
-                // If it is refused, the next one follows without another wait for commits.
-                self.is_stable = false;
                 Asked::Join
             }
             GroupRequest::Sync(request) => {
@@ -394,9 +392,11 @@ impl Member {
 
     /// A member that joins has responses to the commits that were made before: the coordinator would refuse them in the
     /// next generation. Those that were made meanwhile are sent when it joins.
-    fn check_settled(&self, made: Instant, request: &GroupRequest) -> Result<(), String> {
-        let is_expected = matches!(request, GroupRequest::Join(_)) && self.is_member && self.is_stable;
-        if !is_expected || self.terms.has_faults {
+    fn check_settled(&mut self, made: Instant, request: &GroupRequest) -> Result<(), String> {
+        let GroupRequest::Join(_) = request else { return Ok(()) };
+        // If the coordinator refuses to join, the next request follows without another wait for commits.
+        let is_first = std::mem::take(&mut self.is_stable);
+        if !is_first || !self.is_member || self.terms.has_faults {
             return Ok(());
         }
         let is_earlier = |open: &&Open| open.asked == Asked::Commit && open.sent + MEANWHILE < made;
