@@ -141,6 +141,8 @@ pub(crate) enum TransactionRequest {
     Partitions(u64),
     /// AddOffsetsToTxn or TxnOffsetCommit.
     Offsets(u64),
+    /// DescribeTransactions.
+    Markers(u64),
 }
 
 /// The operation of a group member that owns a request. The number identifies the term of the membership.

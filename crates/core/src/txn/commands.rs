@@ -101,8 +101,7 @@ impl Transactions {
         (self.error, self.clock, self.registered) = (None, None, Registered::Nothing);
         self.aborts_early = false;
         let is_implicit = self.is_implicit_possible();
-        let is_early = self.markers.opens_at().is_some_and(|at| at > now);
-        self.shared.begin(is_implicit, is_early);
+        self.shared.begin(is_implicit, is_implicit && !self.markers.is_over());
         self.go(now, InTransaction);
         self.producer.begin_transaction();
         if is_implicit && self.is_epoch_used && self.job.is_none() {
@@ -131,19 +130,6 @@ impl Transactions {
         if self.state == BeginCommit && self.ending.is_none() && self.producer.queued_messages() == 0 {
             self.ending = Some(true);
             self.check_complete(now);
-        }
-    }
-
-    /// Returns when the requests of the transaction may be sent, if they wait for that.
-    pub(super) fn opens_at(&self) -> Option<Instant> {
-        if self.state.may_send() && self.shared.is_closed() { self.markers.opens_at() } else { None }
-    }
-
-    /// Sends the requests of the transaction once the markers of the last one are probably written.
-    pub(super) fn check_opening(&mut self, now: Instant) {
-        if self.opens_at().is_some_and(|at| at <= now) {
-            self.shared.open();
-            self.wake_senders();
         }
     }
 

@@ -29,8 +29,6 @@ const UNSUPPORTED_RESPONSES: u32 = 3;
 pub(super) struct CoordinatorJob {
     kind: JobKind,
     attempt: Attempt,
-    /// When the last attempt was sent.
-    sent_at: Option<Instant>,
     /// True if an attempt was lost: the coordinator may have carried it out.
     is_doubtful: bool,
     /// The number of responses in a row of brokers that do not support the request.
@@ -57,7 +55,7 @@ impl CoordinatorJob {
 impl Transactions {
     pub(super) fn start_job(&mut self, kind: JobKind) {
         let attempt = Attempt::new(self.backoff);
-        self.job = Some(CoordinatorJob { kind, attempt, sent_at: None, is_doubtful: false, unsupported: 0 });
+        self.job = Some(CoordinatorJob { kind, attempt, is_doubtful: false, unsupported: 0 });
     }
 
     /// Ends the transaction once none of its other requests is in flight.
@@ -110,7 +108,6 @@ impl Transactions {
         let number = self.send(route, request, TransactionRequest::Coordinator);
         if let Some(job) = &mut self.job {
             job.attempt.note_sent(number);
-            job.sent_at = Some(now);
         }
     }
 
@@ -253,17 +250,14 @@ impl Transactions {
     /// The coordinator has ended the transaction; with the newer protocol the response carries the next epoch.
     fn handle_end(&mut self, now: Instant, commit: bool, raised: Option<ProducerIdentity>) {
         let is_early = self.is_ending_early();
-        let job = self.job.take();
-        let is_doubtful = job.as_ref().is_some_and(|job| job.is_doubtful);
-        if let Some((sent, took)) = self.shared.opening() {
-            self.markers.learn_from_batch(sent, took);
-        }
-        let sent_at = job.and_then(|job| job.sent_at).unwrap_or(now);
-        self.markers.note_end(now, now.saturating_since(sent_at));
+        let is_doubtful = self.job.take().is_some_and(|job| job.is_doubtful);
         self.forget_transaction();
         self.is_epoch_used |= !self.shared.is_implicit();
         match raised {
-            Some(identity) => self.adopt(identity),
+            Some(identity) => {
+                self.adopt(identity);
+                self.markers.start(now);
+            }
             // A lost EndTxn may still arrive, and end the next transaction of the same epoch.
             None if is_doubtful => self.shared.note_doubt(),
             None => {}

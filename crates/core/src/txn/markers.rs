@@ -1,139 +1,110 @@
-//! The wait between two transactions: after EndTxn the coordinator writes a marker to each partition, and until it is done, it
-//! refuses the producer's next transaction with CONCURRENT_TRANSACTIONS.
+//! The markers of the last transaction. After EndTxn the coordinator writes one to each partition, and until it has noted that it
+//! is done, it refuses the producer's next transaction with CONCURRENT_TRANSACTIONS.
 //!
-//! With the older protocol that costs a repetition of AddPartitionsToTxn. With the newer one it is expensive: a leader that gets
-//! the first batch of the next transaction too early asks the coordinator again after 20 ms
-//! (`add.partitions.to.txn.retry.backoff.ms`), and responds then. So the first request of a transaction waits as long as markers
-//! took before, which is a few milliseconds. An application whose transactions take longer never waits.
+//! With the older protocol AddPartitionsToTxn is repeated until it succeeds. With the newer one a leader that gets the first
+//! batch of the next transaction too early asks the coordinator again after 20 ms (`add.partitions.to.txn.retry.backoff.ms`).
+//! So the client asks first, with DescribeTransactions, and sends when the transaction is complete.
+//!
+//! The question also makes a coordinator that is idle otherwise go on: Apache Kafka 4.3.1 completes a transaction when it handles
+//! the next request after the last marker, even if that is a second later.
 
 use std::time::Duration;
 
-use crate::machine::Instant;
+use ottla_protocol::{
+    error_code::ErrorCode, generated::describe_transactions::DescribeTransactionsResponse, primitive::Reader,
+};
 
-/// The change of the wait after a request that came too early, and after one in time: one in twenty comes too early.
-const LONGER: Duration = Duration::from_millis(2);
-const SHORTER: Duration = Duration::from_micros(100);
-/// A longer wait would not be better than that of the leader.
-const LONGEST: Duration = Duration::from_millis(15);
-/// The response to a batch that came too early takes this much longer than that to EndTxn, at least.
-const LATE: Duration = Duration::from_millis(18);
-/// After this number of requests in a row that waited for the longest time in vain, the delay has another cause.
-const VAIN: u32 = 3;
-/// The number of transactions after which it is tried again.
-const PAUSE: u32 = 100;
+use super::Transactions;
+use crate::{
+    broker::connection::Response, cluster::part::TransactionRequest, error::Error, machine::Instant,
+};
 
-/// The estimate of the time that markers take.
-#[derive(Debug, Default)]
-pub(super) struct MarkerWait {
-    wait: Duration,
-    /// When the response to EndTxn came, and the time that it took.
-    ended: Option<(Instant, Duration)>,
-    in_vain: u32,
-    /// The number of transactions that do not wait.
-    pause: u32,
+/// The waits before each question. After the last one, the next transaction is sent in any case.
+const WAITS_MS: [u64; 10] = [1, 1, 2, 2, 4, 4, 8, 16, 32, 64];
+
+/// What the client knows about the markers of the last transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    /// They are written, or nothing is known.
+    #[default]
+    Over,
+    Due(Instant),
+    InFlight(u64),
 }
 
-impl MarkerWait {
-    /// The coordinator has ended the transaction; its response took this long.
-    pub(super) fn note_end(&mut self, now: Instant, took: Duration) {
-        self.ended = Some((now, took));
+/// The questions about the markers of the last transaction.
+#[derive(Debug, Default)]
+pub(super) struct MarkerCheck {
+    phase: Phase,
+    asked: usize,
+    /// True if the coordinator does not tell.
+    is_useless: bool,
+}
+
+impl MarkerCheck {
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Over
     }
 
-    /// Returns when the first request of the next transaction may be sent.
-    pub(super) fn opens_at(&self) -> Option<Instant> {
-        let wait = if self.pause > 0 { Duration::ZERO } else { self.wait };
-        self.ended.filter(|_| !wait.is_zero()).map(|(at, _)| at + wait)
+    pub(super) fn due_at(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Due(at) => Some(at),
+            Phase::Over | Phase::InFlight(_) => None,
+        }
     }
 
-    /// Handles the response to the first batch of a transaction, which was sent at `sent`; `None`: it was refused.
-    pub(super) fn learn_from_batch(&mut self, sent: Instant, took: Option<Duration>) {
-        let Some((_, reference)) = self.ended else { return };
-        self.learn(sent, took.is_none_or(|took| took >= reference + LATE));
+    /// The coordinator has begun to write markers.
+    pub(super) fn start(&mut self, now: Instant) {
+        self.asked = 0;
+        self.wait(now);
     }
 
-    /// Handles the first request of a transaction, which was sent at `sent`.
-    pub(super) fn learn(&mut self, sent: Instant, was_early: bool) {
-        let Some((ended_at, _)) = self.ended.take() else { return };
-        if self.pause > 0 {
-            self.pause -= 1;
+    fn wait(&mut self, now: Instant) {
+        let wait = WAITS_MS.get(self.asked).filter(|_| !self.is_useless);
+        self.phase = wait.map_or(Phase::Over, |wait| Phase::Due(now + Duration::from_millis(*wait)));
+        self.asked += 1;
+    }
+}
+
+impl Transactions {
+    /// Asks whether the markers of the last transaction are written, if it is time.
+    pub(super) fn send_marker_check(&mut self, now: Instant) {
+        if self.markers.due_at().is_some_and(|at| at <= now) {
+            let (route, request) = (self.coordinator(), self.terms.describe());
+            let number = self.send(route, request, TransactionRequest::Markers);
+            self.markers.phase = Phase::InFlight(number);
+        }
+    }
+
+    pub(super) fn handle_markers(&mut self, now: Instant, number: u64, result: Result<Response, Error>) {
+        if self.markers.phase != Phase::InFlight(number) {
             return;
         }
-        let gap = sent.saturating_since(ended_at);
-        if !was_early {
-            self.in_vain = 0;
-            // A later request says nothing about a shorter wait.
-            if gap <= self.wait + LONGER {
-                self.wait = self.wait.saturating_sub(SHORTER);
+        match read_is_ending(result) {
+            Ok(true) => self.markers.wait(now),
+            Ok(false) => self.markers.phase = Phase::Over,
+            Err(is_permanent) => {
+                self.markers.phase = Phase::Over;
+                self.markers.is_useless |= is_permanent;
             }
-        } else if gap >= LONGEST {
-            self.in_vain += 1;
-            if self.in_vain >= VAIN {
-                *self = Self { pause: PAUSE, ..Self::default() };
-            }
-        } else {
-            self.wait = (self.wait.max(gap) + LONGER).min(LONGEST);
+        }
+        if self.markers.is_over() && self.shared.is_closed() {
+            self.shared.open();
+            self.wake_senders();
         }
     }
 }
 
-#[cfg(all(test, not(ottla_loom)))]
-mod tests {
-    use super::*;
-
-    const MILLI: Duration = Duration::from_millis(1);
-
-    fn start() -> Instant {
-        Instant::from_nanos(1_000_000_000)
-    }
-
-    /// Runs transactions whose markers take this long; returns the number of first batches that came too early, and the waits.
-    fn run(wait: &mut MarkerWait, transactions: u32, markers: Duration, think: Duration) -> (u32, Duration) {
-        let (mut early, mut waited) = (0, Duration::ZERO);
-        for _ in 0..transactions {
-            let ended = start();
-            wait.note_end(ended, 2 * MILLI);
-            let sent = wait.opens_at().map_or(ended + think, |at| at.max(ended + think));
-            waited += sent - ended;
-            let is_early = sent - ended < markers;
-            early += u32::from(is_early);
-            wait.learn_from_batch(sent, Some(if is_early { 22 * MILLI } else { 2 * MILLI }));
-        }
-        (early, waited / transactions)
-    }
-
-    #[test]
-    fn first_batches_wait_as_long_as_markers_take() {
-        let mut wait = MarkerWait::default();
-        assert_eq!(run(&mut wait, 3, 5 * MILLI, Duration::ZERO).0, 3, "it learns");
-        let (early, waited) = run(&mut wait, 1000, 5 * MILLI, Duration::ZERO);
-        assert!((30..80).contains(&early), "{early} of 1000 came too early");
-        assert!(waited > 5 * MILLI && waited < 7 * MILLI, "{waited:?}");
-        // The markers become faster.
-        run(&mut wait, 100, MILLI, Duration::ZERO);
-        assert!(run(&mut wait, 1000, MILLI, Duration::ZERO).1 < 3 * MILLI);
-    }
-
-    #[test]
-    fn slow_application_never_waits() {
-        let mut wait = MarkerWait::default();
-        assert_eq!(run(&mut wait, 100, 5 * MILLI, 6 * MILLI), (0, 6 * MILLI));
-    }
-
-    #[test]
-    fn delay_with_another_cause_ends_the_wait() {
-        let mut wait = MarkerWait::default();
-        let (early, waited) = run(&mut wait, 1000, Duration::MAX, Duration::ZERO);
-        assert_eq!(early, 1000);
-        assert!(waited < 2 * MILLI, "{waited:?}");
-    }
-
-    #[test]
-    fn slow_network_is_no_reason_to_wait() {
-        let mut wait = MarkerWait::default();
-        for _ in 0..10 {
-            wait.note_end(start(), 100 * MILLI);
-            wait.learn_from_batch(start(), Some(105 * MILLI));
-            assert_eq!(wait.opens_at(), None);
-        }
+/// Returns whether the coordinator still writes markers. Error: it is not known; true if it never will be.
+fn read_is_ending(result: Result<Response, Error>) -> Result<bool, bool> {
+    use crate::error::ErrorKind;
+    let response = result.map_err(|error| error.kind() == ErrorKind::UnsupportedVersion)?;
+    let version = response.request.version;
+    let response = DescribeTransactionsResponse::decode(&mut Reader::new(response.body()), version);
+    let response = response.map_err(|_| false)?;
+    let state = response.transaction_states.first().ok_or(false)?;
+    match state.error_code {
+        ErrorCode::NONE => Ok(matches!(&*state.transaction_state, "PrepareCommit" | "PrepareAbort")),
+        code => Err(code == ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
     }
 }

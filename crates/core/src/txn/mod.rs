@@ -15,7 +15,7 @@
 //! | [`command`], `commands` | the commands of the calls; the effect of each in each state |
 //! | `ending` | the requests about the producer and the transaction: InitProducerId, EndTxn |
 //! | `partitions`, `offsets` | the registration of partitions; the offsets of a group |
-//! | `markers` | the wait for the markers of the last transaction |
+//! | `markers` | the questions about the markers of the last transaction |
 //! | `requests`, `attempt`, `clock` | encoding; repetition; the countdown of `transaction.timeout.ms` |
 //!
 //! A caller of another language uses [`call::TransactionCalls`] through `Producer::run_with` of `ottla`, which takes the call, the
@@ -35,8 +35,8 @@
 //!   newer protocol nothing is registered before, which would reveal that: the first transaction after an upgrade of the
 //!   cluster needs a higher epoch (`first_transaction_after_an_upgrade_gets_a_higher_epoch`).
 //! - With the newer protocol, a leader that gets the first batch of a transaction before the markers of the last one are written
-//!   asks the coordinator again only after 20 ms. It is quicker to send the batch a few milliseconds later
-//!   (`newer_protocol_waits_for_markers_as_long_as_they_took`).
+//!   asks the coordinator again only after 20 ms. It is quicker to ask the coordinator first
+//!   (`newer_protocol_sends_when_the_last_markers_are_written`).
 //! - A commit whose EndTxn was sent is never declared abortable: the coordinator may have committed. It is sent again until
 //!   the outcome is known (`lost_commit_is_sent_again_until_its_outcome_is_known`).
 //! - With the newer protocol, INVALID_TXN_STATE in response to a commit means that the coordinator has aborted the transaction,
@@ -81,7 +81,7 @@ use self::{
     clock::Clock,
     ending::CoordinatorJob,
     error::{Reaction, RequestKind, TransactionError, TransactionResult, react},
-    markers::MarkerWait,
+    markers::MarkerCheck,
     offsets::OffsetsCall,
     partitions::Registering,
     requests::Terms,
@@ -130,7 +130,7 @@ pub(crate) struct Transactions {
     /// True if a transaction of the older protocol has used the epoch.
     is_epoch_used: bool,
     clock: Option<Clock>,
-    markers: MarkerWait,
+    markers: MarkerCheck,
     /// True if the transaction's time is over and it must be aborted before the coordinator does that.
     aborts_early: bool,
     /// The transactional features of the connected brokers.
@@ -179,7 +179,7 @@ impl Transactions {
             registered: Registered::Nothing,
             is_epoch_used: false,
             clock: None,
-            markers: MarkerWait::default(),
+            markers: MarkerCheck::default(),
             aborts_early: false,
             features: BTreeMap::new(),
             next_number: 0,
@@ -216,6 +216,10 @@ impl Transactions {
             TransactionRequest::Coordinator(number) => self.handle_coordinator(now, number, result),
             TransactionRequest::Partitions(number) => self.handle_partitions(now, number, result),
             TransactionRequest::Offsets(number) => self.handle_offsets(now, number, result),
+            TransactionRequest::Markers(number) => {
+                self.handle_markers(now, number, result);
+                false
+            }
         }
     }
 
@@ -372,7 +376,6 @@ impl Part for Transactions {
 
     fn handle_timeout(&mut self, now: Instant, _unreachable: Option<&Error>) {
         self.check_clock(now);
-        self.check_opening(now);
         self.expire_offsets(now);
     }
 
@@ -384,8 +387,8 @@ impl Part for Transactions {
         let may_send = self.may_register();
         let registering = self.registering.due_at().filter(|_| may_send);
         let offsets = self.offsets_due_at(may_send);
-        let opening = self.opens_at();
-        earliest(earliest(job, clock), earliest(earliest(registering, offsets), opening))
+        let markers = self.markers.due_at();
+        earliest(earliest(job, clock), earliest(earliest(registering, offsets), markers))
     }
 
     fn advance(&mut self, now: Instant, _metadata: &Metadata) {
@@ -396,6 +399,7 @@ impl Part for Transactions {
         self.abort_early();
         self.decide_end(now);
         self.send_job(now);
+        self.send_marker_check(now);
     }
 
     fn poll_need(&mut self) -> Option<Need> {
@@ -422,6 +426,7 @@ impl Part for Transactions {
 
     fn close(&mut self) {
         (self.done, self.job, self.ending, self.clock) = (None, None, None, None);
+        self.markers = MarkerCheck::default();
         self.offsets.clear();
         self.registering.clear();
     }

@@ -26,23 +26,13 @@ pub(super) struct Registering {
     waiting: BTreeSet<TopicPartition>,
     in_flight: BTreeSet<TopicPartition>,
     attempt: Attempt,
-    /// When the first request of the transaction was sent, until its response.
-    first_sent: Option<Instant>,
-    is_first: bool,
     backoff: (Duration, Duration),
 }
 
 impl Registering {
     pub(super) const fn new(backoff: (Duration, Duration)) -> Self {
         let attempt = Attempt::new(backoff);
-        Self {
-            waiting: BTreeSet::new(),
-            in_flight: BTreeSet::new(),
-            attempt,
-            first_sent: None,
-            is_first: true,
-            backoff,
-        }
+        Self { waiting: BTreeSet::new(), in_flight: BTreeSet::new(), attempt, backoff }
     }
 
     /// Registers these partitions, unless that is in progress.
@@ -88,9 +78,6 @@ impl Transactions {
         let route = self.coordinator();
         let number = self.send(route, request, TransactionRequest::Partitions);
         self.registering.attempt.note_sent(number);
-        if std::mem::take(&mut self.registering.is_first) {
-            self.registering.first_sent = Some(now);
-        }
     }
 
     pub(super) fn handle_partitions(
@@ -139,10 +126,6 @@ impl Transactions {
         if registered {
             self.registered = Registered::Something;
             self.wake_senders();
-        }
-        let was_early = worst.as_ref().is_some_and(|(reaction, _)| *reaction == Reaction::RetrySoon);
-        if let Some(sent) = self.registering.first_sent.take() {
-            self.markers.learn(sent, was_early);
         }
         let Some((reaction, error)) = worst else {
             self.registering.attempt = Attempt::new(self.backoff);

@@ -10,6 +10,7 @@ use ottla_protocol::{
         add_partitions_to_txn::{
             AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, request::V3AndBelowTopic,
         },
+        describe_transactions::DescribeTransactionsRequest,
         end_txn::EndTxnRequest,
         init_producer_id::InitProducerIdRequest,
         txn_offset_commit::{TxnOffsetCommitRequest, TxnOffsetCommitResponse, request},
@@ -31,6 +32,7 @@ const ADD_OFFSETS: RangeInclusive<i16> = 0..=4;
 const END: RangeInclusive<i16> = 0..=4;
 /// The version of EndTxn that raises the epoch (KIP-890).
 const END_WITH_EPOCH: RangeInclusive<i16> = 5..=5;
+const DESCRIBE: RangeInclusive<i16> = 0..=0;
 /// The versions of TxnOffsetCommit that need AddOffsetsToTxn before.
 const COMMIT_OFFSETS: RangeInclusive<i16> = 0..=4;
 /// The version of TxnOffsetCommit that registers the group by itself (KIP-890).
@@ -167,6 +169,19 @@ impl Terms {
         }
     }
 
+    /// Asks for the state of the transaction.
+    pub(super) fn describe(&self) -> RoutedRequest {
+        let id = self.id.to_string();
+        RoutedRequest {
+            api: ApiKey::DescribeTransactions,
+            versions: DESCRIBE,
+            timeout: self.timeout,
+            encode: Box::new(move |version, out| {
+                DescribeTransactionsRequest { transactional_ids: vec![id.clone()] }.encode(version, out)
+            }),
+        }
+    }
+
     /// Ends the transaction.
     pub(super) fn end(&self, identity: ProducerIdentity, commit: bool, raises_epoch: bool) -> RoutedRequest {
         let id = self.id.to_string();
@@ -237,5 +252,6 @@ pub(crate) fn sample_requests() -> Vec<RoutedRequest> {
         terms.commit_offsets(identity, true, &offsets),
         terms.end(identity, true, false),
         terms.end(identity, false, true),
+        terms.describe(),
     ]
 }

@@ -11,6 +11,7 @@ use ottla_protocol::{
     generated::{
         add_offsets_to_txn::AddOffsetsToTxnResponse,
         add_partitions_to_txn::{AddPartitionsToTxnResponse, response},
+        describe_transactions::{self, DescribeTransactionsResponse},
         end_txn::{EndTxnRequest, EndTxnResponse},
         init_producer_id::{InitProducerIdRequest, InitProducerIdResponse},
         txn_offset_commit::{self, TxnOffsetCommitResponse},
@@ -174,7 +175,7 @@ impl Script {
         let shared = self.producer.transactions.clone().expect("it is transactional");
         let admitted = shared.admits(&mut 0, || TopicPartition::new("t", 0));
         if admitted {
-            shared.note_batch(self.now);
+            shared.note_batch();
         }
         self.advance();
         admitted
@@ -262,6 +263,17 @@ impl Script {
     }
 
     /// Returns the identity that the waiting InitProducerId request states.
+    fn respond_state(&mut self, error_code: ErrorCode, state: &str) {
+        let state = describe_transactions::response::TransactionState {
+            error_code,
+            transactional_id: "x".to_owned(),
+            transaction_state: state.to_owned(),
+            ..Default::default()
+        };
+        let response = DescribeTransactionsResponse { transaction_states: vec![state], ..Default::default() };
+        self.respond(ApiKey::DescribeTransactions, |version, out| response.encode(version, out).unwrap());
+    }
+
     fn asked_identity(&self) -> ProducerIdentity {
         let (request, _) = self.requests.last().expect("a request");
         assert_eq!(request.api, ApiKey::InitProducerId);

@@ -3,14 +3,13 @@
 //! The cluster actor's part changes the state. A sender asks once per partition and transaction whether the partition's
 //! batches may be sent, and notes what went wrong with them. Counts are per batch, never per message.
 
-use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use ottla_protocol::vocabulary::TopicPartition;
 
 use super::{command::CurrentCall, error::TransactionError, state::TransactionState};
 use crate::{
     error::{Error, ErrorKind},
-    machine::Instant,
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering},
@@ -28,11 +27,8 @@ pub struct TransactionShared {
     is_implicit: AtomicBool,
     /// True if a batch of the transaction was sent.
     has_sent: AtomicBool,
-    /// True if nothing is sent yet, because the markers of the last transaction are probably still being written.
+    /// True if nothing is sent yet, because the markers of the last transaction may still be missing.
     is_closed: AtomicBool,
-    /// When the first batch left, and the time until its response, in nanoseconds. 0: unknown; `u64::MAX`: it was refused.
-    opened_at: AtomicU64,
-    opening_took: AtomicU64,
     /// Changes whenever partitions may have got permission to be sent.
     version: AtomicU64,
     registrations: Mutex<Registrations>,
@@ -71,8 +67,6 @@ impl TransactionShared {
             is_implicit: AtomicBool::new(false),
             has_sent: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
-            opened_at: AtomicU64::new(0),
-            opening_took: AtomicU64::new(0),
             version: AtomicU64::new(0),
             registrations: Mutex::default(),
             needs_renewal: AtomicBool::new(false),
@@ -110,8 +104,6 @@ impl TransactionShared {
         *self.failure.lock() = None;
         self.has_sent.store(false, Ordering::Relaxed);
         self.is_closed.store(is_closed, Ordering::Relaxed);
-        self.opened_at.store(0, Ordering::Relaxed);
-        self.opening_took.store(0, Ordering::Relaxed);
         self.persisted.store(0, Ordering::Relaxed);
         self.failed.store(0, Ordering::Relaxed);
         self.is_implicit.store(is_implicit, Ordering::Relaxed);
@@ -186,27 +178,13 @@ impl TransactionShared {
     }
 
     /// A batch leaves. With the newer protocol, that registers its partition.
-    pub(crate) fn note_batch(&self, now: Instant) {
+    pub(crate) fn note_batch(&self) {
         if self.is_implicit()
             && !self.has_sent.load(Ordering::Relaxed)
             && !self.has_sent.swap(true, Ordering::AcqRel)
         {
-            self.opened_at.store(now.as_nanos(), Ordering::Release);
             self.note_news();
         }
-    }
-
-    /// Notes the time of a Produce request, if it is the first one of the transaction.
-    pub(crate) fn note_response(&self, took: Duration) {
-        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX - 1).max(1);
-        if self.opening_took.load(Ordering::Relaxed) == 0 {
-            self.opening_took.store(nanos, Ordering::Release);
-        }
-    }
-
-    /// A leader reported that the markers of the last transaction are still being written.
-    pub(crate) fn note_concurrent(&self) {
-        self.opening_took.store(u64::MAX, Ordering::Release);
     }
 
     /// Returns true if the application commits and awaits that all messages are reported.
@@ -251,15 +229,6 @@ impl TransactionShared {
 
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
-    }
-
-    /// Returns when the first batch of the transaction left, and the time until its response, `None` if it was refused because
-    /// of the markers of the last transaction.
-    pub(super) fn opening(&self) -> Option<(Instant, Option<Duration>)> {
-        let at = self.opened_at.load(Ordering::Acquire);
-        let took = self.opening_took.load(Ordering::Acquire);
-        let known = at > 0 && took > 0;
-        known.then(|| (Instant::from_nanos(at), (took < u64::MAX).then(|| Duration::from_nanos(took))))
     }
 
     /// The transaction's batches are aborted.

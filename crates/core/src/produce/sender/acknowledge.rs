@@ -45,7 +45,6 @@ impl Sender {
         let response = decode_response(response.body(), version);
         match response {
             Ok(response) => {
-                self.shared.transactions.iter().for_each(|it| it.note_response(now - queued_at));
                 let outcome = if is_congested(&response) { Outcome::Congested } else { Outcome::Good };
                 self.collector.pace().record_response(now, in_flight, now - queued_at, bytes, outcome);
                 self.handle_decoded(now, &response, version, asked, batches, peer);

@@ -170,7 +170,7 @@ impl Sender {
                 draft.bytes += batch.sealed.len();
                 self.ready.subtract_bytes(batch.uncount());
                 entry.partition.note_sent(&batch);
-                self.shared.transactions.iter().for_each(|transactions| transactions.note_batch(now));
+                self.shared.transactions.iter().for_each(|transactions| transactions.note_batch());
                 if batch.attempts == 0 {
                     self.counters.collector.count_wait(now.saturating_since(batch.since));
                 }

@@ -83,9 +83,6 @@ impl Sender {
 
     /// Puts back a batch that a broker refused with this code.
     pub(super) fn retry_after(&mut self, now: Instant, batch: ProduceBatch, code: ErrorCode, error: &Error) {
-        if code == ErrorCode::CONCURRENT_TRANSACTIONS {
-            self.shared.transactions.iter().for_each(|transactions| transactions.note_concurrent());
-        }
         if counts_as_retry(code) {
             self.retry(now, batch, error);
         } else {

@@ -33,78 +33,79 @@ fn newer_protocol_sends_at_once_and_adopts_the_epoch_of_the_end() {
     assert_eq!(script.identity(), Some(epoch(1)));
 }
 
-/// Commits, after the marker of the transaction before was late or not. Returns whether the next one may be sent at once.
-fn is_next_sent_at_once(script: &mut Script, is_early: bool) -> bool {
-    let transactions = script.producer.transactions.clone().unwrap();
+/// Commits a transaction of the newer protocol with a batch, and begins the next one.
+fn commit_and_begin(script: &mut Script) {
     assert!(script.sends());
-    match is_early {
-        true => transactions.note_concurrent(),
-        false => transactions.note_response(Duration::from_millis(1)),
-    }
     let commit = script.commit();
     let raised = ProducerIdentity { epoch: script.asked_end().0.producer_epoch + 1, ..FIRST };
     script.respond_end(ErrorCode::NONE, Some(raised));
     assert_eq!(taken(commit), Ok(()));
     script.acknowledge();
     script.begin();
-    script.sends()
 }
 
 #[test]
-fn newer_protocol_waits_for_markers_as_long_as_they_took() {
+fn newer_protocol_sends_when_the_last_markers_are_written() {
     let mut script = Script::newer();
-    assert!(is_next_sent_at_once(&mut script, false));
-    // The batch of this transaction came too early, so the next one waits.
-    assert!(!is_next_sent_at_once(&mut script, true));
+    commit_and_begin(&mut script);
     script.send_offsets(Duration::from_secs(5));
-    assert!(script.requests.is_empty(), "offsets wait, too");
-    assert_eq!(script.wait(), Duration::from_millis(2));
+    for (wait, state) in [(1, "PrepareCommit"), (1, "PrepareCommit"), (2, "CompleteCommit")] {
+        assert!(script.requests.is_empty() && !script.sends(), "nothing is sent yet");
+        assert_eq!(script.wait(), Duration::from_millis(wait));
+        script.respond_state(ErrorCode::NONE, state);
+    }
     assert!(script.sends());
     script.respond_offsets(ErrorCode::NONE);
-    // A transaction that begins later need not wait.
+    // The next one begins later.
     let commit = script.commit();
-    script.respond_end(ErrorCode::NONE, Some(epoch(3)));
+    script.respond_end(ErrorCode::NONE, Some(epoch(2)));
     assert_eq!(taken(commit), Ok(()));
     script.acknowledge();
-    script.pass(Duration::from_millis(3));
+    script.wait();
+    script.respond_state(ErrorCode::NONE, "CompleteCommit");
     script.begin();
     assert!(script.sends());
 }
 
 #[test]
-fn aborted_transaction_that_waits_for_markers_sends_nothing() {
+fn markers_that_take_too_long_do_not_hold_up_the_client() {
     let mut script = Script::newer();
-    assert!(is_next_sent_at_once(&mut script, false));
-    assert!(!is_next_sent_at_once(&mut script, true));
-    assert_eq!(taken(script.abort()), Ok(()));
-    assert!(script.requests.is_empty());
-    assert_eq!(script.part.poll_timeout(), None);
+    commit_and_begin(&mut script);
+    let mut waited = Duration::ZERO;
+    while !script.sends() {
+        waited += script.wait();
+        script.respond_state(ErrorCode::NONE, "PrepareCommit");
+    }
+    assert_eq!(waited, Duration::from_millis(134));
 }
 
 #[test]
-fn older_protocol_registers_partitions_when_markers_are_probably_written() {
-    let mut script = Script::open();
-    script.sends();
-    script.respond_partitions(ErrorCode::NONE);
-    assert!(script.sends());
-    for is_early in [true, false] {
-        let commit = script.commit();
-        script.respond_end(ErrorCode::NONE, None);
-        assert_eq!(taken(commit), Ok(()));
-        script.acknowledge();
-        script.begin();
-        assert!(!script.sends());
-        if is_early {
-            script.respond_partitions(ErrorCode::CONCURRENT_TRANSACTIONS);
-            assert!(script.wait() <= Duration::from_millis(3));
-        } else {
-            assert!(script.requests.is_empty(), "it waits this time");
-            assert_eq!(script.wait(), Duration::from_millis(2));
-            assert!(!script.sends());
-        }
-        script.respond_partitions(ErrorCode::NONE);
-        assert!(script.sends());
+fn coordinator_that_does_not_describe_transactions_is_not_asked_again() {
+    for code in [ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED, ErrorCode::NOT_COORDINATOR] {
+        let mut script = Script::newer();
+        commit_and_begin(&mut script);
+        script.wait();
+        script.respond_state(code, "");
+        commit_and_begin(&mut script);
+        assert_eq!(script.sends(), code == ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "{code:?}");
     }
+    let mut script = Script::newer();
+    commit_and_begin(&mut script);
+    script.wait();
+    script.lose(ApiKey::DescribeTransactions);
+    assert!(script.sends(), "a lost response holds nothing up");
+}
+
+#[test]
+fn aborted_transaction_that_waits_for_markers_sends_nothing() {
+    let mut script = Script::newer();
+    commit_and_begin(&mut script);
+    assert_eq!(taken(script.abort()), Ok(()));
+    script.acknowledge();
+    script.begin();
+    script.wait();
+    script.respond_state(ErrorCode::NONE, "CompleteCommit");
+    assert!(script.sends());
 }
 
 #[test]
@@ -367,6 +368,8 @@ fn late_transaction_of_the_newer_protocol_is_aborted_before_its_timeout() {
     assert!(!script.asked_end().0.committed);
     script.respond_end(ErrorCode::NONE, Some(epoch(1)));
     assert_eq!(script.state(), TransactionState::AbortableError, "the application must still abort");
+    script.wait();
+    script.respond_state(ErrorCode::NONE, "CompleteAbort");
     assert_eq!(script.part.poll_timeout(), None);
     script.pass(TIMEOUT * 2);
     assert_eq!(taken(script.abort()), Ok(()));
