@@ -484,6 +484,22 @@ fn position_passes_aborted_transactions_and_markers() {
 }
 
 #[test]
+fn aborted_batch_is_passed_without_decompression() {
+    const LZ4: i16 = 3;
+    for (aborted, offsets) in [(true, vec![2, 3]), (false, vec![])] {
+        let mut script = Script::new(18, ConsumerSettings::default());
+        script.adopt(0, 0);
+        // It states lz4 and contains something else.
+        let mut bytes = mark(batch(0, 2, 5), 0x10 | LZ4, 1);
+        bytes.extend(mark(batch(2, 2, 5), 0x10, 2));
+        script.fetch().unwrap();
+        let list = aborted.then(|| vec![AbortedTransaction { producer_id: 1, first_offset: 0 }]);
+        script.respond(&response(5, vec![Partition { aborted_transactions: list, ..data(0, 4, bytes) }]));
+        assert_eq!(script.offsets(), offsets, "aborted: {aborted}");
+    }
+}
+
+#[test]
 fn partial_batch_waits_and_raises_the_limit_of_an_old_broker() {
     let mut script =
         Script::new(2, ConsumerSettings { partition_fetch_max_bytes: 100, ..ConsumerSettings::default() });

@@ -30,6 +30,7 @@ ottla_scenarios::run_on_all!(
     records_of_many_threads_belong_to_one_transaction_each,
     calls_that_time_out_are_continued,
     async_calls_commit_and_abort,
+    longest_ids_work_and_too_long_timeouts_are_fatal,
 );
 
 ottla_scenarios::run_on_embedded!(
@@ -391,6 +392,20 @@ fn calls_that_time_out_are_continued(backend: &Backend) {
     producer.resume_transaction(TIMEOUT).unwrap();
     producer.begin().unwrap().commit(TIMEOUT).unwrap();
     assert_committed(backend, &topic, &[["one"]]);
+}
+
+fn longest_ids_work_and_too_long_timeouts_are_fatal(backend: &Backend) {
+    let topic = backend.topic(1);
+    let id = format!("{topic}-{}", "x".repeat(300));
+    let first = producer(backend, &id, &[]);
+    let transaction = first.begin().unwrap();
+    send(&first, &topic, 0, "kept");
+    transaction.commit(TIMEOUT).unwrap();
+    assert_committed(backend, &topic, &[["kept"]]);
+    let late = backend.producer(&[("transactional.id", &topic), ("transaction.timeout.ms", "900001")]);
+    let refused = late.init_transactions(TIMEOUT).unwrap_err();
+    assert!(refused.is_fatal() && refused.to_string().contains("INVALID_TRANSACTION_TIMEOUT"), "{refused}");
+    assert!(late.begin().is_err_and(|error| error.is_fatal()));
 }
 
 fn async_calls_commit_and_abort(backend: &Backend) {
