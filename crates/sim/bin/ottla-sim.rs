@@ -211,11 +211,19 @@ fn notice(hunt: &Hunt, checker: &str, count: u64) -> ExitCode {
 /// Replays the transactions of a seed.
 fn one_of_transactions(seed: u64) -> ExitCode {
     let (result, trace) = transactions::replay(seed, true);
+    print_transactions(&format!("seed {seed}"), result, &trace)
+}
+
+fn print_transactions(
+    name: &str,
+    result: Result<transactions::Summary, Broken>,
+    trace: &[String],
+) -> ExitCode {
     trace.iter().for_each(|line| println!("{line}"));
     match result {
-        Ok(summary) => println!("seed {seed}: all guarantees kept, {summary:?}"),
+        Ok(summary) => println!("{name}: all guarantees kept, {summary:?}"),
         Err(broken) => {
-            println!("seed {seed}: {broken}");
+            println!("{name}: {broken}");
             return ExitCode::from(1);
         }
     }
@@ -238,8 +246,12 @@ fn one_group(seed: u64) -> ExitCode {
 
 /// Runs the schedule of a name.
 fn scheduled(name: &str) -> ExitCode {
+    if let Some((result, trace)) = transactions::schedules::run(name, true) {
+        return print_transactions(name, result, &trace);
+    }
     let Some((result, trace)) = groups::schedules::run(name, true) else {
-        eprintln!("there is no schedule {name}; the schedules are {}", groups::schedules::NAMES.join(", "));
+        let names = [&groups::schedules::NAMES[..], &transactions::schedules::NAMES].concat();
+        eprintln!("there is no schedule {name}; the schedules are {}", names.join(", "));
         return ExitCode::from(2);
     };
     trace.iter().for_each(|line| println!("{line}"));
@@ -256,15 +268,20 @@ fn scheduled(name: &str) -> ExitCode {
 /// Runs every schedule.
 fn all_schedules() -> ExitCode {
     let mut failed = 0;
-    for name in groups::schedules::NAMES {
-        match groups::schedules::run(name, false) {
-            Some((Ok(summary), _)) => {
-                println!(
-                    "{name}: all guarantees kept, {:.0} virtual seconds",
-                    summary.virtual_time.as_secs_f64()
-                );
+    let of_groups = groups::schedules::NAMES.iter().map(|name| {
+        let result = groups::schedules::run(name, false);
+        (name, result.map(|(result, _)| result.map(|summary| summary.virtual_time)))
+    });
+    let of_transactions = transactions::schedules::NAMES.iter().map(|name| {
+        let result = transactions::schedules::run(name, false);
+        (name, result.map(|(result, _)| result.map(|summary| summary.virtual_time)))
+    });
+    for (name, result) in of_groups.chain(of_transactions) {
+        match result {
+            Some(Ok(time)) => {
+                println!("{name}: all guarantees kept, {:.0} virtual seconds", time.as_secs_f64());
             }
-            Some((Err(broken), _)) => {
+            Some(Err(broken)) => {
                 failed += 1;
                 println!("{name}: {broken}");
             }

@@ -1,6 +1,6 @@
 //! Runs fixed seeds of the simulator's transactions.
 
-use ottla_sim::transactions::{Summary, run};
+use ottla_sim::transactions::{Summary, run, schedules};
 
 #[test]
 fn transactions_keep_all_guarantees() {
@@ -32,4 +32,86 @@ fn same_seed_gives_the_same_run() {
     for seed in [2, 5] {
         assert_eq!(run(seed), run(seed), "seed {seed}");
     }
+}
+
+/// Runs the schedule of a name.
+fn schedule(name: &str) {
+    let (result, _) = schedules::run(name, false).expect("it exists");
+    let summary = result.unwrap_or_else(|broken| panic!("cargo xtask sim --schedule {name}: {broken}"));
+    assert!(summary.committed > 3, "{name} committed {} transactions", summary.committed);
+}
+
+#[test]
+fn delayed_batch_stays_out_of_the_next_transaction() {
+    schedule("late-produce");
+}
+
+#[test]
+fn delayed_commit_ends_no_later_transaction() {
+    schedule("late-commit");
+}
+
+#[test]
+fn delayed_registration_begins_no_transaction() {
+    schedule("late-registration");
+}
+
+#[test]
+fn delayed_offsets_belong_to_their_transaction() {
+    schedule("late-offsets");
+}
+
+#[test]
+fn commit_without_response_is_repeated() {
+    schedule("lost-commit");
+}
+
+#[test]
+fn producer_id_without_response_is_requested_again() {
+    schedule("lost-producer-id");
+}
+
+#[test]
+fn transactions_end_although_their_coordinator_moves() {
+    schedule("coordinator-moves");
+}
+
+#[test]
+fn producer_survives_its_own_timeout() {
+    schedule("frozen");
+}
+
+#[test]
+fn restarted_producer_ends_its_predecessors_transaction() {
+    schedule("restarts");
+}
+
+#[test]
+fn replaced_producer_commits_nothing_more() {
+    schedule("zombie");
+}
+
+#[test]
+fn used_up_epochs_are_replaced_by_a_new_producer_id() {
+    schedule("epochs-used-up");
+}
+
+#[test]
+fn transaction_version_may_change_between_transactions() {
+    schedule("version-changes");
+}
+
+#[test]
+fn transactions_wait_for_slow_markers() {
+    schedule("slow-markers");
+}
+
+#[test]
+fn each_record_is_copied_once_while_copiers_restart() {
+    schedule("copiers-come-and-go");
+}
+
+#[test]
+fn committed_records_survive_brokers_that_die() {
+    schedule("brokers-die");
 }

@@ -109,10 +109,11 @@ export!(
     fn rd_kafka_consumer_group_metadata(rk: Ref<Client>) -> *mut GroupMetadata {
         let Ok((client, consumer)) = group_consumer_of(rk) else { return ptr::null_mut() };
         let view = consumer.group().view();
-        let generation = view.generation.map_or(-1, |generation| generation.get());
+        let (member_id, generation) = view.for_offsets();
+        let generation = generation.map_or(-1, |generation| generation.get());
         let group = client.property("group.id").unwrap_or_default();
         let instance = client.property("group.instance.id").filter(|instance| !instance.is_empty());
-        let metadata = GroupMetadata::new(&group, generation, &view.member_id, instance.as_deref());
+        let metadata = GroupMetadata::new(&group, generation, member_id, instance.as_deref());
         Box::into_raw(Box::new(metadata))
     }
 );

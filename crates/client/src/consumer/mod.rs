@@ -148,10 +148,11 @@ impl Consumer {
     /// empty `group_id`.
     pub fn group_metadata(&self) -> ConsumerGroupMetadata {
         let view = self.inner.subscription.group().view();
+        let (member_id, generation) = view.for_offsets();
         ConsumerGroupMetadata {
             group_id: self.inner.shared.settings.group_id.as_deref().unwrap_or_default().to_owned(),
-            generation: view.generation,
-            member_id: view.member_id,
+            generation,
+            member_id: member_id.to_owned(),
             instance_id: self.inner.instance_id.clone(),
         }
     }

@@ -453,7 +453,7 @@ impl Group {
             Committer::Outside => before,
         };
         let member_id = self.member.member_id().to_owned();
-        self.settings.shared.set_view(GroupView { member_id, generation, protocol });
+        self.settings.shared.set_view(GroupView { member_id, generation, protocol, last: None });
     }
 
     /// Computes the assignment, if the member leads and the topics are known.

@@ -112,6 +112,20 @@ pub struct GroupView {
     pub generation: Option<Generation>,
     /// How the group's members give partitions up; `None` outside a group.
     pub protocol: Option<RebalanceProtocol>,
+    /// The last membership, until the consumer unsubscribes.
+    pub(crate) last: Option<(String, Generation)>,
+}
+
+impl GroupView {
+    /// Returns the member ID and the generation for offsets that a transaction commits. A member that has lost its membership
+    /// keeps the last ones while it joins again: the coordinator then refuses offsets of partitions that others may have by
+    /// now. It would accept offsets without an identity.
+    pub fn for_offsets(&self) -> (&str, Option<Generation>) {
+        match &self.last {
+            Some((member_id, generation)) if self.generation.is_none() => (member_id, Some(*generation)),
+            _ => (&self.member_id, self.generation),
+        }
+    }
 }
 
 impl GroupShared {
@@ -171,6 +185,12 @@ impl GroupShared {
     }
 
     pub(crate) fn set_view(&self, view: GroupView) {
-        *self.view.lock() = view;
+        let mut known = self.view.lock();
+        let last = match (view.generation, view.protocol) {
+            (Some(generation), _) => Some((view.member_id.clone(), generation)),
+            (None, Some(_)) => known.last.take(),
+            (None, None) => None,
+        };
+        *known = GroupView { last, ..view };
     }
 }

@@ -220,6 +220,11 @@ impl Transactions {
         match response.map_err(|error| error.with_api("EndTxn")) {
             Ok(response) if response.error_code.is_error() => {
                 let error = Error::broker(response.error_code, None).with_api("EndTxn");
+                let is_unsupported = response.error_code == ErrorCode::UNSUPPORTED_VERSION;
+                if is_unsupported && self.end_without_raise() {
+                    self.check_downgrade(&error);
+                    return Err((Reaction::Retry, error));
+                }
                 Err((react(RequestKind::End, response.error_code), error))
             }
             Ok(response) => {
@@ -233,18 +238,22 @@ impl Transactions {
                     job.is_doubtful = true;
                 }
                 let mut reaction = self.judge_lost(RequestKind::End, &error);
-                if error.kind() == ErrorKind::UnsupportedVersion
-                    && let Some(CoordinatorJob { kind: JobKind::End { raises_epoch, .. }, .. }) =
-                        &mut self.job
-                {
-                    // The coordinator moved to a broker that keeps the epoch: get a higher one afterwards.
-                    *raises_epoch = false;
-                    self.shared.note_doubt();
+                if error.kind() == ErrorKind::UnsupportedVersion && self.end_without_raise() {
                     reaction = Reaction::Retry;
                 }
                 Err((reaction, error))
             }
         }
+    }
+
+    /// The coordinator can't raise the epoch, because the cluster was downgraded: EndTxn is sent in its older form, and
+    /// InitProducerId raises the epoch afterwards. Returns false if that is done already.
+    fn end_without_raise(&mut self) -> bool {
+        let Some(CoordinatorJob { kind: JobKind::End { raises_epoch, .. }, .. }) = &mut self.job else {
+            return false;
+        };
+        self.shared.note_doubt();
+        std::mem::take(raises_epoch)
     }
 
     /// The coordinator has ended the transaction; with the newer protocol the response carries the next epoch.
@@ -324,7 +333,10 @@ impl Transactions {
             Reaction::Fenced => timed_out && kind == ErrorKind::Broker(ErrorCode::INVALID_PRODUCER_EPOCH),
             // The coordinator knows no transaction: the requests whose outcome is unknown have not arrived.
             Reaction::Fatal => {
-                let perhaps = self.registered == Registered::Perhaps || is_doubtful || timed_out;
+                let perhaps = self.registered == Registered::Perhaps
+                    || self.shared.is_implicit()
+                    || is_doubtful
+                    || timed_out;
                 perhaps && kind == ErrorKind::Broker(ErrorCode::INVALID_TXN_STATE)
             }
             _ => true,

@@ -42,6 +42,9 @@
 //! - With the newer protocol, INVALID_TXN_STATE in response to a commit means that the coordinator has aborted the transaction,
 //!   because it timed out while requests were lost. The abort succeeds then, so the error is not fatal
 //!   (`commit_after_the_coordinators_timeout_requires_an_abort`).
+//! - InitProducerId fences the producer itself if its transaction is open: the coordinator aborts that, which raises the epoch, and
+//!   refuses the repetition with the epoch of before. So a refused EndTxn is repeated in its older form after a downgrade
+//!   (`refused_newer_protocol_is_not_tried_again`).
 //! - EndTxn for a transaction of which the coordinator knows nothing is refused with INVALID_TXN_STATE, so it is not sent; but
 //!   a request whose outcome is unknown may have registered something (`unregistered_transaction_ends_without_a_request`).
 //! - A batch in flight may come back to be sent again after an abort has purged the queue. Nothing would send it, and the abort

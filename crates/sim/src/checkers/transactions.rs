@@ -24,8 +24,8 @@ use crate::workload::parse_destination;
 
 /// The first version of Produce that registers its partitions by itself (KIP-890).
 const IMPLICIT: i16 = 12;
-/// The maximum number of requests of one kind in a second that CONCURRENT_TRANSACTIONS answers: the back-off begins at 20 ms
-/// and doubles.
+/// The maximum number of requests of one kind in a second that CONCURRENT_TRANSACTIONS answers, without another answer between
+/// them: the back-off begins at 2 ms and doubles.
 const CONCURRENT: usize = 20;
 
 /// A request without a response: its link and its correlation ID.
@@ -192,6 +192,9 @@ impl TransactionTraffic {
                 let what = format!("client {client}: {} of {} in a second", times.len(), api.name());
                 return Err(Broken::new("storm", what));
             }
+        }
+        if response.is_success() {
+            producer.concurrent.remove(&(api as i16));
         }
         let Some(identity) = identity else { return Ok(()) };
         match response {

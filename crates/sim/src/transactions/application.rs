@@ -48,6 +48,8 @@ pub(super) struct Application {
     pub(super) ready: Option<Instant>,
     /// Its first producer ID and epoch. Those of a later instance are higher.
     pub(super) identity: Option<(i64, i16)>,
+    /// When it failed for good, or its process died.
+    pub(super) ended: Option<Instant>,
     /// Its host sleeps until then.
     pub(super) frozen_until: Instant,
     /// Transactions that it has committed since the faults ended.

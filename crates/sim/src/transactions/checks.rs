@@ -25,10 +25,12 @@ impl Run {
     pub(super) fn check_fatal(&self, index: usize, api: TransactionApi, error: &Error) -> Result<(), Broken> {
         let application = &self.applications[index];
         let mut others = self.applications.iter().enumerate();
+        // An earlier instance that asks for a higher epoch ends the open transaction of a later one, and fences it: the
+        // coordinator compares epochs only without an open transaction.
         let is_superseded = others.any(|(other, it)| {
-            other != index
-                && it.slot == application.slot
-                && it.ready.is_none_or(|ready| ready >= application.started)
+            let is_later = it.ready.is_none_or(|ready| ready >= application.started);
+            let lived = it.ended.is_none_or(|ended| ended >= application.started);
+            other != index && it.slot == application.slot && (is_later || lived)
         });
         let begun = application.transaction.map(|it| self.ledger.transactions[it].begun);
         let is_late = begun.is_some_and(|begun| begun + self.setup.timeout <= self.world.now);

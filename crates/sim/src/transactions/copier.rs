@@ -118,10 +118,11 @@ impl Copier {
             }
         }
         let view = self.group.view();
+        let (member_id, generation) = view.for_offsets();
         let group = ConsumerGroupMetadata {
             group_id: super::GROUP.to_owned(),
-            generation: view.generation,
-            member_id: view.member_id,
+            generation,
+            member_id: member_id.to_owned(),
             instance_id: self.instance.clone(),
         };
         let offsets = offsets.into_values().collect();

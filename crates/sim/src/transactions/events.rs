@@ -52,7 +52,7 @@ impl Run {
     }
 
     /// Another broker coordinates a `transactional.id` or the group, and loads it for some time.
-    fn move_coordinator(&mut self) {
+    pub(super) fn move_coordinator(&mut self) {
         let brokers = self.world.cluster.control().brokers();
         let broker = brokers[self.rng.below(brokers.len() as u64) as usize];
         let loading = Duration::from_millis(self.rng.below(1_000));
@@ -77,7 +77,7 @@ impl Run {
         APIS[self.rng.below(APIS.len() as u64) as usize]
     }
 
-    fn inject(&mut self, action: FaultAction, api: ApiKey, times: u32) {
+    pub(super) fn inject(&mut self, action: FaultAction, api: ApiKey, times: u32) {
         let skip = self.rng.below(4) as u32;
         self.world
             .trace
@@ -157,7 +157,7 @@ impl Run {
         self.cut.push((until, client, broker));
     }
 
-    fn some_application(&mut self) -> Option<usize> {
+    pub(super) fn some_application(&mut self) -> Option<usize> {
         let alive: Vec<usize> =
             (0..self.applications.len()).filter(|index| !self.applications[*index].is_over()).collect();
         alive.get(self.rng.below(alive.len() as u64) as usize).copied()
@@ -198,10 +198,21 @@ impl Run {
         }
     }
 
+    /// Ends the processes of a slot, and starts another one.
+    pub(super) fn restart(&mut self, slot: usize) {
+        for index in 0..self.applications.len() {
+            if self.applications[index].slot == slot && !self.applications[index].is_over() {
+                self.kill(index);
+            }
+        }
+        self.start(slot);
+    }
+
     pub(super) fn kill(&mut self, index: usize) {
         self.summary.killed += 1;
         let application = &mut self.applications[index];
         application.state = State::Gone;
+        application.ended = Some(self.world.now);
         application.drop_call();
         application.frozen_until = Instant::FAR_FUTURE;
         let client = application.client;
@@ -209,7 +220,7 @@ impl Run {
     }
 
     /// Another instance starts while one lives.
-    fn replace(&mut self) {
+    pub(super) fn replace(&mut self) {
         let Some(index) = self.some_application() else { return };
         let slot = self.applications[index].slot;
         let alive = self.applications.iter().filter(|it| it.slot == slot && !it.is_over());
@@ -218,7 +229,7 @@ impl Run {
         }
     }
 
-    fn take_brokers_down(&mut self) {
+    pub(super) fn take_brokers_down(&mut self) {
         let brokers = self.world.cluster.control().brokers();
         let broker = brokers[self.rng.below(brokers.len() as u64) as usize];
         let is_alive = self.world.cluster.control().is_alive(broker);

@@ -29,7 +29,7 @@
 //!
 //! The messages name anomalies as Jepsen does. [`checkers::transactions`](crate::checkers::transactions) checks the requests.
 //!
-//! Read [`ledger`], [`application`], [`copier`], [`reader`], [`log`], then `steps`, `events`, `checks`.
+//! Read `ledger`, `application`, `copier`, `reader`, `log`, `steps`, `events`, `checks`, then [`schedules`].
 
 mod application;
 mod checks;
@@ -38,6 +38,7 @@ mod events;
 mod ledger;
 mod log;
 mod reader;
+pub mod schedules;
 mod steps;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -262,14 +263,20 @@ impl Run {
     // ---- the phases
 
     fn go(&mut self) -> Result<(), Broken> {
+        self.go_with(|run, _| run.change())
+    }
+
+    /// Runs with these events in the first phase, each with its number.
+    fn go_with(&mut self, mut event: impl FnMut(&mut Self, u64)) -> Result<(), Broken> {
         (0..self.setup.readers).for_each(|_| self.start_reader());
         (0..self.setup.producers + self.setup.copiers).for_each(|slot| self.start(slot));
         let end = self.world.now + self.setup.suffers;
-        let mut next_event = self.world.now;
+        let (mut next_event, mut number) = (self.world.now, 0);
         while self.world.now < end {
             self.step()?;
             if self.world.now >= next_event {
-                self.change();
+                event(self, number);
+                number += 1;
                 next_event = self.world.now + self.rng.jitter(self.setup.fault_interval, 90);
             }
         }
@@ -415,6 +422,7 @@ impl Run {
             started: now,
             ready: None,
             identity: None,
+            ended: None,
             frozen_until: now,
             calm_commits: 0,
         });

@@ -325,6 +325,7 @@ impl Run {
         let application = &mut self.applications[index];
         self.summary.uncertain += u64::from(application.transaction.is_some());
         application.state = State::Failed;
+        application.ended = Some(self.world.now);
         self.world.clients[application.client].commands.push(Command::Close);
         Ok(())
     }

@@ -6,7 +6,9 @@ use crate::{
     group::{
         GroupProtocol,
         rebalance::RebalanceAnswer,
-        shared::{Answers, GroupSink, RebalanceEvent, RebalanceKind},
+        shared::{
+            Answers, GroupShared, GroupSink, GroupView, RebalanceEvent, RebalanceKind, RebalanceProtocol,
+        },
     },
     stats::Statistics,
     sync::Mutex,
@@ -276,6 +278,26 @@ fn member_of_the_consumer_protocol_has_its_id_from_the_start() {
     let view = script.group.settings.shared.view();
     assert_eq!((&*view.member_id, view.generation), (script.group.member.member_id(), None));
     assert!(!view.member_id.is_empty());
+}
+
+#[test]
+fn lost_membership_is_kept_for_offsets_until_the_consumer_unsubscribes() {
+    let shared = GroupShared::default();
+    let show = |id: &str, generation, protocol| {
+        let (member_id, generation) = (id.to_owned(), Generation::from_wire(generation));
+        shared.set_view(GroupView { member_id, generation, protocol, last: None });
+        let view = shared.view();
+        let (id, generation) = view.for_offsets();
+        (id.to_owned(), generation.map(Generation::get))
+    };
+    let eager = Some(RebalanceProtocol::Eager);
+    let identity = |id: &str, generation| (id.to_owned(), Some(generation));
+    assert_eq!(show("", -1, eager), (String::new(), None));
+    assert_eq!(show("a", 4, eager), identity("a", 4));
+    assert_eq!(show("", -1, eager), identity("a", 4), "the coordinator refuses it");
+    assert_eq!(show("", -1, eager), identity("a", 4));
+    assert_eq!(show("b", 1, eager), identity("b", 1));
+    assert_eq!(show("", -1, None), (String::new(), None), "a consumer without a group has none");
 }
 
 #[test]

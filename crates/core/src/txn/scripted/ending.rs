@@ -191,7 +191,15 @@ fn refused_newer_protocol_is_not_tried_again() {
     script.respond_offsets(ErrorCode::UNSUPPORTED_VERSION);
     assert!(taken(call).unwrap_err().requires_abort());
     script.abort();
+    assert_eq!(script.asked_end().1, 5);
     script.respond_end(ErrorCode::UNSUPPORTED_VERSION, None);
+    script.wait();
+    assert_eq!(
+        script.asked_end().1,
+        4,
+        "InitProducerId would abort the transaction, and fence its own producer"
+    );
+    script.respond_end(ErrorCode::NONE, None);
     script.respond_init(ErrorCode::NONE, epoch(1));
     script.acknowledge();
     script.begin();
@@ -484,5 +492,17 @@ fn commit_after_the_coordinators_timeout_requires_an_abort() {
     let abort = script.abort();
     assert!(!script.asked_end().0.committed);
     script.respond_end(ErrorCode::NONE, Some(epoch(1)));
+    assert_eq!((taken(abort), script.identity()), (Ok(()), Some(epoch(1))));
+}
+
+#[test]
+fn abort_after_a_downgrade_may_find_nothing_to_abort() {
+    let mut script = Script::newer();
+    script.register();
+    let abort = script.abort();
+    script.respond_end(ErrorCode::UNSUPPORTED_VERSION, None);
+    script.wait();
+    script.respond_end(ErrorCode::INVALID_TXN_STATE, None);
+    script.respond_init(ErrorCode::NONE, epoch(1));
     assert_eq!((taken(abort), script.identity()), (Ok(()), Some(epoch(1))));
 }
