@@ -3,8 +3,9 @@
 use ottla_protocol::{
     api::ApiKey,
     generated::{
-        api_versions, describe_groups, fetch, find_coordinator, leave_group, list_offsets, metadata,
-        offset_commit, offset_fetch, offset_for_leader_epoch, produce, sasl_authenticate, sasl_handshake,
+        api_versions, describe_groups, describe_transactions, fetch, find_coordinator, leave_group,
+        list_offsets, metadata, offset_commit, offset_fetch, offset_for_leader_epoch, produce,
+        sasl_authenticate, sasl_handshake,
     },
     primitive::{DecodeError, Reader},
 };
@@ -68,6 +69,7 @@ impl Request {
                     ApiVersions api_versions ApiVersionsRequest,
                     FindCoordinator find_coordinator FindCoordinatorRequest,
                     DescribeGroups describe_groups DescribeGroupsRequest,
+                    DescribeTransactions describe_transactions DescribeTransactionsRequest,
                     SaslHandshake sasl_handshake SaslHandshakeRequest,
                     SaslAuthenticate sasl_authenticate SaslAuthenticateRequest,
                 ),
@@ -145,6 +147,7 @@ impl Response {
                     ListOffsets list_offsets ListOffsetsResponse,
                     FindCoordinator find_coordinator FindCoordinatorResponse,
                     DescribeGroups describe_groups DescribeGroupsResponse,
+                    DescribeTransactions describe_transactions DescribeTransactionsResponse,
                     SaslHandshake sasl_handshake SaslHandshakeResponse,
                     SaslAuthenticate sasl_authenticate SaslAuthenticateResponse,
                     OffsetCommit offset_commit OffsetCommitResponse,
