@@ -131,7 +131,7 @@ impl ProducerShared {
     /// Appends the first records that go to one partition and need no special treatment. Returns their number.
     fn append_run(&self, topic: &ProducerTopic, now: Instant, wall_ms: i64, records: &[Record<'_>]) -> usize {
         let TopicState::Known(count) = topic.state() else { return 0 };
-        if self.check_open().is_err() {
+        if !self.is_open() {
             return 0;
         }
         let mut held: Option<(i32, Held<'_>)> = None;
@@ -143,7 +143,7 @@ impl ProducerShared {
                     let Some(accumulator) = topic.accumulator(partition) else { return index };
                     let held = &mut held.insert((partition, accumulator.hold())).1;
                     // A transaction may have ended since the first check.
-                    if self.check_open().is_err() {
+                    if !self.is_open() {
                         return index;
                     }
                     held
@@ -171,6 +171,8 @@ impl ProducerShared {
         records.len().min(LONGEST_RUN)
     }
 
+    /// Sends a record to its partition. Nearly all records take this way, which has no loop: a compiler would compute before
+    /// it what only few of its turns need, with 35 instructions per record.
     #[inline]
     fn route(
         &self,
@@ -182,6 +184,46 @@ impl ProducerShared {
         mut track: Option<&mut Option<(Arc<Tracker>, usize)>>,
     ) -> Result<(), SendError> {
         let timestamp = record.timestamp.unwrap_or(wall_ms);
+        if let TopicState::Known(count) = topic.state() {
+            let (partition, join_only) = self.choose(topic, count, now, record)?;
+            if let Some(accumulator) = topic.accumulator(partition) {
+                let mut held = accumulator.hold();
+                // A transaction may have ended since the first check.
+                let appended = self.is_open().then(|| {
+                    held.append(
+                        now,
+                        record,
+                        timestamp,
+                        payload_bytes,
+                        self.settings.keep_opaques,
+                        join_only,
+                        Charge::Now,
+                        &topic.settings().batch,
+                        &self.pool,
+                        track.as_deref_mut(),
+                    )
+                });
+                drop(held);
+                if appended == Some(Ok(Appended::Yes)) {
+                    return Ok(());
+                }
+            }
+        }
+        self.route_again(topic, now, timestamp, record, payload_bytes, track)
+    }
+
+    /// Sends a record whose first attempt failed, or that has to wait for its topic.
+    #[cold]
+    #[inline(never)]
+    fn route_again(
+        &self,
+        topic: &ProducerTopic,
+        now: Instant,
+        timestamp: i64,
+        record: &Record<'_>,
+        payload_bytes: usize,
+        mut track: Option<&mut Option<(Arc<Tracker>, usize)>>,
+    ) -> Result<(), SendError> {
         let mut has_ended_leases = false;
         'topic: loop {
             let TopicState::Known(mut count) = topic.state() else {

@@ -310,10 +310,16 @@ impl ProducerShared {
         self.flushing.fetch_sub(1, Ordering::SeqCst);
     }
 
+    /// Returns true while the producer takes records.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.gate.load(Ordering::Relaxed) == 0
+    }
+
     /// Error: the producer takes no more records.
     #[inline]
     pub(super) fn check_open(&self) -> Result<(), SendError> {
-        if self.gate.load(Ordering::Relaxed) == 0 { Ok(()) } else { Err(self.why_closed()) }
+        if self.is_open() { Ok(()) } else { Err(self.why_closed()) }
     }
 
     /// Error: the producer is closed, or had a fatal error.
