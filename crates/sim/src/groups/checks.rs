@@ -190,10 +190,12 @@ impl Run {
             // The coordinator counts from the beginning of the rebalance, a heartbeat before the application is asked, or
             // longer if it had to answer another question first.
             let is_over = membership.undisturbed(member.client).is_some_and(|since| since + REBALANCE < now);
-            let is_late = member
-                .question
-                .as_ref()
-                .is_some_and(|question| is_over || question.since + REBALANCE < now + LEARNS)
+            // A classic member that answered too late learns from the response to its JoinGroup what it lost.
+            let is_late = is_over && matches!(member.protocol, Protocol::Classic(_))
+                || member
+                    .question
+                    .as_ref()
+                    .is_some_and(|question| is_over || question.since + REBALANCE < now + LEARNS)
                 || member.has_just_answered(now);
             !matches!(member.state, State::Gone | State::Failed | State::Suspended(_))
                 && !member.group.is_assignment_lost()
