@@ -123,6 +123,22 @@ CASE(check_of_certificates) {
         rd_kafka_conf_destroy(conf);
 }
 
+CASE(pointer_for_an_engine) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        char errstr[512] = "";
+        rd_kafka_t *rk;
+        int data = 0;
+        rd_kafka_conf_set_engine_callback_data(conf, &data);
+        rd_kafka_conf_set_engine_callback_data(conf, NULL);
+        rd_kafka_conf_set_engine_callback_data(conf, &data);
+        rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
+        say("a client without an engine %s text %s", rk ? "starts" : "does not start", present(errstr));
+        if (rk)
+                rd_kafka_destroy(rk);
+        else
+                rd_kafka_conf_destroy(conf);
+}
+
 /* ---- The older consumer ---- */
 
 static struct recorder consumed = RECORDER;

@@ -466,12 +466,12 @@ fn markers_end_offsets_in_their_partition(backend: &Backend) {
     assert_eq!(offsets.topic, "__consumer_offsets");
     // Java's hash of the group's name.
     let hash = group.name.bytes().fold(0i32, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
-    // The embedded brokers have no such topic.
-    let count = match raw::leaders(&backend.bootstrap_servers(), "__consumer_offsets").len() {
+    // The embedded brokers have no such topic; those of Kafka may just have created it.
+    let count = || match raw::leaders(&backend.bootstrap_servers(), "__consumer_offsets").len() {
         0 => 50,
         count => i32::try_from(count).unwrap(),
     };
-    assert_eq!(offsets.partitions, [(hash & i32::MAX) % count]);
+    assert!(eventually(|| offsets.partitions == [(hash & i32::MAX) % count()]), "{:?}", offsets.partitions);
     let topic = client.topic.clone();
     assert_eq!(group.committed(&topic, true), (ErrorCode::UNSTABLE_OFFSET_COMMIT, -1));
     let stale = ProducerKey { epoch: producer.epoch - 1, ..producer };
