@@ -80,7 +80,7 @@ use std::{
 use ottla_protocol::error_code::ErrorCode;
 
 use self::{
-    attempt::may_have_been_sent,
+    attempt::{Attempt, may_have_been_sent},
     clock::Clock,
     ending::CoordinatorJob,
     error::{Reaction, RequestKind, TransactionError, TransactionResult, react},
@@ -129,6 +129,8 @@ pub(crate) struct Transactions {
     registering: Registering,
     /// The first call is in progress.
     offsets: VecDeque<OffsetsCall>,
+    /// The attempts of a call that timed out, which the next one continues.
+    offsets_attempt: Option<Attempt>,
     registered: Registered,
     /// True if a transaction of the older protocol has used the epoch.
     is_epoch_used: bool,
@@ -179,6 +181,7 @@ impl Transactions {
             ending: None,
             registering: Registering::new(backoff),
             offsets: VecDeque::new(),
+            offsets_attempt: None,
             registered: Registered::Nothing,
             is_epoch_used: false,
             clock: None,

@@ -1,5 +1,10 @@
 //! The offsets of a group as part of a transaction: AddOffsetsToTxn to the coordinator of the transaction, then
 //! TxnOffsetCommit to the coordinator of the group. The newer protocol needs the second one only.
+//!
+//! # Pitfalls
+//!
+//! - An application with a short timeout calls again and again. The next call goes on with the back-off of the one that timed
+//!   out (`calls_with_short_timeouts_share_one_back_off`).
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -61,7 +66,8 @@ impl Transactions {
             return done.complete(Ok(()));
         }
         let step = if self.shared.is_implicit() { Step::CommitOffsets } else { Step::AddOffsets };
-        let (deadline, attempt) = (now + sent.timeout, Attempt::new(self.backoff));
+        let attempt = self.offsets_attempt.take().unwrap_or_else(|| Attempt::new(self.backoff));
+        let deadline = now + sent.timeout;
         self.offsets.push_back(OffsetsCall { sent, deadline, done: Some(done), step, attempt });
     }
 
@@ -80,6 +86,19 @@ impl Transactions {
     pub(super) fn fail_offsets(&mut self, error: &TransactionError) {
         self.offsets.iter_mut().for_each(|call| call.end(Err(error.clone())));
         self.offsets.retain(|call| call.attempt.is_in_flight());
+        self.offsets_attempt = None;
+    }
+
+    /// Forgets calls that ended and have no request in flight. The next call goes on with their back-off.
+    fn drop_ended_offsets(&mut self) {
+        let is_over = |call: &OffsetsCall| call.done.is_none() && !call.attempt.is_in_flight();
+        while let Some(index) = self.offsets.iter().position(is_over) {
+            let Some(ended) = self.offsets.remove(index) else { return };
+            match self.offsets.front_mut().filter(|next| !next.attempt.is_in_flight()) {
+                Some(next) => next.attempt = ended.attempt,
+                None => self.offsets_attempt = Some(ended.attempt),
+            }
+        }
     }
 
     pub(super) fn expire_offsets(&mut self, now: Instant) {
@@ -90,7 +109,7 @@ impl Transactions {
             let detail = format!("send_offsets_to_transaction: the brokers have not responded yet{last}");
             call.end(Err(TransactionError::Retriable(Error::new(ErrorKind::TimedOut, detail))));
         }
-        self.offsets.retain(|call| call.done.is_some() || call.attempt.is_in_flight());
+        self.drop_ended_offsets();
     }
 
     pub(super) fn send_offsets(&mut self, now: Instant) {
@@ -168,7 +187,7 @@ impl Transactions {
                 }
             }
         }
-        self.offsets.retain(|call| call.done.is_some() || call.attempt.is_in_flight());
+        self.drop_ended_offsets();
         reaction == Reaction::FindCoordinator
     }
 }

@@ -281,3 +281,23 @@ fn newer_protocol_sends_offsets_to_the_group_only() {
     script.commit();
     assert!(script.asked_end().0.committed);
 }
+
+#[test]
+fn calls_with_short_timeouts_share_one_back_off() {
+    let mut script = Script::open();
+    let mut requests = 0;
+    let mut waited = Duration::ZERO;
+    while waited < Duration::from_secs(1) {
+        let call = script.send_offsets(Duration::from_millis(20));
+        for _ in 0..10 {
+            if script.requests.iter().any(|(request, _)| request.api == ApiKey::AddOffsetsToTxn) {
+                script.respond_added(ErrorCode::CONCURRENT_TRANSACTIONS);
+                requests += 1;
+            }
+            script.pass(Duration::from_millis(2));
+            waited += Duration::from_millis(2);
+        }
+        assert_eq!(taken(call).unwrap_err().kind(), ErrorKind::TimedOut);
+    }
+    assert!((6..=12).contains(&requests), "{requests} requests in a second");
+}
