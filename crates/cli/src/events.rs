@@ -32,7 +32,8 @@ pub struct EventPrinter {
 #[derive(Debug, Default)]
 struct PrinterState {
     lines: HashMap<String, Repetition>,
-    last_cause: Option<String>,
+    /// The text of the last error, and whether it is about TLS or the authentication.
+    last_cause: Option<(String, bool)>,
 }
 
 #[derive(Debug)]
@@ -69,7 +70,8 @@ impl EventPrinter {
         let retries = error.is_retriable() || error.context().next_attempt.is_some();
         let line = if retries { format!("{cause}; retrying") } else { cause.clone() };
         self.line(&line, Instant::now());
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).last_cause = Some(cause);
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).last_cause =
+            Some((cause, is_of_security(error)));
     }
 
     /// Prints a line, unless the same line was printed less than [`REPEAT_INTERVAL`] ago.
@@ -101,9 +103,14 @@ impl EventPrinter {
     }
 
     /// The last error that was printed.
-    fn last_cause(&self) -> Option<String> {
+    fn last_cause(&self) -> Option<(String, bool)> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).last_cause.clone()
     }
+}
+
+/// Returns true if the broker was reached, and TLS or the authentication failed.
+fn is_of_security(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Tls | ErrorKind::Authentication)
 }
 
 /// An error of a connection as a short sentence; other errors as they print themselves.
@@ -162,10 +169,15 @@ impl EventWatch {
             self.printer.event(&event);
         }
         let seconds = timeout.as_secs_f64();
-        let cause = self.printer.last_cause().unwrap_or_else(|| describe(&error));
+        let (cause, is_security) =
+            self.printer.last_cause().unwrap_or_else(|| (describe(&error), is_of_security(&error)));
+        let advice = if is_security {
+            "`ottla doctor` with the same properties says what to change"
+        } else {
+            "check that the address is right (-b, bootstrap.servers) and that the broker is running"
+        };
         Err(Failure::Failed(format!(
-            "no broker responded within {seconds} s (--timeout); last error: {cause}; check that the address is right \
-             (-b, bootstrap.servers) and that the broker is running"
+            "no broker responded within {seconds} s (--timeout); last error: {cause}; {advice}"
         )))
     }
 

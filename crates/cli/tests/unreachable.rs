@@ -71,6 +71,17 @@ fn unresolvable_name_is_named() {
 }
 
 #[test]
+fn failed_tls_leads_to_the_doctor_and_not_to_the_address() {
+    let brokers = EmbeddedCluster::start(ClusterOptions::default()).unwrap();
+    let servers = brokers.bootstrap_servers();
+    let output = ottla(&["metadata", "-b", &servers, "-X", "security.protocol=ssl", "--timeout", "1"]);
+    assert_eq!(output.code, 1);
+    let last = output.err.lines().last().unwrap();
+    assert!(last.contains("TLS failed") && last.contains("`ottla doctor`"), "{last}");
+    assert!(!last.contains("the broker is running"), "{last}");
+}
+
+#[test]
 fn silent_server_is_distinguished_from_a_closed_port() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let servers = listener.local_addr().unwrap().to_string();

@@ -544,7 +544,7 @@ impl ClusterCore {
             self.refresh_soon(now);
         }
         if let Some(tried) = loss.all_down {
-            let detail = format!("{tried} servers tried; the last said: {error}");
+            let detail = format!("servers tried: {tried}; the last error: {error}");
             self.events.push(Event::AllBrokersDown(Error::new(ErrorKind::AllBrokersDown, detail)));
         }
         let needed = self.requests.any_waiting();

@@ -145,6 +145,13 @@ pub fn of_chain(
                 now,
             )
         }
+        Error::InvalidCertValidity => {
+            let shown = which(leaf, intermediates, trusted, |it| it.not_after < it.not_before);
+            let text = format!(
+                "the certificate {shown} ends before it begins: create one that ends later (openssl -days)"
+            );
+            Refusal::new(EXPIRED, text)
+        }
         Error::CertNotValidForName(context) => of_host(leaf, host, &context.presented),
         Error::UnknownIssuer => unknown_issuer(leaf, intermediates, trusted),
         Error::CertRevoked => refuse(REVOKED, "is revoked (ssl.crl.location): the broker needs a new one"),
@@ -235,8 +242,8 @@ fn unknown_issuer(
     };
     let (count, origin) = (trusted.certificates.len(), &trusted.origin);
     let text = format!(
-        "the broker's certificate {} {why}: add the CA's certificate to ssl.ca.location or ssl.ca.pem (trusted are {count} \
-         certificates of {origin}), and let the broker send its intermediate certificates",
+        "the broker's certificate {} {why}: add the CA's certificate to ssl.ca.location or ssl.ca.pem (trusted certificates: \
+         {count}, of {origin}), and let the broker send its intermediate certificates",
         x509::describe(leaf)
     );
     Refusal::new(number, text)

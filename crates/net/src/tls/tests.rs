@@ -288,6 +288,13 @@ fn time_and_purpose_are_checked() {
             vec![&with(|it| it.not_before = date_time_ymd(2098, 3, 4))],
             Err(["2098-03-04", "clocks"]),
         ),
+        (
+            "end before its start",
+            vec![&with(|it| {
+                (it.not_before, it.not_after) = (date_time_ymd(2026, 1, 2), date_time_ymd(2026, 1, 1))
+            })],
+            Err(["ends before it begins", "CN=broker"]),
+        ),
         ("expired intermediate", vec![&below_old, &old], Err(["\"CN=Old\"", "2021-01-01"])),
         (
             "for clients",

@@ -139,8 +139,8 @@ impl Connection {
             State::Connecting { .. } => self.fail(now, Error::new(ErrorKind::Connect, reason)),
             State::Securing { .. } => {
                 let detail = format!(
-                    "{reason}, during the TLS handshake; a plaintext listener does that: check the port and \
-                     security.protocol, and the broker's log"
+                    "{reason}, during the TLS handshake; a plaintext listener does that, and a broker that stops: check the \
+                     port and security.protocol, and the broker's log"
                 );
                 self.fail(now, Error::new(ErrorKind::Tls, detail));
             }
