@@ -4,22 +4,23 @@
 
 use std::{cell::RefCell, ops::RangeInclusive};
 
-use crc_fast::{CrcAlgorithm, Digest, checksum};
-use flate2::{Compress, Compression as Level, Decompress, FlushCompress, FlushDecompress, Status};
+use crc_fast::{CrcAlgorithm, checksum};
+use flate2::{Decompress, FlushDecompress, Status};
+use libdeflater::{CompressionLvl, Compressor};
 
-use super::{CompressError, Compression, DecompressError, Output};
+use super::{CompressError, Compression, DecompressError, Output, one_call::in_one_call};
 
 /// The levels of gzip: 0 stores, 9 compresses most.
 pub const LEVELS: RangeInclusive<i32> = 0..=9;
 
 const DEFAULT_LEVEL: i32 = 6;
-/// A member header with no name, no time, and an unknown operating system.
-const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
+/// The start of a member header.
+const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 const TRAILER_LEN: usize = 8;
 const STEP: usize = 16 * 1024;
 
 thread_local! {
-    static COMPRESS: RefCell<Option<(i32, Compress)>> = const { RefCell::new(None) };
+    static COMPRESS: RefCell<Option<(i32, Compressor)>> = const { RefCell::new(None) };
     static DECOMPRESS: RefCell<Option<Decompress>> = const { RefCell::new(None) };
 }
 
@@ -30,47 +31,24 @@ pub(super) fn compress<'a>(
 ) -> Result<(), CompressError> {
     let level = level.unwrap_or(DEFAULT_LEVEL);
     COMPRESS.with_borrow_mut(|context| {
-        let context = match context {
-            Some((of, context)) if *of == level => {
-                context.reset();
-                context
-            }
-            other => &mut other.insert((level, Compress::new(Level::new(level as u32), false))).1,
+        let compressor = match context {
+            Some((of, compressor)) if *of == level => compressor,
+            other => &mut other.insert((level, Compressor::new(level_of(level)?))).1,
         };
-        out.extend_from_slice(&HEADER);
-        let mut digest = Digest::new(CrcAlgorithm::Crc32IsoHdlc);
-        for piece in input {
-            digest.update(piece);
-            deflate(context, piece, out, FlushCompress::None)?;
-        }
-        deflate(context, &[], out, FlushCompress::Finish)?;
-        out.extend_from_slice(&(digest.finalize() as u32).to_le_bytes());
-        out.extend_from_slice(&(context.total_in() as u32).to_le_bytes());
-        Ok(())
+        in_one_call(input, out, |content, mut target| {
+            let target = target.room(compressor.gzip_compress_bound(content.len()));
+            compressor.gzip_compress(content, target).map_err(|_| failed())
+        })
     })
 }
 
-fn deflate(
-    context: &mut Compress,
-    mut piece: &[u8],
-    out: &mut Vec<u8>,
-    flush: FlushCompress,
-) -> Result<(), CompressError> {
-    let finish = flush == FlushCompress::Finish;
-    while finish || !piece.is_empty() {
-        if out.capacity() == out.len() {
-            out.reserve(STEP);
-        }
-        let before = context.total_in();
-        let status = context
-            .compress_vec(piece, out, flush)
-            .map_err(|_| CompressError::Codec { codec: Compression::Gzip, detail: "deflate failed" })?;
-        piece = &piece[(context.total_in() - before) as usize..];
-        if finish && status == Status::StreamEnd {
-            break;
-        }
-    }
-    Ok(())
+/// Returns libdeflate's level of this number.
+fn level_of(level: i32) -> Result<CompressionLvl, CompressError> {
+    CompressionLvl::new(level).map_err(|_| failed())
+}
+
+const fn failed() -> CompressError {
+    CompressError::Codec { codec: Compression::Gzip, detail: "deflate failed" }
 }
 
 pub(super) fn decompress(mut input: &[u8], output: &mut Output<'_>) -> Result<(), DecompressError> {
@@ -80,7 +58,7 @@ pub(super) fn decompress(mut input: &[u8], output: &mut Output<'_>) -> Result<()
             input = skip_header(input)?;
             context.reset(false);
             input = member(context, input, output)?;
-            if !input.starts_with(&HEADER[..3]) {
+            if !input.starts_with(&MAGIC[..]) {
                 return Ok(());
             }
         }
@@ -132,7 +110,7 @@ fn skip_header(input: &[u8]) -> Result<&[u8], DecompressError> {
     const EARLY: DecompressError = corrupt("it ends too early");
 
     let (header, mut rest) = input.split_first_chunk::<10>().ok_or(EARLY)?;
-    if header[..3] != HEADER[..3] {
+    if header[..3] != MAGIC[..] {
         return Err(corrupt("no gzip header"));
     }
     let flags = header[3];

